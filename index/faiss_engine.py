@@ -49,7 +49,7 @@ def create(dimension: int, factory: str, seed: int) -> Any:
     if ivf is not None:
         if ivf.nlist < 1:
             raise ValueError(f"{what}: IVF needs at least 1 list; {choices}")
-        ivf.cp.seed = seed
+        ivf.cp.seed = seed % 2**31  # FAISS takes no larger one
         ivf.cp.min_points_per_centroid = 1  # suppresses a warning on stderr; `train` checks the count
     coder = _core(index)
     if hasattr(coder, "pq"):

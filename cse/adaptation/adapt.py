@@ -17,6 +17,7 @@ from cse.adaptation.projected import check_projectable
 from cse.adaptation.report import changed_neighbours, page
 from cse.adaptation.workspace import CANDIDATE, PAGE, REPORT, Workspace, check_output
 from cse.judging.judgement import texts_digest
+from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model
 from cse.models.names import BACKBONE, Kind, resolve
 from cse.storage.reservation import reserved
@@ -61,8 +62,9 @@ def adapt(
     Raises ValueError for bad texts and as `check_output` does, ArtefactError for a model that cannot be opened.
     """
     place = Path(output)
+    SETTINGS["seed"].check(request.seed)
     if request.minutes is not None and not 0 < request.minutes < float("inf"):
-        raise ValueError(f"minutes is {request.minutes!r}; give a number above 0")
+        raise ValueError(f"`minutes` is {request.minutes!r}; give a number above 0")
     with reserved(place):
         check_output(place, resume=resume, overwrite=overwrite)
         every = list(labelled_texts(request.data, request.column, request.label).rows)

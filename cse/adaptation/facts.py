@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from cse.vectors import unit_rows
 
 SHARE, MOST_HELD = 5, 2_000  # one text of so many is held out; at most so many
 SAMPLE = 2_000  # texts whose tokens are counted
-UNKNOWN, FRAGMENTS = 20.0, 50.0  # percent of the pieces above which the vocabulary does not know the language
+UNKNOWN, FRAGMENTS = 20.0, 50.0  # percent of a text's pieces above which the vocabulary does not know the language
 IDEOGRAPHS = "CJK"  # beginning of their names; each is a piece of its own in a vocabulary that knows them
 
 
@@ -26,9 +26,9 @@ IDEOGRAPHS = "CJK"  # beginning of their names; each is a piece of its own in a 
 class TextFacts:
     """Numbers of rows and different texts; medians of words and tokens; percents of texts and of pieces.
 
-    `cut` is the percent of texts longer than the model reads, `unknown` that of the pieces that the vocabulary lacks,
-    `letters` that of the pieces that are one letter or a part of one; `near` the percent of texts with a near-duplicate
-    among the held-out ones.
+    `cut` is the percent of texts longer than the model reads, `unknown` that of a text's pieces that the vocabulary
+    lacks, `letters` that of its pieces that are one letter or a part of one, both as means over the texts, so that a
+    long one counts no more than others; `near` the percent of texts with a near-duplicate among the held-out ones.
     """
 
     rows: int
@@ -76,21 +76,21 @@ def text_facts(encoder: Encoder, texts: Sequence[str], rows: int, held: np.ndarr
 
     Tokens are counted in the first `SAMPLE` texts.
     """
-    sample, limit = texts[:SAMPLE], encoder.max_content
-    found = plain_ids(encoder.tokenizer, [shortened(text, encoder.tokenizer, limit + 1) for text in sample])
-    lengths = [len(ids) for ids in found["input_ids"]]
-    numbers, counts = np.unique(np.concatenate([np.array(ids, int) for ids in found["input_ids"]]), return_counts=True)
-    pieces = encoder.tokenizer.convert_ids_to_tokens(numbers.tolist())
-    unknown = encoder.tokenizer.unk_token
-    total = max(1, counts.sum())
+    sample, limit, tokenizer = texts[:SAMPLE], encoder.max_content, encoder.tokenizer
+    read = plain_ids(tokenizer, [shortened(text, tokenizer, limit + 1) for text in sample])["input_ids"]
+    lengths = [len(ids) for ids in read]
+    numbers = sorted({number for ids in read for number in ids})
+    pieces = dict(zip(numbers, tokenizer.convert_ids_to_tokens(numbers), strict=True))
 
-    def percent(chosen: list[bool]) -> float:
-        return round(100 * float(counts[np.array(chosen, bool)].sum() / total), 1)
+    def percent(counted: Callable[[str], bool]) -> float:
+        chosen = {number for number, piece in pieces.items() if counted(piece)}
+        shares = [sum(number in chosen for number in ids) / len(ids) for ids in read if ids]
+        return round(100 * float(np.mean(shares or [0.0])), 1)
 
     return TextFacts(
         rows=rows, distinct=len(texts), words=float(np.median([len(text.split()) for text in sample])),
         tokens=float(np.median(lengths)), cut=round(100 * float(np.mean(np.array(lengths) > limit)), 1),
-        unknown=percent([piece == unknown for piece in pieces]), letters=percent(list(map(_is_letter, pieces))),
+        unknown=percent(lambda piece: piece == tokenizer.unk_token), letters=percent(_is_letter),
         near=_near_percent(held, seed),
     )  # fmt: skip
 

@@ -125,9 +125,11 @@ def copy_plain(
     """Copy a backbone, or a sentence-transformers model, as one of sentence-transformers in one weight file.
 
     The weights, or `weights` in their place, are written as float32; a backbone gets modules for its pooling and its
-    length.
+    length. The copied tokenizer reads typed special tokens as text, as an encoder does.
     """
     from safetensors.numpy import save_file
+
+    from cse.models.pipeline_writer import TYPED_AS_TEXT, pooling_json, write_modules
 
     name = location(reference.name)
     for file in COPIED:
@@ -150,8 +152,8 @@ def copy_plain(
         known["model_args"] = {**(known.get("model_args") or {}), "add_pooling_layer": False}
     if known:
         write_json(options, known)
-    from cse.models.pipeline_writer import pooling_json, write_modules
-
+    tokenizer = target / "tokenizer_config.json"
+    write_json(tokenizer, {**(read_json(tokenizer) if tokenizer.exists() else {}), **TYPED_AS_TEXT})
     mode = reference.recorded.pooling if reference.recorded else str(reference.pooling)
     (target / "1_Pooling").mkdir()
     write_json(target / "1_Pooling" / "config.json", pooling_json(int(config["hidden_size"]), mode))

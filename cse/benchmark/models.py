@@ -90,20 +90,29 @@ class ModelSelection:
     def candidates(self) -> list[Candidate]:
         """The models to compare, not yet opened; all names are checked before any weights are read.
 
-        Raises the errors of a wrong name, family or pooling, of a damaged configuration, and of an empty `fit`.
+        Raises the errors of a wrong name, family or pooling, of poolings that no model takes, of a damaged
+        configuration, and of an empty `fit`.
         """
         models = named(self.models)
         for model in models:
             check_name(model)
         if self.fit is not None and next(sentences(self.fit), None) is None:
             raise ValueError(f"{self.fit}: no sentence in it to fit `postprocess` on; give another `fit`")
-        return [candidate for model in models for candidate in self._readings(model)]
+        references = list(map(self._reference, models))
+        if self.poolings and not any(each.kind is Kind.BACKBONE for each in references):
+            have = "has its" if len(models) == 1 else "have their"
+            raise ValueError(f"{', '.join(models)} {have} own pooling; leave out `pooling`")
+        readings = map(self._readings, models, references)
+        return [candidate for each in readings for candidate in each]
 
-    def _readings(self, model: str) -> list[Candidate]:
-        """A plain backbone under each of the poolings, any other model once, a checkpoint perhaps with its start."""
+    def _reference(self, model: str) -> ModelReference:
+        """A model read by the first of the poolings, if it takes one."""
         first = next(iter(self.poolings), None)
         pooling, family = "prompt" if first in TOP_TOKENS else first, self.family if model in self.models else None
-        reference = resolve(model, pooling, family, lenient=True)
+        return resolve(model, pooling, family, lenient=True)
+
+    def _readings(self, model: str, reference: ModelReference) -> list[Candidate]:
+        """A plain backbone under each of the poolings, any other model once, a checkpoint perhaps with its start."""
         settings(reference)
         if not self.poolings or reference.kind is not Kind.BACKBONE:
             read = [reference]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cse.commands.cli import as_called, command, log, print_json
-from cse.commands.options import Pooling, model_option, option
+from cse.commands.options import Pooling, model_option, option, seed_option
 
 
 def main(
@@ -20,8 +20,8 @@ def main(
     pooling: Pooling = None,
     column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
     label: Annotated[str | None, option("Column of labels, which then decide; default: none.")] = None,
-    minutes: Annotated[float, option("Most minutes; what does not fit is left out.", min=0)] = 30,
-    seed: Annotated[int, option("Of the held-out texts and of training.", min=0)] = 42,
+    minutes: Annotated[float, option("Most minutes, above 0; what does not fit is left out.")] = 30,
+    seed: Annotated[int, seed_option("Of the held-out texts and of training.")] = 42,
     resume: Annotated[bool, option("Continue a killed run.", "--resume")] = False,
     overwrite: Annotated[bool, option("Replace an adapted model at --output.", "--overwrite")] = False,
     json_output: Annotated[bool, option("Print the report as JSON.", "--json")] = False,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from cse.commands.cli import command, print_json, progress_options
-from cse.commands.options import BACKEND, FAMILY, MODEL, POOLING, model_option, option
+from cse.commands.options import BACKEND, FAMILY, MODEL, POOLING, model_option, option, seed_option
 from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ def main(
     batch_size: Annotated[
         int | None, option("Most sentences per forward pass; default: chosen by length.", panel=CORPUS, min=1)
     ] = None,
-    seed: Annotated[
-        int, option("Seed of the IVF clustering and of the queries for recall@10.", panel=INDEX, min=0)
-    ] = 42,
+    seed: Annotated[int, seed_option("Of the IVF clustering and of the queries for recall@10.", panel=INDEX)] = 42,
     overwrite: Annotated[bool, option("Replace an index at --output.", "--overwrite", panel=RESULT)] = False,
     append: Annotated[
         bool, option("Add to the index at --output, built by the same model.", "--append", panel=RESULT)

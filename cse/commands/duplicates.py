@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from cse.commands.cli import check_choice, check_outputs, command, log, print_json, progress_options
-from cse.commands.options import MODEL, Family, Pooling, option
+from cse.commands.options import MODEL, Family, Pooling, option, seed_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ def main(
     keep: Annotated[str, option(f"Row of a group that is kept: {', '.join(KEEP)}.")] = "first",
     column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
     factory: Annotated[str, option("FAISS factory; Flat finds every pair, others most, but faster.")] = "Flat",
-    seed: Annotated[int, option("Of the random pairs.", min=0)] = 42,
+    seed: Annotated[int, seed_option("Of the random pairs.")] = 42,
     pooling: Pooling = None,
     family: Family = None,
     json_output: Annotated[bool, option("Print the summary as JSON.", "--json")] = False,

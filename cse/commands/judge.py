@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import check_outputs, command, log, shortened
-from cse.commands.options import POOLING, Family, option
+from cse.commands.options import POOLING, Family, option, seed_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +35,7 @@ def main(
         Path | None,
         option("File that keeps the votes and is continued; default: RESULT.judge-ID.json of a run.", "--json"),
     ] = None,
-    seed: Annotated[int, option("Of the sample, the order, and which list is A.", min=0)] = 42,
+    seed: Annotated[int, seed_option("Of the sample, the order, and which list is A.")] = 42,
     pooling: Annotated[
         list[str] | None, option(f"{POOLING} Given twice: of START, then of RESULT; own: its own.")
     ] = None,

@@ -8,6 +8,7 @@ import typer
 
 from cse.commands.cli import completing
 from cse.methods.catalogue import UNTRAINED
+from cse.methods.settings import MOST_SEED
 from cse.models.families import FAMILIES
 from cse.models.names import BUNDLED_NAMES
 
@@ -20,6 +21,11 @@ FAMILY = f"Family of a published checkpoint, if neither its keys nor its hub id 
 def option(help_text: str | None, *names: str, panel: str | None = None, **rules: Any) -> Any:
     """An option with its help, in a `panel` of the command's help; `names` replace `--PARAMETER`."""
     return typer.Option(*names, help=help_text, rich_help_panel=panel, **rules)
+
+
+def seed_option(help_text: str | None, *names: str, **rules: Any) -> Any:
+    """An option that takes a seed, or several: whole numbers from 0 to `MOST_SEED`."""
+    return option(help_text, *names, min=0, max=MOST_SEED, **rules)
 
 
 def model_option(help_text: str, **rules: Any) -> Any:

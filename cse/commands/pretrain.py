@@ -8,24 +8,34 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import PRECISIONS, check_choice, command, log, print_json
-from cse.commands.options import option
+from cse.commands.options import option, seed_option
+from cse.text.sources import TABLES
 
 if TYPE_CHECKING:
     from cse.pretraining.config import CurveEntry, ResumeNote
 
 
+HEAD = 64  # numbers of an attention head
 START, SHAPE, LEARNING, RUN = "Start", "Shape", "Learning", "Run"
 
 
 def main(
-    corpus: Annotated[list[Path], typer.Argument(help="Text files (.txt, .gz, .xz), a sentence a line.")],
+    corpus: Annotated[
+        list[Path], typer.Argument(help=f"Text files, a sentence a line, or {' '.join(TABLES)}; .gz, .xz too.")
+    ],
     output: Annotated[Path, option("Folder for the tokenised text, the state and the model.", panel=RUN)],
     init: Annotated[str | None, option("Continue from a model folder, a hub id or bundled.", panel=START)] = None,
     vocabulary: Annotated[
         int | None, option("Word pieces of a new model, default 12,000.", panel=START, min=30)
     ] = None,
+    column: Annotated[
+        str | None, option("Column of tables that holds the sentences; needed where there are several.", panel=START)
+    ] = None,
     layers: Annotated[int, option(None, panel=SHAPE, min=1)] = 4,
-    hidden: Annotated[int, option("Hidden size; a multiple of 64, one head per 64.", panel=SHAPE, min=16)] = 256,
+    hidden: Annotated[
+        int,
+        option("Hidden size; a multiple of 64, one head per 64, or less than 64 with one head.", panel=SHAPE, min=16),
+    ] = 256,
     tokens: Annotated[int, option("Tokens seen in the whole run.", panel=LEARNING, min=1)] = 30_000_000,
     batch_tokens: Annotated[int, option(None, panel=LEARNING, min=16)] = 4096,
     accumulate: Annotated[int, option("Micro-batches per step.", panel=LEARNING, min=1)] = 1,
@@ -65,7 +75,7 @@ def main(
     precision: Annotated[
         str, option("auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).", panel=LEARNING)
     ] = "auto",
-    seed: Annotated[int, option(None, panel=LEARNING, min=0)] = 42,
+    seed: Annotated[int, seed_option(None, panel=LEARNING)] = 42,
     resume: Annotated[bool, option("Continue from the last saved state.", "--resume", panel=RUN)] = False,
     overwrite: Annotated[bool, option("Replace an earlier run.", "--overwrite", panel=RUN)] = False,
     json_output: Annotated[bool, option("Print the recipe and curve as JSON.", "--json", panel=RUN)] = False,
@@ -78,18 +88,20 @@ def main(
     from cse.pretraining.loop import pretrain
 
     check_choice("precision", precision, PRECISIONS)
+    if hidden > HEAD and hidden % HEAD:
+        raise typer.BadParameter(f"--hidden is {hidden}; give a multiple of {HEAD}, or less than {HEAD}")
     config = PretrainConfig(
-        vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // 64), tokens=tokens,
+        vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // HEAD), tokens=tokens,
         batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, frozen_layers=frozen_layers,
         blend_share=_shares(blend_share), start_share=start_share, untied=untied, seed=seed,
     )  # fmt: skip
     request = PretrainRequest(
         corpus, output, config,
         init=init, blend=blend, resume=resume, overwrite=overwrite, eval_every=eval_every, precision=precision,
+        column=column,
     )  # fmt: skip
-
-    log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
-    record = pretrain(request, lambda entry: _log_progress(entry, config.steps))
+    begins = f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}"
+    record = pretrain(request, lambda entry: _log_progress(entry, config.steps), lambda: log(begins))
     if json_output:
         print_json(record)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cse.commands.cli import command, log
-from cse.commands.options import option
+from cse.commands.options import option, seed_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def main(
         str | None, option("Triplets to train supervised rows on: premise, entailed, contradicted.")
     ] = None,
     backbone: Annotated[str | None, option("Instead of each row's own: bundled, a folder or a hub id.")] = None,
-    seeds: Annotated[list[int] | None, option("Training seed; repeatable; default 42.", "--seed")] = None,
+    seeds: Annotated[list[int] | None, seed_option("Training seed; repeatable; default 42.", "--seed")] = None,
     train_options: Annotated[str, option("More options of scripts.train, in one string.")] = "",
     sentences: Annotated[
         Path | None, option("Text for PromptBERT's anisotropy (paper: Wikipedia); default STS-B test.")

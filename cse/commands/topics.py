@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cse.commands.cli import check_outputs, command, log, print_json, shortened
-from cse.commands.options import MODEL, Family, Pooling, option
+from cse.commands.options import MODEL, Family, Pooling, option, seed_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ def main(
         str | None, option("File of all groups, words, typical texts; - prints it.", "--json")
     ] = None,
     csv_output: Annotated[Path | None, option("File of all rows with their groups.", "--csv")] = None,
-    seed: Annotated[int, option("Of k-means.", min=0)] = 42,
+    seed: Annotated[int, seed_option("Of k-means.")] = 42,
     pooling: Pooling = None,
     family: Family = None,
 ) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cse.evaluation.clustering import k_means
+from cse.methods.settings import SETTINGS
 from cse.vectors import unit_rows
 
 MOST_GROUPS = 100  # of the default number
@@ -22,8 +23,10 @@ def default_groups(count: int) -> int:
 def grouped(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
     """(N,) groups of vectors (N, d), of any length, numbered from 0 for the largest; k-means on unit rows.
 
-    There may be fewer than `count` groups if vectors are equal. Raises ValueError for more groups than vectors.
+    There may be fewer than `count` groups if vectors are equal. Raises ValueError for more groups than vectors, and for
+    a seed that k-means does not take.
     """
+    SETTINGS["seed"].check(seed)
     if not 1 <= count <= len(vectors):
         raise ValueError(f"{count} groups for {len(vectors)} texts; give 1 to {len(vectors)}")
     distinct = len(np.unique(np.asarray(vectors, np.float32), axis=0))

@@ -26,6 +26,7 @@ ONLY = 2.0**40
 ACTIVATIONS = {
     Head.TANH: "torch.nn.modules.activation.Tanh", Head.LINEAR: "torch.nn.modules.linear.Identity"
 }  # fmt: skip
+TYPED_AS_TEXT = {"split_special_tokens": True}  # in a tokenizer_config.json: a typed "[MASK]" is text, as here
 REFUSED = "cse.models.pipeline.OnlyHere"  # a module that sentence-transformers refuses to open
 
 
@@ -107,7 +108,7 @@ def write_tokenizer(target: Path, encoder: TorchEncoder, tokenizer: dict[str, An
     write_json(target / "tokenizer.json", tokenizer)
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",  # a model's own class would replace the post-processor
-        "split_special_tokens": True, "model_max_length": encoder.max_seq_length, "padding_side": "right",
+        **TYPED_AS_TEXT, "model_max_length": encoder.max_seq_length, "padding_side": "right",
         "truncation_side": source.truncation_side, "clean_up_tokenization_spaces": False,
         "model_input_names": ["input_ids", "attention_mask"], **specials,
     }  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, final
 
 from cse.storage.writing import file_digest
+from cse.text.sources import Table, source_of
 
 if TYPE_CHECKING:
     from typing import NotRequired
@@ -60,6 +61,7 @@ class PretrainConfig:
 class PretrainRequest:
     """A pretraining run: text files `corpora`, one sentence a line, to a model in the folder `output / MODEL_FOLDER`.
 
+    A table among the `corpora` gives the texts of its `column`, by default the one that its name shows.
     `init` is a backbone to continue from, named as in `cse.load`, or None for a new model; a BERT saved without a
     masked-LM head gets a new one. `blend` is an encoder of the same shape and vocabulary, averaged into `init` first,
     below the head. `resume` continues a killed run from its last evaluation, `overwrite` starts it again.
@@ -76,17 +78,29 @@ class PretrainRequest:
     overwrite: bool = False
     eval_every: int = 500
     precision: str = "auto"
+    column: str | None = None
 
     def recipe(self) -> dict[str, object]:
         """Everything that decides the result, as JSON values: `config` and the names of `init`, `blend` and corpora."""
         start = {"init": _portable(self.init), "blend": _portable(self.blend)}
-        recipe = {**asdict(self.config), **start, "corpora": [path.name for path in self.corpora]}
+        column = {} if self.column is None else {"column": self.column}  # older recipes have none
+        recipe = {**asdict(self.config), **start, "corpora": [path.name for path in self.corpora], **column}
         return json.loads(json.dumps(recipe))
 
     def source(self) -> dict[str, object]:
-        """Everything the tokenised corpus in `output` depends on, as JSON values; files by name and digest."""
-        texts = [[path.name, file_digest(path) if path.is_file() else ""] for path in self.corpora]
+        """Everything the tokenised corpus in `output` depends on, as JSON values; files by name and digest, tables by
+        their column, too.
+        """
+        texts = [
+            [path.name, file_digest(path) if path.is_file() else "", *([self.column] if is_table(path) else [])]
+            for path in self.corpora
+        ]
         return {"texts": texts, "vocabulary": self.config.vocabulary, "init": self.init}
+
+
+def is_table(corpus: Path) -> bool:
+    """True for a file that is read as a table, not as lines. Raises ValueError for a workbook."""
+    return isinstance(source_of(corpus), Table)
 
 
 def _portable(name: str | None) -> str | None:

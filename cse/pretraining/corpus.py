@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cse.pretraining.config import is_table
 from cse.storage.checksums import write_checksums
 from cse.storage.writing import write_folder
-from cse.text.sentences import text_lines
+from cse.text.files import text_lines
+from cse.text.sentences import sentences
 
 if TYPE_CHECKING:
     from tokenizers import BertWordPieceTokenizer
@@ -51,8 +53,16 @@ class TokenFile:
         return np.bincount(self.ids, minlength=vocabulary).astype(np.float32)
 
 
-def train_tokenizer(corpora: Sequence[Path], vocabulary: int) -> PreTrainedTokenizerBase:
-    """An uncased WordPiece tokenizer learned from text files; the same files give the same one.
+def corpus_lines(corpus: Path, column: str | None = None) -> Iterator[str]:
+    """Yield the lines of a text file, empty ones too, or the texts in the `column` of a table.
+
+    Raises ValueError for a file or column that cannot be read.
+    """
+    return sentences(corpus, column) if is_table(corpus) else text_lines(corpus)
+
+
+def train_tokenizer(corpora: Sequence[Path], vocabulary: int, column: str | None = None) -> PreTrainedTokenizerBase:
+    """An uncased WordPiece tokenizer learned from text files or tables; the same files give the same one.
 
     Raises ValueError if the text does not support so many word pieces.
     """
@@ -60,9 +70,9 @@ def train_tokenizer(corpora: Sequence[Path], vocabulary: int) -> PreTrainedToken
     from transformers import BertTokenizer
 
     trainer = BertWordPieceTokenizer(lowercase=True)
-    first, inside = _characters(corpora, trainer)
+    first, inside = _characters(corpora, trainer, column)
     trainer.train_from_iterator(
-        _sentences(corpora),
+        _sentences(corpora, column),
         vocab_size=vocabulary,
         min_frequency=2,
         special_tokens=[*SPECIAL_TOKENS, *(CONTINUES + letter for letter in inside)],
@@ -80,7 +90,9 @@ def train_tokenizer(corpora: Sequence[Path], vocabulary: int) -> PreTrainedToken
     return BertTokenizer(vocab=learned, do_lower_case=True)
 
 
-def _characters(corpora: Sequence[Path], tokenizer: BertWordPieceTokenizer) -> tuple[list[str], list[str]]:
+def _characters(
+    corpora: Sequence[Path], tokenizer: BertWordPieceTokenizer, column: str | None
+) -> tuple[list[str], list[str]]:
     """The commonest characters of text files, and those of them that occur inside words.
 
     Given these, the trainer is deterministic: it would number other characters in the order of a hash table, which
@@ -89,7 +101,7 @@ def _characters(corpora: Sequence[Path], tokenizer: BertWordPieceTokenizer) -> t
     counts: Counter[str] = Counter()
     inside: set[str] = set()
     normalise, split = tokenizer.normalizer.normalize_str, tokenizer.pre_tokenizer.pre_tokenize_str
-    for line in _sentences(corpora):
+    for line in _sentences(corpora, column):
         for word, _ in split(normalise(line)):
             counts.update(word)
             inside.update(word[1:])
@@ -97,8 +109,8 @@ def _characters(corpora: Sequence[Path], tokenizer: BertWordPieceTokenizer) -> t
     return common, [letter for letter in common if letter in inside]
 
 
-def _sentences(corpora: Sequence[Path]) -> Iterator[str]:
-    return (_short_words(line) for path in corpora for line in text_lines(path) if line.strip())
+def _sentences(corpora: Sequence[Path], column: str | None) -> Iterator[str]:
+    return (_short_words(line) for path in corpora for line in corpus_lines(path, column) if line.strip())
 
 
 def _short_words(line: str) -> str:
@@ -107,10 +119,13 @@ def _short_words(line: str) -> str:
     return line if all(len(word) <= MAX_WORD for word in words) else " ".join(w for w in words if len(w) <= MAX_WORD)
 
 
-def tokenise(corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+def tokenise(
+    corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder: Path, column: str | None = None
+) -> None:
     """Write the ids and sentence starts of the corpora into `folder`; every 100th document of a file is held out.
 
-    Documents are separated by empty lines. If too little is held out so, the last hundredth of the sentences is.
+    Documents are separated by empty lines; a table is one. If too little is held out so, the last hundredth of the
+    sentences is.
     """
 
     def fill(target: Path) -> None:
@@ -118,8 +133,8 @@ def tokenise(corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder
         handles = {
             name: (target / name).open("wb") for name in ("train.ids", "train.starts", "valid.ids", "valid.starts")
         }
-        for split, sentences in _split_batches(corpora):
-            encoded = tokenizer(sentences, add_special_tokens=False, return_attention_mask=False)["input_ids"]
+        for split, batch in _split_batches(corpora, column):
+            encoded = tokenizer(batch, add_special_tokens=False, return_attention_mask=False)["input_ids"]
             lengths = np.array([len(ids) for ids in encoded], np.int64)
             handles[f"{split}.starts"].write((counts[split] + np.cumsum(lengths) - lengths).tobytes())
             handles[f"{split}.ids"].write(np.concatenate([np.array(ids, np.uint16) for ids in encoded]).tobytes())
@@ -133,12 +148,12 @@ def tokenise(corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder
     write_folder(folder, fill)
 
 
-def _split_batches(corpora: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
+def _split_batches(corpora: Sequence[Path], column: str | None) -> Iterator[tuple[str, list[str]]]:
     """Batches of sentences, each with the split ("train" or "valid") of its documents."""
     waiting: dict[str, list[str]] = {"train": [], "valid": []}
     for path in corpora:
         document = 0
-        for line in text_lines(path):
+        for line in corpus_lines(path, column):
             if not line.strip():
                 document += 1
                 continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -24,7 +25,7 @@ from cse.pretraining.batches import BatchSampler, masked_inputs, masked_lm_loss,
 from cse.pretraining.config import PretrainConfig, PretrainRequest, learning_rate
 from cse.pretraining.model import average_in, configure_for_device
 from cse.pretraining.output import read_record, removed_if_refused, reserve_output, save_model
-from cse.pretraining.setup import PretrainingSetup, prepare
+from cse.pretraining.setup import PretrainingSetup, check_request, prepare
 from cse.storage.reservation import check_folder, reserved
 from cse.training.state import load_state, save_state, start_accelerator
 
@@ -56,11 +57,15 @@ class Training:
         return dict(self.model.named_parameters())
 
 
-def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> PretrainingRecord:
+def pretrain(
+    request: PretrainRequest, report: Report = lambda entry: None, begin: Callable[[], object] = lambda: None
+) -> PretrainingRecord:
     """Pretrain, write a model folder to `output / "model"` and return its record, which is saved in it.
 
-    `report` gets one entry per evaluation, and a note if a resumed run has no saved state. Raises ValueError, or its
-    subclass ArtefactError, if the corpora, the output folder or the settings do not fit, or the loss diverges.
+    `begin` is called when the request and the output folder are checked, before the text is tokenised; `report` gets
+    one entry per evaluation, and a note if a resumed run has no saved state. Raises ValueError, or its subclass
+    ArtefactError, if the corpora, the output folder or the settings do not fit, or the loss or the weights diverge;
+    OSError if a corpus is missing.
     """
     from transformers.utils import logging
 
@@ -69,11 +74,13 @@ def pretrain(request: PretrainRequest, report: Report = lambda entry: None) -> P
     request = replace(request, output=Path(request.output), init=init, blend=blend)
     check_folder(request.output)
     with reserved(request.output):
-        return _pretrain(request, report)
+        return _pretrain(request, report, begin)
 
 
-def _pretrain(request: PretrainRequest, report: Report) -> PretrainingRecord:
+def _pretrain(request: PretrainRequest, report: Report, begin: Callable[[], object]) -> PretrainingRecord:
+    check_request(request)
     resumed = reserve_output(request, report)
+    begin()
     before, share = read_record(request.init), request.config.start_share
     with removed_if_refused(request.output):
         setup = prepare(request)
@@ -91,6 +98,7 @@ def _pretrain(request: PretrainRequest, report: Report) -> PretrainingRecord:
         average_in(training.model, start, share)
         with training.accelerator.autocast():
             record["averaged"] = evaluate(training.model, setup.tokenizer, setup.valid)
+        _check_loss(record["averaged"]["held_out_loss"], record["step"])
     save_model(request, training.model, setup.tokenizer, record)
     return record
 
@@ -139,12 +147,17 @@ def _run(
             "step": done, "tokens": tokens, "loss": round(loss.item(), 4), **scores,
             "tokens_per_second": round(tokens / seconds),
         }  # fmt: skip
-        if not math.isfinite(entry["loss"]):
-            raise ValueError(f"the loss became {entry['loss']} at step {done}; lower `learning_rate`")
+        for value in (entry["loss"], entry["held_out_loss"]):
+            _check_loss(value, done)
         state = {**state, "step": done, "seconds": seconds, "curve": [*state["curve"], entry]}
         save_state(request.output, training.learned, training.optimizer, state)
         report(entry)
     return state
+
+
+def _check_loss(loss: float, step: int) -> None:
+    if not math.isfinite(loss):
+        raise ValueError(f"the loss became {loss} at step {step}; lower `learning_rate`")
 
 
 def take_step(training: Training, step: int) -> torch.Tensor:

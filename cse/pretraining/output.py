@@ -107,14 +107,20 @@ def read_record(init: str | None) -> PretrainingRecord | None:
 def save_model(
     request: PretrainRequest, model: Any, tokenizer: PreTrainedTokenizerBase, record: PretrainingRecord
 ) -> None:
-    """Write the model in float16, its tokenizer and the record to `output / "model"`, replacing an earlier one."""
+    """Write the model in float16, its tokenizer and the record to `output / "model"`, replacing an earlier one.
+
+    Raises ValueError, and keeps the earlier one, for a weight that is not finite.
+    """
+    half = model.half()
+    if odd := next((name for name, tensor in half.named_parameters() if not tensor.isfinite().all()), None):
+        raise ValueError(f"{odd} holds a number that is not finite in float16; lower `learning_rate` and start again")
     set_dropout(model, DROPOUT)
     tokenizer.model_max_length = model.config.max_position_embeddings
     for key in OF_THIS_OPENING:  # a resumed run reads its tokenizer from a folder, and would save another file
         tokenizer.init_kwargs.pop(key, None)
 
     def fill(folder: Path) -> None:
-        model.half().save_pretrained(folder)
+        half.save_pretrained(folder)
         model.config.dtype = torch.float32  # in which other tools then compute, as this project does
         model.config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,10 @@ import numpy as np
 
 from cse.backbones.backbone import backbone_tensors, load_backbone, set_dropout
 from cse.errors import ArtefactError
+from cse.methods.settings import SETTINGS
 from cse.models.names import location
-from cse.pretraining.config import NEW_VOCABULARY
-from cse.pretraining.corpus import TokenFile, tokenise, train_tokenizer
+from cse.pretraining.config import NEW_VOCABULARY, is_table
+from cse.pretraining.corpus import TokenFile, corpus_lines, tokenise, train_tokenizer
 from cse.pretraining.model import add_mlm_head, average_in, freeze_lowest, lacks_mlm_head, new_model
 from cse.storage.checksums import check_checksums, write_checksums
 from cse.storage.replace import recover
@@ -43,7 +45,6 @@ def prepare(request: PretrainRequest) -> PretrainingSetup:
     An `init` saved without a masked-LM head gets a new one. Raises ValueError if the corpus, the vocabulary or the
     settings do not fit, ArtefactError if `init` cannot be opened.
     """
-    _check_settings(request)
     if not request.init:
         tokenizer = _tokenizer(request)
         train, valid = _tokenised(request, tokenizer)
@@ -59,9 +60,26 @@ def prepare(request: PretrainRequest) -> PretrainingSetup:
     return PretrainingSetup(model, tokenizer, train, valid)
 
 
+def check_request(request: PretrainRequest) -> None:
+    """Raise ValueError for settings out of bounds, or that need an `init` or exclude one, and for a corpus whose first
+    line cannot be read; OSError for one that is missing.
+    """
+    _check_settings(request)
+    if request.column is not None and not any(map(is_table, request.corpora)):
+        raise ValueError(
+            f"`column` is {request.column!r}, but text files have no columns; leave it out or give a table"
+        )
+    for corpus in request.corpora:
+        next(corpus_lines(corpus, request.column), None)
+
+
 def _check_settings(request: PretrainRequest) -> None:
-    """Raise ValueError for shares outside [0, 1], and for settings that need an `init` or exclude one."""
     config = request.config
+    SETTINGS["seed"].check(config.seed)
+    if not 0 < config.learning_rate < math.inf:
+        raise ValueError(f"`learning_rate` is {config.learning_rate}; give a number above 0")
+    if config.hidden % config.heads:
+        raise ValueError(f"`hidden` is {config.hidden}, which {config.heads} heads cannot share; give a multiple")
     by_layer = config.blend_share if isinstance(config.blend_share, Sequence) else (config.blend_share,)
     for name, shares in (("start_share", (config.start_share,)), ("blend_share", by_layer)):
         for share in shares:
@@ -107,7 +125,7 @@ def _tokenizer(request: PretrainRequest) -> PreTrainedTokenizerBase:
     if saved.is_dir():
         check_checksums(saved, DELETE)
         return AutoTokenizer.from_pretrained(saved)
-    tokenizer = train_tokenizer(request.corpora, request.config.vocabulary or NEW_VOCABULARY)
+    tokenizer = train_tokenizer(request.corpora, request.config.vocabulary or NEW_VOCABULARY, request.column)
 
     def fill(folder: Path) -> None:
         tokenizer.save_pretrained(folder)
@@ -125,6 +143,6 @@ def _tokenised(request: PretrainRequest, tokenizer: PreTrainedTokenizerBase) -> 
     folder = request.output / "corpus"
     recover(folder)
     if not folder.is_dir():
-        tokenise(request.corpora, tokenizer, folder)
+        tokenise(request.corpora, tokenizer, folder, request.column)
     check_checksums(folder, DELETE)
     return TokenFile.open(folder, "train"), TokenFile.open(folder, "valid")

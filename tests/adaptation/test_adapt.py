@@ -26,6 +26,7 @@ from cse.evaluation.clustering import same_label_neighbours
 from cse.storage.writing import FolderKind
 from cse.text.labelled import distinct_sample, labelled_texts
 
+TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog"]
 TOPICS = {"animals": WORDS[4:14], "<b>&rest": WORDS[24:40]}
 
 
@@ -135,7 +136,7 @@ def test_without_labels_the_projection_is_the_result_and_the_trained_model_stand
     report = adapt(request(table, start, label=False), tmp_path / "out")
     shutil.rmtree(start)
     assert report["decision"] == "projection"
-    sample = [text for _, text in texts(20, seed=5)]
+    sample = [*(text for _, text in texts(20, seed=5)), *TYPED]
     places = [tmp_path / "out", *([tmp_path / "out" / "candidate"] if report["candidate"] else [])]
     for folder in places:
         wanted = SentenceTransformer(str(folder), device="cpu").encode(sample)
@@ -168,13 +169,15 @@ def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_h
     report = adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out")
     assert report["stages"]["training"]["record"]["head"] is False
     folder = str(tmp_path / "out" / "candidate")
-    wanted = SentenceTransformer(folder, device="cpu").encode(sample[:20])
-    np.testing.assert_allclose(cse.load(folder).encode(sample[:20]), wanted, atol=1e-5)
+    sample = [*sample[:20], *TYPED]
+    wanted = SentenceTransformer(folder, device="cpu").encode(sample)
+    np.testing.assert_allclose(cse.load(folder).encode(sample), wanted, atol=1e-5)
 
 
 def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_projection(
     table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from sentence_transformers import SentenceTransformer
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
     monkeypatch.setattr(candidates, "LEAST_WITH_NEIGHBOURS", 256)
@@ -203,7 +206,10 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
         [row.text for row in held], add_special_tokens=False)["input_ids"]])  # fmt: skip
     five_passes = int(5 * len(fit) * tokens / 1024)
     assert (report["decision"], report["stages"]["language"]["steps"]) == ("language", five_passes)
-    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(sample), wanted, atol=1e-4)
+    result = str(tmp_path / "out")
+    np.testing.assert_allclose(cse.load(result).encode(sample), wanted, atol=1e-4)
+    theirs = SentenceTransformer(result, device="cpu").encode(TYPED)
+    np.testing.assert_allclose(cse.load(result).encode(TYPED), theirs, atol=1e-5)
     for name, other in {"labelled": {"pooling": "cls"}, "mean": {"label": False}}.items():
         assert "language" not in adapt(request(table, bert_folder, **other), tmp_path / name)["stages"]
 
@@ -387,6 +393,15 @@ def test_texts_that_cannot_be_adapted_to_are_refused_in_one_line(
     done = run("adapt", file, *columns, "--backbone", bert_folder, "--output", tmp_path / "out")
     refused(done, 3, message)
     assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf"])
+def test_minutes_that_no_run_can_take_are_refused_as_the_help_says(table: Path, tmp_path: Path, minutes: str) -> None:
+    done = run("adapt", table, "--column", 2, "--output", tmp_path / "out", "--minutes", minutes)
+    refused(done, 3, f"--minutes is {float(minutes)}; give a number above 0")
+    assert not (tmp_path / "out").exists()
+    words = " ".join(run("adapt", "--help").stdout.split())
+    assert "--minutes <float> Most minutes, above 0; what does not fit is left out. [default: 30]" in words
 
 
 def test_a_pooling_without_a_form_and_a_start_that_is_missing_are_refused(

@@ -29,10 +29,9 @@ def test_lengths_truncation_unknown_pieces_and_near_duplicates_are_counted(bert_
     assert found.words == np.median([len(text.split()) for text in texts])
     assert found.tokens == np.median(list(map(len, pieces)))
     assert found.cut == round(100 / len(texts), 1)
-    every = [piece for text in pieces for piece in text]
-    assert every.count("[UNK]") == 2
-    assert found.unknown == round(100 * 2 / len(every), 1)
-    assert found.letters == round(100 * every.count("a") / len(every), 1) > 0
+    assert sum(text.count("[UNK]") for text in pieces) == 2
+    assert found.unknown == round(100 * np.mean([text.count("[UNK]") / len(text) for text in pieces]), 1)
+    assert found.letters == round(100 * np.mean([text.count("a") / len(text) for text in pieces]), 1) > 0
     assert found.near == 20.0  # 4 pairs among 40
     assert found.warning is None
 
@@ -45,6 +44,33 @@ def test_a_language_that_the_vocabulary_does_not_know_is_named(bert_folder: Path
     assert found.warning is not None
     assert percent in found.warning
     assert "choose a model of that language" in found.known()["warning"]
+
+
+def test_one_odd_line_among_many_is_no_other_language(bert_folder: Path) -> None:
+    with_odd = facts(bert_folder, [*TEXTS, "x " * 20_000, "ж " * 20_000])
+    shares = [text.split().count("a") / 6 for text in TEXTS]
+    assert facts(bert_folder, TEXTS).letters == round(100 * np.mean(shares), 1) > 0
+    assert with_odd.letters == round(100 * np.mean([*shares, 1, 0]), 1)
+    assert with_odd.unknown == round(100 / 62, 1)
+    assert with_odd.warning is None
+
+
+def test_the_bundled_backbone_knows_english_but_not_russian_or_chinese() -> None:
+    encoder, vectors = cse.load("bundled"), np.eye(4, dtype=np.float32)
+    english = ["Where is my card?", "The cat sleeps on the sofa.", "How do I cancel my subscription?"]
+    russian = ["Где моя карта?", "Кошка спит на диване.", "Как отменить мою подписку?"]
+    chinese = ["我的卡在哪里?", "猫在沙发上睡觉。", "如何取消我的订阅?"]
+    known, *others = (text_facts(encoder, texts, 3, vectors, 0) for texts in (english, russian, chinese))
+    assert (known.warning, known.unknown) == (None, 0.0)
+    assert known.letters < 10
+    assert [found.warning is None for found in others] == [False, False]
+    assert others[0].letters > 80
+    assert others[1].unknown > 40
+
+
+def test_texts_without_a_piece_are_no_other_language(bert_folder: Path) -> None:
+    found = facts(bert_folder, ["\u200b", "\u200b\u200b"])
+    assert (found.unknown, found.letters, found.warning) == (0.0, 0.0, None)
 
 
 def test_ideographs_are_no_single_letters(roberta_folder: Path) -> None:

@@ -1,5 +1,6 @@
 """A projection is that of sklearn's Ridge and PCA, and opens with its model here and in sentence-transformers."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -17,11 +18,14 @@ COMPONENTS = 5
 TEXTS = [" ".join(words) for words in np.random.default_rng(2).choice(WORDS[:40], (60, 6))]
 
 
-def theirs(folder: Path) -> np.ndarray:
+TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog", "<mask> the </s> dog", "<s> <pad> [UNK]"]
+
+
+def theirs(folder: Path, texts: list[str] = SENTENCES) -> np.ndarray:
     """The vectors that sentence-transformers gives."""
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(str(folder), device="cpu").encode(SENTENCES)
+    return SentenceTransformer(str(folder), device="cpu").encode(texts)
 
 
 def test_it_is_the_projection_of_sklearn() -> None:
@@ -97,6 +101,22 @@ def test_an_untrained_backbone_gets_a_folder_that_both_open(backbone: str, pooli
     for backend in ("openvino", "torch"):
         np.testing.assert_allclose(cse.load(str(folder), backend=backend).encode(SENTENCES), wanted, atol=1e-5)
     np.testing.assert_allclose(theirs(folder), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["openvino", "torch"])
+def test_typed_special_tokens_are_text_in_both(backbone: str, backend: str, tmp_path: Path) -> None:
+    start = cse.load(backbone, "mean", backend=backend)
+    found = project(backbone, TEXTS, tmp_path / "out", components=COMPONENTS, pooling="mean")
+    wanted = found(raw_vectors(start, TYPED))
+    opened = cse.load(str(tmp_path / "out"), backend=backend)
+    np.testing.assert_allclose(opened.encode(TYPED), wanted, atol=1e-5)
+    np.testing.assert_allclose(theirs(tmp_path / "out", TYPED), wanted, atol=1e-5)
+    settings = json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())
+    old = {name: value for name, value in settings.items() if name != "split_special_tokens"}
+    (tmp_path / "out" / "tokenizer_config.json").write_text(json.dumps(old))  # as earlier versions wrote it
+    earlier = cse.load(str(tmp_path / "out"), backend=backend)
+    assert (earlier.fingerprint, len(old)) == (opened.fingerprint, len(settings) - 1)
+    np.testing.assert_array_equal(earlier.encode(TYPED), opened.encode(TYPED))
 
 
 def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisation(

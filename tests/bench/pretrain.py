@@ -7,7 +7,7 @@ from typing import Any
 
 from cse.pretraining.config import PretrainRequest
 from cse.pretraining.loop import Training, start_training, take_step
-from cse.pretraining.setup import prepare
+from cse.pretraining.setup import check_request, prepare
 from tests.bench.flops import step_rate, training_flops
 from tests.bench.timing import ROUNDS, interleaved
 
@@ -21,6 +21,7 @@ def measure_pretraining(request: PretrainRequest, steps: int = 8, rounds: int = 
     """
     if steps < 1:
         raise ValueError(f"`steps` is {steps}; give at least 1")
+    check_request(request)
     training = start_training(request, prepare(request))
     timing = interleaved({"pretrain": lambda: _take(training, steps)}, rounds)["pretrain"]
     tokens, rate = steps * request.config.batch_tokens, step_rate(training.accelerator)

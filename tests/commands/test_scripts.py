@@ -166,6 +166,53 @@ def test_wrong_options_are_usage_errors_that_list_the_choices(bert_folder: Path,
     refused(run("train", "simcse", "--prefix", "3", *common), 2, "has no prefix")
 
 
+@pytest.mark.parametrize("seed", [2**32, 99999999999999999999999])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("train", "simcse --output out --data"), ("pretrain", "--output out"), ("adapt", "--output out"),
+        ("topics", "--model simcse"), ("duplicates", "--model simcse"), ("judge", "simcse dcpcse --data"),
+        ("build_index", "--model simcse --output out"), ("reproduce", "promptbert 1 --train-data"),
+    ],
+)  # fmt: skip
+def test_a_seed_that_no_generator_takes_is_a_usage_error(
+    text: Path, tmp_path: Path, name: str, words: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(run(name, *words.split(), text, "--seed", seed), 2, "'--seed': ", "4294967295")
+    assert [path.name for path in tmp_path.iterdir()] == ["text.txt"]
+
+
+def test_the_functions_refuse_such_a_seed_too(bert_folder: Path, text: Path, tmp_path: Path) -> None:
+    from cse.adaptation.adapt import AdaptRequest, adapt
+    from cse.grouping.topics import grouped
+    from cse.pretraining.config import PretrainConfig, PretrainRequest
+    from cse.pretraining.loop import pretrain
+
+    out, seed = tmp_path / "out", 2**32
+    for call in (
+        lambda: cse.train("simcse", SENTENCES, output=out, backbone=bert_folder, seed=seed),
+        lambda: adapt(AdaptRequest(str(text), str(bert_folder), seed=seed), out),
+        lambda: pretrain(PretrainRequest([text], out, PretrainConfig(seed=seed))),
+        lambda: grouped(np.eye(4), 2, seed),
+    ):
+        with pytest.raises(ValueError, match="seed is 4294967296; give at most 4294967295"):
+            call()
+    assert not out.exists()
+
+
+def test_the_largest_seed_is_taken_everywhere(bert_folder: Path, text: Path, tmp_path: Path) -> None:
+    for number, (name, words) in enumerate({
+        "train": ["simcse", "--backbone", bert_folder, "--data", text, "--output"],
+        "pretrain": [text, "--vocabulary", 40, "--layers", 1, "--hidden", 16, "--tokens", 64, "--batch-tokens", 64,
+                     "--output"],
+        "topics": [text, "--model", bert_folder, "--json"],
+        "build_index": [text, "--model", bert_folder, "--factory", "IVF2,Flat", "--output"],
+    }.items()):  # fmt: skip
+        done = run(name, *words, tmp_path / str(number), "--seed", 2**32 - 1)
+        assert done.exit_code == 0, done.output
+
+
 def test_missing_and_wrong_artefacts_are_refused_with_exit_code_4(
     bert_folder: Path, text: Path, tmp_path: Path
 ) -> None:

@@ -70,6 +70,24 @@ def test_poolings_multiply_plain_backbones_and_leave_checkpoints_alone(sts: Path
     assert list(json.loads(done.stdout)["models"]) == ["bundled-cls", "bundled-prompt+top200", "simcse"]
 
 
+@pytest.mark.parametrize(
+    ("models", "pooling", "message"),
+    [
+        (["simcse"], "cls", "simcse has its own pooling; leave out --pooling"),
+        (["simcse", "dcpcse"], "top-tokens", "simcse, dcpcse have their own pooling; leave out --pooling"),
+        (["vectors.txt", "simcse"], "mean", "vectors.txt, simcse have their own pooling"),
+    ],
+)
+def test_a_pooling_that_no_model_takes_is_refused(
+    sts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, models: list[str], pooling: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vectors.txt").write_text("the 1 2\n")
+    words = [word for model in models for word in ("--model", model)]
+    refused(run("evaluate", "sts", *words, "--pooling", pooling, "--data", sts, "--json", "r.json"), 3, message)
+    assert not (tmp_path / "r.json").exists()
+
+
 def test_a_results_file_is_gone_on_with_and_kept_for_another_protocol(
     bert_folder: Path, sts: Path, tmp_path: Path
 ) -> None:

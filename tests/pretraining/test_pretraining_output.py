@@ -4,13 +4,17 @@ import errno
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from model_files import check_opens_everywhere
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
+from test_scripts import refused, run
 
 from cse.errors import ArtefactError
+from cse.pretraining import loop
 from cse.storage.replace import HERE
 
 
@@ -110,6 +114,89 @@ def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path,
     for options in ({"resume": True}, {"overwrite": True}):
         with pytest.raises(ValueError, match="begun with other text"):
             run_pretraining(corpus, tmp_path / "out", CONFIG, **options)
+
+
+def test_a_table_needs_its_column_and_a_run_keeps_it(corpus: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    lines = [line for line in corpus.read_text().splitlines() if line]
+    table.write_text("number,said,again\n" + "".join(f'{row},"{line}",{line}\n' for row, line in enumerate(lines)))
+    with pytest.raises(ValueError, match=r"table.csv: which column holds the sentences\? Pass `column`, one of number"):
+        run_pretraining(table, tmp_path / "out", CONFIG)
+    with pytest.raises(ValueError, match="no column 'text'; it has number, said, again"):
+        run_pretraining(table, tmp_path / "out", CONFIG, column="text")
+    with pytest.raises(ValueError, match="`column` is 'said', but text files have no columns"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, column="said")
+    with pytest.raises(ValueError, match=r"book\.xlsx: workbooks are not read"):
+        run_pretraining(tmp_path / "book.xlsx", tmp_path / "out", CONFIG)
+    assert not (tmp_path / "out").exists()
+    record = run_pretraining(table, tmp_path / "out", CONFIG, column="said")
+    assert record["recipe"]["column"] == "said"
+    assert "column" not in run_pretraining(corpus, tmp_path / "plain", CONFIG)["recipe"]
+    with pytest.raises(ValueError, match="begun with other text"):
+        run_pretraining(table, tmp_path / "out", CONFIG, column="again", overwrite=True)
+    assert run_pretraining(table, tmp_path / "out", CONFIG, column="said", overwrite=True)["step"] == CONFIG.steps
+
+
+@pytest.mark.parametrize("rate", [float("inf"), float("nan"), 0.0, -1.0])
+def test_a_rate_that_no_training_can_have_is_refused(corpus: Path, tmp_path: Path, rate: float) -> None:
+    with pytest.raises(ValueError, match=f"`learning_rate` is {rate}; give a number above 0"):
+        run_pretraining(corpus, tmp_path / "out", replace(CONFIG, learning_rate=rate))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("weight", "message"), [(None, "the loss became nan at step 12"), (1e6, "in float16")])
+def test_a_model_that_is_not_finite_is_not_published(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: float | None, message: str
+) -> None:
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out" / "model").iterdir()}
+
+    def large(request: Any, model: Any, *given: Any) -> None:
+        model.get_input_embeddings().weight.data[3, 2] = weight
+        save(request, model, *given)
+
+    save, config = loop.save_model, replace(CONFIG, learning_rate=1e38)
+    if weight is not None:
+        config = CONFIG
+        monkeypatch.setattr(loop, "save_model", large)
+    with pytest.raises(ValueError, match=f"{message}.*lower `learning_rate`"):
+        run_pretraining(corpus, tmp_path / "out", config, overwrite=True)
+    monkeypatch.undo()
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out" / "model").iterdir()} == before
+    assert run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)["step"] == CONFIG.steps
+
+
+def test_a_held_out_loss_that_is_not_finite_ends_the_run(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "evaluate", lambda *_: {"held_out_loss": float("nan"), "held_out_accuracy": 0.0})
+    with pytest.raises(ValueError, match="the loss became nan at step 12; lower `learning_rate`"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG)
+    assert not {"model", "state"} & {path.name for path in (tmp_path / "out").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("missing.txt",), 3, "missing.txt"), (("corpus.txt", "--frozen-layers", 2), 3, "needs a model to continue"),
+        (("corpus.txt", "--learning-rate", "inf"), 3, "--learning-rate is inf"),
+        (("corpus.txt", "--hidden", 100), 2, "--hidden is 100; give a multiple of 64, or less than 64"),
+        (("corpus.txt", "--column", "said"), 3, "--column is 'said'"),
+        (("corpus.txt", "--overwrite"), 3, "already holds something else"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_everything_is_checked_before_the_work_is_announced(
+    corpus: Path, tmp_path: Path, options: tuple, code: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(corpus.parent)
+    if "--overwrite" in options:
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "mine.txt").write_text("mine")
+    result = run("pretrain", *options, "--output", tmp_path / "out", "--tokens", 640)
+    refused(result, code, message)
+    assert "results go to" not in result.output
+    assert (tmp_path / "out").exists() == ("--overwrite" in options)
 
 
 @pytest.mark.parametrize(("content", "message"), [('{"mine": 1}', "already holds something else"), ("{", "damaged")])

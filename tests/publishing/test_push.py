@@ -20,6 +20,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import cse
+from cse.adaptation.projected import project
 from cse.commands.push import app
 from cse.commands.search import app as search
 from cse.commands.train import app as train
@@ -111,6 +112,28 @@ def test_a_dry_run_lists_the_files_of_the_upload_and_asks_no_hub(tmp_path: Path,
         shown = push(folder, name, *options, "--dry-run")
         assert f"{len(files)} files, 0." in shown
         assert f"for the {kind[:-1]} {name}; nothing was uploaded" in shown
+
+
+def test_a_model_of_another_command_is_refused_with_what_uploads_it(
+    at_hand: Hub, tmp_path: Path, bert_folder: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    texts = [f"the dog number {number} {'and a cat ' * (number % 4)}" for number in range(40)]
+    adapted = tmp_path / "adapted"
+    project(str(bert_folder), texts, adapted, components=5)
+    refused = f"Error: {adapted}: is no checkpoint of scripts.train and no index; upload it by"
+    for options in ((), ("--dry-run",)):
+        wanted = f'{refused} SentenceTransformer("{adapted}").push_to_hub("OWNER/NAME")\n'
+        assert push(adapted, "me/adapted", *options, code=4) == wanted
+    assert push(bert_folder, "me/bert", "--dry-run", code=4).endswith("no index; upload it by `hf upload`\n")
+    assert not at_hand.created
+    SentenceTransformer(str(adapted), device="cpu").save(str(tmp_path / "uploaded"))  # what `push_to_hub` uploads
+    sentences = [*SENTENCES, "the [MASK] dog"]
+    found = cse.load(str(tmp_path / "uploaded")).encode(sentences)
+    np.testing.assert_allclose(found, cse.load(str(adapted)).encode(sentences), atol=1e-5)
+    again = SentenceTransformer(str(tmp_path / "uploaded"), device="cpu").encode(sentences)
+    np.testing.assert_allclose(found, again, atol=1e-5)
 
 
 @contextlib.contextmanager

@@ -16,13 +16,12 @@ from cse.app.models.remembered import fingerprint_of
 from cse.app.state.groups import LEAST as FEWEST
 from cse.app.state.groups import MOST, Groups, groups_of
 from cse.app.state.model_map import ModelMap, fitted, measure
+from cse.methods.settings import MOST_SEED
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
     from cse.encoding.encoder import Encoder
-
-MOST_SEED = 2**32 - 1
 
 
 class MapKey(NamedTuple):
