@@ -115,7 +115,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "sentences.txt").write_text("\n".join(texts))
     with (folder / "table.csv").open("w", newline="") as table:
         csv.writer(table).writerows([["text"], *([text] for text in texts)])
-    (folder / "triplets.tsv").write_text("\n".join("\t".join(texts[i : i + 3]) for i in range(20)))
+    triplets = "\n".join("\t".join(texts[i : i + 3]) for i in range(20))
+    (folder / "nli").mkdir()
+    for name in ("triplets.tsv", "nli/triplets_clean.tsv"):
+        (folder / name).write_text(triplets)
     lines = (ROOT / "cse/bundled/demo/pairs.tsv").read_text().splitlines()
     pairs = "\n".join(lines[::5])  # of every grade
     (folder / "dev.tsv").write_text(pairs)
@@ -260,7 +263,7 @@ def test_every_command_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(subprocess, "run", run_here)
     monkeypatch.setattr(loop, "EVAL_ROWS", 16)  # the settings in the commands are shortened, this has none
     for line in others:
-        long = "wiki_a" in line or "tests.bench" in line
+        long = any(name in line for name in ("wiki_a", "nli", "tests.bench"))
         shortened = next((more for start, more in SHORTENED.items() if start in line and long), "")
         done = invoke(shlex.split(f"{line} {shortened}"))
         assert done.exit_code == 0, f"{line}\n{done.output[-1500:]}"
