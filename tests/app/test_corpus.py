@@ -34,13 +34,14 @@ from cse.app.duplicates.near_duplicates import find, groups_csv, groups_of_all, 
 from cse.app.export.download import as_csv, as_json, curl_code, python_code
 from cse.app.export.section import take
 from cse.app.models.models import Failure, plain
-from cse.app.sections.map_points import MOST_LINES
+from cse.app.sections.map_points import MOST_LINES, corpus_points
 from cse.app.sections.search import find_all, ranking, search
 from cse.app.server.bodies import MOST_BODY
 from cse.app.state.app_state import AppState, open_state
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.encodings import Encoding
 from cse.app.state.own_corpora import GONE, OwnCorpus
+from cse.app.state.selections import table
 from cse.evaluation.label_scores import label_scores
 from cse.vectors import cosines, unit_rows
 from index import BuildSettings, VectorIndex
@@ -179,6 +180,8 @@ def test_rows_without_a_text_are_told_and_the_tables_have_the_rows_of_the_file(s
     inputs = {"model": column.name, "corpus": OWN_KEY, "nines": 5.0, "keep": "first", "page": 1, "key": key}
     taken_away = take(state, {"duplicates": endpoint}, "duplicates", inputs)
     assert [row["row"] for row in csv.DictReader(io.StringIO(as_csv(taken_away)))] == ["1", "4"]
+    _, described_rows = table(state, corpus_points(chosen), np.arange(3), 2)
+    assert [row[:2] for row in described_rows] == [(1, "a dog"), (4, "a dog"), (5, "the sun")]
     (group,) = endpoint(**inputs)["page"]
     assert [(member["row"], member["number"]) for member in group] == [(0, 1), (1, 4)]
 
@@ -383,8 +386,8 @@ def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(sta
 
 
 def test_a_table_that_unpacks_to_gigabytes_is_refused_before_it_is_read(tmp_path, monkeypatch) -> None:
-    table = pa.table({"text": ["the cat " * 1000] * 500, "n": range(500)})
-    pq.write_table(table, tmp_path / "a.parquet", use_dictionary=False)
+    given = pa.table({"text": ["the cat " * 1000] * 500, "n": range(500)})
+    pq.write_table(given, tmp_path / "a.parquet", use_dictionary=False)
     assert len(file_texts(str(tmp_path / "a.parquet"), None, "n").texts) == 500
     monkeypatch.setattr(reading, "MOST_CHARACTERS", 3_000_000)  # a dictionary may hold a text once
     with pytest.raises(ValueError, match=r"more than 3,000,000 characters of text; give a part of it"):

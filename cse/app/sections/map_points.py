@@ -45,7 +45,8 @@ def corpus_points(corpus: ChosenCorpus, most: int = MOST_POINTS, pin: int | None
     wanted = [pin] if pin is not None and pin < len(texts) else []  # another corpus may have more rows
     rows = np.union1d(evenly(len(texts), most), wanted).astype(int)
     named = None if labels is None else [labels[row] for row in rows]
-    return Points([texts[row] for row in rows], named, rows, len(texts), corpus.vectors, corpus.columns)
+    numbers = [corpus.numbers[row] for row in rows]
+    return Points([texts[row] for row in rows], named, rows, len(texts), corpus.vectors, corpus.columns, numbers)
 
 
 def demo_points(state: AppState) -> Points:

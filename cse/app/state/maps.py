@@ -36,8 +36,9 @@ class MapKey(NamedTuple):
 class Points(NamedTuple):
     """N texts to draw, with a label each if they have labels.
 
-    `rows` (N,) are their rows among the `total` texts of a corpus, `of_corpus` returns a column's vectors of all of
-    these, `columns` are its models, None for the page's. Texts without a corpus are encoded.
+    `rows` (N,) are their rows among the `total` texts of a corpus, `numbers` those that its visitor knows, counted from
+    1 (`ChosenCorpus.numbers`), `of_corpus` returns a column's vectors of all of these, `columns` are its models, None
+    for the page's. Texts without a corpus are encoded.
     """
 
     texts: list[str]
@@ -46,6 +47,7 @@ class Points(NamedTuple):
     total: int = 0
     of_corpus: Callable[[Column, Encoder], np.ndarray] | None = None
     columns: Sequence[Column] | None = None
+    numbers: Sequence[int] | None = None
     paired: bool = False  # points 2i and 2i + 1 form a pair
 
     @property

@@ -63,15 +63,15 @@ def describe(state: AppState, points: Points, rows: np.ndarray, model: str, grou
 def table(
     state: AppState, points: Points, rows: np.ndarray, groups: int
 ) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-    """Return the columns and the rows of a table of points: row of the corpus from 1, text, label, group by model."""
+    """Return the columns and the rows of a table of points: number of the row, text, label, group by model."""
     known, _ = groups_by_model(state, points, groups, "")
-    places = np.arange(len(points.texts)) if points.rows is None else points.rows
+    numbers = points.numbers or range(1, len(points.texts) + 1)
     columns = ["row", "text", *(["label"] if points.labels else []), *(f"group of {name}" for name in known)]
 
     def cells() -> Iterator[tuple[Any, ...]]:
         for row in rows.tolist():
             label = [points.labels[row]] if points.labels else []
             named = [int(each.of[row]) + 1 for each in known.values()]
-            yield (int(places[row]) + 1, points.texts[row], *label, *named)
+            yield (numbers[row], points.texts[row], *label, *named)
 
     return columns, cells()
