@@ -52,9 +52,7 @@ def choose_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
     code = gr.Textbox("", label="Verdict", visible="hidden")
     outputs, buttons = shown(code)
     voting, chosen = Voting(state), {MODELS[0]: first, MODELS[1]: second, "The votes": votes}
-    begun = refusing(
-        voting.begin, {**chosen, FIELD: bar.corpus, "The key": bar.key}, outputs, {FIELD: first, "The key": first}
-    )
+    begun = refusing(voting.begin, {**chosen, FIELD: bar.corpus, "The key": bar.key}, outputs)
     resumed = refusing(voting.resume, {**chosen, "The verdict": code, "The key": bar.key}, outputs)
     asked = start.click(begun.fn, list(begun.inputs), list(begun.outputs), **HIDDEN, **COMPARISONS)
     asked.then(None, js=TO_QUESTION, **HIDDEN)

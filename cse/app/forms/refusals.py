@@ -1,4 +1,7 @@
-"""Errors of input: the reason is shown under its field until that is edited, and earlier results are cleared."""
+"""Errors of input: the reason is shown until its field is edited, and earlier results are cleared.
+
+It stands under the field, or below the run's outputs if the field is outside of their tab.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,12 @@ def refusing(
     function: Callable[..., Any],
     fields: Mapping[str, gr.components.Component],
     outputs: Sequence[gr.components.Component],
-    elsewhere: Mapping[str, gr.components.Component] | None = None,
 ) -> Run:
     """Return a run of `function`, or of its generator, whose ValueErrors are shown under the input they concern.
 
-    `fields` are the inputs in order, each by the name that a FieldError gives it (`field_of`); an error of one that is
-    not in sight is shown under the input that `elsewhere` has for its name. On an error the outputs
-    are cleared. The run has one output more than `outputs`, a hidden component. Of a visitor's requests only the
-    newest is answered.
+    `fields` are the inputs in order, each by the name that a FieldError gives it (`field_of`). On an error the outputs
+    are cleared. The run has one output more than `outputs`, a hidden component: the errors of a field outside of its
+    tab, like the corpus, are shown at its place. Of a visitor's requests only the newest is answered.
     """
     inputs = list(fields.values())
     for field in inputs:
@@ -41,7 +42,7 @@ def refusing(
         return [*([results] if len(outputs) == 1 else results), notice()]
 
     def refused(error: ValueError) -> list[Any]:
-        about = str(field_of(error, {**fields, **(elsewhere or {})}).elem_id)
+        about = str(field_of(error, fields).elem_id)
         return [*map(emptied, outputs), notice(about=about, reason=str(error))]
 
     @functools.wraps(function)
