@@ -62,7 +62,7 @@ def own_text_endpoints(state: AppState) -> list[Callable[..., Any]]:
             first: the name of a model, "untrained (mean)" or "untrained (cls)".
             second: the name of another one.
             corpus: "demo", the name of a corpus the app was started with, or "own" with a key.
-            questions: how many, 5 to 60.
+            questions: how many, 6 to 60.
             key: the secret key of a visitor's own corpus.
         """
         ballot = compare(state, chosen_corpus(state, corpus, key), first, second, questions)
