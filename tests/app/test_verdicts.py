@@ -88,6 +88,8 @@ def test_a_negated_word_that_is_still_the_likeliest() -> None:
         ({"simcse": [1, 2]}, ""),
         ({"simcse": [1, 2], "conpvp": []}, ""),
         ({"simcse": [1, 2], "conpvp": [1, 2]}, "The models agree on the best sentence and on all 2 results."),
+        ({"simcse": [1], "conpvp": [1]}, "The models agree on the best sentence."),
+        ({"simcse": [1], "conpvp": [2]}, "The models name 2 different best sentences."),
         (
             {"simcse": [1, 2, 3], "conpvp": [1, 4, 5], "mine": [1, 2, 4]},
             "The models agree on the best sentence; 1 of 3 results are common to all. SimCSE and ConPVP differ most, "
@@ -115,4 +117,5 @@ def test_neighbourhoods_differ_or_do_not_within_noise() -> None:
     alike = dict(zip(pairs, (far, rng.permutation(far)), strict=True))
     assert neighbourhoods(alike).startswith("Each two models differ alike, within noise: in ")
     assert neighbourhoods({pairs[0]: far}).startswith("SimCSE and DCPCSE differ in ")
-    assert neighbourhoods({}) == ""
+    assert neighbourhoods({}) == neighbourhoods({pairs[0]: far[:19]}) == ""  # of few texts most are neighbours
+    assert neighbourhoods({pairs[0]: far[:20]}) != ""

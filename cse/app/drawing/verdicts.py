@@ -16,6 +16,7 @@ UNHEARD = 0.1  # of the way to an unrelated sentence
 NARROW, APART = 0.4, 0.1  # a mean cosine of random pairs that is high, and a difference of two such means that matters
 MOST_NAMED = 5  # removed words listed
 NEGATED = re.compile(r"\b(?:not|never)\s+(\w+)|n't\s+(\w+)", re.IGNORECASE)
+FEW = 20  # texts of which too little follows about neighbours
 MARGIN = 1.96  # standard errors in half of a 95 % interval
 
 
@@ -85,6 +86,8 @@ def agreement(lists: Mapping[str, Sequence[int]]) -> str:
     count, common = max(map(len, shown.values())), set.intersection(*map(set, shown.values()))
     best = len({rows[0] for rows in shown.values()})
     first = "The models agree on the best sentence" if best == 1 else f"The models name {best} different best sentences"
+    if count == 1:
+        return f"{first}."
     if len(common) == count:
         return f"{first}{' and' if best == 1 else ', but agree'} on all {count} results."
     worst = min(combinations(shown, 2), key=lambda pair: overlap(shown[pair[0]], shown[pair[1]]))
@@ -98,9 +101,10 @@ def agreement(lists: Mapping[str, Sequence[int]]) -> str:
 def neighbourhoods(unshared: Mapping[tuple[str, str], np.ndarray]) -> str:
     """Return which two models differ most in the texts' neighbours, if by more than chance.
 
-    `unshared` are the (N,) shares of a text's nearest ones that two models do not have in common.
+    `unshared` are the (N,) shares of a text's nearest ones that two models do not have in common. Of fewer than `FEW`
+    texts nothing is said.
     """
-    if not unshared:
+    if not unshared or len(next(iter(unshared.values()))) < FEW:
         return ""
     means = {pair: float(shares.mean()) for pair, shares in unshared.items()}
     most, least = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
