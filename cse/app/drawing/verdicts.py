@@ -14,6 +14,7 @@ from cse.app.models.naming import title
 
 UNHEARD = 0.1  # of the way to an unrelated sentence
 NARROW, APART = 0.4, 0.1  # a mean cosine of random pairs that is high, and a difference of two such means that matters
+FAINT = 0.01  # a probability of the likeliest word that tells nothing
 MOST_NAMED = 5  # removed words listed
 NEGATED = re.compile(r"\b(?:not|never)\s+(\w+)|n't\s+(\w+)", re.IGNORECASE)
 FEW = 20  # texts of which too little follows about neighbours
@@ -62,12 +63,27 @@ def mean_of(shares: Sequence[float]) -> float:
 
 
 def denoising(before: Sequence[str], alone: Sequence[str], after: Sequence[str]) -> str:
-    """Return which words of the template alone denoising has removed from a sentence's likeliest words."""
-    removed = [word for word in before if word in alone and word not in after]
-    if not removed:
-        kept = [word for word in after if word in alone]
-        return f"Denoising left {quoted(kept)}, which the template says alone." if kept else ""
-    return f"Denoising removed {quoted(removed)}."
+    """Return which words of the template alone, and which others, denoising has removed from a sentence's likeliest."""
+    gone = [word for word in before if word not in after]
+    removed, others = [word for word in gone if word in alone], [word for word in gone if word not in alone]
+    kept = [word for word in after if word in alone]
+    pushed = f"pushed out {quoted(others)}." if others else ""
+    if removed and pushed:
+        return f"Of the template's own words denoising removed {quoted(removed)}; it also {pushed}"
+    if removed:
+        return f"Denoising removed {quoted(removed)}."
+    if kept:
+        return f"Denoising left {quoted(kept)}, which the template says alone" + (
+            f"; it also {pushed}" if pushed else "."
+        )
+    return f"Denoising {pushed}" if pushed else ""
+
+
+def flat(after: Sequence[tuple[str, float]]) -> str:
+    """Return that no word stands out after denoising, given the likeliest with their probabilities, best first."""
+    if not after or after[0][1] >= FAINT:
+        return ""
+    return f"No word stands out after denoising: the likeliest has {100 * after[0][1]:.1f} %."
 
 
 def still_said(sentence: str, after: Sequence[str]) -> str:
