@@ -99,7 +99,7 @@ def test_a_question_shows_both_lists_and_neither_name(voting, state) -> None:
 def test_the_fewest_votes_can_find_a_model_better_and_the_page_says_how_many_must_agree() -> None:
     assert verdict(["result"] * LEAST_VOTES).better == "result"
     assert verdict(["result"] * (LEAST_VOTES - 1)).better is None
-    assert "Of 20 votes for a list, 15 must favour one model for a verdict." in needed_html(20)
+    assert "Of 20 votes for a list, 15 must favour one model to find it better." in needed_html(20)
     assert needed_html(5) == needed_html(None) == ""
 
 

@@ -65,7 +65,7 @@ def test_a_vote_by_keys_is_found_again_and_its_link_opens_the_verdict(browser, u
         votes.fill("6")
         votes.press("s")  # no vote while a field has the focus
         expect(page.locator("#votes-needed")).to_have_text(
-            "Of 6 votes for a list, 6 must favour one model for a verdict."
+            "Of 6 votes for a list, 6 must favour one model to find it better."
         )
         votes.press("Tab")
         page.wait_for_url("**votes=6**")

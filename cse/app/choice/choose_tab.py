@@ -57,7 +57,9 @@ def choose_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
     voting, chosen = Voting(state), {MODELS[0]: first, MODELS[1]: second, "The votes": votes}
     begun = refusing(voting.begin, {**chosen, FIELD: bar.corpus, "The key": bar.key}, outputs)
     resumed = refusing(voting.resume, {**chosen, "The verdict": code, "The key": bar.key}, outputs)
-    asked = start.click(begun.fn, list(begun.inputs), list(begun.outputs), **HIDDEN, **COMPARISONS)
+    asked = start.click(
+        begun.fn, list(begun.inputs), list(begun.outputs), show_progress_on=outputs[0], **HIDDEN, **COMPARISONS
+    )
     asked.then(None, js=TO_QUESTION, **HIDDEN)
     tab.select(resumed.fn, list(resumed.inputs), list(resumed.outputs), **QUICK)
     tab.select(lambda: [gr.update(choices=choices(columns_of(state)))] * 2, None, [first, second], **QUICK)
@@ -77,7 +79,9 @@ def needed_html(votes: float) -> str:
     """Return in a sentence what so many votes can find; empty for a number that is not offered."""
     if votes not in range(LEAST_VOTES, MOST_VOTES + 1):
         return ""
-    return html.hint(f"Of {votes:.0f} votes for a list, {decisive(int(votes))} must favour one model for a verdict.")
+    return html.hint(
+        f"Of {votes:.0f} votes for a list, {decisive(int(votes))} must favour one model to find it better."
+    )
 
 
 def shown(code: gr.Textbox) -> tuple[list[gr.components.Component], Buttons]:
