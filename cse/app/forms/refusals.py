@@ -1,6 +1,6 @@
 """Errors of input: the reason is shown until its field is edited, and earlier results are cleared.
 
-It stands under the field, or below the run's outputs if the field is outside of their tab.
+It stands under the field, or above the run's output if the field is outside of the tab.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ def refusing(
     """Return a run of `function`, or of its generator, whose ValueErrors are shown under the input they concern.
 
     `fields` are the inputs in order, each by the name that a FieldError gives it (`field_of`). On an error the outputs
-    are cleared. The run has one output more than `outputs`, a hidden component: the errors of a field outside of its
-    tab, like the corpus, are shown at its place. Of a visitor's requests only the newest is answered.
+    are cleared. The run has one output more than `outputs`, a hidden component. The errors of a field outside of its
+    tab, like the corpus, are shown above the first HTML of the outputs, or else at the component. Of a visitor's
+    requests only the newest is answered.
     """
     inputs = list(fields.values())
     for field in inputs:
@@ -35,7 +36,9 @@ def refusing(
         {}, html_template="<div></div>", js_on_load=script("refusals"), visible="hidden", apply_default_css=False
     )
 
-    def notice(**refusal: str) -> dict[str, Any]:
+    output = next((each.elem_id for each in outputs if isinstance(each, gr.HTML)), None)
+
+    def notice(**refusal: str | None) -> dict[str, Any]:
         return {"fields": [field.elem_id for field in inputs], "number": next(NUMBERS), **refusal}
 
     def answered(results: Any) -> list[Any]:
@@ -43,7 +46,7 @@ def refusing(
 
     def refused(error: ValueError) -> list[Any]:
         about = str(field_of(error, fields).elem_id)
-        return [*map(emptied, outputs), notice(about=about, reason=str(error))]
+        return [*map(emptied, outputs), notice(about=about, reason=str(error), output=output)]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> list[Any]:

@@ -1,5 +1,5 @@
-// Show the error of an input, announced to screen readers, until the field is edited: under the field, or at this
-// component where the field is outside of its tab, since that is out of sight of what was pressed.
+// Show the error of an input, announced to screen readers, until the field is edited: under the field, or above the
+// `output` where the field is outside of the tab, since that is out of sight of what was pressed.
 const block = id => document.getElementById(id), tab = () => element.closest('[role=tabpanel]') || document;
 const field = id => block(id)?.querySelector('textarea, input');
 
@@ -9,7 +9,7 @@ function clear(id) {
 }
 
 function show() {
-  const {fields = [], about, reason} = props.value || {};
+  const {fields = [], about, reason, output} = props.value || {};
   fields.forEach(clear);
   if (!about) return;
   const line = document.createElement('p'), inside = field(about) && tab().contains(block(about));
@@ -18,7 +18,7 @@ function show() {
   line.setAttribute('role', 'alert');
   line.textContent = reason;
   if (inside) block(about).append(line);
-  else element.closest('.block').after(line);
+  else (block(output) || element.closest('.block')).before(line);
   block(about)?.addEventListener('input', () => clear(about), {once: true});
   if (!inside) return;
   line.id = `${about}-refusal`;
