@@ -361,7 +361,7 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ),
         ("/judge", ["simcse", "broken"], "broken: "),
         ("/judge", ["simcse", "simcse"], "Both models are SimCSE; choose two different ones."),
-        ("/judge", ["simcse", "dcpcse", "demo", 61], "The votes must be a whole number from 6 to 60."),
+        ("/judge", ["simcse", "dcpcse", "demo", 61], "The votes must be a whole number from 5 to 60."),
         ("/verdict", [-1, 2], "The votes must be a whole number from 0 to 100000."),
         ("/results", ["glue"], f"The task is unknown; choose {' or '.join(TASKS)}."),
         ("/map", ["pairs", "", 25, -1], "The seed must be a whole number from 0 to 4294967295."),

@@ -17,6 +17,7 @@ from cse.app.state.corpora import DEMO_KEY
 from cse.judging.verdict import RESULT, SAME, START, verdict
 
 GROUPS = 100  # of an answer
+LEAST_QUESTIONS = 5
 
 
 def own_text_endpoints(state: AppState) -> list[Callable[..., Any]]:
@@ -62,10 +63,10 @@ def own_text_endpoints(state: AppState) -> list[Callable[..., Any]]:
             first: the name of a model, "untrained (mean)" or "untrained (cls)".
             second: the name of another one.
             corpus: "demo", the name of a corpus the app was started with, or "own" with a key.
-            questions: how many, 6 to 60.
+            questions: how many, 5 to 60.
             key: the secret key of a visitor's own corpus.
         """
-        ballot = compare(state, chosen_corpus(state, corpus, key), first, second, questions)
+        ballot = compare(state, chosen_corpus(state, corpus, key), first, second, questions, least=LEAST_QUESTIONS)
         judgement, texts = ballot.judgement, ballot.texts
         asked = [
             {"text": texts[each.row], "first": [texts[row] for row in each.start],

@@ -43,9 +43,15 @@ def columns_of(state: AppState) -> dict[str, Column]:
 
 
 def compare(
-    state: AppState, chosen: ChosenCorpus, first: str, second: str, votes: int, report: Report = silent
+    state: AppState,
+    chosen: ChosenCorpus,
+    first: str,
+    second: str,
+    votes: int,
+    report: Report = silent,
+    least: int = LEAST_VOTES,
 ) -> Ballot:
-    """Return a ballot on two models: the texts of the corpus on whose neighbours they differ most.
+    """Return a ballot of `least` or more votes on two models: the texts on whose neighbours they differ most.
 
     Of more than 5,000 different texts a random sample is compared. Raises FieldError for too few texts, for twice the
     same model, for a model without vectors, and if the models have the same neighbours everywhere.
@@ -54,7 +60,7 @@ def compare(
     from cse.judging.questions import questions
 
     columns = _columns(state, first, second)
-    wanted = validation.whole(votes, "The votes", LEAST_VOTES, MOST_VOTES)
+    wanted = validation.whole(votes, "The votes", least, MOST_VOTES)
     rows, places = sample(chosen)
     vectors, facts = [], []
     for step, (field, column) in enumerate(zip(MODELS, columns, strict=True)):
