@@ -26,7 +26,8 @@ def input_notes(encoder: Encoder, text: str) -> list[str]:
     if unknown == len(pieces):
         notes.append("no piece of it is in the vocabulary, so the vector says nothing")
     elif unknown:
-        notes.append(f"{unknown} of its {len(pieces):,} word pieces are not in the vocabulary")
+        are = "is" if unknown == 1 else "are"
+        notes.append(f"{unknown} of its {len(pieces):,} word pieces {are} not in the vocabulary")
     words = len(WORD.findall(text))
     if foreign_share(text) > FOREIGN:
         notes.append("it is in a script that an English model hardly knows")

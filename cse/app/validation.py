@@ -18,6 +18,11 @@ class FieldError(ValueError):
         self.field, self.reason = field, reason
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words: 1 text, 2,000 texts."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def text(value: Any, field: str, what: str = "") -> str:
     """Return `value` as text that UTF-8 can encode. Raises FieldError for other types and for too long a text.
 
@@ -52,8 +57,9 @@ def lines(value: Any, least: int, most: int) -> list[str]:
     if not found:
         raise FieldError(LIST, f"{LIST} is empty; paste {least} to {most:,} sentences, one per line.")
     if not least <= len(found) <= most:
-        count = "1 sentence" if len(found) == 1 else f"{len(found):,} sentences"
-        raise FieldError(LIST, f"{LIST} has {count}; paste {least} to {most:,}, one per line.")
+        raise FieldError(
+            LIST, f"{LIST} has {counted(len(found), 'sentence')}; paste {least} to {most:,}, one per line."
+        )
     return [text(line, LIST, f"Line {number} of the list") for number, line in enumerate(found, start=1)]
 
 

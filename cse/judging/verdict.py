@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import comb
 
 SIGNIFICANT = 0.05
 START, RESULT, SAME, SKIP = VOTES = ("start", "result", "same", "skip")
@@ -78,6 +79,16 @@ def verdict(votes: Iterable[str]) -> Verdict:
     return Verdict(
         start, result, same, result / (start + result), float(interval.low), float(interval.high), float(test.pvalue)
     )
+
+
+def decisive(votes: int) -> int:
+    """Return how many of the `votes` must be for one model to make it better; `votes` + 1 if even all do not."""
+    tail = 0
+    for most in range(votes, votes // 2, -1):
+        tail += comb(votes, most)
+        if 2 * tail >= SIGNIFICANT * 2**votes:
+            return most + 1
+    return votes // 2 + 1
 
 
 def p_value(value: float) -> str:

@@ -77,7 +77,7 @@ def encoder() -> TorchEncoder:
     [
         ("A man is playing a guitar.", []),
         ("\N{GRINNING FACE} \N{THUMBS UP SIGN}", ["no piece of it is in the vocabulary, so the vector says nothing"]),
-        ("good \N{GRINNING FACE}", ["1 of its 2 word pieces are not in the vocabulary"]),
+        ("good \N{GRINNING FACE}", ["1 of its 2 word pieces is not in the vocabulary"]),
         ("cat " * 600, ["only the first 502 of its 600 word pieces are read"]),
         ("caf\N{LATIN SMALL LETTER E WITH ACUTE}", []),
     ],

@@ -56,6 +56,10 @@ def asking(visitor: str | None):
         LocalContext.request.reset(token)
 
 
+def test_the_untrained_backbone_can_be_named_as_the_page_calls_it(root: Path) -> None:
+    assert Admission(root).model("Untrained") == Admission().model(" untrained ") == "bundled"
+
+
 def test_nothing_outside_the_root_can_be_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     admission = Admission(root)

@@ -11,7 +11,8 @@ from given_corpus import GivenCorpus
 
 import cse
 from cse.app.choice.ballot_html import ballot_html, so_far
-from cse.app.choice.comparison import MODELS, UNTRAINED, compare, sample
+from cse.app.choice.choose_tab import needed_html
+from cse.app.choice.comparison import LEAST_VOTES, MODELS, UNTRAINED, compare, sample
 from cse.app.choice.record import LONGEST, Record, code_of, record_from, record_of
 from cse.app.choice.verdict_html import verdict_html
 from cse.app.choice.voting import LOST, Voting, end, undo, vote
@@ -51,8 +52,8 @@ def corpus() -> GivenCorpus:
 
 @pytest.fixture
 def voting(state, corpus) -> Voting:
-    """Handlers with a new ballot of five votes under `KEY`."""
-    state.ballots.put(KEY, compare(state, corpus, "simcse", "promptbert", 5))
+    """Handlers with a new ballot of six votes under `KEY`."""
+    state.ballots.put(KEY, compare(state, corpus, "simcse", "promptbert", 6))
     return Voting(state)
 
 
@@ -74,7 +75,7 @@ def test_the_questions_and_scores_are_those_of_the_library(state, corpus) -> Non
 
 def test_the_untrained_start_can_be_compared_though_it_is_no_column(state) -> None:
     texts = TEXTS[::3]
-    ballot = compare(state, GivenCorpus(texts), UNTRAINED[0].name, UNTRAINED[1].name, 5)
+    ballot = compare(state, GivenCorpus(texts), UNTRAINED[0].name, UNTRAINED[1].name, 6)
     start, result = (cse.load("bundled", column.pooling).encode(texts) for column in UNTRAINED)
     near = {question.row: question for question in questions(start, result, seed=42)}
     assert [near[asked.row] for asked in ballot.questions] == list(ballot.questions)
@@ -95,6 +96,13 @@ def test_a_question_shows_both_lists_and_neither_name(voting, state) -> None:
     assert (given[0], given[1], given[4]) == (sides[0], other[sides[1]], sides[4])
 
 
+def test_the_fewest_votes_can_find_a_model_better_and_the_page_says_how_many_must_agree() -> None:
+    assert verdict(["result"] * LEAST_VOTES).better == "result"
+    assert verdict(["result"] * (LEAST_VOTES - 1)).better is None
+    assert "Of 20 votes for a list, 15 must favour one model to find it better." in needed_html(20)
+    assert needed_html(5) == needed_html(None) == ""
+
+
 def test_the_interval_does_not_tell_which_model_is_ahead() -> None:
     ahead, behind = (
         so_far(verdict(votes)) for votes in (["start"] * 6 + ["result"] * 2, ["result"] * 6 + ["start"] * 2)
@@ -108,20 +116,20 @@ def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_found_agai
     assert give(0, KEY).place == 1
     assert give(0, KEY).place == 1  # another tab showed an earlier question
     assert back(1, KEY).place == 0
-    for place in range(4):
+    for place in range(5):
         shown = give(place, KEY)
         assert (shown.verdict, shown.code) == ("", "")
-    assert voting.resume("", "", 5, "", KEY) == shown  # after a reload
-    finished = give(4, KEY)
-    assert (finished.question, finished.place) == ("", 5)
+    assert voting.resume("", "", 6, "", KEY) == shown  # after a reload
+    finished = give(5, KEY)
+    assert (finished.question, finished.place) == ("", 6)
     assert verdict_html(record_of(state.ballots.get(KEY))) == finished.verdict
-    assert give(5, KEY) == finished  # nothing is asked any more
-    assert back(5, KEY).verdict == ""
-    assert stop(4, KEY).verdict.startswith('<h3 class="cse-verdict">')
+    assert give(6, KEY) == finished  # nothing is asked any more
+    assert back(6, KEY).verdict == ""
+    assert stop(5, KEY).verdict.startswith('<h3 class="cse-verdict">')
     assert LOST in give(0, OTHER).status
     state.ballots.drop(OTHER)
     assert state.ballots.get(KEY) is not None
-    assert voting.resume("", "", 5, "", OTHER).verdict == ""
+    assert voting.resume("", "", 6, "", OTHER).verdict == ""
     with pytest.raises(ValueError, match="no votes of yours"):
         voting.save(OTHER)
     saved = json.loads(voting.save(KEY)["text"])
@@ -136,11 +144,11 @@ def test_a_link_opens_the_verdict_for_everyone_and_says_where_it_comes_from(voti
     ended = voting.changing(end)(0, KEY)
     assert record_from(ended.code) == record_of(state.ballots.get(KEY))
     assert len(ended.code) < 1000
-    assert voting.resume("", "", 5, ended.code, KEY).verdict == ended.verdict
-    opened = voting.resume("", "", 5, ended.code, OTHER)
+    assert voting.resume("", "", 6, ended.code, KEY).verdict == ended.verdict
+    opened = voting.resume("", "", 6, ended.code, OTHER)
     assert "comes from a link" in opened.verdict
     assert opened.verdict.startswith(ended.verdict[:60])
-    broken = voting.resume("", "", 5, ended.code[:-9], OTHER)
+    broken = voting.resume("", "", 6, ended.code[:-9], OTHER)
     assert (broken.verdict, "This link holds no verdict" in broken.status) == ("", True)
 
 
@@ -217,7 +225,8 @@ def test_bad_input_is_refused_at_the_field_it_concerns(state, corpus) -> None:
         (corpus, "simcse", "simcse", 20, MODELS[1], "Both models are SimCSE"),
         (corpus, "simcse", "nothing", 20, MODELS[1], "is unknown"),
         (corpus, "broken", "simcse", 20, MODELS[0], "broken: "),
-        (corpus, "simcse", "promptbert", 1000, "The votes", "from 5 to 60"),
+        (corpus, "simcse", "promptbert", 1000, "The votes", "from 6 to 60"),
+        (corpus, "simcse", "promptbert", 5, "The votes", "from 6 to 60"),
     ):
         with pytest.raises(FieldError, match=words) as caught:
             compare(state, chosen, first, second, votes)
@@ -226,7 +235,7 @@ def test_bad_input_is_refused_at_the_field_it_concerns(state, corpus) -> None:
 
 def test_texts_without_usable_labels_say_why_there_are_no_scores(state) -> None:
     for labels, words in ((None, "has no labels"), (["one"] * len(TEXTS), "all texts have the same label 'one'")):
-        ballot = compare(state, GivenCorpus(TEXTS, labels), "simcse", "promptbert", 5)
+        ballot = compare(state, GivenCorpus(TEXTS, labels), "simcse", "promptbert", 6)
         assert ballot.judgement.scores is None
         assert words in ballot.note
 
@@ -236,7 +245,7 @@ def test_many_and_long_texts_are_sampled_and_shortened(state) -> None:
     rows, places = sample(long)
     assert len(rows) == len({row.text for row in rows}) == 5000
     assert [long.texts[place] for place in places] == [row.text for row in rows]
-    ballot = compare(state, GivenCorpus([f"{text} {'dog ' * 200}" for text in TEXTS]), "simcse", "promptbert", 5)
+    ballot = compare(state, GivenCorpus([f"{text} {'dog ' * 200}" for text in TEXTS]), "simcse", "promptbert", 6)
     assert {len(text) for text in ballot.texts.values()} == {TEXT}
     assert len(ballot.question.start) == 5
 

@@ -106,6 +106,19 @@ def test_many_texts_have_a_higher_least_place_and_the_slider_stays_there(state, 
     assert places == pytest.approx([3.7, 5.0, 5.7, 7.0])
     assert "With so many texts 3.7 is the minimum" in numbers_html(found, 3.0, HOSTILE)
     assert HOSTILE not in numbers_html(found, 3.0, HOSTILE)
+    assert "estimate" not in numbers_html(found, 6.2, HOSTILE)  # 1 of 1.6 million, of the 2 million pairs of a sample
+    assert "or more in SimCSE, an estimate: rarer than one of all compared pairs." in numbers_html(found, 6.4, "simcse")
+
+
+def test_the_words_at_the_curve_say_where_its_top_is_and_which_strictness_is_recommended(state) -> None:
+    chosen, column = GivenCorpus(TEXTS[:150]), column_of(state, "simcse")
+    found = find(state, chosen, column)
+    most = 150 - found.at(3.0).kept
+    assert f"at each strictness: at most {most} texts (left end)." in numbers_html(found, 6.0, "simcse")
+    advised = advised_place(found)
+    for nines, named in ((advised, "The chosen strictness is the recommended one: "), (6.0, "The dashed line is the ")):
+        assert named in numbers_html(found, nines, "simcse")
+    assert "The dashed line" not in numbers_html(found, advised, "simcse")
 
 
 def test_bad_input_is_refused_in_one_line(state) -> None:

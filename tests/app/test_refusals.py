@@ -51,16 +51,6 @@ def test_an_error_is_shown_at_the_field_it_carries(fields, error: ValueError, la
     assert field_of(error, {"The source": fields["The source"]}).label == "Source"
 
 
-def test_an_error_of_a_field_that_is_not_in_sight_is_shown_elsewhere(fields) -> None:
-    def wrong(source: str, first: str) -> str:
-        raise FieldError("The source", "It is gone.")
-
-    with gr.Blocks():
-        inputs = {name: fields[name] for name in ("The source", "The first")}
-        run = refusing(wrong, inputs, [gr.HTML("old")], {"The source": fields["The first"]})
-    assert run.fn("demo", "a")[-1]["about"] == fields["The first"].elem_id
-
-
 def test_a_refused_input_empties_the_outputs_and_the_next_answer_takes_the_reason_back(fields) -> None:
     def twice(first: str, second: str) -> tuple[str, dict[str, str]]:
         if not second:

@@ -7,6 +7,7 @@ import signal
 import time
 import zipfile
 
+import gradio as gr
 import numpy as np
 import pytest
 from conftest import SENTENCES, WORDS
@@ -14,6 +15,8 @@ from sentence_transformers import SentenceTransformer
 
 import cse
 from cse.app.drawing import html
+from cse.app.state.app_state import open_state
+from cse.app.train_tab.form import train_form
 from cse.app.train_tab.view import training_html
 from cse.app.training import training as module
 from cse.app.training.archive import opened_by, unpack_model
@@ -59,6 +62,14 @@ def until(condition):
     while not condition():
         assert time.monotonic() < ends
         time.sleep(0.01)
+
+
+def test_the_untouched_form_asks_for_a_training() -> None:
+    """What a page sends before its fields are shown, as after a reload, is their first values."""
+    with gr.Blocks():
+        form = train_form(open_state(["simcse"], ()), OWN)
+    asked = checked(OWN, TEXTS, None, **form.values(*(field.value for field in form.fields)))
+    assert (asked.name, asked.method, asked.start, asked.settings) == ("my adapt", "adapt", "bundled", {})
 
 
 def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(trainings, request_, tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cse.analysis.calibration import histogram
-from cse.app.drawing.verdicts import agreement, denoising, neighbourhoods, reaction, scales, still_said
+from cse.app.drawing.verdicts import agreement, denoising, flat, neighbourhoods, reaction, scales, still_said
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,37 @@ def test_anisotropy(means, said) -> None:
         (["dog", "a", "the"], ["a", "the", '"'], ["dog", "cat", "pet"], "Denoising removed “a”, “the”."),
         (["dog", "a"], ["a"], ["dog", "a"], "Denoising left “a”, which the template says alone."),
         (["dog", "cat"], ["a"], ["dog", "cat"], ""),
+        (
+            ["ward", "a", "er"],
+            ["a", "the"],
+            ["nurse", "ill", "sick"],
+            "Of the template's own words denoising removed “a”; it also pushed out “ward”, “er”.",
+        ),
+        (["dog", "cat"], ["a"], ["dog", "pet"], "Denoising pushed out “cat”."),
+        (
+            ["dog", "cat", "a"],
+            ["a"],
+            ["dog", "a", "pet"],
+            "Denoising left “a”, which the template says alone; it also pushed out “cat”.",
+        ),
         (list("abcdefg"), list("abcdefg"), ["dog"], "Denoising removed “a”, “b”, “c”, “d”, “e” and others."),
     ],
 )
 def test_denoising(before, alone, after, said) -> None:
     assert denoising(before, alone, after) == said
+
+
+@pytest.mark.parametrize(
+    ("probability", "said"),
+    [
+        (0.004, "No word stands out after denoising: the likeliest has 0.4 %."),
+        (0.00994, "No word stands out after denoising: the likeliest has 1.0 %."),
+        (0.01, ""),
+    ],
+)
+def test_no_word_stands_out_below_one_percent(probability: float, said: str) -> None:
+    assert flat([("dog", probability), ("cat", 0.001)]) == said
+    assert flat([]) == ""
 
 
 def test_a_negated_word_that_is_still_the_likeliest() -> None:
@@ -90,6 +116,8 @@ def test_a_negated_word_that_is_still_the_likeliest() -> None:
         ({"simcse": [1, 2]}, ""),
         ({"simcse": [1, 2], "conpvp": []}, ""),
         ({"simcse": [1, 2], "conpvp": [1, 2]}, "The models agree on the best sentence and on all 2 results."),
+        ({"simcse": [1], "conpvp": [1]}, "The models agree on the best sentence."),
+        ({"simcse": [1], "conpvp": [2]}, "The models name 2 different best sentences."),
         (
             {"simcse": [1, 2, 3], "conpvp": [1, 4, 5], "mine": [1, 2, 4]},
             "The models agree on the best sentence; 1 of 3 results are common to all. SimCSE and ConPVP differ most, "
@@ -117,4 +145,5 @@ def test_neighbourhoods_differ_or_do_not_within_noise() -> None:
     alike = dict(zip(pairs, (far, rng.permutation(far)), strict=True))
     assert neighbourhoods(alike).startswith("Each two models differ alike, within noise: in ")
     assert neighbourhoods({pairs[0]: far}).startswith("SimCSE and DCPCSE differ in ")
-    assert neighbourhoods({}) == ""
+    assert neighbourhoods({}) == neighbourhoods({pairs[0]: far[:19]}) == ""  # of few texts most are neighbours
+    assert neighbourhoods({pairs[0]: far[:20]}) != ""

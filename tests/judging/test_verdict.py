@@ -4,7 +4,7 @@ from math import comb, sqrt
 
 import pytest
 
-from cse.judging.verdict import verdict
+from cse.judging.verdict import decisive, verdict
 
 
 def sign_test(first: int, second: int) -> float:
@@ -29,6 +29,14 @@ def test_p_and_interval_are_those_of_the_closed_forms(result: int, start: int) -
     assert found.share == result / (result + start)
     assert found.interval("result") == (found.share, found.low, found.high)
     assert found.interval("start") == pytest.approx((start / (result + start), *wilson(start, result + start)))
+
+
+def test_so_many_votes_decide_and_one_less_does_not() -> None:
+    for votes in range(1, 61):
+        better = [bool(verdict(["result"] * most + ["start"] * (votes - most)).better) for most in range(votes + 1)]
+        needed = decisive(votes)
+        assert better[votes // 2 + 1 :] == [most >= needed for most in range(votes // 2 + 1, votes + 1)]
+    assert [decisive(votes) for votes in (5, 6, 20, 60)] == [6, 6, 15, 39]
 
 
 @pytest.mark.parametrize(

@@ -301,6 +301,43 @@ def test_no_loading_mark_is_left_by_a_refusal(browser, url):
         page.wait_for_function(f"({MARKS})().length === 0")
 
 
+def test_a_refused_corpus_is_told_beside_what_was_pressed_until_another_is_chosen(browser, url):
+    refused = {
+        "Similarity": ("Near pair of the corpus", "Pasted (1) has one text; a pair needs two."),
+        "Results": ("Score the corpus", "Pasted (1) has no labels."),
+        "Near-duplicates": ("Find groups", "near-duplicates need at least 2"),
+        "Choose for my data": ("Start voting", "a comparison needs at least 10"),
+    }
+    with watched(browser, url) as page:
+        pair = [page.get_by_label(f"Sentence {which}").input_value() for which in "AB"]
+        lines, bar = page.locator(".cse-refusal"), page.locator("#corpus-bar")
+        paste(page, "only one text")
+        height = bar.bounding_box()["height"]
+        for tab, (button, reason) in refused.items():
+            open_tab(page, tab)
+            page.get_by_role("button", name=button, exact=True).click()
+            expect(lines.filter(has_text=reason)).to_be_in_viewport(ratio=1)
+        assert bar.bounding_box()["height"] == height
+        assert [page.get_by_label(f"Sentence {which}").input_value() for which in "AB"] == pair
+        expect(lines).to_have_count(len(refused))
+        paste(page, "another text\nof two")
+        expect(lines).to_have_count(0)
+        open_tab(page, "Results")
+        page.get_by_role("button", name="Score the corpus").click()
+        expect(lines.filter(has_text="Pasted (2) has no labels.")).to_be_in_viewport(ratio=1)
+        page.locator("#corpus input").click()
+        page.get_by_role("option", name="Demo").click()
+        expect(lines).to_have_count(0)
+
+
+def paste(page, lines):
+    """Use the lines as the visitor's own texts."""
+    page.get_by_role("button", name="Paste", exact=True).click()
+    page.get_by_label("Lines, one text each").fill(lines)
+    page.get_by_role("button", name="Use these texts").click()
+    expect(page.locator("#corpus input")).to_have_value(f"Pasted ({len(lines.splitlines())})")
+
+
 def test_back_from_the_first_step_is_the_opening_page_without_a_reload(browser, url):
     with watched(browser, url) as page:
         page.evaluate("window.stayed = true")

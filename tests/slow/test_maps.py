@@ -152,6 +152,15 @@ def test_a_visitors_texts_are_drawn_as_text(browser, url):
         page.get_by_role("button", name="Draw maps").click()
         expect(page.locator("#maps .cse-small")).to_have_count(5)
         expect(page.locator("#maps .cse-scores-part")).to_contain_text("No scores of fewer than ten points")
+        expect(page.locator("#maps .cse-scores-part")).not_to_contain_text(
+            "nearest texts"
+        )  # of five texts each is near
+        legend = page.locator("#maps .cse-legend-part h3")
+        expect(legend).to_have_text("2 groups by k-means, at most half as many as texts")
+        unfold(page, page.get_by_role("button", name="Texts and settings"))
+        page.get_by_label("Groups", exact=True).fill("1")
+        page.get_by_role("button", name="Draw maps").click()
+        expect(legend).to_have_text("1 group by k-means")
         page.get_by_role("searchbox").fill("THE dog")
         expect(page.locator("#maps .cse-texts button").first).to_have_text(HOSTILE)
 

@@ -62,25 +62,30 @@ def test_a_vote_by_keys_is_found_again_and_its_link_opens_the_verdict(browser, u
         page.get_by_label("First model").click()
         page.get_by_role("option", name=title(GOOD[0])).click()
         votes = page.get_by_role("spinbutton", name="Votes")
-        votes.fill("5")
+        votes.fill("6")
         votes.press("s")  # no vote while a field has the focus
+        expect(page.locator("#votes-needed")).to_have_text(
+            "Of 6 votes for a list, 6 must favour one model to find it better."
+        )
+        votes.press("Tab")
+        page.wait_for_url("**votes=6**")
         page.get_by_role("button", name="Start voting").click()
         asked = page.locator("#ballot .cse-asked")
         asked.wait_for()
         place = page.locator("#ballot .cse-note").first
-        expect(place).to_contain_text("Vote 1 of 5")
+        expect(place).to_contain_text("Vote 1 of 6")
         assert not any(name in page.locator("#voting").inner_text() for name in map(title, GOOD))
         first = asked.inner_text()
         for key, number in (("a", 2), ("u", 1), ("b", 2), ("s", 3), ("k", 3)):
             page.keyboard.press(key)
-            expect(place).to_contain_text(f"Vote {number} of 5")
+            expect(place).to_contain_text(f"Vote {number} of 6")
             if key == "u":
                 expect(asked).to_have_text(first)
         page.reload()
-        expect(place).to_contain_text("Vote 3 of 5")
-        for number in (4, 5):
+        expect(place).to_contain_text("Vote 3 of 6")
+        for number in (4, 5, 6):
             page.get_by_role("button", name="A is closer").click()
-            expect(place).to_contain_text(f"Vote {number} of 5")
+            expect(place).to_contain_text(f"Vote {number} of 6")
         page.keyboard.press("a")
         verdict = page.locator("#verdict .cse-verdict")
         expect(verdict).to_contain_text("votes")
@@ -88,7 +93,7 @@ def test_a_vote_by_keys_is_found_again_and_its_link_opens_the_verdict(browser, u
         with page.expect_download() as taken:
             page.get_by_role("button", name="Votes (JSON)").click()
         saved = json.loads(taken.value.path().read_text())
-        assert (len(saved["votes"]), saved["verdict"]["same"]) == (6, 1)
+        assert (len(saved["votes"]), saved["verdict"]["same"]) == (7, 1)
         with page.expect_download() as taken:
             page.get_by_role("button", name="Verdict (PNG)").click()
         assert taken.value.suggested_filename == "verdict.png"

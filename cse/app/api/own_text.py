@@ -17,6 +17,7 @@ from cse.app.state.corpora import DEMO_KEY
 from cse.judging.verdict import RESULT, SAME, START, verdict
 
 GROUPS = 100  # of an answer
+LEAST_QUESTIONS = 5
 
 
 def own_text_endpoints(state: AppState) -> list[Callable[..., Any]]:
@@ -69,7 +70,7 @@ def own_text_endpoints(state: AppState) -> list[Callable[..., Any]]:
             questions: how many, 5 to 60.
             key: the secret key of a visitor's own corpus.
         """
-        ballot = compare(state, chosen_corpus(state, corpus, key), first, second, questions)
+        ballot = compare(state, chosen_corpus(state, corpus, key), first, second, questions, least=LEAST_QUESTIONS)
         judgement, texts = ballot.judgement, ballot.texts
         asked = [
             {"text": texts[each.row], "first": [texts[row] for row in each.start],

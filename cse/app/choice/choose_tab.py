@@ -17,6 +17,7 @@ from cse.app.forms.links import COPY, Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.naming import choices
 from cse.app.state.app_state import AppState
+from cse.judging.verdict import decisive
 
 MEANING = (
     "<p>You see a text and two lists of the five texts nearest to it, one from each model, and you do not know whose "
@@ -49,21 +50,37 @@ def choose_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
         )
         votes = gr.Slider(LEAST_VOTES, MOST_VOTES, VOTES, step=1, label="Votes", scale=3, min_width=160)
         start = submit("Start voting")
+    needed = gr.HTML(needed_html(VOTES), apply_default_css=False, elem_id="votes-needed")
+    votes.change(needed_html, votes, needed, trigger_mode="always_last", **QUICK)
     code = gr.Textbox("", label="Verdict", visible="hidden")
     outputs, buttons = shown(code)
     voting, chosen = Voting(state), {MODELS[0]: first, MODELS[1]: second, "The votes": votes}
-    begun = refusing(
-        voting.begin, {**chosen, FIELD: bar.corpus, "The key": bar.key}, outputs, {FIELD: first, "The key": first}
-    )
+    begun = refusing(voting.begin, {**chosen, FIELD: bar.corpus, "The key": bar.key}, outputs)
     resumed = refusing(voting.resume, {**chosen, "The verdict": code, "The key": bar.key}, outputs)
-    asked = start.click(begun.fn, list(begun.inputs), list(begun.outputs), **HIDDEN, **COMPARISONS)
+    asked = start.click(
+        begun.fn, list(begun.inputs), list(begun.outputs), show_progress_on=outputs[0], **HIDDEN, **COMPARISONS
+    )
     asked.then(None, js=TO_QUESTION, **HIDDEN)
     tab.select(resumed.fn, list(resumed.inputs), list(resumed.outputs), **QUICK)
     tab.select(lambda: [gr.update(choices=choices(columns_of(state)))] * 2, None, [first, second], **QUICK)
     connect(voting, buttons, outputs, bar.key)
     verdict = Result("The verdict", "ballot", ("first", "second", "votes", "code", "key"))
     return Linked(
-        ("first", "second", "votes", "verdict"), resumed, (start.click,), QUICK, (code.change,), results=[verdict]
+        ("first", "second", "votes", "verdict"),
+        resumed,
+        (start.click,),
+        QUICK,
+        (code.change, votes.release),
+        results=[verdict],
+    )
+
+
+def needed_html(votes: float) -> str:
+    """Return in a sentence what so many votes can find; empty for a number that is not offered."""
+    if votes not in range(LEAST_VOTES, MOST_VOTES + 1):
+        return ""
+    return html.hint(
+        f"Of {votes:.0f} votes for a list, {decisive(int(votes))} must favour one model to find it better."
     )
 
 

@@ -23,6 +23,8 @@ CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
 BUTTONS = ("Upload", "Paste", "Export")
 POLL = 1.0  # seconds between looks at an encoding
 STEPS = 1000  # more than the encodings of one corpus
+# The browser reports no choice in a dropdown; what waits for an edit of this one (static/refusals.js) hears of it.
+EDITED = "() => document.getElementById('corpus').dispatchEvent(new Event('input'))"
 
 
 class CorpusBar(NamedTuple):
@@ -79,6 +81,8 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
     timer.tick(follow, [corpus, key], shown, **QUICK)
     used.success(follow, [corpus, key], shown, **QUICK)  # the choice may have been the visitor's own before
     removed = remove.click(drop, key, corpus, **QUICK)
+    for chosen in (corpus.change, used.success):
+        chosen(None, js=EDITED, **HIDDEN)
 
     def resume_after(event: Any) -> Any:
         return event(resume, key, corpus, show_progress="hidden", **HIDDEN)

@@ -51,7 +51,8 @@ def sample(corpus: ChosenCorpus) -> tuple[np.ndarray, list[str]]:
     rows = np.unique(np.linspace(0, len(corpus.texts) - 1, min(MOST_SCORED, len(corpus.texts))).astype(int))
     labels = [corpus.labels[row] for row in rows]
     if not 2 <= (count := len(set(labels))) <= min(MOST_LABELS, len(rows) // 2):
-        reason = f"{corpus.label} has {count:,} labels for {len(rows):,} texts; 2 to {MOST_LABELS} can be scored."
+        of = f"{validation.counted(count, 'label')} for {validation.counted(len(rows), 'text')}"
+        reason = f"{corpus.label} has {of}; 2 to {MOST_LABELS} can be scored."
         raise validation.FieldError(FIELD, reason)
     return rows, labels
 

@@ -36,7 +36,7 @@ def texts_form(
         with gr.Row():
             with gr.Column(scale=2, min_width=260):
                 file = gr.File(label="File", height=120)
-                lines = gr.Textbox(label="Lines, one text each", lines=5, max_lines=8, visible=False)
+                lines = gr.Textbox("", label="Lines, one text each", lines=5, max_lines=8, visible=False)
                 # Custom values are allowed because the server forgets a page's choices; `file_texts` checks them.
                 with gr.Row():
                     column, labels = (

@@ -14,8 +14,10 @@ from cse.app.models.naming import title
 
 UNHEARD = 0.1  # of the way to an unrelated sentence
 NARROW, APART = 0.4, 0.1  # a mean cosine of random pairs that is high, and a difference of two such means that matters
+FAINT = 0.01  # a probability of the likeliest word that tells nothing
 MOST_NAMED = 5  # removed words listed
 NEGATED = re.compile(r"\b(?:not|never)\s+(\w+)|n't\s+(\w+)", re.IGNORECASE)
+FEW = 20  # texts of which too little follows about neighbours
 MARGIN = 1.96  # standard errors in half of a 95 % interval
 
 
@@ -61,12 +63,27 @@ def mean_of(shares: Sequence[float]) -> float:
 
 
 def denoising(before: Sequence[str], alone: Sequence[str], after: Sequence[str]) -> str:
-    """Return which words of the template alone denoising has removed from a sentence's likeliest words."""
-    removed = [word for word in before if word in alone and word not in after]
-    if not removed:
-        kept = [word for word in after if word in alone]
-        return f"Denoising left {quoted(kept)}, which the template says alone." if kept else ""
-    return f"Denoising removed {quoted(removed)}."
+    """Return which words of the template alone, and which others, denoising has removed from a sentence's likeliest."""
+    gone = [word for word in before if word not in after]
+    removed, others = [word for word in gone if word in alone], [word for word in gone if word not in alone]
+    kept = [word for word in after if word in alone]
+    pushed = f"pushed out {quoted(others)}." if others else ""
+    if removed and pushed:
+        return f"Of the template's own words denoising removed {quoted(removed)}; it also {pushed}"
+    if removed:
+        return f"Denoising removed {quoted(removed)}."
+    if kept:
+        return f"Denoising left {quoted(kept)}, which the template says alone" + (
+            f"; it also {pushed}" if pushed else "."
+        )
+    return f"Denoising {pushed}" if pushed else ""
+
+
+def flat(after: Sequence[tuple[str, float]]) -> str:
+    """Return that no word stands out after denoising, given the likeliest with their probabilities, best first."""
+    if not after or after[0][1] >= FAINT:
+        return ""
+    return f"No word stands out after denoising: the likeliest has {100 * after[0][1]:.1f} %."
 
 
 def still_said(sentence: str, after: Sequence[str]) -> str:
@@ -85,6 +102,8 @@ def agreement(lists: Mapping[str, Sequence[int]]) -> str:
     count, common = max(map(len, shown.values())), set.intersection(*map(set, shown.values()))
     best = len({rows[0] for rows in shown.values()})
     first = "The models agree on the best sentence" if best == 1 else f"The models name {best} different best sentences"
+    if count == 1:
+        return f"{first}."
     if len(common) == count:
         return f"{first}{' and' if best == 1 else ', but agree'} on all {count} results."
     worst = min(combinations(shown, 2), key=lambda pair: overlap(shown[pair[0]], shown[pair[1]]))
@@ -98,9 +117,10 @@ def agreement(lists: Mapping[str, Sequence[int]]) -> str:
 def neighbourhoods(unshared: Mapping[tuple[str, str], np.ndarray]) -> str:
     """Return which two models differ most in the texts' neighbours, if by more than chance.
 
-    `unshared` are the (N,) shares of a text's nearest ones that two models do not have in common.
+    `unshared` are the (N,) shares of a text's nearest ones that two models do not have in common. Of fewer than `FEW`
+    texts nothing is said.
     """
-    if not unshared:
+    if not unshared or len(next(iter(unshared.values()))) < FEW:
         return ""
     means = {pair: float(shares.mean()) for pair, shares in unshared.items()}
     most, least = max(means, key=means.__getitem__), min(means, key=means.__getitem__)

@@ -111,8 +111,8 @@ def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
         "The key": bar.key,
     }  # fmt: skip
     outputs = [numbers, output, tools, page]
-    run = refusing(find_near, fields, [*outputs, nines], {FIELD: model})
-    looking, beginning = (refusing(function, fields, outputs, {FIELD: model}) for function in (look, find_quickly))
+    run = refusing(find_near, fields, [*outputs, nines])
+    looking, beginning = (refusing(function, fields, outputs) for function in (look, find_quickly))
     button.click(run.fn, list(run.inputs), list(run.outputs), **HIDDEN, **LINKS)
     gr.on([tab.select, model.input, bar.changed.change], beginning.fn, list(run.inputs), list(beginning.outputs),
           **HIDDEN, **LINKS)  # fmt: skip

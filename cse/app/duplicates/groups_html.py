@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from cse.analysis.words import MOST_COMPARED, Change, changes
 from cse.app.drawing import html
 from cse.app.drawing.glossary import term
-from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, Page
+from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, Page, advised_place
 from cse.app.models.naming import title
-from cse.grouping.duplicates import NearDuplicates, Place
+from cse.app.validation import counted
+from cse.grouping.duplicates import EQUAL, SAMPLE, NearDuplicates, Place
 
 if TYPE_CHECKING:
     from cse.grouping.duplicates import Member
@@ -19,9 +20,10 @@ SHOWN = 8  # members of a group
 WIDTH, HEIGHT = 600, 70  # of the curve
 MARKS = {"both": "{}", "first": "<del>{}</del>", "second": "<ins>{}</ins>"}
 READING = (
-    "The curve, {:,} high, shows how many texts would go at each strictness. The dashed line is the recommended one: "
-    "there at most one text in ten has an unrelated text that is as near."
+    "The curve shows how many texts would go at each strictness: at most {} (left end). {}: there at most one text in "
+    "ten has an unrelated text that is as near."
 )
+ADVISED = ("The dashed line is the recommended strictness", "The chosen strictness is the recommended one")
 
 
 def numbers_html(found: NearDuplicates, nines: float, name: str) -> str:
@@ -36,8 +38,17 @@ def numbers_html(found: NearDuplicates, nines: float, name: str) -> str:
         f"<b>{place.groups:,}</b> {'group' if place.groups == 1 else 'groups'}; {place.kept:,} are kept."
         f"{largest(place)}</p>"
         f'<p class="cse-note">{term("percentile", "Percentile")} {place.percentile:.7g} of random pairs: a cosine of '
-        f"{place.cosine:.3f} or more in {html.escape(title(name))}.{note}</p>{curve(found, place)}"
+        f"{place.cosine:.3f} or more in {html.escape(title(name))}{estimated(found, place)}.{note}</p>"
+        f"{curve(found, place)}"
     )
+
+
+def estimated(found: NearDuplicates, place: Place) -> str:
+    """Return that the place's cosine is an estimate; empty if the compared pairs tell it."""
+    texts = min(SAMPLE, found.forest.count)
+    pairs = texts * (texts - 1) // 2
+    rare = pairs * (1 - place.percentile / 100) < 1 and place.cosine < EQUAL
+    return ", an estimate: rarer than one of all compared pairs" if rare else ""
 
 
 def largest(place: Place) -> str:
@@ -47,19 +58,21 @@ def largest(place: Place) -> str:
 
 def curve(found: NearDuplicates, place: Place) -> str:
     """Return an SVG of the share of texts that would go by nines, with the slider's and the advised place."""
-    most = max(1, *(found.forest.count - each.kept for each in found.places))
+    going = max(found.forest.count - each.kept for each in found.places)
+    most, gone = max(1, going), found.forest.count - place.kept
     points = " ".join(
         f"{across(each.nines):.1f},{HEIGHT - (HEIGHT - 8) * (found.forest.count - each.kept) / most:.1f}"
         for each in found.places
     )
     at, advised = across(place.nines), across(min(max(found.advised, LEAST), MOST))
-    said = f"{most:,} texts would go at the loosest place, {found.forest.count - place.kept:,} at the chosen one"
+    said = f"{counted(going, 'text')} would go at the loosest place, {gone:,} at the chosen one"
+    reading = READING.format(counted(going, "text"), ADVISED[place.nines == advised_place(found)])
     return (
         f'<svg class="cse-curve" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" '
         f'aria-label="{said}"><polyline points="{points}"/>'
         f'<line class="cse-advised" x1="{advised:.1f}" x2="{advised:.1f}" y1="0" y2="{HEIGHT}"/>'
         f'<line class="cse-at" x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{HEIGHT}"/></svg>{ticks()}'
-        f'<p class="cse-note">{READING.format(most)}</p>'
+        f'<p class="cse-note">{reading}</p>'
     )
 
 

@@ -1,4 +1,7 @@
-"""Errors of input: the reason is shown under its field until that is edited, and earlier results are cleared."""
+"""Errors of input: the reason is shown until its field is edited, and earlier results are cleared.
+
+It stands under the field, or above the run's output if the field is outside of the tab.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,13 @@ def refusing(
     function: Callable[..., Any],
     fields: Mapping[str, gr.components.Component],
     outputs: Sequence[gr.components.Component],
-    elsewhere: Mapping[str, gr.components.Component] | None = None,
 ) -> Run:
     """Return a run of `function`, or of its generator, whose ValueErrors are shown under the input they concern.
 
-    `fields` are the inputs in order, each by the name that a FieldError gives it (`field_of`); an error of one that is
-    not in sight is shown under the input that `elsewhere` has for its name. On an error the outputs
-    are cleared. The run has one output more than `outputs`, a hidden component. Of a visitor's requests only the
-    newest is answered.
+    `fields` are the inputs in order, each by the name that a FieldError gives it (`field_of`). On an error the outputs
+    are cleared. The run has one output more than `outputs`, a hidden component. The errors of a field outside of its
+    tab, like the corpus, are shown above the first HTML of the outputs, or else at the component. Of a visitor's
+    requests only the newest is answered.
     """
     inputs = list(fields.values())
     for field in inputs:
@@ -34,15 +36,17 @@ def refusing(
         {}, html_template="<div></div>", js_on_load=script("refusals"), visible="hidden", apply_default_css=False
     )
 
-    def notice(**refusal: str) -> dict[str, Any]:
+    output = next((each.elem_id for each in outputs if isinstance(each, gr.HTML)), None)
+
+    def notice(**refusal: str | None) -> dict[str, Any]:
         return {"fields": [field.elem_id for field in inputs], "number": next(NUMBERS), **refusal}
 
     def answered(results: Any) -> list[Any]:
         return [*([results] if len(outputs) == 1 else results), notice()]
 
     def refused(error: ValueError) -> list[Any]:
-        about = str(field_of(error, {**fields, **(elsewhere or {})}).elem_id)
-        return [*map(emptied, outputs), notice(about=about, reason=str(error))]
+        about = str(field_of(error, fields).elem_id)
+        return [*map(emptied, outputs), notice(about=about, reason=str(error), output=output)]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> list[Any]:

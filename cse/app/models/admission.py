@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any
 
 from cse.app import validation
+from cse.app.models.naming import UNTRAINED
 from cse.models.names import BACKBONE, BUNDLED_NAMES, CONFIG
 from cse.storage import hub
 
@@ -45,6 +46,8 @@ class Admission:
         folder = self._folder(requested)
         if folder is not None:
             return str(folder)
+        if requested.lower() == UNTRAINED.lower():
+            return BACKBONE
         if HUB_ID.fullmatch(requested) and not Path(requested).exists():  # not a folder of the working directory
             if not in_cache(requested):
                 self._allow_fetching(requested)

@@ -84,7 +84,7 @@ def add_model_buttons(state: AppState, strip: Run, bar: CorpusBar) -> Any:
         try:
             column, _ = add_column(state, name)
         except ValueError as error:
-            return gr.skip(), html.failure(Failure(str(error))), gr.update(visible=True)
+            return gr.skip(), html.alert(str(error)), gr.update(visible=True)
         speeds(state)
         return strip.fn(), html.hint(f"{title(column.name)} is on your page. {NOTE}"), gr.skip()
 

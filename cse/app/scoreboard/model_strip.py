@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
+from cse.adaptation.projected import RECORD
 from cse.app.drawing import html
 from cse.app.drawing.components import result
 from cse.app.drawing.palette import own_colours
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
 
 MILLION = 1e6
+UNTRAINED = ("nothing trained", "projection fitted on own texts")
 
 
 class Scores(NamedTuple):
@@ -86,7 +88,7 @@ def strip_html(state: AppState, answers: Mapping[str, Description | Failure]) ->
     """Return the line of models."""
     columns = {column.name: column for column in state.models.columns}
     cells = "".join(
-        f"<li>{cell(place, name, answer, scores(state, columns[name]), speed(state, columns[name]))}</li>"
+        f"<li>{cell(place, columns[name], answer, scores(state, columns[name]), speed(state, columns[name]))}</li>"
         for place, (name, answer) in enumerate(answers.items())
         if name in columns
     )
@@ -99,12 +101,13 @@ def speed(state: AppState, column: Column) -> str:
     return in_words(state.speeds.get(column.opened_by))
 
 
-def cell(place: int, name: str, answer: Description | Failure, scored: Scores, speed: str) -> str:
+def cell(place: int, column: Column, answer: Description | Failure, scored: Scores, speed: str) -> str:
     """Return a model's button with the sheet that it opens."""
+    name = column.name
     if isinstance(answer, Failure):
         note, inside = "not available", html.failure(answer)
     else:
-        learned = f"{count(answer['learned'])} trained" if answer["learned"] else "nothing trained"
+        learned = f"{count(answer['learned'])} trained" if answer["learned"] else UNTRAINED[is_projected(column.model)]
         method = title(answer["method"])
         learned = learned if method.lower() in title(name).lower() else f"{html.escape(method)}, {learned}"
         note = learned + (f" · STS {scored.short}" if scored.short else "")
@@ -118,6 +121,11 @@ def cell(place: int, name: str, answer: Description | Failure, scored: Scores, s
         f'<div popover class="cse-popover" id="model-{place}" role="dialog" aria-label="{html.escape(title(name))}">'
         f"<h2>{shown}</h2>{inside}</div>"
     )
+
+
+def is_projected(model: str) -> bool:
+    """True for a folder with a projection that was fitted on texts (`cse adapt`)."""
+    return (Path(location(model)) / RECORD).is_file()
 
 
 def details(found: Description) -> dict[str, str]:

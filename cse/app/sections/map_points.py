@@ -85,7 +85,7 @@ def maps_value(
 
 def note_of(points: Points) -> str:
     """Return a sentence that says which texts are drawn."""
-    count = f"{len(points.texts):,}"
-    return (
-        f"{count} of {points.total:,} texts, sampled evenly" if points.total > len(points.texts) else f"{count} texts"
-    )
+    count = len(points.texts)
+    if points.total > count:
+        return f"{count:,} of {points.total:,} texts, sampled evenly"
+    return validation.counted(count, "text")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,12 @@ import gradio as gr
 from cse.analysis.notes import input_notes
 from cse.app import validation
 from cse.app.corpus.bar import CorpusBar
-from cse.app.corpus.chosen import chosen_corpus
+from cse.app.corpus.chosen import FIELD, chosen_corpus
 from cse.app.corpus.pairs import DRAWN, drawn_pair
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
 from cse.app.drawing.distribution import Placed, placed_html
-from cse.app.forms.events import PRIVATE, PROGRESS, guarded, private, reporter
+from cse.app.forms.events import PRIVATE, PROGRESS, Run, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
@@ -97,6 +96,14 @@ def pair_section(state: AppState, bar: CorpusBar, first: dict[str, Placed] | Non
         examples = gr.Examples(pairs, [one, other], label="Try", example_labels=list(PAIRS), api_visibility="private")
         with gr.Row(elem_classes="cse-draw"):
             buttons = {kind: gr.Button(label, size="sm", scale=0, min_width=100) for kind, label in DRAWN.items()}
+
+    def drawing(kind: str) -> Run:
+        def draw(corpus: str, key: str) -> tuple[str, str]:
+            return drawn_pair(state, chosen_corpus(state, corpus, key), kind, Random())
+
+        return refusing(draw, {FIELD: bar.corpus, "The key": bar.key}, [one, other])
+
+    drawn = [(each.click, drawing(kind)) for kind, each in buttons.items()]
     hint = html.hint("The cosine of each model appears here.")
     output = result("similarity", placed_html(first, {}, LESSONS["paraphrase"]) if first else hint)
     words = words_section(state.models, [one, other])
@@ -106,15 +113,13 @@ def pair_section(state: AppState, bar: CorpusBar, first: dict[str, Placed] | Non
         # `ASK` replaces the words of the previous pair.
         return placed_html(*placed(state, s1, s2, reporter(progress)), lesson), ASK
 
-    def draw(kind: str, corpus: str, key: str) -> tuple[str, str]:
-        return drawn_pair(state, chosen_corpus(state, corpus, key), kind, Random())
-
     run = refusing(compare, dict(zip(validation.PAIR, (one, other), strict=True)), [output, words])
     triggers = [button.click, one.submit, other.submit]
     private(triggers, run, examples)
-    for kind, draw_button in buttons.items():
-        drawn = draw_button.click(guarded(partial(draw, kind)), [bar.corpus, bar.key], [one, other], **PRIVATE)
-        drawn = drawn.success(run.fn, list(run.inputs), list(run.outputs), **PRIVATE)
+    for click, draw in drawn:
+        click(draw.fn, list(draw.inputs), list(draw.outputs), **PRIVATE).success(
+            run.fn, list(run.inputs), list(run.outputs), **PRIVATE
+        )
     results = [
         Result("Two sentences", "similarity", ("s1", "s2")),
         Result("Words of the pair", "words", ("s1", "s2")),

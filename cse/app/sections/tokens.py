@@ -11,7 +11,7 @@ from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, settings, submit
 from cse.app.drawing.glossary import term
-from cse.app.drawing.verdicts import denoising, still_said
+from cse.app.drawing.verdicts import denoising, flat, still_said
 from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
@@ -97,7 +97,8 @@ def reading_html(sentence: str, reading: Reading, top: float) -> str:
     columns = [f"<div><h4>{title}</h4>{token_list(found, top)}</div>" for title, found in lists]
     note = "" if reading.own else f'<p class="cse-note">{FOREIGN}</p>'
     before, alone, after = ([word for word, _ in found] for _, found in lists)
-    said = html.verdict(" ".join(filter(None, (denoising(before, alone, after), still_said(sentence, after)))))
+    sentences = denoising(before, alone, after), flat(reading.after), still_said(sentence, after)
+    said = html.verdict(" ".join(filter(None, sentences)))
     return f'<div class="cse-three">{"".join(columns)}</div>{said}{template_html(reading.template, sentence)}{note}'
 
 

@@ -14,6 +14,7 @@ from gradio.block_function import BlockFunction
 from gradio.components.api_component import Api
 from starlette.datastructures import QueryParams
 
+from cse.app import validation
 from cse.app.server.bodies import Scope
 from cse.app.server.fields import current, reason_of_value
 
@@ -99,7 +100,7 @@ def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks, session: 
     shown = [(what, field) for what, field in fields if not field.skip_api]
     if len(values) not in (len(fields), len(shown)):
         named = f" ({', '.join(what for what, _ in shown)})" if shown else ""
-        return f"/{name} takes {counted(len(shown))}{named}, not {len(values)}."
+        return f"/{name} takes {validation.counted(len(shown), 'value')}{named}, not {len(values)}."
     taken = zip(fields if len(values) == len(fields) else shown, values, strict=True)
     reasons = (reason_of_value(what, current(field, blocks, session), value, blocks) for (what, field), value in taken)
     return next((reason for reason in reasons if reason is not None), None)
@@ -122,11 +123,6 @@ def names_of(function: BlockFunction) -> list[str]:
     if function.inputs and all(isinstance(field, Api) for field in function.inputs) and callable(function.fn):
         return list(inspect.signature(function.fn).parameters)
     return [getattr(field, "label", None) or type(field).__name__ for field in function.inputs]
-
-
-def counted(number: int) -> str:
-    """Return a number of values in words."""
-    return "1 value" if number == 1 else f"{number} values"
 
 
 def choices(blocks: gr.Blocks) -> str:

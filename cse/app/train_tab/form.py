@@ -44,7 +44,7 @@ class TrainForm:
 def train_form(state: AppState, rules: Rules) -> TrainForm:
     """Add the form."""
     method = gr.Radio([(said, name) for name, said in METHODS.items()], value=ADAPT, label="Method")
-    name = gr.Textbox(label="Name of the result", placeholder="my model", max_length=LONGEST_NAME)
+    name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=LONGEST_NAME)
     with gr.Row():
         start = gr.Button("Train", variant="primary", scale=2, min_width=140)
         stop = gr.Button("Stop", scale=1, min_width=90, interactive=False)

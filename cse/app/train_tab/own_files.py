@@ -32,9 +32,9 @@ def own_files(state: AppState, trainings: Trainings, key: gr.Textbox) -> gr.Stat
             return attached
         gr.HTML(html.hint(TAKEN if rules.own else f"{TAKEN} {FOLDERS_REFUSED}"), apply_default_css=False)
         with gr.Row(equal_height=True):
-            folder = gr.Textbox(label="Folder on this computer", scale=3, min_width=240, visible=rules.own)
+            folder = gr.Textbox("", label="Folder on this computer", scale=3, min_width=240, visible=rules.own)
             file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=240, height=120)
-            name = gr.Textbox(label="Name of the column", placeholder="as the folder", scale=2, min_width=180)
+            name = gr.Textbox("", label="Name of the column", placeholder="as the folder", scale=2, min_width=180)
         button = gr.Button("Open it", scale=0, min_width=130)
         said = gr.HTML("", apply_default_css=False, elem_id="own-model-said")
 

@@ -6,7 +6,9 @@ const joined = names => names.slice(0, 3).join(' ');
 function byGroup() {
   const {of, words: found, labels: most} = current().groups;
   const notes = most.map(label => (label ? `${Math.round(100 * label[1])} % ${label[0]}` : ''));
-  return {title: `${found.length} groups by k-means`, names: found.map((each, place) => joined(each) || `group ${place + 1}`), of, notes, named: true};
+  const half = Math.max(1, Math.floor(of.length / 2)), count = `${found.length} group${found.length === 1 ? '' : 's'}`;
+  const title = found.length < half ? `${count} by k-means` : `${count} by k-means, at most half as many as texts`;
+  return {title, names: found.map((each, place) => joined(each) || `group ${place + 1}`), of, notes, named: true};
 }
 
 function byLabel() {
