@@ -121,6 +121,14 @@ def test_the_words_at_the_curve_say_where_its_top_is_and_which_strictness_is_rec
     assert "The dashed line" not in numbers_html(found, advised, "simcse")
 
 
+def test_a_corpus_without_near_duplicates_has_a_sentence_in_place_of_a_flat_curve() -> None:
+    found = near_duplicates.searched(["a dog", "the sun", "rain"], np.eye(3, dtype=np.float32))
+    shown = numbers_html(found, 5.0, "simcse")
+    assert "<b>0</b> of 3 texts would go" in shown
+    assert "No text would go, not even at the loosest strictness (left end)." in shown
+    assert "<svg" not in shown
+
+
 def test_bad_input_is_refused_in_one_line(state) -> None:
     column = column_of(state, "simcse")
     with pytest.raises(FieldError, match="The corpus has 1 text; near-duplicates need at least 2"):

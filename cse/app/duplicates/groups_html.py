@@ -23,6 +23,7 @@ READING = (
     "The curve shows how many texts would go at each strictness: at most {} (left end). {}: there at most one text in "
     "ten has an unrelated text that is as near."
 )
+NONE = "No text would go, not even at the loosest strictness (left end)."
 ADVISED = ("The dashed line is the recommended strictness", "The chosen strictness is the recommended one")
 
 
@@ -57,11 +58,16 @@ def largest(place: Place) -> str:
 
 
 def curve(found: NearDuplicates, place: Place) -> str:
-    """Return an SVG of the share of texts that would go by nines, with the slider's and the advised place."""
+    """Return an SVG of the share of texts that would go by nines, with the slider's and the advised place.
+
+    If none would go anywhere, a sentence says so.
+    """
     going = max(found.forest.count - each.kept for each in found.places)
-    most, gone = max(1, going), found.forest.count - place.kept
+    if not going:
+        return html.hint(NONE)
+    gone = found.forest.count - place.kept
     points = " ".join(
-        f"{across(each.nines):.1f},{HEIGHT - (HEIGHT - 8) * (found.forest.count - each.kept) / most:.1f}"
+        f"{across(each.nines):.1f},{HEIGHT - (HEIGHT - 8) * (found.forest.count - each.kept) / going:.1f}"
         for each in found.places
     )
     at, advised = across(place.nines), across(min(max(found.advised, LEAST), MOST))
@@ -94,7 +100,7 @@ def groups_html(page: Page, texts: Sequence[str], numbers: Sequence[int]) -> str
     `numbers` are those that the texts' rows have for the visitor.
     """
     if not page.total:
-        return html.hint("No near-duplicates at this strictness; move the slider to the left.")
+        return html.hint("No near-duplicates at this strictness.")
     last = page.first + len(page.groups)
     cards = "".join(
         group_html(number, group, texts, numbers) for number, group in enumerate(page.groups, start=page.first + 1)
