@@ -13,6 +13,7 @@ from gradio.context import LocalContext
 import cse
 from cse.app.models.admission import Admission
 from cse.app.models.models import Failure, error_line
+from cse.app.models.naming import title
 from cse.app.models.recent import Recent
 from cse.app.scoreboard.add_model import add_column
 from cse.app.sections.search import search
@@ -80,7 +81,8 @@ def test_nothing_outside_the_root_can_be_named(root: Path, monkeypatch: pytest.M
     for name in ("away", "away/", "part", "loop", "x" * 199):
         with pytest.raises(ValueError, match=r"There is no model|cannot download") as refused:
             admission.model(name)
-    assert admission.offered()[5:] == ["broken", "deep/dcpcse", "fourth", "near", "other", "third"]
+    assert admission.offered()[5:7] == ["untrained (cls)", "untrained (prompt)"]
+    assert admission.offered()[7:] == ["broken", "deep/dcpcse", "fourth", "near", "other", "third"]
     for name, said in ((7, "not text"), ("", "is empty"), ("x" * 201, "at most 200")):
         with pytest.raises(ValueError, match=said):
             admission.model(name)
@@ -140,6 +142,23 @@ def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: 
     with asking(None), pytest.raises(ValueError, match="has none"):
         add_column(state, "other")
     assert [column.name for column in state.models.columns] == ["third"]
+
+
+def test_a_reading_of_the_untrained_backbone_is_added_by_its_name(state: AppState) -> None:
+    with asking("a"):
+        column, description = add_column(state, "Untrained (prompt)")
+        assert (column.name, column.opened_by) == ("untrained (prompt)", ("bundled", "prompt", None))
+        assert (title(column.name), description["learned"]) == ("Untrained (prompt)", 0)
+        first, second = cse.load("bundled", "prompt").encode(PAIR, normalize_embeddings=True)
+        assert similarity(state.models, *PAIR)[column.name] == pytest.approx(first @ second, abs=1e-5)
+        with pytest.raises(ValueError, match=r"Untrained \(prompt\) is on your page already"):
+            add_column(state, "untrained (prompt)")
+        opened = [add_column(state, name)[0].opened_by for name in ("untrained", "untrained (cls)")]
+        assert opened == [("bundled", "mean", None), ("bundled", "cls", None)]
+        with pytest.raises(ValueError, match=r"Untrained \(mean\) is on your page already"):
+            add_column(state, "untrained (mean)")
+    with pytest.raises(ValueError, match=r'There is no model "untrained \(best\)" to add'):
+        Admission().model("untrained (best)")
 
 
 def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from cse.app.corpus.chosen import FIELD, ChosenCorpus
 from cse.app.drawing.ranks import cut
 from cse.app.duplicates.near_duplicates import answer_of, vectors_of
 from cse.app.models.columns import Column
-from cse.app.models.naming import title
+from cse.app.models.naming import POOLED, title
 from cse.app.models.remembered import fingerprint_of
 from cse.app.state.ballots import MOST_ASKED, TEXT, Ballot, Facts
 from cse.app.state.encodings import Encoding, Order, encode_block
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MODELS = ("The first model", "The second model")
 LEAST_VOTES, MOST_VOTES, VOTES = 6, 60, 20  # the least that can find a model better: of 5, all 5 are p = .06
-UNTRAINED = tuple(Column(f"untrained ({pooling})", BACKBONE, pooling) for pooling in ("mean", "cls"))
+UNTRAINED = tuple(Column(name, BACKBONE, pooling) for name, pooling in POOLED.items() if pooling in ("mean", "cls"))
 TIMED, RUNS = 32, 3  # texts of a batch, and batches, whose time is measured
 GUARDED = 100  # texts of the guard
 SEED = 42

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from cse.app import validation
-from cse.app.models.naming import UNTRAINED
+from cse.app.models.naming import POOLED, UNTRAINED
 from cse.models.names import BACKBONE, BUNDLED_NAMES, CONFIG
 from cse.storage import hub
 
@@ -18,6 +18,7 @@ LARGEST, MOST_FETCHED = 2_000_000_000, 20  # bytes of a model from the hub; numb
 DEEPEST, MOST_OFFERED = 3, 100  # levels and number of the folders offered
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 BUNDLED = (*BUNDLED_NAMES, BACKBONE)
+READINGS = tuple(name for name, pooling in POOLED.items() if pooling in ("cls", "prompt"))  # offered ones
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Admission:
         folder = self._folder(requested)
         if folder is not None:
             return str(folder)
-        if requested.lower() == UNTRAINED.lower():
+        if requested.lower() in (UNTRAINED.lower(), *POOLED):
             return BACKBONE
         if HUB_ID.fullmatch(requested) and not Path(requested).exists():  # not a folder of the working directory
             if not in_cache(requested):
@@ -76,14 +77,14 @@ class Admission:
         return f"{', '.join(BUNDLED)}{folder} or {hub_id}"
 
     def offered(self) -> list[str]:
-        """Return the bundled names and up to `MOST_OFFERED` model folders under the root, by name."""
+        """Return the bundled names, readings of the backbone, and up to `MOST_OFFERED` model folders under the root."""
         if self.root is None:
-            return list(BUNDLED)
+            return [*BUNDLED, *READINGS]
         levels = ("/".join("*" * depth) for depth in range(1, DEEPEST + 1))
         files = sorted(path for level in levels for path in self.root.glob(f"{level}/{CONFIG}"))
         found = [path.parent for path in files if not (path.parents[1] / CONFIG).exists()]  # no part of a model
         names = [str(path.relative_to(self.root)) for path in found[:MOST_OFFERED]]
-        return [*BUNDLED, *(name for name in names if name not in BUNDLED and self._folder(name))]
+        return [*BUNDLED, *READINGS, *(name for name in names if name not in BUNDLED and self._folder(name))]
 
     def _folder(self, requested: str) -> Path | None:
         """Return the folder of that name within the root; None if there is none, or if it has a link to the outside."""

@@ -9,9 +9,10 @@ from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE
 
 UNTRAINED = "Untrained"
+POOLED = {f"{UNTRAINED} ({pooling})".lower(): pooling for pooling in READINGS}  # names of the backbone's readings
 TITLES = {
     **{name: method.title for name, method in METHODS.items() if method.title}, BACKBONE: UNTRAINED,
-    **{f"{UNTRAINED.lower()} ({pooling})": f"{UNTRAINED} ({pooling})" for pooling in READINGS},
+    **{name: name.capitalize() for name in POOLED},
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from cse.app.drawing.components import submit
 from cse.app.forms.events import PRIVATE, QUICK, Run, guarded, hide
 from cse.app.models.columns import MOST_COLUMNS, Column, free_name, opened_by
 from cse.app.models.models import Failure
-from cse.app.models.naming import choices, title
+from cse.app.models.naming import POOLED, choices, title
 from cse.app.scoreboard.model_strip import Description, description
 from cse.app.scoreboard.speed import speeds
 from cse.models.names import BACKBONE
@@ -34,20 +34,25 @@ def add_column(state: AppState, name: Any) -> tuple[Column, Description]:
     Raises ValueError, in one line without a path, if the model is not admitted, is there already, or fails.
     """
     model, requested = state.admission.model(name), str(name).strip()
-    added = put_column(state, model, requested, (Path(model).name, requested, f"{requested} again"))
+    pooling = POOLED.get(requested.lower())
+    called = requested.lower() if pooling else Path(model).name
+    added = put_column(state, model, requested, (called, requested, f"{requested} again"), pooling)
     if added is None:
-        raise ValueError(f"{title(Path(model).name)} is on your page already.")
+        raise ValueError(f"{title(called)} is on your page already.")
     return added
 
 
-def put_column(state: AppState, model: str, requested: str, names: Iterable[str]) -> tuple[Column, Description] | None:
+def put_column(
+    state: AppState, model: str, requested: str, names: Iterable[str], pooling: str | None = None
+) -> tuple[Column, Description] | None:
     """Add a model to the current visitor's columns under the first of the `names` that is free; None if it is one.
 
-    Raises ValueError, and adds nothing, if the model does not open, and as `Added.add` does.
+    `pooling` is that of a plain backbone. Raises ValueError, and adds nothing, if the model does not open, and as
+    `Added.add` does.
     """
     models = state.models
     with models.admitting():
-        reading = opened_by(model)
+        reading = opened_by(model, pooling=pooling)
     if any(column.opened_by == reading for column in models.columns):
         return None
     column = Column(free_name(names, [column.name for column in models.columns]), *reading, added=requested)
