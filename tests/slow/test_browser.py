@@ -312,6 +312,7 @@ def test_a_refused_corpus_is_told_beside_what_was_pressed_until_another_is_chose
         pair = [page.get_by_label(f"Sentence {which}").input_value() for which in "AB"]
         lines, bar = page.locator(".cse-refusal"), page.locator("#corpus-bar")
         paste(page, "only one text")
+        expect(page.locator("#corpus-status")).to_contain_text("damaged")  # of the last model, which stays
         height = bar.bounding_box()["height"]
         for tab, (button, reason) in refused.items():
             open_tab(page, tab)
