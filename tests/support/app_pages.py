@@ -29,7 +29,8 @@ TABS = (
     "Results",
     "Train",
 )
-CUT_OFF = re.compile("signal is aborted|Connection errored out|Failed to fetch")
+CUT_OFF = re.compile("signal is aborted|Connection errored out|Failed to fetch|^Response$")
+STREAM = "/queue/data?"  # which is not found for a page that has left
 WAIT = 60_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 
@@ -44,11 +45,15 @@ def watched(browser, url, width=1400, height=900, leaves_page=False, **options) 
     page.set_default_timeout(WAIT)
     wrong = []
 
-    def note(text):
-        if not (leaves_page and CUT_OFF.search(text)):
-            wrong.append(text)
+    def note(text, place=""):
+        if not (leaves_page and (CUT_OFF.search(text) or STREAM in place)):
+            wrong.append(f"{text} {place}".strip())
 
-    page.on("console", lambda message: note(message.text) if message.type == "error" else None)
+    def listen(message):
+        if message.type == "error":
+            note(message.text, message.location.get("url", ""))
+
+    page.on("console", listen)
     page.on("pageerror", lambda error: note(str(error)))
     page.on("dialog", lambda dialog: (wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
     page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
