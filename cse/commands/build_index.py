@@ -100,8 +100,9 @@ def main(
         else:
             reference = _named(place, model or "", pooling, family, append)
             source = _encoding(reference, texts, batch_size, kept if resume else None, backend)
+        factory = factory or "Flat"
         if not append:
-            store.check_factory(factory or "Flat", source.dimension)
+            store.check_factory(factory, source.dimension)
         with _progress("indexing") as bar:
             if append:
                 index = open_at(place, source.fingerprint, model=source.name, device="cpu")
@@ -113,7 +114,7 @@ def main(
                 index.save(place)
             else:
                 settings = BuildSettings(
-                    factory=factory or "Flat", model=source.model, pooling=source.pooling, family=source.family,
+                    factory=factory, model=source.model, pooling=source.pooling, family=source.family,
                     fingerprint=source.fingerprint, corpus=corpus, seed=seed, smooth=smooth,
                 )  # fmt: skip
                 index = store.build(source.batches, place, settings=settings, report=lambda n: bar.update(n - bar.n))

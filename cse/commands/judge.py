@@ -203,7 +203,7 @@ def _beside(result: str, setup: Setup) -> Path | None:
 
 
 def _short(text: str) -> str:
-    return shortened(" ".join(text.split()), WIDTH)
+    return shortened(text, WIDTH)
 
 
 app = command(main)

@@ -148,7 +148,7 @@ def _print(found: dict[str, Any]) -> None:
             f"{group['group']:>3}  {group['size']:>6}  {' '.join(each['word'] for each in group['words'])}{label}"
         )
         for text in group["typical"]:
-            typer.echo(f"{'':>13}{shortened(' '.join(text.split()), WIDTH)}")
+            typer.echo(f"{'':>13}{shortened(text, WIDTH)}")
     if scores := found.get("scores"):
         typer.echo(
             f"purity {scores['purity']:.2f}, NMI {scores['nmi']:.2f} ({scores['labelled']:,} labelled texts, x 100)"
