@@ -35,9 +35,9 @@ def so_far(found: Verdict) -> str:
         return f'<p class="cse-note">No vote for either list yet; {found.same} for the same.</p>{interval(0.5, 0, 1)}'
     share, low, high = found.interval(found.ahead or RESULT)
     votes = max(found.start, found.result)
-    said = f"The model ahead has {votes} of {found.decided} votes" if found.ahead else f"Even: {votes} votes each"
+    spoken = f"The model ahead has {votes} of {found.decided} votes" if found.ahead else f"Even: {votes} votes each"
     return (
-        f'<p class="cse-note">{said}; 95 % interval of its share: {100 * low:.0f} to {100 * high:.0f} %. '
+        f'<p class="cse-note">{spoken}; 95 % interval of its share: {100 * low:.0f} to {100 * high:.0f} %. '
         f"Same: {found.same}. Names are shown with the verdict.</p>{interval(share, low, high)}"
     )
 
@@ -45,10 +45,10 @@ def so_far(found: Verdict) -> str:
 def interval(share: float, low: float, high: float) -> str:
     """Return an SVG of a share and its interval, on an axis from 0 to 1 with a mark at one half."""
     middle, at, left, right = (WIDE * value for value in (0.5, share, low, high))
-    said = f"{100 * share:.0f} %, interval from {100 * low:.0f} to {100 * high:.0f} %"
+    spoken = f"{100 * share:.0f} %, interval from {100 * low:.0f} to {100 * high:.0f} %"
     return (
         f'<svg class="cse-interval" viewBox="0 0 {WIDE} {HIGH}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{said}"><line class="cse-axis" x1="0" x2="{WIDE}" y1="13" y2="13"/>'
+        f'aria-label="{spoken}"><line class="cse-axis" x1="0" x2="{WIDE}" y1="13" y2="13"/>'
         f'<line class="cse-half" x1="{middle:.0f}" x2="{middle:.0f}" y1="0" y2="{HIGH}"/>'
         f'<rect x="{left:.1f}" y="8" width="{max(2.0, right - left):.1f}" height="10" rx="3"/>'
         f'<line class="cse-at" x1="{at:.1f}" x2="{at:.1f}" y1="2" y2="24"/></svg>{html.axis(TICKS)}'

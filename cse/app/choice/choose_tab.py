@@ -57,10 +57,10 @@ def choose_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
     voting, chosen = Voting(state), {MODELS[0]: first, MODELS[1]: second, "The votes": votes}
     begun = refusing(voting.begin, {**chosen, FIELD: bar.corpus, "The key": bar.key}, outputs)
     resumed = refusing(voting.resume, {**chosen, "The verdict": code, "The key": bar.key}, outputs)
-    asked = start.click(
+    started = start.click(
         begun.fn, list(begun.inputs), list(begun.outputs), show_progress_on=outputs[0], **HIDDEN, **COMPARISONS
     )
-    asked.then(None, js=TO_QUESTION, **HIDDEN)
+    started.then(None, js=TO_QUESTION, **HIDDEN)
     tab.select(resumed.fn, list(resumed.inputs), list(resumed.outputs), **QUICK)
     tab.select(lambda: [gr.update(choices=choices(columns_of(state)))] * 2, None, [first, second], **QUICK)
     connect(voting, buttons, outputs, bar.key)

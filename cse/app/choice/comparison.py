@@ -69,8 +69,8 @@ def compare(
         vectors.append(found)
         facts.append(measured)
     report(2, 3, "comparing neighbours")
-    asked = questions(vectors[0], vectors[1], SEED)
-    if not asked:
+    differing = questions(vectors[0], vectors[1], SEED)
+    if not differing:
         reason = (
             f"{title(first)} and {title(second)} have the same neighbours for all {len(rows):,} texts: there is "
             "nothing to vote on."
@@ -78,8 +78,8 @@ def compare(
         raise validation.FieldError(MODELS[1], reason)
     judgement = Judgement(_setup(chosen, columns, facts, rows), wanted)
     judgement.scores, note = _scored(vectors, [row.label for row in rows])
-    shown = tuple(asked[:MOST_ASKED])
-    return Ballot(judgement, shown, texts_of(shown, rows), (facts[0], facts[1]), len(asked) / len(rows), note)
+    shown = tuple(differing[:MOST_ASKED])
+    return Ballot(judgement, shown, texts_of(shown, rows), (facts[0], facts[1]), len(differing) / len(rows), note)
 
 
 def sample(chosen: ChosenCorpus) -> tuple[list[LabelledText], np.ndarray]:
@@ -103,9 +103,9 @@ def sample(chosen: ChosenCorpus) -> tuple[list[LabelledText], np.ndarray]:
     return drawn, np.array([int(row.cells[0]) for row in drawn])
 
 
-def texts_of(asked: Sequence[Question], rows: Sequence[LabelledText]) -> dict[int, str]:
+def texts_of(shown: Sequence[Question], rows: Sequence[LabelledText]) -> dict[int, str]:
     """Return the beginning of each text of the questions and their lists, by row."""
-    wanted = {row for question in asked for row in (question.row, *question.start, *question.result)}
+    wanted = {row for question in shown for row in (question.row, *question.start, *question.result)}
     return {row: cut(" ".join(rows[row].text.split()), TEXT) for row in wanted}
 
 

@@ -49,8 +49,8 @@ def votes_cell(record: Record, side: str) -> str:
     """Return a model's votes, their share and its interval."""
     found = record.verdict
     share, low, high = found.interval(side) if found.decided else (0.0, 0.0, 1.0)
-    said = f"{100 * share:.0f} %, interval {100 * low:.0f} to {100 * high:.0f} %"
-    return f"<b>{record.counts[side]}</b> of {found.decided} <small>{said}</small>{interval(share, low, high)}"
+    percentages = f"{100 * share:.0f} %, interval {100 * low:.0f} to {100 * high:.0f} %"
+    return f"<b>{record.counts[side]}</b> of {found.decided} <small>{percentages}</small>{interval(share, low, high)}"
 
 
 def notes(record: Record) -> str:

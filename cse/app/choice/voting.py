@@ -106,10 +106,10 @@ def vote(name: str) -> Callable[[Ballot], None]:
     """Return the change that counts a vote for list "a" or "b", "s" for the same, or "k" to skip."""
 
     def give(ballot: Ballot) -> None:
-        asked = ballot.question
-        if asked is not None:
-            chosen = {"s": SAME, "k": SKIP}.get(name) or asked.chosen(second=name == "b")
-            ballot.judgement.add(asked, ballot.texts, chosen)
+        question = ballot.question
+        if question is not None:
+            chosen = {"s": SAME, "k": SKIP}.get(name) or question.chosen(second=name == "b")
+            ballot.judgement.add(question, ballot.texts, chosen)
 
     return give
 

@@ -105,13 +105,13 @@ def status_html(corpus: str, own: OwnCorpus | None) -> str:
         return html.alert(GONE)
     encodings, current = own.encodings.values(), own.current
     failed = "".join(html.alert(f"{title(each.column.name)}: {each.failure}") for each in encodings if each.failure)
-    said = f'<p class="cse-note">{left_out(own.without_text)}.</p>' if own.without_text else ""
+    missing = f'<p class="cse-note">{left_out(own.without_text)}.</p>' if own.without_text else ""
     if current is None:
-        return said + failed
+        return missing + failed
     ready = ", ".join(html.escape(title(each.column.name)) for each in encodings if each.complete)
     waiting = sum(not each.ended for each in encodings) - 1
     parts = (f"{ready} ready" if ready else "", progress(current), f"{waiting} more to come" if waiting else "")
-    return said + failed + f'<p class="cse-note" role="status">{" · ".join(filter(None, parts))}</p>'
+    return missing + failed + f'<p class="cse-note" role="status">{" · ".join(filter(None, parts))}</p>'
 
 
 def progress(encoding: Encoding) -> str:

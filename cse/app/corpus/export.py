@@ -21,8 +21,8 @@ from cse.app.models.naming import choices
 from cse.app.state.app_state import AppState
 
 PATH = "/corpus/files"
-SAID = '<p class="cse-note" role="status"></p>'
-SAY = "watch('value', () => { element.querySelector('p').textContent = props.value.said || ''; });"
+STATUS = '<p class="cse-note" role="status"></p>'
+SHOW_STATUS = "watch('value', () => { element.querySelector('p').textContent = props.value.status || ''; });"
 FIELDS = ("kind", "corpus", "key", "model")
 
 
@@ -33,19 +33,19 @@ def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox, button: g
             model = gr.Dropdown([], label="Model", scale=0, min_width=200, allow_custom_value=True)
             saves = {kind: gr.Button(label, size="sm", scale=0, min_width=130) for kind, (label, _) in FILES.items()}
             close = gr.Button("Close", size="sm", scale=0, min_width=80)
-        said = gr.HTML({}, html_template=SAID, js_on_load=SAY, apply_default_css=False)
+        status = gr.HTML({}, html_template=STATUS, js_on_load=SHOW_STATUS, apply_default_css=False)
 
     def opened(corpus: str, key: str) -> tuple[Any, Any, Any]:
         try:
             names = [column.name for column in columns_of(state, chosen_corpus(state, corpus, key))]
         except ValueError as error:
-            return gr.update(visible=True), gr.update(choices=[], value=None), {"said": str(error)}
+            return gr.update(visible=True), gr.update(choices=[], value=None), {"status": str(error)}
         return gr.update(visible=True), gr.update(choices=choices(names), value=names[0]), {}
 
-    button.click(opened, [corpus, key], [form, model, said], **QUICK)
+    button.click(opened, [corpus, key], [form, model, status], **QUICK)
     close.click(hide, None, form, **QUICK)
     for kind, save in saves.items():
-        save.click(None, [corpus, key, model], said, js=script("corpus_file").replace("KIND", kind).strip(), **HIDDEN)
+        save.click(None, [corpus, key, model], status, js=script("corpus_file").replace("KIND", kind).strip(), **HIDDEN)
     return form
 
 
@@ -58,10 +58,10 @@ async def answer(request: Request) -> Response:
     """Return a file of a corpus of the app that received the request."""
     state: AppState = request.app.get_blocks().app_state
     try:
-        asked = json.loads(await request.body())
-        if not isinstance(asked, dict):
+        body = json.loads(await request.body())
+        if not isinstance(body, dict):
             raise ValueError(f"Send a JSON object with {', '.join(FIELDS)}.")
-        sent: Sent = await run_in_threadpool(taken, state, *(asked.get(field) for field in FIELDS))
+        sent: Sent = await run_in_threadpool(taken, state, *(body.get(field) for field in FIELDS))
     except ValueError as error:
         return JSONResponse({"detail": str(error)}, HTTPStatus.UNPROCESSABLE_ENTITY)
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(sent.name)}", "Cache-Control": "no-store"}

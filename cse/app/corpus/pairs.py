@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
 
 DRAWN = {"near": "Near pair of the corpus", "random": "Random pair of the corpus"}
-ASKED = 60  # texts whose nearest other one is looked up, spread over the corpus
+SAMPLED = 60  # texts whose nearest other one is looked up, spread over the corpus
 
 
 def drawn_pair(state: AppState, corpus: ChosenCorpus, kind: str, chance: Random) -> tuple[str, str]:
@@ -39,10 +39,10 @@ def near_pairs(state: AppState, corpus: ChosenCorpus) -> list[tuple[str, str]]:
     Raises as `drawn_pair`.
     """
     check(corpus)
-    asked = np.unique(np.linspace(0, len(corpus.texts) - 1, ASKED).astype(int))
+    rows = np.unique(np.linspace(0, len(corpus.texts) - 1, SAMPLED).astype(int))
     columns = corpus.ready(state.models.columns) or state.models.columns[:1]
-    near = nearest_of(state, corpus, asked, columns)
-    found = [tuple(sorted(pair)) for others in near for pair in zip(asked.tolist(), others.tolist(), strict=True)]
+    near = nearest_of(state, corpus, rows, columns)
+    found = [tuple(sorted(pair)) for others in near for pair in zip(rows.tolist(), others.tolist(), strict=True)]
     pairs = dict.fromkeys((corpus.texts[first], corpus.texts[other]) for first, other in found)
     return [pair for pair in pairs if pair[0] != pair[1]]
 

@@ -46,7 +46,7 @@ def texts_form(
             with gr.Column(scale=3, min_width=260):
                 rows = gr.HTML("", apply_default_css=False, visible=False)
                 gr.HTML(html.hint(EXPLANATION) + KEEPING, apply_default_css=False)
-        said = gr.HTML("", apply_default_css=False, elem_id="corpus-said")
+        status = gr.HTML("", apply_default_css=False, elem_id="corpus-said")
         with gr.Row():
             use = gr.Button("Use these texts", variant="primary", scale=0, min_width=200)
             close = gr.Button("Close", scale=0, min_width=100)
@@ -68,9 +68,9 @@ def texts_form(
     for button, paste in zip(buttons, (False, True), strict=True):
         button.click(lambda paste=paste: opened(paste), None, [form, file, lines, pasting], **QUICK)
     close.click(hide, None, form, **QUICK)
-    file.change(described, file, [column, labels, rows, said], **QUICK)
+    file.change(described, file, [column, labels, rows, status], **QUICK)
     inputs = [pasting, file, lines, column, labels, key]
-    return form, use.click(use_texts, inputs, [said, file, lines, form, corpus], show_progress="hidden", **HIDDEN)
+    return form, use.click(use_texts, inputs, [status, file, lines, form, corpus], show_progress="hidden", **HIDDEN)
 
 
 def read(pasting: bool, path: str | None, lines: str, column: str | None, labels: str | None) -> OwnCorpus:

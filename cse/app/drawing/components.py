@@ -33,8 +33,8 @@ def heading(text: str, note: str = "", more: str = "", words: Sequence[str] = ()
     `words` are terms of the part (`cse.app.drawing.glossary`).
     """
     place = f"about-{re.sub(r'[^a-z]+', '-', text.lower()).strip('-')}"
-    asked = ask(place, f"About: {text}") + sheet(place, text, more) if more else ""
-    inside = f"<h2>{html.escape(text)}</h2>{asked}" + (f'<p class="cse-note">{html.escape(note)}</p>' if note else "")
+    button = ask(place, f"About: {text}") + sheet(place, text, more) if more else ""
+    inside = f"<h2>{html.escape(text)}</h2>{button}" + (f'<p class="cse-note">{html.escape(note)}</p>' if note else "")
     return gr.HTML(f'<div class="cse-part-head">{inside}{terms(*words)}</div>', apply_default_css=False)
 
 

@@ -29,10 +29,10 @@ def curve_svg(name: str, points: Sequence[Point], steps: int, level: tuple[str, 
     line = " ".join(place(*point) for point in drawn)
     end = place(*drawn[-1]).split(",")
     dashed = level_svg(*level, place(0, level[1]), place(last, level[1])) if level else ""
-    said = f"{name}: {drawn[-1][1]:.4g} at step {drawn[-1][0]} of {last}"
+    spoken = f"{name}: {drawn[-1][1]:.4g} at step {drawn[-1][0]} of {last}"
     return (
         f'<figure class="cse-course"><figcaption>{name} <b>{drawn[-1][1]:.4g}</b></figcaption>'
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{said}">{axes(low, high, last)}{dashed}'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{spoken}">{axes(low, high, last)}{dashed}'
         f'<polyline points="{line}"/><circle cx="{end[0]}" cy="{end[1]}" r="3"/></svg></figure>'
     )
 

@@ -46,9 +46,9 @@ def place_of(name: str) -> str:
     return f"term-{re.sub(r'[^a-z]+', '-', name.lower()).strip('-')}"
 
 
-def ask(place: str, said: str) -> str:
-    """Return the "?" that opens the sheet of the id `place`; screen readers say `said`."""
-    return f'<button type="button" class="cse-term" popovertarget="{place}" aria-label="{html.escape(said)}"></button>'
+def ask(place: str, label: str) -> str:
+    """Return the "?" that opens the sheet of the id `place`; screen readers say `label`."""
+    return f'<button type="button" class="cse-term" popovertarget="{place}" aria-label="{html.escape(label)}"></button>'
 
 
 def sheet(place: str, name: str, inside: str) -> str:

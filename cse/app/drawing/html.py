@@ -131,7 +131,7 @@ def bar(share: float, mark: float | None = None) -> str:
 
 def axis(ticks: Mapping[float, str]) -> str:
     """Return the labels below a picture, by their place in percent of its width; the outer ones stay inside."""
-    labels = "".join(f'<span style="left:{place:.1f}%">{said}</span>' for place, said in ticks.items())
+    labels = "".join(f'<span style="left:{place:.1f}%">{text}</span>' for place, text in ticks.items())
     return f'<div class="cse-axis cse-inside" aria-hidden="true">{labels}</div>'
 
 

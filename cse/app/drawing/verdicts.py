@@ -64,8 +64,8 @@ def mean_of(shares: Sequence[float]) -> float:
 
 def denoising(before: Sequence[str], alone: Sequence[str], after: Sequence[str]) -> str:
     """Return which words of the template alone, and which others, denoising has removed from a sentence's likeliest."""
-    gone = [word for word in before if word not in after]
-    removed, others = [word for word in gone if word in alone], [word for word in gone if word not in alone]
+    lost = [word for word in before if word not in after]
+    removed, others = [word for word in lost if word in alone], [word for word in lost if word not in alone]
     kept = [word for word in after if word in alone]
     pushed = f"pushed out {quoted(others)}." if others else ""
     if removed and pushed:

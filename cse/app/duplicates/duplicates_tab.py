@@ -54,7 +54,7 @@ def duplicates_tab(state: AppState, tab: gr.Tab, bar: CorpusBar) -> Linked:
         button = submit("Find groups")
     numbers = result("duplicate-numbers", html.hint(ASK))
     with gr.Row(visible=False, elem_classes="cse-page-tools") as tools:
-        kept_one = [(said, name) for name, said in KEPT.items()]
+        kept_one = [(label, name) for name, label in KEPT.items()]
         keep = gr.Dropdown(kept_one, value="first", label="Keep from each group", scale=0, min_width=180)
         page = gr.Number(1, label="Page", precision=0, minimum=1, scale=0, min_width=120)
         buttons = [gr.Button(name, size="sm", scale=0, min_width=150, elem_classes="cse-submit") for name in TABLES]

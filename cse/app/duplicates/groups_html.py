@@ -65,17 +65,17 @@ def curve(found: NearDuplicates, place: Place) -> str:
     going = max(found.forest.count - each.kept for each in found.places)
     if not going:
         return html.hint(NONE)
-    gone = found.forest.count - place.kept
+    dropped = found.forest.count - place.kept
     points = " ".join(
         f"{across(each.nines):.1f},{HEIGHT - (HEIGHT - 8) * (found.forest.count - each.kept) / going:.1f}"
         for each in found.places
     )
     at, advised = across(place.nines), across(min(max(found.advised, LEAST), MOST))
-    said = f"{counted(going, 'text')} would go at the loosest place, {gone:,} at the chosen one"
+    spoken = f"{counted(going, 'text')} would go at the loosest place, {dropped:,} at the chosen one"
     reading = READING.format(counted(going, "text"), ADVISED[place.nines == advised_place(found)])
     return (
         f'<svg class="cse-curve" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{said}"><polyline points="{points}"/>'
+        f'aria-label="{spoken}"><polyline points="{points}"/>'
         f'<line class="cse-advised" x1="{advised:.1f}" x2="{advised:.1f}" y1="0" y2="{HEIGHT}"/>'
         f'<line class="cse-at" x1="{at:.1f}" x2="{at:.1f}" y1="0" y2="{HEIGHT}"/></svg>{ticks()}'
         f'<p class="cse-note">{reading}</p>'

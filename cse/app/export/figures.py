@@ -44,8 +44,8 @@ def similarity_figure(taken: Taken, look: Look) -> Figure:
             axes.stairs(taken.histograms[name], edges, fill=True, color=FAINT, label="random pairs")
         axes.axvline(cosine, color=mark.colour, linewidth=2, label=name)
         place = f" ({in_words(taken.percentiles[name])})" if name in taken.percentiles else ""
-        said = wrapped(f"{mark.name}: {cosine:.3f}{place}", look.letters(0.9))
-        axes.set_title(said, loc="left", color=mark.colour)
+        heading = wrapped(f"{mark.name}: {cosine:.3f}{place}", look.letters(0.9))
+        axes.set_title(heading, loc="left", color=mark.colour)
         axes.set(yticks=[], xlim=(LOWEST, HIGHEST))
         axes.spines["left"].set_visible(False)
     grid[-1, 0].set_xlabel(wrapped("cosine (percentile among random pairs)", look.letters(0.9)))

@@ -158,9 +158,9 @@ def map_figure(taken: Taken, look: Look) -> Figure:
         axes.spines[["top", "right"]].set_visible(True)
     shown = handles((shade(place, label), MARKERS[place % len(MARKERS)]) for place, label in enumerate(names))
     columns = max(1, int(look.letters(1.0) // (max(map(len, names)) + 4)))
-    told = [wrapped(name, look.letters(0.7), 1) for name in names]
+    shortened = [wrapped(name, look.letters(0.7), 1) for name in names]
     figure.legend(
-        shown, told, loc="outside lower left", ncols=min(columns, len(names)), handletextpad=0.1,
+        shown, shortened, loc="outside lower left", ncols=min(columns, len(names)), handletextpad=0.1,
         columnspacing=1.0,
     )  # fmt: skip
     return figure

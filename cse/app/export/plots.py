@@ -39,10 +39,10 @@ def matrices(look: Look, values: Mapping[str, np.ndarray], names: Sequence[str])
     for axes, (name, mark), matrix in zip(axes_of, look.marks(values).items(), values.values(), strict=True):
         image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1, label=name, aspect="auto")
         numbers = range(len(names))
-        told = [f"{wrapped(text, look.letters(share - 0.07), 1)} {number + 1}" for number, text in enumerate(names)]
+        numbered = [f"{wrapped(text, look.letters(share - 0.07), 1)} {number + 1}" for number, text in enumerate(names)]
         axes.set_title(mark.name, color=INK)
         axes.set_xticks(numbers, labels=[str(number + 1) for number in numbers])
-        axes.set_yticks(numbers, labels=told if axes in axes_of[::columns] else [str(n + 1) for n in numbers])
+        axes.set_yticks(numbers, labels=numbered if axes in axes_of[::columns] else [str(n + 1) for n in numbers])
         axes.grid(visible=False)
         if len(names) <= FEW:
             small = min(0.8 * look.size, 30 * side / len(names))
@@ -113,8 +113,8 @@ def bars(look: Look, lists: Mapping[str, Mapping[str, Sequence[tuple[str, float]
                 range(len(words)), labels=[wrapped(word, min(14, look.letters(0.12)), 1) or "·" for word, _ in words]
             )
             axes.set(ylim=(longest - 0.5, -0.5), xlim=(0, 1.05 * top))
-            said = wrapped(kind, look.letters(0.22))
-            axes.set_title(f"{wrapped(mark.name, look.letters(0.3))}\n{said}" if column == 0 else said, loc="left")
+            kind = wrapped(kind, look.letters(0.22))
+            axes.set_title(f"{wrapped(mark.name, look.letters(0.3))}\n{kind}" if column == 0 else kind, loc="left")
             axes.grid(visible=False, axis="y")
             axes.locator_params(axis="x", nbins=3)
     figure.supxlabel(axis, fontsize=look.size)

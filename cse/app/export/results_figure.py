@@ -31,31 +31,31 @@ def results_figure(taken: Taken, look: Look) -> Figure:
         for place, column in enumerate(columns)
     ]
     gains, costs = gain_rows(models), costs_of(models)
-    beside = 0 if not gains else 1 + bool(costs)
+    below = 0 if not gains else 1 + bool(costs)
     unit = " ".join(MEASURES.get(columns[0]["score"], (columns[0]["score"], "")))
     high = rows_height(look, rows) + look.high(3)
     under = max(rows_height(look, gains) + look.high(4), look.high(13))
-    figure = look.figure(high + look.high(3) + under * (beside if look.narrow else min(beside, 1)))
-    places = layout(figure, high, under, beside, narrow=look.narrow)
+    figure = look.figure(high + look.high(3) + under * (below if look.narrow else min(below, 1)))
+    places = layout(figure, high, under, below, narrow=look.narrow)
     add_dots(places[0], look, rows, unit, share=NAMES[look.narrow])
     if gains:
-        part, said = 1.0 if look.narrow else 1 / beside, f"{columns[0]['unit']}, before training (ring) and after"
-        add_dots(places[1], look, gains, said, share=NAMES[look.narrow] / part, part=part)
-    if beside > 1:
+        part, heading = 1.0 if look.narrow else 1 / below, f"{columns[0]['unit']}, before training (ring) and after"
+        add_dots(places[1], look, gains, heading, share=NAMES[look.narrow] / part, part=part)
+    if below > 1:
         cost_panel(places[2], look, costs, f"{columns[0]['unit']}")
     legend(figure, look, look.marks(models_of(rows)))
     return figure
 
 
-def layout(figure: Figure, high: float, under: float, beside: int, *, narrow: bool) -> list[Axes]:
-    """Return a panel over the whole width and `beside` panels below, in a `narrow` figure one by one."""
-    if not beside:
+def layout(figure: Figure, high: float, under: float, below: int, *, narrow: bool) -> list[Axes]:
+    """Return a panel over the whole width and `below` panels below, in a `narrow` figure one by one."""
+    if not below:
         return [figure.subplots()]
     if narrow:
-        grid = figure.add_gridspec(1 + beside, 1, height_ratios=[high, *([under] * beside)])
-        return [figure.add_subplot(grid[place]) for place in range(1 + beside)]
-    grid = figure.add_gridspec(2, beside, height_ratios=[high, under])
-    return [figure.add_subplot(grid[0, :]), *(figure.add_subplot(grid[1, place]) for place in range(beside))]
+        grid = figure.add_gridspec(1 + below, 1, height_ratios=[high, *([under] * below)])
+        return [figure.add_subplot(grid[place]) for place in range(1 + below)]
+    grid = figure.add_gridspec(2, below, height_ratios=[high, under])
+    return [figure.add_subplot(grid[0, :]), *(figure.add_subplot(grid[1, place]) for place in range(below))]
 
 
 def shown(taken: Taken) -> dict[str, Any]:

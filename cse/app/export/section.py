@@ -81,13 +81,13 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     columns = (chosen_corpus(state, read, key).columns if read else None) or state.models.columns
     columns = [column for column in columns if given.get("model", column.name) == column.name]
     named, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), columns))
-    beside = divided(placed(state, **given)[0])[0] if endpoint == "similarity" else {}
+    pairs = divided(placed(state, **given)[0])[0] if endpoint == "similarity" else {}
     return Taken(
         endpoint, given, named, answer, tuple(column.added for column in columns if column.added),
         own=bool(key), private=endpoint in PAGE_ONLY,
-        percentiles={name: found.percentile for name, found in beside.items()},
+        percentiles={name: found.percentile for name, found in pairs.items()},
         seeds=seeds_of((column.name, column.model) for column in columns if column.name in named),
-        histograms={name: found.histogram for name, found in beside.items()}, colours=own_colours(columns),
+        histograms={name: found.histogram for name, found in pairs.items()}, colours=own_colours(columns),
     )  # fmt: skip
 
 
@@ -116,20 +116,20 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
     inputs = [value for each in takes for value in each.inputs.values()]
     fields = list(dict.fromkeys(value for value in inputs if isinstance(value, gr.components.Component)))
 
-    def asked(label: str, given: Sequence[Any]) -> Taken:
+    def taken_of(label: str, given: Sequence[Any]) -> Taken:
         found = next((each for each in takes if each.label == label), takes[0])
         shown = dict(zip(fields, given, strict=True))
         return take(state, answers, found.endpoint, {name: shown.get(v, v) for name, v in found.inputs.items()})
 
     def table(name: str) -> Callable[..., dict[str, Any]]:
         def taken(request: gr.Request, label: str, *given: Any) -> dict[str, Any]:
-            return table_value(asked(label, given), name, address_of(request))
+            return table_value(taken_of(label, given), name, address_of(request))
 
         return guarded(taken)
 
     def figure(kind: str) -> Callable[..., dict[str, Any]]:
         def taken(label: str, width: str, size: float, *given: Any) -> dict[str, Any]:
-            return figure_value(asked(label, given), kind, look_of(width, size))
+            return figure_value(taken_of(label, given), kind, look_of(width, size))
 
         return guarded(taken)
 
@@ -149,9 +149,9 @@ def table_value(taken: Taken, form: str, address: str) -> dict[str, Any]:
 
 def figure_value(taken: Taken, kind: str, look: Look) -> dict[str, Any]:
     """Return the value of `saved_file` for a figure; its caption is in the file, and said on the page."""
-    told, name = caption(taken), stem(taken)
+    described, name = caption(taken), stem(taken)
     content, lacking = figure_file(
-        taken, kind, look._replace(colours=taken.colours), {"title": name, "description": told}
+        taken, kind, look._replace(colours=taken.colours), {"title": name, "description": described}
     )
-    notes = [f"Caption: {told}", *([LACKING] if lacking and kind != "svg" else [])]
+    notes = [f"Caption: {described}", *([LACKING] if lacking and kind != "svg" else [])]
     return file_value(f"{name}.{kind}", KINDS[kind], base64.b64encode(content).decode(), taken.missing, notes)

@@ -17,7 +17,7 @@ QUOTED = ("sentence", "s1", "s2", "query", "template")  # inputs that a caption 
 NAMED = {"k": "k", "seed": "seed of t-SNE", "share": "share of the template subtracted", "task": "task",
          "corpus": "corpus", "threshold": "minimum percentile",
          "nines": "nines of the percentile", "keep": "kept of each group", "method": "method"}  # fmt: skip
-SAID = {
+NAMES = {
     "similarity": "Cosine of two sentences among those of random pairs",
     "words": "Fall of the cosine of two sentences without each word",
     "pairs": "Cosines of all pairs of a list",
@@ -90,8 +90,8 @@ def caption(taken: Taken) -> str:
     """Return the caption in one line, plain text."""
     quoted = [f"“{line(taken.inputs[name], SHOWN)}”" for name in QUOTED if taken.inputs.get(name)]
     named = [f"{words} {line(taken.inputs[name], SHOWN)}" for name, words in NAMED.items() if taken.inputs.get(name)]
-    said = SAID.get(taken.endpoint, taken.endpoint.capitalize())
-    parts = [f"{said}: {', '.join(quoted + named)}." if quoted or named else f"{said}."]
+    what = NAMES.get(taken.endpoint, taken.endpoint.capitalize())
+    parts = [f"{what}: {', '.join(quoted + named)}." if quoted or named else f"{what}."]
     if "protocol" in (taken.answer if isinstance(taken.answer, dict) else {}):
         parts.append(line(taken.answer["protocol"], 600))
     models = [model_said(taken, name) for name in taken.models if name not in taken.missing]

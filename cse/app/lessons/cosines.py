@@ -38,8 +38,8 @@ def highest_mean(found: Mapping[str, Placed]) -> Measured:
     """Say which model has the highest mean cosine of random pairs."""
     means = {name: mean_of(each.histogram) for name, each in found.items()}
     top = max(means, key=means.__getitem__)
-    said = scales({name: each.histogram for name, each in found.items()})
-    return Measured(top, tuple(filter(None, (f"Mean cosine of random pairs: {by_model(means)}.", said))), title(top))
+    line = scales({name: each.histogram for name, each in found.items()})
+    return Measured(top, tuple(filter(None, (f"Mean cosine of random pairs: {by_model(means)}.", line))), title(top))
 
 
 def same_order(found: Mapping[str, Placed]) -> Measured:
@@ -98,8 +98,8 @@ def reacting(found: Moves, what: str) -> Measured:
 def reaction_of(name: str, found: Moves) -> Measured:
     """Say whether one model reacts to a change."""
     (share,) = found[name]
-    said = f"{title(name)} moves {percent(share)} of the way to an unrelated sentence."
-    return Measured(YES if share >= UNHEARD else NO, (said,))
+    line = f"{title(name)} moves {percent(share)} of the way to an unrelated sentence."
+    return Measured(YES if share >= UNHEARD else NO, (line,))
 
 
 @of_model

@@ -29,8 +29,8 @@ def times_trained(few: str, found: Mapping[str, Size], many: str, bands: Mapping
     if many not in found or not found[few].trained:
         return absent(many)
     small, large = found[few].trained, found[many].trained
-    said = f"{title(few)} trained {small:,} numbers, {title(many)} {large:,}: {large / small:,.0f} times as many."
-    return Measured(banded({many: large / small}, bands), (said,))
+    line = f"{title(few)} trained {small:,} numbers, {title(many)} {large:,}: {large / small:,.0f} times as many."
+    return Measured(banded({many: large / small}, bands), (line,))
 
 
 @of_model
@@ -49,11 +49,11 @@ def score_against(name: str, found: Mapping[str, Score], other: str, called: str
 def most_attention(name: str, found: Mapping[str, PrefixAttention], bands: Mapping[str, float]) -> Measured:
     """Say how much attention a model's prefix gets in the layer where it gets most."""
     read = found[name].read
-    said = (
+    line = (
         f"{title(name)}: {percent(max(read))} in layer {read.index(max(read)) + 1}; evenly spread it would be "
         f"{percent(found[name].even)}."
     )
-    return Measured(banded({name: max(read)}, bands), (said,))
+    return Measured(banded({name: max(read)}, bands), (line,))
 
 
 @of_model
@@ -67,8 +67,8 @@ def moved_within(name: str, moved: Mapping[str, float], bands: Mapping[str, floa
 def nearest_kind(name: str, found: Mapping[str, Sequence[Prototype]]) -> Measured:
     """Say whether a model's nearest prototype affirms or denies."""
     near = found[name][0]
-    said = f"{title(name)}: {near.template}, cosine {near.cosine:.2f}."
-    return Measured("affirms" if near.positive else "denies", (said,))
+    line = f"{title(name)}: {near.template}, cosine {near.cosine:.2f}."
+    return Measured("affirms" if near.positive else "denies", (line,))
 
 
 @of_model
@@ -78,5 +78,5 @@ def gap_of_kinds(name: str, found: Mapping[str, Sequence[Prototype]], bands: Map
         sum(cosines) / len(cosines)
         for cosines in ([each.cosine for each in found[name] if each.positive is side] for side in (True, False))
     )
-    said = f"{title(name)}: mean cosine {affirms:.2f} to those that affirm, {denies:.2f} to the others."
-    return Measured(banded({name: affirms - denies}, bands), (said,))
+    line = f"{title(name)}: mean cosine {affirms:.2f} to those that affirm, {denies:.2f} to the others."
+    return Measured(banded({name: affirms - denies}, bands), (line,))

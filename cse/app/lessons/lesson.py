@@ -96,9 +96,9 @@ def by_model(values: Mapping[str, float], form: Form = two_digits) -> str:
     return ", ".join(f"{title(name)} {shown}" for name, shown in words.items())
 
 
-def count(claims: Sequence[bool]) -> str:
-    """Return whether none, some or all of the claims hold."""
-    return ALL if all(claims) else SOME if any(claims) else NONE
+def count(values: Sequence[bool]) -> str:
+    """Return whether none, some or all of the values are true."""
+    return ALL if all(values) else SOME if any(values) else NONE
 
 
 def banded(values: Mapping[str, float], bands: Mapping[str, float]) -> str:

@@ -16,7 +16,7 @@ from cse.app.lessons.tours import LESSONS
 from cse.app.state.app_state import AppState
 
 SHEET = "lessons"  # the id of the list
-TOLD = "watch('value', () => window.dispatchEvent(new CustomEvent('cse-revealed', {detail: props.value})));"
+REVEAL = "watch('value', () => window.dispatchEvent(new CustomEvent('cse-revealed', {detail: props.value})));"
 
 
 def lessons_html() -> str:
@@ -50,15 +50,15 @@ def lesson_panel(state: AppState) -> None:
         "", html_template='<section class="cse-lesson" aria-label="Lesson" hidden></section>', elem_id="lesson",
         js_on_load=script("elements", "lessons"), apply_default_css=False, lessons=list(map(plain_lesson, LESSONS)),
     )  # fmt: skip
-    told = gr.HTML({}, html_template="", js_on_load=TOLD, visible="hidden", apply_default_css=False)
+    answer = gr.HTML({}, html_template="", js_on_load=REVEAL, visible="hidden", apply_default_css=False)
 
-    def tell(event: gr.EventData) -> dict[str, Any]:
+    def reveal(event: gr.EventData) -> dict[str, Any]:
         sent = event._data if isinstance(event._data, dict) else {}
-        asked = {name: sent.get(name) for name in ("lesson", "step", "guess")}
+        place = {name: sent.get(name) for name in ("lesson", "step", "guess")}
         try:
-            lines = answered(state, *asked.values())
+            lines = answered(state, *place.values())
         except ValueError as error:
             lines = {"outcome": str(error), "numbers": [], "conclusion": "", "answer": "", "right": None}
-        return {**asked, **lines}
+        return {**place, **lines}
 
-    panel.select(tell, None, told, trigger_mode="multiple", show_progress="hidden", **PRIVATE)
+    panel.select(reveal, None, answer, trigger_mode="multiple", show_progress="hidden", **PRIVATE)

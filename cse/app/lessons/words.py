@@ -46,8 +46,8 @@ def template_words(name: str, found: Mapping[str, Reading]) -> Measured:
     before, alone, _ = words_of(found[name])
     shared = [word for word in before if word in alone]
     answer = NONE if not shared else "few" if len(shared) < len(before) / 2 else "many"
-    said = f"{title(name)}: {len(shared)} of {len(before)} words" + (f": {quoted(shared)}." if shared else ".")
-    return Measured(answer, (said,))
+    line = f"{title(name)}: {len(shared)} of {len(before)} words" + (f": {quoted(shared)}." if shared else ".")
+    return Measured(answer, (line,))
 
 
 @of_model

@@ -83,7 +83,7 @@ def add_model_buttons(state: AppState, strip: Run, bar: CorpusBar) -> Any:
                 gr.Button(label, scale=0, min_width=100, elem_classes="cse-submit")
                 for label in ("Remove mine", "Close")
             )
-        said = gr.HTML(html.hint(NOTE), apply_default_css=False, elem_id="added")
+        status = gr.HTML(html.hint(NOTE), apply_default_css=False, elem_id="added")
 
     def put(name: Any) -> tuple[Any, str, Any]:
         try:
@@ -104,7 +104,7 @@ def add_model_buttons(state: AppState, strip: Run, bar: CorpusBar) -> Any:
     for button in bar.row.children:
         if isinstance(button, gr.Button) and button not in (opener, untrained):
             button.click(hide, None, form, **QUICK)
-    outputs = [*strip.outputs, said]
+    outputs = [*strip.outputs, status]
     added = add.click(guarded(put), [name], [*outputs, form], **PRIVATE)
     compared = untrained.click(guarded(lambda: put(BACKBONE)), None, [*outputs, form], **PRIVATE)
     removed = remove.click(guarded(take), None, outputs, **PRIVATE)

@@ -130,13 +130,13 @@ def line(name: str, inside: str, value: str = "") -> str:
     return f'<div class="cse-line"><span>{name}</span><div class="cse-track">{inside}</div><span>{value}</span></div>'
 
 
-def chart(caption: str, lines: str, axis: Axis, said: str, legend: str = "") -> str:
+def chart(caption: str, lines: str, axis: Axis, spoken: str, legend: str = "") -> str:
     """Return a picture under its caption; screen readers are sent to the table."""
     ticks = "".join(f'<i style="left:{axis.at(tick):.2f}%">{tick:g}</i>' for tick in axis.ticks)
     listed = f'<ul class="cse-chart-legend">{legend}</ul>' if legend else ""
     return (
         f'<figure class="cse-chart"><figcaption>{html.escape(caption)}</figcaption>{listed}'
-        f'<div role="img" aria-label="{html.escape(said)}; the table below has the numbers." '
+        f'<div role="img" aria-label="{html.escape(spoken)}; the table below has the numbers." '
         f'style="--cse-step:{100 * axis.step / (axis.high - axis.low):.3f}%">{lines}'
         f'<div class="cse-line cse-ticks"><span></span><div class="cse-track">{ticks}</div><span></span></div>'
         "</div></figure>"

@@ -26,7 +26,7 @@ class Cost(NamedTuple):
     """A model's cost: its place on the axis in percent, and its value in words."""
 
     at: float
-    said: str
+    words: str
 
 
 def parameters_plane(board: Scoreboard, names: Names) -> str:
@@ -37,7 +37,7 @@ def parameters_plane(board: Scoreboard, names: Names) -> str:
         for label, count in trained.items()
         if count is not None
     }
-    ticks = {cost_at(count): said for count, said in COSTS.items()}
+    ticks = {cost_at(count): words for count, words in COSTS.items()}
     return plane(board, names, "trained parameters", costs, ticks)
 
 
@@ -76,22 +76,24 @@ def plane(board: Scoreboard, names: Names, what: str, costs: Mapping[str, Cost],
     axis, score = axis_of([value for *_, value in known.values()]), " ".join(heading(board, board.columns[0]))
     points = {label: (cost.at, 100 - axis.at(value)) for label, (_, cost, value) in known.items()}
     dots = "".join(
-        named_dot(row, names[label], points[label], side_of(label, points), f"{cost.said}, {value:.2f}")
+        named_dot(row, names[label], points[label], side_of(label, points), f"{cost.words}, {value:.2f}")
         for label, (row, cost, value) in known.items()
     )
-    across = "".join(f'<i style="left:{place:.2f}%">{said}</i>' for place, said in ticks.items())
+    across = "".join(f'<i style="left:{place:.2f}%">{words}</i>' for place, words in ticks.items())
     up = "".join(f'<i style="top:{100 - axis.at(tick):.2f}%">{tick:g}</i>' for tick in axis.ticks)
     return (
         f'<figure class="cse-chart"><figcaption>{html.escape(score)} against {what}</figcaption>'
-        f'<div class="cse-plane" role="img" aria-label="Score against {what}: {said_of(known, names)}.">'
+        f'<div class="cse-plane" role="img" aria-label="Score against {what}: {in_words(known, names)}.">'
         f'<div class="cse-up">{up}</div><div class="cse-field">{dots}</div>'
         f'<div class="cse-across">{across}</div></div></figure>'
     )
 
 
-def said_of(known: Mapping[str, tuple[Row, Cost, float]], names: Names) -> str:
+def in_words(known: Mapping[str, tuple[Row, Cost, float]], names: Names) -> str:
     """Return the points in words, escaped."""
-    return html.escape("; ".join(f"{names[each]} {cost.said}, {value:.2f}" for each, (_, cost, value) in known.items()))
+    return html.escape(
+        "; ".join(f"{names[each]} {cost.words}, {value:.2f}" for each, (_, cost, value) in known.items())
+    )
 
 
 def cost_at(count: int) -> float:
@@ -103,20 +105,18 @@ def cost_at(count: int) -> float:
 
 
 def side_of(label: str, points: Mapping[str, tuple[float, float]]) -> str:
-    """Return the classes of a name beside its point: left where the right has no room, off the name of another."""
+    """Return the classes of a name near its point: left where the right has no room, off the name of another."""
     across, up = points[label]
     side = "cse-left" if across > HALF else ""
-    beside = [
-        y for other, (x, y) in points.items() if other != label and (x > HALF) == bool(side) and abs(y - up) < NEAR
-    ]
-    apart = "" if not beside else "cse-above" if up < min(beside) else "cse-below"
+    near = [y for other, (x, y) in points.items() if other != label and (x > HALF) == bool(side) and abs(y - up) < NEAR]
+    apart = "" if not near else "cse-above" if up < min(near) else "cse-below"
     return f"{side} {apart}".strip()
 
 
-def named_dot(row: Row, name: str, point: tuple[float, float], side: str, said: str) -> str:
+def named_dot(row: Row, name: str, point: tuple[float, float], side: str, words: str) -> str:
     """Return the mark of a model at a point in percent, and its name on a side of it."""
     place = f"left:{point[0]:.2f}%;top:{point[1]:.2f}%;{html.colour(row.record.model)}"
     return (
-        f'<i class="cse-dot" style="{place}" title="{html.escape(said)}"></i>'
+        f'<i class="cse-dot" style="{place}" title="{html.escape(words)}"></i>'
         f'<span class="cse-named {side}" style="{place}">{html.escape(name)}</span>'
     )

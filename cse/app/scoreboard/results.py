@@ -181,12 +181,12 @@ def cell_html(figure: Figure | None, places: int, kind: str, before: Figure | No
     if figure is None:
         return "<td>–</td>"
     sign = {"alike": '<span aria-hidden="true">≈ </span>'}.get(kind, "")
-    said = f' <span class="cse-hidden">({MARKS[kind]})</span>' if kind else ""
+    marked = f' <span class="cse-hidden">({MARKS[kind]})</span>' if kind else ""
     spread = "" if figure.deviation is None else f" <small>± {figure.deviation:.{places}f}</small>"
     start = "" if before is None else f' <small class="cse-before">before {before.value:.{places}f}</small>'
     return (
         f'<td class="cse-{kind or "other"}" data-value="{figure.value!r}">{sign}<span class="cse-figure">'
-        f"{figure.value:.{places}f}</span>{spread}{said}{start}</td>"
+        f"{figure.value:.{places}f}</span>{spread}{marked}{start}</td>"
     )
 
 

@@ -99,10 +99,10 @@ def moved_html(rows: Sequence[Moved], failures: Mapping[str, Failure]) -> str:
     heads = ["Change", "Sentence", *map(html.model, names)]
     body = [*(change_row(row, end) for row in rows), *(mean_row(rows, names, keeps, end) for keeps in (True, False))]
     shown = html.headed(heads, body, "How far changes move the sentence", "cse-table cse-moves")
-    return html.failures(failures) + said(rows) + html.fold("All changes", scale_note(end) + shown, opened=True)
+    return html.failures(failures) + reactions(rows) + html.fold("All changes", scale_note(end) + shown, opened=True)
 
 
-def said(rows: Sequence[Moved]) -> str:
+def reactions(rows: Sequence[Moved]) -> str:
     """Return which models react to the visitor's variants and to the negation."""
     lines = [reaction(row.moved, row.name) for row in rows if row.keeps is None]
     lines += [reaction(row.moved, "the negation") for row in rows if row.name == "negated"]

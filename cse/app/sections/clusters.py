@@ -32,7 +32,7 @@ EMPTY = {"hint": "Press Draw maps to place these texts: near points are texts th
 CHANGED = "These texts have changed since the maps were drawn; press Draw maps."
 
 
-class Asked(NamedTuple):
+class Drawn(NamedTuple):
     """The points that a visitor's maps show; `digest` is the checksum of the texts."""
 
     source: str = "corpus"
@@ -68,7 +68,7 @@ class Requests:
         request: gr.Request,
         progress: gr.Progress = PROGRESS,
     ) -> Iterator[list[Any]]:
-        """Yield the canvas value and what was asked each time a map is done."""
+        """Yield the canvas value and the points that it shows each time a map is done."""
         if self._newest.replaced(request, number):
             return
         with one_line_errors():  # a pin has no visible field
@@ -77,20 +77,20 @@ class Requests:
         if source == "corpus":  # models that still encode the texts follow (`map_more`)
             ready = chosen_corpus(self._state, corpus, key).answering(points.columns or self._state.models.columns)
             points = points._replace(columns=ready)
-        asked = Asked(source, corpus, key, most, groups, row, points.digest)
+        drawn = Drawn(source, corpus, key, most, groups, row, points.digest)
         maps = draw_maps(self._state, points, seed, groups, reporter(progress))
         for done in self._newest.until_replaced(maps, request, number):
-            yield [maps_value(points, done, row, number), asked]
+            yield [maps_value(points, done, row, number), drawn]
 
     def map_more(
-        self, source: str, seed: int, pin: str, corpus: str, key: str, asked: Asked, request: gr.Request,
+        self, source: str, seed: int, pin: str, corpus: str, key: str, drawn: Drawn, request: gr.Request,
         progress: gr.Progress = PROGRESS,
     ) -> Iterator[list[Any]]:  # fmt: skip
         """Draw the maps of further models, as they have encoded the texts whose maps are shown already."""
-        if asked.digest and (source, corpus, key) == (asked.source, asked.corpus, asked.key):
-            points = points_of(self._state, source, "", asked.most, corpus, key, asked.pin)
-            if points.digest == asked.digest:
-                given = source, asked.most, asked.groups, seed, pin, self.ask(request), corpus, key
+        if drawn.digest and (source, corpus, key) == (drawn.source, drawn.corpus, drawn.key):
+            points = points_of(self._state, source, "", drawn.most, corpus, key, drawn.pin)
+            if points.digest == drawn.digest:
+                given = source, drawn.most, drawn.groups, seed, pin, self.ask(request), corpus, key
                 yield from self.map_points(*given, request, progress)
 
     def clear(self, request: gr.Request) -> tuple[dict[str, Any], str, int]:
@@ -108,20 +108,20 @@ class Requests:
         """Show this tab with a sentence of the corpus pinned."""
         return gr.Tabs(selected="clusters"), "corpus", self.choose(event), self._newest.ask(request)
 
-    def describe(self, asked: Asked, event: gr.EventData) -> dict[str, Any]:
+    def describe(self, drawn: Drawn, event: gr.EventData) -> dict[str, Any]:
         """Return the description of the points that are selected on the canvas."""
-        points, rows, sent = self._selected(asked, event)
-        found = describe(self._state, points, rows, str(sent.get("model")), asked.groups)
+        points, rows, sent = self._selected(drawn, event)
+        found = describe(self._state, points, rows, str(sent.get("model")), drawn.groups)
         return {"selection": found._asdict(), "answers": sent.get("number")}
 
-    def save(self, asked: Asked, event: gr.EventData) -> dict[str, Any]:
+    def save(self, drawn: Drawn, event: gr.EventData) -> dict[str, Any]:
         """Return the selected points as a CSV file."""
-        points, rows, _ = self._selected(asked, event)
-        return file_value("selection.csv", "text/csv", csv_text(*table(self._state, points, rows, asked.groups)))
+        points, rows, _ = self._selected(drawn, event)
+        return file_value("selection.csv", "text/csv", csv_text(*table(self._state, points, rows, drawn.groups)))
 
-    def _selected(self, asked: Asked, event: gr.EventData) -> tuple[Points, np.ndarray, dict[str, Any]]:
-        points = points_of(self._state, asked.source, "", asked.most, asked.corpus, asked.key, asked.pin)
-        if asked.digest and asked.digest != points.digest:
+    def _selected(self, drawn: Drawn, event: gr.EventData) -> tuple[Points, np.ndarray, dict[str, Any]]:
+        points = points_of(self._state, drawn.source, "", drawn.most, drawn.corpus, drawn.key, drawn.pin)
+        if drawn.digest and drawn.digest != points.digest:
             raise ValueError(CHANGED)
         sent = event._data if isinstance(event._data, dict) else {}
         return points, point_rows(sent.get("points"), len(points.texts)), sent
@@ -145,7 +145,7 @@ def clusters_tab(
     output = canvas(maps_value(demo_points(state), first) if first else EMPTY)
     pin = gr.Textbox(label="Pinned", visible="hidden")  # for the address; a Number cannot be empty
     number = gr.Number(0, precision=0, visible=False)  # a State would be read only when the queued event starts
-    asked = gr.State(Asked())
+    drawn = gr.State(Drawn())
     answer = gr.HTML(
         {}, html_template="", js_on_load=script("save", "map_answer"), visible="hidden", apply_default_css=False
     )
@@ -155,20 +155,20 @@ def clusters_tab(
         "The source": source, "The most points": most, "The number of groups": groups, "The seed": seed,
         "The pinned sentence": pin, "The request": number, "The corpus": bar.corpus, "The key": bar.key,
     }  # fmt: skip
-    run = refusing(requests.map_points, fields, [output, asked])
+    run = refusing(requests.map_points, fields, [output, drawn])
     lane: dict[str, Any] = {"trigger_mode": "multiple", **HIDDEN, **MAPS}
     submitted = gr.on(list(triggers), requests.ask, None, number, trigger_mode="multiple", **QUICK)
     shown = hook.select(requests.bring, None, [tabs, source, pin, number], **QUICK)
     for event in (submitted, shown):
         event.success(run.fn, list(run.inputs), list(run.outputs), **lane)
-    kept = ("The source", "The seed", "The pinned sentence", "The corpus", "The key")  # the rest is in `asked`
+    kept = ("The source", "The seed", "The pinned sentence", "The corpus", "The key")  # the rest is in `drawn`
     more = refusing(
-        requests.map_more, {**{name: fields[name] for name in kept}, "The drawn maps": asked}, [output, asked]
+        requests.map_more, {**{name: fields[name] for name in kept}, "The drawn maps": drawn}, [output, drawn]
     )
     bar.changed.change(more.fn, list(more.inputs), list(more.outputs), show_progress="hidden", **HIDDEN, **MAPS)
     output.select(requests.choose, None, pin, **QUICK)
     for happened, handler in ((output.submit, requests.describe), (output.download, requests.save)):
-        happened(guarded(handler), asked, answer, trigger_mode="always_last", show_progress="hidden", **PRIVATE)
+        happened(guarded(handler), drawn, answer, trigger_mode="always_last", show_progress="hidden", **PRIVATE)
     # In the queue, whose answers come in order: a map that is done already does not come after the cleared canvas.
     # A dropdown's `input` comes, too, when it loses the focus unchanged.
     for changed in (source.input, bar.corpus.select, *(step.success for step in bar.steps)):

@@ -63,9 +63,9 @@ def heads_html(answers: Mapping[str, HeadAttention | Failure], layer: int, head:
 
 def one_model(found: HeadAttention, layer: int, head: int, name: str) -> str:
     """Return what a head looks at, and a table of every head."""
-    said = html.verdict(in_words(found, shares_of(found, layer, head)))
+    verdict = html.verdict(in_words(found, shares_of(found, layer, head)))
     table = html.fold("All heads", model_view(found, layer, head, name), opened=bool(found.prefix))
-    return said + head_view(found, layer, head, name) + table
+    return verdict + head_view(found, layer, head, name) + table
 
 
 def plain_attention(found: HeadAttention) -> dict[str, Any]:

@@ -188,8 +188,8 @@ def prototypes_html(name: str, found: XRay) -> str:
             f'<td class="cse-share">{prototype.cosine:.3f}{html.bar(prototype.cosine)}</td></tr>'
         )
     means = {side: sum(cosines) / len(cosines) for side, cosines in sides.items() if cosines}
-    said = " and ".join(f"{mean:.3f} to {'positive' if side else 'negative'} ones" for side, mean in means.items())
-    seen = f"The sentence lies nearest to “{html.escape(found.prototypes[0].template)}”; its mean cosine is {said}."
+    by_side = " and ".join(f"{mean:.3f} to {'positive' if side else 'negative'} ones" for side, mean in means.items())
+    seen = f"The sentence lies nearest to “{html.escape(found.prototypes[0].template)}”; its mean cosine is {by_side}."
     heads = ("Prototype ([X] is the sentence)", "Kind", "Cosine")
     table = html.headed(heads, rows, f"The prototypes of {naming.title(name)}", MOVES)
     return f'<h3 class="cse-heading">{html.model(name)}</h3><p class="cse-note">{seen}</p>' + html.fold(

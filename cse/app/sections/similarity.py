@@ -68,11 +68,11 @@ def placed(
 
     answers = state.models.apply_to(pair, place, report=report)
     count = len(divided(answers)[0])
-    said = {
+    hints = {
         what: [note if len(names) == count else f"{note} ({', '.join(names)})" for note, names in about.items()]
         for what, about in notes.items()
     }
-    return answers, said
+    return answers, hints
 
 
 def cosine(vectors: np.ndarray) -> float:

@@ -98,8 +98,8 @@ def reading_html(sentence: str, reading: Reading, top: float) -> str:
     note = "" if reading.own else f'<p class="cse-note">{FOREIGN}</p>'
     before, alone, after = ([word for word, _ in found] for _, found in lists)
     sentences = denoising(before, alone, after), flat(reading.after), still_said(sentence, after)
-    said = html.verdict(" ".join(filter(None, sentences)))
-    return f'<div class="cse-three">{"".join(columns)}</div>{said}{template_html(reading.template, sentence)}{note}'
+    verdict = html.verdict(" ".join(filter(None, sentences)))
+    return f'<div class="cse-three">{"".join(columns)}</div>{verdict}{template_html(reading.template, sentence)}{note}'
 
 
 def template_html(template: str, sentence: str) -> str:

@@ -178,7 +178,7 @@ def opener(sources: dict[Column, Place]) -> Opener:
         try:
             return open_at(place, fingerprint_of(encoder), model=encoder.name)
         except IndexFolderError as error:
-            said = str(error).replace(str(place), Path(place).name).replace(column.model, Path(column.model).name)
-            raise IndexFolderError(said) from error
+            message = str(error).replace(str(place), Path(place).name).replace(column.model, Path(column.model).name)
+            raise IndexFolderError(message) from error
 
     return load

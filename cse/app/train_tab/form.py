@@ -26,14 +26,14 @@ METHODS = {
 
 @dataclass(frozen=True)
 class TrainForm:
-    """The fields of a request, and the buttons; `said` is the line under them."""
+    """The fields of a request, and the buttons; `status` is the line under them."""
 
     method: gr.Radio
     fields: Sequence[gr.components.Component]
     start: gr.Button
     stop: gr.Button
     resume: gr.Button
-    said: gr.HTML
+    status: gr.HTML
 
     @staticmethod
     def values(method: str, name: str, start: str, minutes: float, *settings: Any) -> dict[str, Any]:
@@ -43,13 +43,13 @@ class TrainForm:
 
 def train_form(state: AppState, rules: Rules) -> TrainForm:
     """Add the form."""
-    method = gr.Radio([(said, name) for name, said in METHODS.items()], value=ADAPT, label="Method")
+    method = gr.Radio([(label, name) for name, label in METHODS.items()], value=ADAPT, label="Method")
     name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=LONGEST_NAME)
     with gr.Row():
         start = gr.Button("Train", variant="primary", scale=2, min_width=140)
         stop = gr.Button("Stop", scale=1, min_width=90, interactive=False)
         resume = gr.Button("Resume", scale=1, min_width=90, interactive=False)
-    said = gr.HTML("", apply_default_css=False, elem_id="train-said")
+    status = gr.HTML("", apply_default_css=False, elem_id="train-said")
     with gr.Accordion("Settings: the published ones, unless you change them", open=False):
         origin = gr.Dropdown(
             choices(state.admission.offered()), value=BACKBONE, label="Model to start from", allow_custom_value=True,
@@ -62,4 +62,4 @@ def train_form(state: AppState, rules: Rules) -> TrainForm:
         with gr.Row():
             fields = setting_fields(method)
     gr.HTML(html.hint(rules.promise), apply_default_css=False)
-    return TrainForm(method, [method, name, origin, minutes, *fields], start, stop, resume, said)
+    return TrainForm(method, [method, name, origin, minutes, *fields], start, stop, resume, status)

@@ -36,7 +36,7 @@ def own_files(state: AppState, trainings: Trainings, key: gr.Textbox) -> gr.Stat
             file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=240, height=120)
             name = gr.Textbox("", label="Name of the column", placeholder="as the folder", scale=2, min_width=180)
         button = gr.Button("Open it", scale=0, min_width=130)
-        said = gr.HTML("", apply_default_css=False, elem_id="own-model-said")
+        status = gr.HTML("", apply_default_css=False, elem_id="own-model-said")
 
     def open_it(folder: str, path: str | None, name: str, key: str) -> tuple[Any, ...]:
         try:
@@ -52,7 +52,7 @@ def own_files(state: AppState, trainings: Trainings, key: gr.Textbox) -> gr.Stat
             None,
         )
 
-    button.click(open_it, [folder, file, name, key], [said, attached, file], **LANE)
+    button.click(open_it, [folder, file, name, key], [status, attached, file], **LANE)
     return attached
 
 

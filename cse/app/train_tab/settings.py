@@ -71,9 +71,9 @@ def is_used(method: str, name: str) -> bool:
 
 def hint(method: str, name: str) -> str:
     """Return a setting's help, its default on the bundled backbone and the published value, each with its source."""
-    said = SETTINGS[name].help.split(";")[0].rstrip(".")
+    meaning = SETTINGS[name].help.split(";")[0].rstrip(".")
     here, there = (f"{shown(value_of(method, row, name))} ({source(method, row, name)})" for row in (BUNDLED_ROW, BASE))
-    return f"{said}. Empty: {here}." if here == there else f"{said}. Empty: {here}. BERT-base: {there}."
+    return f"{meaning}. Empty: {here}." if here == there else f"{meaning}. Empty: {here}. BERT-base: {there}."
 
 
 def source(method: str, row: str, name: str) -> str:

@@ -66,7 +66,7 @@ def begin_by(state: AppState, trainings: Trainings, bar: CorpusBar, form: TrainF
 
     def train(corpus: str, key: str, *values: Any) -> list[Any]:
         try:
-            request = asked_for(state, trainings.rules, corpus, key, form.values(*values))
+            request = requested(state, trainings.rules, corpus, key, form.values(*values))
             expected = expected_of(state, request)
             trainings.begin(key, request, expected)
         except (ValueError, OSError) as error:
@@ -83,22 +83,22 @@ def begin_by(state: AppState, trainings: Trainings, bar: CorpusBar, form: TrainF
     def estimate(*given: Any) -> str:
         *values, corpus, key = given
         try:
-            request = asked_for(state, trainings.rules, corpus, key, form.values(*values))
+            request = requested(state, trainings.rules, corpus, key, form.values(*values))
         except ValueError as error:
             return html.hint(str(error))
         return html.hint(estimate_words(request, expected_of(state, request)))
 
     results.buttons(form)
-    asked, outputs = [bar.corpus, bar.key, *form.fields], [form.said, *results.outputs]
-    form.start.click(train, asked, outputs, **LANE)
+    inputs, outputs = [bar.corpus, bar.key, *form.fields], [form.status, *results.outputs]
+    form.start.click(train, inputs, outputs, **LANE)
     form.stop.click(trainings.stop, bar.key, None, **LANE)
     form.resume.click(resume, bar.key, outputs, **LANE)
-    estimated = Run(estimate, [*form.fields, bar.corpus, bar.key], [form.said])
-    form.method.input(estimate, list(estimated.inputs), form.said, **LANE)
+    estimated = Run(estimate, [*form.fields, bar.corpus, bar.key], [form.status])
+    form.method.input(estimate, list(estimated.inputs), form.status, **LANE)
     return Linked(("method",), estimated, [form.method.input], LANE)
 
 
-def asked_for(state: AppState, rules: Rules, corpus: str, key: str, values: Mapping[str, Any]) -> TrainingRequest:
+def requested(state: AppState, rules: Rules, corpus: str, key: str, values: Mapping[str, Any]) -> TrainingRequest:
     """Return the request of a page's values on the corpus that it has chosen. Raises ValueError as `checked` does."""
     found = chosen_corpus(state, corpus, key)
     start = state.admission.model(values["start"])

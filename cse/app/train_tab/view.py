@@ -43,8 +43,8 @@ def state_html(training: Training) -> str:
     share = progress.step / progress.steps if progress.steps else 0.0
     bar = html.bar(share) if training.state is not State.FINISHED else ""
     failed = html.alert(training.failure) if training.failure else ""
-    said = html.escape(state_words(training))
-    return f'<h3>{title}</h3><p role="status">{said}</p>{failed}{bar}'
+    status = html.escape(state_words(training))
+    return f'<h3>{title}</h3><p role="status">{status}</p>{failed}{bar}'
 
 
 def state_words(training: Training) -> str:

@@ -72,15 +72,15 @@ class CommandProcess:
             return ""
         if code < 0:
             return f"The training process was killed (signal {-code}); the machine may lack memory. Resume goes on."
-        said = next((line for line in reversed(self.lines) if line.startswith("Error: ")), "")
-        return said.removeprefix("Error: ") or f"The training process ended with code {code}."
+        error = next((line for line in reversed(self.lines) if line.startswith("Error: ")), "")
+        return error.removeprefix("Error: ") or f"The training process ended with code {code}."
 
     def _read(self) -> None:
         assert self._process.stderr is not None
         with self._process.stderr as messages:
             for line in messages:
-                if (said := line.strip()) and BAR not in said:
-                    self.lines.append(said[:LONGEST])
+                if (text := line.strip()) and BAR not in text:
+                    self.lines.append(text[:LONGEST])
 
 
 def environment(folder: Path) -> dict[str, str]:
