@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cse.benchmark.representations import TextEncoder
     from cse.evaluation import Encode, Scores, Unit
 
-    Report = Callable[[str], None]
+    Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def evaluate(
     request: EvaluationRequest,
     results: Results,
     path: Path | None,
-    report: Report,
+    report: Log,
     failed: Callable[[str, Exception], None] = raise_failure,
 ) -> dict[str, ModelRecord]:
     """Complete `results`, saving them to `path` after every unit; return the records of the request's models.
@@ -126,7 +126,7 @@ class _Scoring:
     request: EvaluationRequest
     results: Results
     path: Path | None
-    report: Report
+    report: Log
     failed: Callable[[str, Exception], None]
     found: dict[str, ModelRecord] = field(default_factory=dict)
 
@@ -196,7 +196,7 @@ def _record(results: Results, model: ComparedModel) -> tuple[str, ModelRecord]:
     return label, record
 
 
-def _units(request: EvaluationRequest, encoder: TextEncoder, points: bool, report: Report) -> Mapping[str, Unit]:
+def _units(request: EvaluationRequest, encoder: TextEncoder, points: bool, report: Log) -> Mapping[str, Unit]:
     """The task's units for one encoder; without `points` they omit scores that only comparisons and figures need."""
     task = request.task
     tokens = token_access(encoder, request.batch_size) if task.token_units else None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from cse.encoding.batches import WINDOW
-from cse.encoding.engine import Report
+from cse.encoding.engine import Update
 from cse.encoding.protocol import SentenceModel
 from cse.encoding.rows import HARD, TokenTemplate, render, rendered
 from cse.encoding.tokenising import plain_ids, readable, shortened
@@ -120,7 +120,7 @@ class Encoder(SentenceModel):
         self,
         contents: Sequence[Sequence[int]],
         batch_size: int | None = None,
-        report: Report = lambda done: None,
+        report: Update = lambda done: None,
     ) -> np.ndarray:
         """Return (N, d) float32 vectors of N sentences' token ids from `tokenise`; a sentence may be empty.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cse.encoding.rows import TokenTemplate
     from cse.methods.method import Method, Reading
 
-Report = Callable[[int], object]
+Update = Callable[[int], object]
 
 
 class Engine:
@@ -68,7 +68,7 @@ class Engine:
         """Yield the numbers of the rows of each forward pass, over rows of `lengths` tokens."""
         raise NotImplementedError
 
-    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Report) -> np.ndarray:
+    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
         raise NotImplementedError
 

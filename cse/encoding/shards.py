@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cse.encoding.engine import Update
 from cse.errors import ArtefactError
 from cse.storage.checksums import checksum, feed_texts
 from cse.storage.replace import sweep
@@ -31,7 +32,6 @@ BLOCK = 4096  # sentences encoded at a time
 CURE = "encode it again"
 
 Encode = Callable[[list[str]], np.ndarray]
-Report = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def processes() -> PartialState | OneProcess:
 
 
 def encode_in_parts(
-    folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, resume: bool, report: Report
+    folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, resume: bool, report: Update
 ) -> None:
     """Encode `texts`, all sentences of the plan, into `folder`; each process of a launch encodes some of the parts.
 
@@ -146,7 +146,7 @@ def _check_same(folder: Path, plan: ShardPlan, resume: bool, cure: str) -> None:
 
 
 def write_parts(
-    folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, mine: Sequence[int], report: Report
+    folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, mine: Sequence[int], report: Update
 ) -> None:
     """Encode those of the parts `mine` that are missing; `texts` are all sentences, of which the others are skipped.
 
@@ -167,7 +167,7 @@ def write_parts(
         write_json(path.with_suffix(".json"), record(path))
 
 
-def _write_part(path: Path, shape: tuple[int, int], texts: Iterator[str], encode: Encode, report: Report) -> None:
+def _write_part(path: Path, shape: tuple[int, int], texts: Iterator[str], encode: Encode, report: Update) -> None:
     """Encode sentences into a new file of this `shape` (n, d), a block at a time."""
     array = np.lib.format.open_memmap(path, "w+", np.dtype(np.float32), shape)
     done = 0

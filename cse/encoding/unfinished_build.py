@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.encoding import shards
-from cse.encoding.shards import PLAN, Report, ShardPlan
+from cse.encoding.shards import PLAN, ShardPlan, Update
 from cse.storage.replace import sweep
 from cse.storage.reservation import reserved
 from cse.storage.writing import FolderKind, partial_folder
@@ -77,7 +77,7 @@ class UnfinishedBuild:
         encoder: Encoder,
         texts: Callable[[], Iterable[str]],
         batch_size: int | None,
-        report: Report,
+        report: Update,
     ) -> Iterator[tuple[list[str], np.ndarray]]:
         """Encode the texts whose part is missing or damaged, then yield all with their vectors, a block at a time.
 

@@ -11,7 +11,7 @@ from cse.backbones.head_files import head_width
 from cse.backbones.stored_backbone import WORDS, StoredBackbone, float32, read_backbone
 from cse.encoding.batches import TOKENS, plan_batches
 from cse.encoding.encoder import Encoder
-from cse.encoding.engine import Report
+from cse.encoding.engine import Update
 from cse.encoding.rows import TokenTemplate, rendered
 from cse.engines.openvino_graphs import INT8, Graphs
 from cse.errors import ArtefactError
@@ -163,7 +163,7 @@ class OpenVinoEncoder(Encoder):
         """Yield the numbers of the rows of each pass, as many as suit a CPU."""
         return plan_batches(lengths, TOKENS["cpu"], batch_size)
 
-    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Report) -> np.ndarray:
+    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
         template = self.views[0][0]
         rows = ([template.row(contents[i]) for i in chosen] for chosen in passes)

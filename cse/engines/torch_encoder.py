@@ -21,7 +21,7 @@ from cse.backbones.backbone import (
 from cse.backbones.head_files import head_width
 from cse.encoding.batches import MOST_TOKENS, TOKENS, plan_batches
 from cse.encoding.encoder import Encoder
-from cse.encoding.engine import Report
+from cse.encoding.engine import Update
 from cse.encoding.rows import Row, TokenTemplate
 from cse.engines.devices import device_of
 from cse.engines.heads import head_module, tanh_head, transform_head
@@ -158,7 +158,7 @@ class TorchEncoder(PromptedBackbone, Encoder):
         """Yield the numbers of the rows of each forward pass, as many as suit the device."""
         return plan_batches(lengths, TOKENS.get(self.device.type, MOST_TOKENS), batch_size)
 
-    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Report) -> np.ndarray:
+    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
         template, found = self.views[0][0], []
         with self.inference():

@@ -11,7 +11,7 @@ import numpy as np
 from cse.vectors import unit_rows
 
 Search = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]  # unit rows (q, d), k -> cosines, rows (q, k)
-Report = Callable[[int, int], None]  # rows done, rows in all
+RowsDone = Callable[[int, int], None]  # rows done, rows in all
 
 BLOCK, NEAREST, GROWTH = 1024, 16, 8  # queries at a time; answers to each, and their growth until all links are found
 ANSWERS = 1 << 22  # at a time, and links that wait to be reduced
@@ -65,7 +65,7 @@ class Forest:
 
 
 def strongest_links(
-    vectors: np.ndarray, search: Search, least: float, report: Report = lambda done, total: None
+    vectors: np.ndarray, search: Search, least: float, report: RowsDone = lambda done, total: None
 ) -> Forest:
     """Return the forest of the links with cosines of `least` or more among the rows of `vectors` (N, d).
 

@@ -141,7 +141,7 @@ class ResumeNote(TypedDict):
     note: str
 
 
-Report = Callable[[CurveEntry | ResumeNote], None]
+LogWriter = Callable[[CurveEntry | ResumeNote], None]
 
 
 class PretrainingState(TypedDict):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from cse.pretraining.config import CurveEntry, HeldOutScores, PretrainingRecord, PretrainingState, Report
+    from cse.pretraining.config import CurveEntry, HeldOutScores, LogWriter, PretrainingRecord, PretrainingState
     from cse.pretraining.corpus import TokenFile
 
 EVAL_ROWS = 512
@@ -58,7 +58,7 @@ class Training:
 
 
 def pretrain(
-    request: PretrainRequest, report: Report = lambda entry: None, begin: Callable[[], object] = lambda: None
+    request: PretrainRequest, report: LogWriter = lambda entry: None, begin: Callable[[], object] = lambda: None
 ) -> PretrainingRecord:
     """Pretrain, write a model folder to `output / "model"` and return its record, which is saved in it.
 
@@ -77,7 +77,7 @@ def pretrain(
         return _pretrain(request, report, begin)
 
 
-def _pretrain(request: PretrainRequest, report: Report, begin: Callable[[], object]) -> PretrainingRecord:
+def _pretrain(request: PretrainRequest, report: LogWriter, begin: Callable[[], object]) -> PretrainingRecord:
     check_request(request)
     resumed = reserve_output(request, report)
     begin()
@@ -129,7 +129,7 @@ def _state(request: PretrainRequest, training: Training, resumed: bool) -> Pretr
 
 
 def _run(
-    request: PretrainRequest, training: Training, valid: TokenFile, state: PretrainingState, report: Report
+    request: PretrainRequest, training: Training, valid: TokenFile, state: PretrainingState, report: LogWriter
 ) -> PretrainingState:
     """Take the remaining steps; every `eval_every` steps and at the end evaluate, save the state and report."""
     config = request.config

@@ -24,7 +24,7 @@ from cse.training.state import check_resume
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from cse.pretraining.config import PretrainingRecord, PretrainRequest, Report
+    from cse.pretraining.config import LogWriter, PretrainingRecord, PretrainRequest
 
 RECORD, SOURCE = "pretraining.json", "source.json"
 PARTS = (MODEL_FOLDER, STATE_FOLDER, SOURCE, "tokenizer", "corpus")
@@ -33,7 +33,7 @@ DROPOUT = 0.1  # BERT's; contrastive training needs the noise
 OF_THIS_OPENING = ("is_local", "local_files_only")  # set by transformers in a tokenizer read from a folder
 
 
-def reserve_output(request: PretrainRequest, report: Report) -> bool:
+def reserve_output(request: PretrainRequest, report: LogWriter) -> bool:
     """Prepare `request.output` for this text and vocabulary; True if the run continues from a saved state.
 
     Raises ValueError if the folder holds something else, a finished run to resume, or a run that is neither resumed nor

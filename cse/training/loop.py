@@ -27,7 +27,7 @@ from cse.training.held_out import HeldOutScore, held_out_score
 from cse.training.losses import mlm_weight
 from cse.training.momentum import MomentumQueue
 from cse.training.output import BEST, check_best, open_log, publish, reserved_output
-from cse.training.records import LogEntry, Report, TrainingState, TrainingSummary, training_record
+from cse.training.records import LogEntry, LogWriter, TrainingState, TrainingSummary, training_record
 from cse.training.run import Run, dev_score
 from cse.training.state import check_resume, load_state, save_state, start_accelerator
 from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data
@@ -49,7 +49,7 @@ def train(
     overwrite: bool = False,
     storage: Storage = Storage.FLOAT32,
     precision: str = "auto",
-    report: Report = lambda entry: None,
+    report: LogWriter = lambda entry: None,
 ) -> TrainingSummary:
     """Train `encoder`, write a checkpoint folder to `output` and return a summary with the dev scores.
 
@@ -111,7 +111,7 @@ class TrainingLoop:
         initial = copied(encoder.learned()) if config.start_share else {}
         return cls(encoder, run, work, accelerator, model, optimizer, momentum, state, initial)
 
-    def restore(self, report: Report) -> None:
+    def restore(self, report: LogWriter) -> None:
         """Continue from the saved state, or report that there is none. Raises ArtefactError as `load_state` does."""
 
         def note(line: str) -> None:
@@ -128,7 +128,7 @@ class TrainingLoop:
         """The tensors that a resumed run needs besides the optimiser's moments, by name."""
         return {**self.encoder.learned(training=True), **(self.momentum.tensors() if self.momentum else {})}
 
-    def run_steps(self, home: Path, storage: Storage, report: Report) -> None:
+    def run_steps(self, home: Path, storage: Storage, report: LogWriter) -> None:
         """Take and log the remaining steps; evaluate and save the state every `eval_every` steps and after the last.
 
         `home` is the folder that the best checkpoint will be copied to.

@@ -56,7 +56,7 @@ class LogEntry(TypedDict, total=False):
     note: str
 
 
-Report = Callable[[LogEntry], None]
+LogWriter = Callable[[LogEntry], None]
 
 
 def training_record(run: Run, state: TrainingState) -> TrainingRecord:

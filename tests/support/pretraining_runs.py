@@ -7,7 +7,7 @@ import numpy as np
 from conftest import SENTENCES, WORDS
 from transformers import AutoTokenizer
 
-from cse.pretraining.config import PretrainConfig, PretrainingRecord, PretrainRequest, Report
+from cse.pretraining.config import LogWriter, PretrainConfig, PretrainingRecord, PretrainRequest
 from cse.pretraining.corpus import TokenFile
 from cse.pretraining.loop import pretrain
 
@@ -38,7 +38,7 @@ def curve(result: dict) -> list[float]:
     return [entry["held_out_loss"] for entry in result["curve"]]
 
 
-def kill_at(step: int) -> Report:
+def kill_at(step: int) -> LogWriter:
     """A report that ends the run at the evaluation of a step."""
 
     def report(entry: Any) -> None:
@@ -57,6 +57,6 @@ def repeated_sentences(bert_folder: str) -> TokenFile:
 
 
 def run_pretraining(
-    corpus: Path, output: Path, config: PretrainConfig, report: Report = lambda entry: None, **options: Any
+    corpus: Path, output: Path, config: PretrainConfig, report: LogWriter = lambda entry: None, **options: Any
 ) -> PretrainingRecord:
     return pretrain(PretrainRequest([corpus], output, config, **options), report)
