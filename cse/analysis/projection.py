@@ -22,9 +22,7 @@ MARGIN = 1.05
 LEAST = 10  # fewest points that scores are shown for: smaller maps are nearly always right
 NEIGHBOURS = 5  # of trustworthiness and continuity
 WIDER = 10  # neighbours per point of `lost`
-SCORED = 2000  # most points that trustworthiness and continuity are measured at
-AT_ONCE = 1 << 21  # distances of `preserved`: 16 MB
-TIED = 13  # decimals of a distance; sums round the rest differently
+SCORED = 2000  # most points that trustworthiness and continuity are measured of
 SAME = 1e-6  # float32 vectors of one sentence differ by less
 
 
@@ -120,7 +118,7 @@ def trustworthiness(vectors: np.ndarray, xy: np.ndarray) -> float:
     """Trustworthiness, 1 at best: the map's neighbours (N, 2) are also neighbours among the vectors (N, d) by cosine.
 
     Venna and Kaski 2001, with 5 neighbours, fewer if N < 11; 1 for maps too small to be wrong. Of more than 2,000
-    points it is the mean over 2,000, sampled evenly.
+    points it is that of 2,000, sampled evenly.
     """
     return preserved(directions(vectors), np.asarray(xy, np.float64))
 
@@ -132,34 +130,14 @@ def continuity(vectors: np.ndarray, xy: np.ndarray) -> float:
 
 def preserved(rows: np.ndarray, others: np.ndarray) -> float:
     """Trustworthiness of neighbours among `others` (N, e) with respect to ranks among `rows` (N, d)."""
-    count = len(rows)
-    neighbours = min(NEIGHBOURS, (count - 1) // 2)
+    from sklearn import manifold
+
+    sample = evenly(len(rows), SCORED)
+    rows, others = rows[sample], others[sample]
+    neighbours = min(NEIGHBOURS, (len(rows) - 1) // 2)
     if neighbours < 1 or collapsed(rows) or collapsed(others):
         return 1.0
-    sample, worst = evenly(count, SCORED), neighbours * (2 * count - 3 * neighbours - 1) / 2
-    size, beyond = max(1, AT_ONCE // count), 0
-    for start in range(0, len(sample), size):
-        chosen = sample[start : start + size]
-        near = np.argpartition(away_from(others, chosen), neighbours - 1, axis=1)[:, :neighbours]
-        beyond += int((ranks_of(near, away_from(rows, chosen)) - neighbours).clip(0).sum())
-    return float(1 - beyond / len(sample) / worst)
-
-
-def away_from(rows: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """(q, N) squared distances of the `chosen` (q,) rows to all rows (N, d), relative to the largest square.
-
-    They are rounded so that equal rows are equally far; a row's own distance is infinite.
-    """
-    squares = (rows**2).sum(axis=1)
-    away = (squares[chosen, None] + squares - 2 * rows[chosen] @ rows.T) / squares.max()
-    away[np.arange(len(chosen)), chosen] = np.inf
-    return away.round(TIED)
-
-
-def ranks_of(near: np.ndarray, away: np.ndarray) -> np.ndarray:
-    """(q, k) ranks of the rows `near` (q, k) by their distances `away` (q, N), 1 for the nearest; ties share theirs."""
-    limits = np.take_along_axis(away, near, axis=1)
-    return np.stack([1 + (away < limit[:, None]).sum(axis=1) for limit in limits.T], axis=1)
+    return float(manifold.trustworthiness(rows, others, n_neighbors=neighbours))
 
 
 def evenly(count: int, most: int) -> np.ndarray:

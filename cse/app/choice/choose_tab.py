@@ -33,7 +33,6 @@ class Buttons(NamedTuple):
 
     cast: dict[str, gr.Button]
     end: gr.Button
-    picture: gr.Button
     save: gr.Button
     copy: gr.Button
     back: gr.Button
@@ -96,7 +95,7 @@ def shown(code: gr.Textbox) -> tuple[list[gr.components.Component], Buttons]:
     with gr.Row(visible=False) as after:
         others = [
             gr.Button(name, size="sm", scale=0, min_width=140)
-            for name in ("Verdict (PNG)", "Votes (JSON)", "Copy verdict link", "Undo last vote")
+            for name in ("Votes (JSON)", "Copy verdict link", "Undo last vote")
         ]
     place = gr.Number(0, precision=0, visible=False)
     gr.HTML("", html_template="", js_on_load=script("vote_keys"), apply_default_css=False, visible="hidden")
@@ -109,6 +108,5 @@ def connect(voting: Voting, buttons: Buttons, outputs: list[gr.components.Compon
     changes = {button: undo if name == "u" else vote(name) for name, button in buttons.cast.items()}
     for button, change in {**changes, buttons.end: end, buttons.back: undo}.items():
         button.click(voting.changing(change), [place, key], outputs, **QUICK)
-    buttons.picture.click(None, None, None, js=script("picture").strip(), **HIDDEN)
     buttons.copy.click(None, None, buttons.copy, js=COPY, **HIDDEN)
     buttons.save.click(guarded(voting.save), key, taken, **QUICK)
