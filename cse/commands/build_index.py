@@ -205,7 +205,7 @@ def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild 
     from index.stores import store_of
 
     if not append and store_of(place).on_disk:
-        return UnfinishedBuild.of(Path(place))
+        return UnfinishedBuild(Path(place))
     if resume:
         raise typer.BadParameter("--resume is for new folders; otherwise use scripts.encode --shards and --vectors")
     return None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from cse.encoding import shards
 from cse.encoding.shards import PLAN, ShardPlan, Update
 from cse.storage.replace import sweep
-from cse.storage.reservation import reserved
+from cse.storage.reservation import check_folder, reserved
 from cse.storage.writing import FolderKind, partial_folder
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ CURE = "drop it by `overwrite` without `resume`"
 
 @dataclass(frozen=True)
 class UnfinishedBuild:
-    """The parts in `folder` of a build that is in progress or was killed."""
+    """The parts of a build of the index folder `output` that is in progress or was killed."""
 
-    folder: Path
+    output: Path
 
-    @classmethod
-    def of(cls, output: Path) -> UnfinishedBuild:
-        """The unfinished build of the index folder `output`."""
-        return cls(partial_folder(output))
+    @property
+    def folder(self) -> Path:
+        """The folder of the parts."""
+        return partial_folder(self.output)
 
     @property
     def begun(self) -> bool:
@@ -50,18 +50,19 @@ class UnfinishedBuild:
 
     @contextmanager
     def held(self, *, resume: bool, overwrite: bool) -> Iterator[None]:
-        """Lock the folder in the block, and delete the parts when it ends without an error.
+        """Lock the output in the block, and delete the parts when it ends without an error.
 
         Raises ValueError if another process builds there, for a build that is neither resumed nor overwritten, and, to
-        resume, for files of something else. Does nothing if no build was begun and none is to be kept.
+        resume, for files of something else. Touches no file there if no build was begun and none is to be kept.
         """
-        sweep(self.folder)
-        with suppress(OSError):  # missing, or not empty as a killed deletion may leave it
-            self.folder.rmdir()
-        if not (resume or self.begun):
-            yield
-            return
-        with reserved(self.folder):
+        check_folder(self.output)
+        with reserved(self.output):
+            sweep(self.folder)
+            with suppress(OSError):  # missing, or not empty as a killed deletion may leave it
+                self.folder.rmdir()
+            if not (resume or self.begun):
+                yield
+                return
             sweep(self.folder / PLAN)
             UNFINISHED.check_replaceable(self.folder)
             if self.begun and not (resume or overwrite):

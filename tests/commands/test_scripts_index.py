@@ -212,7 +212,7 @@ def test_what_cannot_be_built_or_written_is_refused_before_anything_is_encoded(
     Path("a file").write_text("mine")
     monkeypatch.setattr(OpenVinoEncoder, "encode_ids", lambda *_, **__: pytest.fail("encoded"))
     result = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "x", *given)
-    assert_refused(result, 3, "'Flatt'" if "Flatt" in given else "a file: is a file; give an index another folder")
+    assert_refused(result, 3, "'Flatt'" if "Flatt" in given else "a file is a file; give a folder as --output")
 
 
 def test_an_output_below_no_folder_is_named_without_internal_names(corpus: Path) -> None:
@@ -230,8 +230,11 @@ def test_a_filled_output_is_kept_unless_told(folder: Path, corpus: Path, tmp_pat
     assert VectorIndex.load(folder).texts([0]) == ["only this"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    for output in (tmp_path / "mine", corpus):
-        assert_refused(run_build(*arguments, output, "--overwrite"), 3, "another folder")
+    for output, cure in (
+        (tmp_path / "mine", "move it away or give another folder"),
+        (corpus, "give a folder as --output"),
+    ):
+        assert_refused(run_build(*arguments, output, "--overwrite"), 3, cure)
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
 
 

@@ -141,14 +141,24 @@ def test_a_build_that_another_process_goes_on_with_is_refused_and_left_alone(
     words, work = (*given, tmp_path / "out"), tmp_path / "out.partial"
     interrupted(seen, 2, *words, "--resume")
     before = contents(work)
-    with (tmp_path / ".out.partial.held").open("wb") as other:
+    with (tmp_path / ".out.held").open("wb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         for option in ([], ["--resume"], ["--overwrite"]):
-            refused(run(*words, *option), 3, "out.partial: another run is writing there; give another --output")
+            refused(run(*words, *option), 3, "out: another run is writing there; give another --output")
     assert contents(work) == before
     assert seen == []
     built(*words, "--resume")
     assert seen == TEXTS[2 * BLOCK :]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt", "out"]
+
+
+def test_a_new_build_is_refused_while_another_process_builds_there(given: tuple[object, ...], tmp_path: Path) -> None:
+    words = (*given, tmp_path / "out")
+    with (tmp_path / ".out.held").open("wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        for option in ([], ["--resume"], ["--overwrite"]):
+            refused(run(*words, *option), 3, "out: another run is writing there; give another --output")
+    built(*words)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt", "out"]
 
 
