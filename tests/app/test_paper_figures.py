@@ -371,6 +371,10 @@ def test_tables_hold_the_numbers_and_mark_the_best():
     assert latex("[a] *b* \\x{$1}") == r"{[}a] {*}b{*} \textbackslash{}x\{\$1\}"
 
 
+def test_rows_of_near_duplicates_say_yes_and_no_as_the_command_does():
+    assert [row[2] for row in TABLES["duplicates"].rows(taken("duplicates"))] == ["yes", "no"]
+
+
 def test_an_svg_and_the_page_do_not_disturb_each_other():
     """Figures are drawn one at a time: settings of one style never reach another."""
     import threading

@@ -118,7 +118,8 @@ def _attention(taken: Taken) -> Rows:
 def _duplicates(taken: Taken) -> Rows:
     for number, group in enumerate(taken.answer["page"], start=1):
         for member in group:
-            yield number, member["number"], member["kept"], member["cosine"], member["reason"], member["text"]
+            kept = "yes" if member["kept"] else "no"
+            yield number, member["number"], kept, member["cosine"], member["reason"], member["text"]
 
 
 def _ballot(taken: Taken) -> Rows:
