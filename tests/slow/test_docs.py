@@ -21,12 +21,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import yaml
-from conftest import ROOT
+from conftest import ROOT, SENTENCES
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertTokenizer
 from typer.testing import CliRunner, Result
 
-from cse.backbones.backbone import load_backbone
+import cse
 from cse.engines.openvino_encoder import OpenVinoEncoder
+from cse.models import names
 from cse.pretraining import loop
 
 FIRST = ("train", "search")  # other pages use the models and indexes that these two make
@@ -141,12 +144,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "retrieval" / "demo" / f"{name}.tsv").write_text("\n".join(rows))
     for name in ("wiki_a", "wiki_b", "mixed_domain"):
         (folder / f"{name}.txt.xz").write_bytes(lzma.compress("\n".join(text for _, text in TOPICS).encode()))
-    model, tokenizer = load_backbone(ROOT / "cse/bundled/backbone")  # stands for MiniLM, an encoder without a head
-    model.base_model.save_pretrained(folder / "all-MiniLM-L6-v2")
-    tokenizer.save_pretrained(folder / "all-MiniLM-L6-v2")
     for name in ("app.py", "cse", "docs"):
         (folder / name).symlink_to(ROOT / name)
     return folder
+
+
+@pytest.fixture(scope="module")
+def small(folder: Path) -> Path:
+    """Models of one layer under the names of the bundled ones; and an encoder of six, without a head, for MiniLM."""
+    bundled = folder / "small"
+    pieces = AutoTokenizer.from_pretrained(ROOT / "cse/bundled/backbone").get_vocab().items()
+    tokenizer = BertTokenizer(vocab={piece: number for piece, number in pieces if number < 4000})
+    torch.manual_seed(0)
+    for name, layers in ((bundled / "backbone", 1), (folder / "all-MiniLM-L6-v2", 6)):
+        shape = {"vocab_size": 4000, "hidden_size": 48, "intermediate_size": 96, "num_attention_heads": 2}
+        model = BertForMaskedLM(BertConfig(num_hidden_layers=layers, **shape))
+        (model if layers == 1 else model.base_model).save_pretrained(name)
+        tokenizer.save_pretrained(name)
+    (bundled / "demo").symlink_to(ROOT / "cse/bundled/demo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(names, "BUNDLED", bundled)
+        for name in names.BUNDLED_NAMES:
+            cse.train(name, SENTENCES, output=bundled / name, batch_size=2, max_steps=1, progress=False)
+    return bundled
 
 
 def environment() -> dict[str, str]:
@@ -165,9 +185,10 @@ def test_the_two_commands_stand_on_the_first_screen_and_are_executable() -> None
 def remembering(encode_ids: Callable[..., np.ndarray], kept: dict[tuple[Any, ...], np.ndarray]) -> Any:
     """An `encode_ids` that encodes what is not `kept`, by model and token ids: many commands read the demo corpus."""
 
-    def remember(self: OpenVinoEncoder, contents: Any, *args: Any, **named: Any) -> np.ndarray:
-        model = self.__dict__.setdefault("known", f"{self.fingerprint} {self.graphs.precision}")
-        keys = [(model, *ids) for ids in contents]
+    def remember(self: Any, contents: Any, *args: Any, **named: Any) -> np.ndarray:
+        if "known" not in self.__dict__:
+            self.known = f"{self.fingerprint} {self.graphs.precision}"
+        keys = [(self.known, *ids) for ids in contents]
         new = {key: ids for key, ids in zip(keys, contents, strict=True) if key not in kept}
         kept.update(zip(new, encode_ids(self, list(new.values()), *args, **named), strict=True))
         return np.array([kept[key] for key in keys], np.float32).reshape(len(keys), self.dim)
@@ -176,17 +197,13 @@ def remembering(encode_ids: Callable[..., np.ndarray], kept: dict[tuple[Any, ...
 
 
 REMEMBERING = remembering(OpenVinoEncoder.encode_ids, {})
-TIMED = ("scripts.adapt", "tests.bench")  # commands that measure how fast a model is
 
 
 def invoke(words: Sequence[str]) -> Result:
     """Run `python -m MODULE ARGUMENT...` in this process, which spares a start of PyTorch; answer A to every vote."""
     _, _, module, *arguments = words
     name = f"{module}.__main__" if module.startswith("tests.") else module
-    with pytest.MonkeyPatch.context() as patch:
-        if module not in TIMED:
-            patch.setattr(OpenVinoEncoder, "encode_ids", REMEMBERING)
-        return CliRunner().invoke(importlib.import_module(name).app, arguments, input="A\n" * 40)
+    return CliRunner().invoke(importlib.import_module(name).app, arguments, input="A\n" * 40)
 
 
 def run_here(words: Sequence[str], **options: Any) -> Any:
@@ -241,6 +258,7 @@ def test_what_a_page_shows_is_what_its_block_prints(
     if language == "python" and not runnable(block):
         pytest.skip("2026-11-25: a library of this block does not support this Python")
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(OpenVinoEncoder, "encode_ids", REMEMBERING)
     lines = iter(printed := printed_by(language, block).splitlines())
     same = begins_alike if any(name in block for name in VARYING) else agrees
     for expected in filter(None, map(str.strip, shown.splitlines())):
@@ -248,21 +266,24 @@ def test_what_a_page_shows_is_what_its_block_prints(
         assert found, "\n".join([f"not printed, or not in this order: {expected}", *printed])
 
 
-def test_every_command_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_runs(folder: Path, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, because the later commands use what the earlier ones made; those that print were run above.
 
-    The first runs as a process of its own; the others, and those that they run, in this one.
+    The shortest runs as a process of its own; all, and those that they run, in this one, on small models.
     """
     assert len(SCRIPTS) > 20
-    line, *others = (line for line in SCRIPTS if line not in RUN_ALREADY)
-    first = subprocess.run(
-        [sys.executable, *shlex.split(line)[1:]], cwd=folder, env=environment(), capture_output=True, text=True
+    shortest = shlex.split(min(SCRIPTS, key=len))
+    done = subprocess.run(
+        [sys.executable, *shortest[1:]], cwd=folder, env=environment(), capture_output=True, text=True
     )
-    assert first.returncode == 0, first.stderr
+    assert done.returncode == 0, done.stderr
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(names, "BUNDLED", small)
     monkeypatch.setattr(subprocess, "run", run_here)
     monkeypatch.setattr(loop, "EVAL_ROWS", 16)  # the settings in the commands are shortened, this has none
-    for line in others:
+    for line in SCRIPTS:
+        if line in RUN_ALREADY:
+            continue
         long = any(name in line for name in ("wiki_a", "nli", "tests.bench"))
         shortened = next((more for start, more in SHORTENED.items() if start in line and long), "")
         done = invoke(shlex.split(f"{line} {shortened}"))
@@ -276,13 +297,14 @@ def runnable(snippet: str) -> bool:
     return all(importlib.util.find_spec(name) for name in re.findall(r"^(?:from|import) (\w+)", snippet, re.MULTILINE))
 
 
-def test_every_python_snippet_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first as a process of its own, the others in this one."""
+def test_every_python_snippet_runs(folder: Path, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first as a process of its own, the others in this one, on small models and the indexes of these."""
     first, *others = filter(runnable, blocks("python"))
     done = subprocess.run([sys.executable, "-c", first], cwd=folder, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert agrees("(3, 384)", done.stdout.splitlines()[0])
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(names, "BUNDLED", small)
     for snippet in others:
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
