@@ -11,8 +11,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -28,6 +26,7 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertTokeniz
 from typer.testing import CliRunner, Result
 
 import cse
+from cse.app import serving
 from cse.engines.openvino_encoder import OpenVinoEncoder
 from cse.models import names
 from cse.pretraining import loop
@@ -144,7 +143,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "retrieval" / "demo" / f"{name}.tsv").write_text("\n".join(rows))
     for name in ("wiki_a", "wiki_b", "mixed_domain"):
         (folder / f"{name}.txt.xz").write_bytes(lzma.compress("\n".join(text for _, text in TOPICS).encode()))
-    for name in ("app.py", "cse", "docs"):
+    for name in ("cse", "docs"):
         (folder / name).symlink_to(ROOT / name)
     return folder
 
@@ -335,23 +334,13 @@ def test_each_page_about_a_task_begins_with_a_command_and_what_it_prints() -> No
     assert [path for each in site for path in each.values()] == named
 
 
-def test_the_app_answers_on_the_port_it_was_given(folder: Path) -> None:
+def test_the_app_is_served_on_the_port_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the command of the pages; test_container.py asks an app that was started by such a one."""
     (line,) = [line for line in COMMANDS if line.startswith("python app.py")]
-    port = line.split("--port ")[1]
-    server = subprocess.Popen([sys.executable, *shlex.split(line)[1:]], cwd=folder, env=environment())
-    try:
-        for _ in range(120):
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=5) as answer:
-                    assert answer.status == 200
-                return
-            except OSError:
-                assert server.poll() is None, "the app stopped"
-                time.sleep(0.5)
-        pytest.fail("no answer within a minute")
-    finally:
-        server.terminate()
-        server.wait(20)
+    served: list[Any] = []
+    monkeypatch.setattr(serving, "serve", served.append)
+    assert serving.main(shlex.split(line)[2:]) == 0
+    assert [options.port for options in served] == [int(line.split("--port ")[1])]
 
 
 def test_every_link_leads_to_a_file_and_a_heading_that_exist() -> None:
