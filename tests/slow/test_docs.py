@@ -19,13 +19,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 import yaml
-from conftest import ROOT, SENTENCES
-from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertTokenizer
+from conftest import ROOT
+from small_models import small_backbone, small_bundled
 from typer.testing import CliRunner, Result
 
-import cse
 from cse.app import serving
 from cse.engines.openvino_encoder import OpenVinoEncoder
 from cse.models import names
@@ -150,22 +148,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def small(folder: Path) -> Path:
-    """Models of one layer under the names of the bundled ones; and an encoder of six, without a head, for MiniLM."""
-    bundled = folder / "small"
-    pieces = AutoTokenizer.from_pretrained(ROOT / "cse/bundled/backbone").get_vocab().items()
-    tokenizer = BertTokenizer(vocab={piece: number for piece, number in pieces if number < 4000})
-    torch.manual_seed(0)
-    for name, layers in ((bundled / "backbone", 1), (folder / "all-MiniLM-L6-v2", 6)):
-        shape = {"vocab_size": 4000, "hidden_size": 48, "intermediate_size": 96, "num_attention_heads": 2}
-        model = BertForMaskedLM(BertConfig(num_hidden_layers=layers, **shape))
-        (model if layers == 1 else model.base_model).save_pretrained(name)
-        tokenizer.save_pretrained(name)
-    (bundled / "demo").symlink_to(ROOT / "cse/bundled/demo")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(names, "BUNDLED", bundled)
-        for name in names.BUNDLED_NAMES:
-            cse.train(name, SENTENCES, output=bundled / name, batch_size=2, max_steps=1, progress=False)
-    return bundled
+    """Small models for the bundled ones; and an encoder without a head, of six layers as the pages blend them."""
+    small_backbone(folder / "all-MiniLM-L6-v2", layers=6, head=False)
+    return small_bundled(folder / "small")
 
 
 def environment() -> dict[str, str]:
