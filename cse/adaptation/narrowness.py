@@ -25,7 +25,9 @@ NARROW = 0.98
 
 
 def is_narrow(encoder: Encoder, texts: Sequence[str]) -> bool:
-    """True if texts are of a narrow domain to the backbone of an encoder; False for fewer than `SAMPLE` distinct ones.
+    """True if texts are of a narrow domain to the backbone of an encoder.
+
+    False for fewer than `SAMPLE` distinct ones, and for the demo corpus, with which they are compared.
 
     The measure is the effective rank (Roy and Vetterli 2007) of the mean-pooled unit vectors of 250 texts, divided by
     that of 250 sentences of the bundled demo corpus. With the bundled backbone and with all-MiniLM-L6-v2, two samples
@@ -34,7 +36,7 @@ def is_narrow(encoder: Encoder, texts: Sequence[str]) -> bool:
     within one model and not across models.
     """
     distinct = sorted(set(texts))
-    if len(distinct) < SAMPLE:
+    if len(distinct) < SAMPLE or distinct == list(general_texts()):
         return False
     plain = encoder.reading_by(replace(UNTRAINED["mean"].reading, prefix=encoder.reading.prefix))
     own, general = (_rank(plain, Random(0).sample(each, SAMPLE)) for each in (distinct, list(general_texts())))

@@ -3,12 +3,12 @@
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +30,41 @@ TRIPLETS = [
     ("The soup needs more salt.", "Add some salt to the soup.", "The train was late again."),
     ("The cat sleeps.", "Stock prices fell on Monday.", "The cat is asleep."),
 ]
+MORE = [
+    "scripts.encode --model cse/bundled/backbone --pooling first --backend torch --input docs/sentences.txt "
+    "--output torch.npy",
+    "scripts.build_index docs/sentences.txt --model promptbert --output folder",
+    "scripts.search folder 'Where can I hear live music?' -k 3",
+    "scripts.build_index more.txt --model promptbert --store zip://sentences.zip --append",
+]
+# Runs the commands, and prints what they print and what the modules of the copy answer.
+RUN = """
+import importlib, json, shlex, sys
+import gradio as gr
+from typer.testing import CliRunner
+from cse.app.api.endpoints import add_endpoints
+from cse.app.corpus.reading import file_texts
+from cse.app.export.download import as_csv
+from cse.app.export.section import take
+from cse.app.models.naming import TITLES
+from cse.app.page import page
+from cse.app.state.app_state import open_state
+
+said = {}
+for line in sys.argv[1:]:
+    module, *words = shlex.split(line)
+    done = CliRunner().invoke(importlib.import_module(module).app, words)
+    assert done.exit_code == 0, f"{line}: {done.output}"
+    said[line] = done.stdout
+state = open_state(["simcse"], ())
+said["tabs"] = [block.id for block in page(state).blocks.values() if isinstance(block, gr.Tab)]
+with gr.Blocks():
+    answers = add_endpoints(state)
+taken = take(state, answers, "norms", {"sentence": "The cat sleeps."})
+said |= {"answer": taken.answer, "table": as_csv(taken), "title": TITLES["gist"]}
+said["upload"] = file_texts("film.srt", "text", "start")[:2]
+print(json.dumps(said))
+"""
 
 
 def changes(diff: str) -> list[tuple[str, str, str]]:
@@ -60,24 +95,20 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert before or not file.exists(), path
             file.write_text(known.replace(before, after) if before else after)
     (folder / "film.srt").write_text(SUBTITLES)
+    (folder / "more.txt").write_text("The concert begins at eight.\n")
     (folder / "triplets").mkdir()
     (folder / "triplets" / "demo.tsv").write_text("".join("\t".join(row) + "\n" for row in TRIPLETS))
     return folder
 
 
-def run(project: Path, *words: str) -> str:
-    """Run Python in the copy; return what it prints."""
+@pytest.fixture(scope="module")
+def said(project: Path) -> dict[str, Any]:
+    """What every command of the page prints in the copy, and every one of `MORE`, all run in one process."""
+    lines = [line.removeprefix("python -m ") for line in COMMANDS if line.startswith("python")] + MORE
     env = {**os.environ, "PYTHONPATH": "", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, *words], cwd=project, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, f"{words}\n{done.stderr[-2000:]}"
-    return done.stdout
-
-
-def run_commands(project: Path, *names: str) -> list[str]:
-    """Run the page's commands that contain all of `names`."""
-    chosen = [shlex.split(line) for line in COMMANDS if all(name in line for name in names)]
-    assert chosen, names
-    return [run(project, *words[1:]) for words in chosen]
+    done = subprocess.run([sys.executable, "-c", RUN, *lines], cwd=project, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_every_section_has_an_example_and_every_command_runs_here() -> None:
@@ -97,8 +128,7 @@ def test_no_example_touches_more_than_five_files() -> None:
     assert [len(paths) for paths in (*touched[:3], of_the_tab, *touched[5:])] == [3, 2, 2, 5, 2, 2]
 
 
-def test_the_method_is_trained_with_its_settings_and_opens_by_itself(project: Path) -> None:
-    run_commands(project, "scripts.train gist")
+def test_the_method_is_trained_with_its_settings_and_opens_by_itself(project: Path, said: dict[str, Any]) -> None:
     recorded = read_json(project / "runs" / "gist" / RECORD)
     assert recorded["method"]["name"] == "gist"
     settings = recorded["settings"]
@@ -106,14 +136,10 @@ def test_the_method_is_trained_with_its_settings_and_opens_by_itself(project: Pa
     encoder = cse.load(str(project / "runs" / "gist"))  # opened by this project, which lacks the method
     assert encoder.reading.template.text == 'In one word, "[X]" is [MASK].'
     assert encoder.reading.at_mask
-    title = "from cse.app.models.naming import TITLES; print(TITLES['gist'])"
-    assert run(project, "-c", title) == "Gist\n"
+    assert said["title"] == "Gist"
 
 
-def test_the_pooling_is_the_mean_of_the_embedding_layer_in_both_engines(project: Path) -> None:
-    run_commands(project, "--pooling first")
-    run(project, *shlex.split("-m scripts.encode --model cse/bundled/backbone --pooling first --backend torch "
-                              "--input docs/sentences.txt --output torch.npy"))  # fmt: skip
+def test_the_pooling_is_the_mean_of_the_embedding_layer_in_both_engines(project: Path, said: dict[str, Any]) -> None:
     model, tokenizer = load_backbone(ROOT / "cse" / "bundled" / "backbone")
     model.eval()
     wanted = []
@@ -125,50 +151,27 @@ def test_the_pooling_is_the_mean_of_the_embedding_layer_in_both_engines(project:
         np.testing.assert_allclose(np.load(project / f"{name}.npy"), wanted, atol=1e-5)
 
 
-def test_the_task_scores_the_share_of_triplets_in_order(project: Path) -> None:
-    (said,) = run_commands(project, "scripts.evaluate triplets")
-    assert "66.67" in said  # the third triplet is the wrong way round
+def test_the_task_scores_the_share_of_triplets_in_order(said: dict[str, Any]) -> None:
+    (scores,) = [text for line, text in said.items() if line.startswith("scripts.evaluate triplets")]
+    assert "66.67" in scores  # the third triplet is the wrong way round
 
 
-def test_the_tab_is_on_the_page_with_its_endpoint_and_its_table(project: Path) -> None:
-    code = """
-import json
-import gradio as gr
-from cse.app.export.download import as_csv
-from cse.app.export.section import take, takes_of
-from cse.app.api.endpoints import add_endpoints
-from cse.app.state.app_state import open_state
-from cse.app.page import page
-state = open_state(["simcse"], ())
-tabs = [block.id for block in page(state).blocks.values() if isinstance(block, gr.Tab)]
-with gr.Blocks():
-    answers = add_endpoints(state)
-taken = take(state, answers, "norms", {"sentence": "The cat sleeps."})
-print(json.dumps([tabs, taken.answer, as_csv(taken)]))
-"""
-    tabs, answer, table = json.loads(run(project, "-c", code))
+def test_the_tab_is_on_the_page_with_its_endpoint_and_its_table(said: dict[str, Any]) -> None:
     vector = cse.load("simcse").encode("The cat sleeps.", normalize_embeddings=False)
-    assert tabs[-2:] == ["norms", "train"]
-    assert answer == {"simcse": pytest.approx(float(np.linalg.norm(vector)), rel=1e-5)}
-    assert table.splitlines()[0] == '"sentence","model","norm"'
+    assert said["tabs"][-2:] == ["norms", "train"]
+    assert said["answer"] == {"simcse": pytest.approx(float(np.linalg.norm(vector)), rel=1e-5)}
+    assert said["table"].splitlines()[0] == '"sentence","model","norm"'
 
 
-def test_the_format_is_read_by_commands_and_uploads(project: Path) -> None:
-    run_commands(project, "film.srt")
+def test_the_format_is_read_by_commands_and_uploads(project: Path, said: dict[str, Any]) -> None:
     wanted = cse.load("promptbert").encode(["The train was late.", "Again."], normalize_embeddings=False)
     np.testing.assert_allclose(np.load(project / "film.npy"), wanted, atol=1e-5)
-    read = "from cse.app.corpus.reading import file_texts; print(file_texts('film.srt', 'text', 'start')[:2])"
-    assert run(project, "-c", read) == f"{(['The train was late.', 'Again.'], ['00:00:01,000', '00:00:03,500'])}\n"
+    assert said["upload"] == [["The train was late.", "Again."], ["00:00:01,000", "00:00:03,500"]]
 
 
-def test_the_store_answers_as_a_folder_does(project: Path) -> None:
-    *_, found = run_commands(project, "zip://")
-    run(project, *shlex.split("-m scripts.build_index docs/sentences.txt --model promptbert --output folder"))
-    assert found == run(project, "-m", "scripts.search", "folder", "Where can I hear live music?", "-k", "3")
-    (project / "more.txt").write_text("The concert begins at eight.\n")
-    run(
-        project, *shlex.split("-m scripts.build_index more.txt --model promptbert --store zip://sentences.zip --append")
-    )
+def test_the_store_answers_as_a_folder_does(project: Path, said: dict[str, Any]) -> None:
+    in_store, in_folder = (text for line, text in said.items() if line.startswith("scripts.search"))
+    assert in_store == in_folder != ""
     with zipfile.ZipFile(project / "sentences.zip") as packed:
         packed.extractall(project / "unpacked")
     assert len(VectorIndex.load(project / "unpacked")) == len(VectorIndex.load(project / "folder")) + 1

@@ -11,8 +11,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,10 +21,12 @@ import numpy as np
 import pytest
 import yaml
 from conftest import ROOT
+from small_models import small_backbone, small_bundled
 from typer.testing import CliRunner, Result
 
-from cse.backbones.backbone import load_backbone
+from cse.app import serving
 from cse.engines.openvino_encoder import OpenVinoEncoder
+from cse.models import names
 from cse.pretraining import loop
 
 FIRST = ("train", "search")  # other pages use the models and indexes that these two make
@@ -141,12 +141,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "retrieval" / "demo" / f"{name}.tsv").write_text("\n".join(rows))
     for name in ("wiki_a", "wiki_b", "mixed_domain"):
         (folder / f"{name}.txt.xz").write_bytes(lzma.compress("\n".join(text for _, text in TOPICS).encode()))
-    model, tokenizer = load_backbone(ROOT / "cse/bundled/backbone")  # stands for MiniLM, an encoder without a head
-    model.base_model.save_pretrained(folder / "all-MiniLM-L6-v2")
-    tokenizer.save_pretrained(folder / "all-MiniLM-L6-v2")
-    for name in ("app.py", "cse", "docs"):
+    for name in ("cse", "docs"):
         (folder / name).symlink_to(ROOT / name)
     return folder
+
+
+@pytest.fixture(scope="module")
+def small(folder: Path) -> Path:
+    """Small models for the bundled ones; and an encoder without a head, of six layers as the pages blend them."""
+    small_backbone(folder / "all-MiniLM-L6-v2", layers=6, head=False)
+    return small_bundled(folder / "small")
 
 
 def environment() -> dict[str, str]:
@@ -165,9 +169,10 @@ def test_the_two_commands_stand_on_the_first_screen_and_are_executable() -> None
 def remembering(encode_ids: Callable[..., np.ndarray], kept: dict[tuple[Any, ...], np.ndarray]) -> Any:
     """An `encode_ids` that encodes what is not `kept`, by model and token ids: many commands read the demo corpus."""
 
-    def remember(self: OpenVinoEncoder, contents: Any, *args: Any, **named: Any) -> np.ndarray:
-        model = self.__dict__.setdefault("known", f"{self.fingerprint} {self.graphs.precision}")
-        keys = [(model, *ids) for ids in contents]
+    def remember(self: Any, contents: Any, *args: Any, **named: Any) -> np.ndarray:
+        if "known" not in self.__dict__:
+            self.known = f"{self.fingerprint} {self.graphs.precision}"
+        keys = [(self.known, *ids) for ids in contents]
         new = {key: ids for key, ids in zip(keys, contents, strict=True) if key not in kept}
         kept.update(zip(new, encode_ids(self, list(new.values()), *args, **named), strict=True))
         return np.array([kept[key] for key in keys], np.float32).reshape(len(keys), self.dim)
@@ -176,17 +181,13 @@ def remembering(encode_ids: Callable[..., np.ndarray], kept: dict[tuple[Any, ...
 
 
 REMEMBERING = remembering(OpenVinoEncoder.encode_ids, {})
-TIMED = ("scripts.adapt", "tests.bench")  # commands that measure how fast a model is
 
 
 def invoke(words: Sequence[str]) -> Result:
     """Run `python -m MODULE ARGUMENT...` in this process, which spares a start of PyTorch; answer A to every vote."""
     _, _, module, *arguments = words
     name = f"{module}.__main__" if module.startswith("tests.") else module
-    with pytest.MonkeyPatch.context() as patch:
-        if module not in TIMED:
-            patch.setattr(OpenVinoEncoder, "encode_ids", REMEMBERING)
-        return CliRunner().invoke(importlib.import_module(name).app, arguments, input="A\n" * 40)
+    return CliRunner().invoke(importlib.import_module(name).app, arguments, input="A\n" * 40)
 
 
 def run_here(words: Sequence[str], **options: Any) -> Any:
@@ -241,6 +242,7 @@ def test_what_a_page_shows_is_what_its_block_prints(
     if language == "python" and not runnable(block):
         pytest.skip("2026-11-25: a library of this block does not support this Python")
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(OpenVinoEncoder, "encode_ids", REMEMBERING)
     lines = iter(printed := printed_by(language, block).splitlines())
     same = begins_alike if any(name in block for name in VARYING) else agrees
     for expected in filter(None, map(str.strip, shown.splitlines())):
@@ -248,21 +250,24 @@ def test_what_a_page_shows_is_what_its_block_prints(
         assert found, "\n".join([f"not printed, or not in this order: {expected}", *printed])
 
 
-def test_every_command_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_runs(folder: Path, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, because the later commands use what the earlier ones made; those that print were run above.
 
-    The first runs as a process of its own; the others, and those that they run, in this one.
+    The shortest runs as a process of its own; all, and those that they run, in this one, on small models.
     """
     assert len(SCRIPTS) > 20
-    line, *others = (line for line in SCRIPTS if line not in RUN_ALREADY)
-    first = subprocess.run(
-        [sys.executable, *shlex.split(line)[1:]], cwd=folder, env=environment(), capture_output=True, text=True
+    shortest = shlex.split(min(SCRIPTS, key=len))
+    done = subprocess.run(
+        [sys.executable, *shortest[1:]], cwd=folder, env=environment(), capture_output=True, text=True
     )
-    assert first.returncode == 0, first.stderr
+    assert done.returncode == 0, done.stderr
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(names, "BUNDLED", small)
     monkeypatch.setattr(subprocess, "run", run_here)
     monkeypatch.setattr(loop, "EVAL_ROWS", 16)  # the settings in the commands are shortened, this has none
-    for line in others:
+    for line in SCRIPTS:
+        if line in RUN_ALREADY:
+            continue
         long = any(name in line for name in ("wiki_a", "nli", "tests.bench"))
         shortened = next((more for start, more in SHORTENED.items() if start in line and long), "")
         done = invoke(shlex.split(f"{line} {shortened}"))
@@ -276,13 +281,14 @@ def runnable(snippet: str) -> bool:
     return all(importlib.util.find_spec(name) for name in re.findall(r"^(?:from|import) (\w+)", snippet, re.MULTILINE))
 
 
-def test_every_python_snippet_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first as a process of its own, the others in this one."""
+def test_every_python_snippet_runs(folder: Path, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first as a process of its own, the others in this one, on small models and the indexes of these."""
     first, *others = filter(runnable, blocks("python"))
     done = subprocess.run([sys.executable, "-c", first], cwd=folder, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert agrees("(3, 384)", done.stdout.splitlines()[0])
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(names, "BUNDLED", small)
     for snippet in others:
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
@@ -313,23 +319,13 @@ def test_each_page_about_a_task_begins_with_a_command_and_what_it_prints() -> No
     assert [path for each in site for path in each.values()] == named
 
 
-def test_the_app_answers_on_the_port_it_was_given(folder: Path) -> None:
+def test_the_app_is_served_on_the_port_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the command of the pages; test_container.py asks an app that was started by such a one."""
     (line,) = [line for line in COMMANDS if line.startswith("python app.py")]
-    port = line.split("--port ")[1]
-    server = subprocess.Popen([sys.executable, *shlex.split(line)[1:]], cwd=folder, env=environment())
-    try:
-        for _ in range(120):
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=5) as answer:
-                    assert answer.status == 200
-                return
-            except OSError:
-                assert server.poll() is None, "the app stopped"
-                time.sleep(0.5)
-        pytest.fail("no answer within a minute")
-    finally:
-        server.terminate()
-        server.wait(20)
+    served: list[Any] = []
+    monkeypatch.setattr(serving, "serve", served.append)
+    assert serving.main(shlex.split(line)[2:]) == 0
+    assert [options.port for options in served] == [int(line.split("--port ")[1])]
 
 
 def test_every_link_leads_to_a_file_and_a_heading_that_exist() -> None:

@@ -11,6 +11,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterable
 from email import message_from_bytes
+from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path
 
@@ -100,19 +101,24 @@ def top_level(package: Distribution) -> set[str]:
     return {file.parts[0] for file in package.files or []} - {"..", "__pycache__"}
 
 
+@cache
+def owners() -> Counter[str]:
+    """How many packages have files under a name in site-packages."""
+    return Counter(name for package in distributions() for name in top_level(package))
+
+
 def environment(place: Path, needs: Iterable[str]) -> Path:
     """The Python of the environment in `place`, made where there is none, with links to what is declared."""
     folder = place / "fresh"
     if not folder.exists():
         venv.create(folder)
     (site,) = folder.glob("lib/python*/site-packages")
-    owners = Counter(name for package in distributions() for name in top_level(package))
     for package in declared(needs):
         for name in top_level(package):
-            if owners[name] == 1:
+            if owners()[name] == 1:
                 link(site / name, Path(package.locate_file(name)))
         for file in package.files or []:  # of folders that several packages share
-            if owners[file.parts[0]] > 1:
+            if owners()[file.parts[0]] > 1:
                 link(site / file, Path(package.locate_file(file)))
     return folder / "bin" / "python"
 
@@ -157,6 +163,11 @@ def test_the_wheel_and_then_a_space_run_with_what_they_declare_alone(tmp_path: P
     check_space(staged, environment(tmp_path, needs))
 
 
+def clean() -> dict[str, str]:
+    """The variables of this process, but for the place of this project."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def check_wheel(place: Path, python: Path) -> None:
     empty = place / "empty"
     empty.mkdir()
@@ -165,10 +176,9 @@ def check_wheel(place: Path, python: Path) -> None:
     (empty / "STSB").mkdir()
     (empty / "STSB" / "test.tsv").write_text(graded)
     (empty / "topics.tsv").write_text("".join(f"{row % 2}\t{text}\n" for row, text in enumerate(SENTENCES)))
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def run(*words: object, code: int = 0) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run([*map(str, words)], cwd=empty, env=clean, capture_output=True, text=True)
+        done = subprocess.run([*map(str, words)], cwd=empty, env=clean(), capture_output=True, text=True)
         assert done.returncode == code, done.stderr
         return done
 
@@ -183,7 +193,8 @@ def check_wheel(place: Path, python: Path) -> None:
 
 
 def check_space(staged: Path, python: Path) -> None:
-    assert subprocess.run([python, "-c", "import cse"], cwd="/", stderr=subprocess.DEVNULL).returncode  # only its own
+    alone = subprocess.run([python, "-c", "import cse"], cwd="/", env=clean(), stderr=subprocess.DEVNULL)
+    assert alone.returncode  # only its own
     with served(staged, str(python)) as client:
         endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
         assert set(endpoints) == set(ASKED)

@@ -3,21 +3,25 @@
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import ROOT
+from small_models import small_bundled
 
 import cse
 from cse.app.state.corpora import Demo
+from cse.models import names
 from cse.vectors import unit_rows
 
 nbclient = pytest.importorskip("nbclient", reason="no kernel for Python 3.10 (2026-11)")
 nbformat = pytest.importorskip("nbformat")
 
 TOUR = ROOT / "docs" / "tour.ipynb"
+SMALL = "from pathlib import Path\nfrom cse.models import names\nnames.BUNDLED = Path('{}')"
 # What the test reads from the notebook after its last cell.
 DUMP = """
 import json
@@ -32,10 +36,11 @@ json.dump({
 
 
 @pytest.fixture(scope="module")
-def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The notebook's values after it ran in an empty folder."""
-    place = tmp_path_factory.mktemp("tour")
+def values(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The notebook's values after it ran in an empty folder, on small models, which the tests open, too."""
+    place, small = tmp_path_factory.mktemp("tour"), small_bundled(tmp_path_factory.mktemp("small"))
     book = nbformat.read(TOUR, as_version=4)
+    book.cells.insert(0, nbformat.v4.new_code_cell(SMALL.format(small)))
     book.cells.append(nbformat.v4.new_code_cell(DUMP))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
@@ -43,8 +48,9 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         patch.setenv("MPLBACKEND", "agg")
         patch.setenv("JUPYTER_PLATFORM_DIRS", "1")
         patch.setenv("TMPDIR", str(place))
+        patch.setattr(names, "BUNDLED", small)
         nbclient.NotebookClient(book, timeout=600, resources={"metadata": {"path": place}}).execute()
-    return json.loads((place / "values.json").read_text())
+        yield json.loads((place / "values.json").read_text())
 
 
 def test_the_notebook_is_short_and_holds_no_outputs_and_no_scores() -> None:
@@ -57,7 +63,7 @@ def test_the_notebook_is_short_and_holds_no_outputs_and_no_scores() -> None:
 
 
 def test_its_comparison_tokens_and_hits_are_those_of_the_models(values: dict[str, Any]) -> None:
-    demo = Demo()  # its shipped vectors are float16
+    demo = Demo()
     assert values["texts"] == demo.sentences
     for name, (cosine, percentile) in values["compared"].items():
         encoder = cse.load(name)
