@@ -4,18 +4,27 @@ import re
 
 import pytest
 from app_models import serving
-from app_pages import NEEDS_BROWSER, open_tab, watched
-from barriers import SKIPPED_LEVELS, settled, violations
+from app_pages import NEEDS_BROWSER, look, open_tab, watched
+from barriers import COLOURS, RULES, SKIPPED_LEVELS, settled, violations
 from gradio_client import Client
 from playwright.sync_api import expect
 
+from cse.app.lessons.lesson import address
 from cse.app.lessons.tours import LESSONS
 from cse.models.names import BUNDLED_NAMES
 
 pytestmark = NEEDS_BROWSER
-SIZES = pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["desktop", "phone"])
-NEGATION = next(lesson for lesson in LESSONS if lesson.name == "negation")
-TOP = "document.querySelector('#similarity tbody').getBoundingClientRect().top"
+SIZES = ((1280, 720), (390, 844))
+NAMED = {lesson.name: lesson for lesson in LESSONS}
+NEGATION = NAMED["negation"]
+MOVED = """() => {
+  const {style} = document.querySelector('.cse-lessons'), result = document.querySelector('#similarity tbody');
+  const before = result.getBoundingClientRect().top;
+  style.display = 'none';
+  const after = result.getBoundingClientRect().top;
+  style.display = '';
+  return before - after;
+}"""
 # True if nothing of a result lies under the panel, and the page is no wider than the screen.
 APART = """() => {
   const panel = document.querySelector('.cse-lesson').getBoundingClientRect();
@@ -31,8 +40,27 @@ def url():
         yield address
 
 
+@pytest.fixture(scope="module")
+def page(browser, url):
+    """One page for the tests that open no address."""
+    with watched(browser, url) as opened:
+        yield opened
+
+
 def panel(page):
     return page.locator(".cse-lesson")
+
+
+def start(page, name):
+    """Open a lesson by the list."""
+    page.get_by_role("button", name="Lessons").press("Enter")
+    page.get_by_role("link", name=NAMED[name].title).press("Enter")
+
+
+def back_to(page, address):
+    """Go back to an address that this page showed."""
+    page.evaluate("address => { history.pushState(null, '', address); history.pushState(null, '', '?'); }", address)
+    page.go_back()
 
 
 def at_step(page, number: int) -> None:
@@ -51,51 +79,46 @@ def key_to(page, name: str) -> None:
     pytest.fail(f"no button {name}")
 
 
-@SIZES
-def test_keys_alone_lead_through_a_lesson_with_a_guess_at_every_question(browser, url, size):
-    width, height = size
-    with watched(browser, url, width=width, has_touch=width < 500) as page:
-        page.set_viewport_size({"width": width, "height": height})
-        page.get_by_role("button", name="Lessons").press("Enter")
-        page.get_by_role("link", name=NEGATION.title).press("Enter")
-        for number, step in enumerate(NEGATION.steps, start=1):
-            at_step(page, number)
-            expect(panel(page)).to_contain_text(f"Step {number} of {len(NEGATION.steps)}")
-            assert page.evaluate("document.activeElement.textContent") == step.title
-            field = "b" if step.tab == "similarity" else "sentence"
-            label = {"b": "Sentence B", "sentence": "Sentence"}[field]
-            shown = page.get_by_label(label, exact=True).locator("visible=true")
-            expect(shown.first).to_have_value(step.values[field])
-            result = page.locator(f"#{step.shows} table")
-            if step.question:
-                expect(result).to_be_hidden()
-                key_to(page, next(iter(step.choices.values())).label)
-                expect(panel(page).locator(".cse-lesson-outcome")).to_contain_text(re.compile("Right: |Measured: "))
-                assert page.evaluate("document.activeElement.ariaPressed") == "true"  # the focus stays
+def test_the_button_of_the_lessons_moves_the_first_result_by_a_few_pixels_at_most(page):
+    open_tab(page, "Similarity")
+    for size in SIZES:
+        look(page, *size)
+        assert page.evaluate(MOVED) <= 6, size
+
+
+def test_keys_alone_lead_through_a_lesson_with_a_guess_at_every_question_beside_the_page_on_any_screen(page):
+    look(page, *SIZES[0])
+    start(page, "negation")
+    for number, step in enumerate(NEGATION.steps, start=1):
+        at_step(page, number)
+        expect(panel(page)).to_contain_text(f"Step {number} of {len(NEGATION.steps)}")
+        assert page.evaluate("document.activeElement.textContent") == step.title
+        field = "b" if step.tab == "similarity" else "sentence"
+        label = {"b": "Sentence B", "sentence": "Sentence"}[field]
+        shown = page.get_by_label(label, exact=True).locator("visible=true")
+        expect(shown.first).to_have_value(step.values[field])
+        result = page.locator(f"#{step.shows} table")
+        if step.question:
+            expect(result).to_be_hidden()
+            key_to(page, next(iter(step.choices.values())).label)
+            expect(panel(page).locator(".cse-lesson-outcome")).to_contain_text(re.compile("Right: |Measured: "))
+            assert page.evaluate("document.activeElement.ariaPressed") == "true"  # the focus stays
+        for size in reversed(SIZES):
+            look(page, *size)
             expect(result).to_be_visible()
-            assert page.evaluate(APART)
-            page.keyboard.press("ArrowRight")
-        at_step(page, len(NEGATION.steps))  # the last one
-        page.keyboard.press("ArrowLeft")
-        at_step(page, len(NEGATION.steps) - 1)
-        expect(panel(page).locator(".cse-lesson-outcome")).to_be_visible()  # answered before
-        panel(page).get_by_role("button", name="Close the lesson").press("Enter")
-        expect(panel(page)).to_be_hidden()
-        assert "lesson=" not in page.url
-        assert page.evaluate("document.activeElement.textContent") == "Lessons"
+            assert page.evaluate(APART), size
+        page.keyboard.press("ArrowRight")
+    at_step(page, len(NEGATION.steps))  # the last one
+    page.keyboard.press("ArrowLeft")
+    at_step(page, len(NEGATION.steps) - 1)
+    expect(panel(page).locator(".cse-lesson-outcome")).to_be_visible()  # answered before
+    panel(page).get_by_role("button", name="Close the lesson").press("Enter")
+    expect(panel(page)).to_be_hidden()
+    assert "lesson=" not in page.url
+    assert page.evaluate("document.activeElement.textContent") == "Lessons"
 
 
-@SIZES
-def test_the_button_of_the_lessons_moves_the_first_result_by_a_few_pixels_at_most(browser, url, size):
-    width, height = size
-    with watched(browser, url, width=width) as page:
-        page.set_viewport_size({"width": width, "height": height})
-        before = page.evaluate(TOP)
-        page.evaluate("document.querySelector('.cse-lessons').remove()")
-        assert before - page.evaluate(TOP) <= 6
-
-
-def test_a_link_opens_a_step_and_survives_reload_and_back(browser, url):
+def test_a_link_opens_a_step_and_survives_reload_and_back_and_so_does_the_presenters_view(browser, url):
     with watched(browser, f"{url}?lesson=negation&step=2", leaves_page=True) as page:
         at_step(page, 2)
         assert "tab=probe" in page.url
@@ -105,99 +128,102 @@ def test_a_link_opens_a_step_and_survives_reload_and_back(browser, url):
         expect(page.locator("#changes")).to_contain_text("The medicine is not safe for children.")
         panel(page).get_by_role("button", name="Next").click()
         at_step(page, 3)
+        panel(page).get_by_role("button", name="Present").click()
+        expect(page).to_have_url(re.compile("present=1"))
         settled(page)  # a request that a reload cuts off is an error on the console
         page.reload()
         page.wait_for_function("window.cseOpened")
         at_step(page, 3)
+        assert page.evaluate("getComputedStyle(document.documentElement).fontSize") == "20px"  # 125 %
         expect(page.locator("#changes")).to_contain_text("The mdeicine is safe for children.")
         page.go_back()
         at_step(page, 2)
         page.go_forward()
         at_step(page, 3)
-        settled(page)
-        page.goto(f"{url}?lesson=nothing&step=2")  # no such lesson
-        page.wait_for_function("window.cseOpened")
-        expect(panel(page)).to_be_hidden()
 
 
-def test_what_a_visitor_tries_during_a_lesson_stays_in_its_address(browser, url):
-    with watched(browser, f"{url}?lesson=negation&step=6&present=1") as page:
-        at_step(page, 6)
-        field = page.get_by_label("Sentence", exact=True).locator("visible=true").first
-        expect(field).to_have_value("The medicine is safe for children.")
-        field.fill("The soup is hot.")
-        field.press("ArrowLeft")  # moves the cursor, not the lesson
-        at_step(page, 6)
-        field.press("Enter")
-        expect(page).to_have_url(re.compile(r"sentence=The\+soup\+is\+hot\.&.*lesson=negation&step=6&present=1"))
-        open_tab(page, "Search")
-        expect(page).to_have_url(re.compile(r"tab=search&.*lesson=negation&step=6&present=1"))
-        page.keyboard.press("ArrowRight")  # moves between the tabs
-        at_step(page, 6)
-        page.locator("h1").click()
-        page.keyboard.press("ArrowLeft")
-        at_step(page, 5)
-        expect(page.get_by_role("tab", name="Probe")).to_have_attribute("aria-selected", "true")
+def test_what_a_visitor_tries_during_a_lesson_stays_in_its_address(page):
+    look(page)
+    back_to(page, f"{address(NEGATION, 6)}&present=1")
+    at_step(page, 6)
+    field = page.get_by_label("Sentence", exact=True).locator("visible=true").first
+    expect(field).to_have_value("The medicine is safe for children.")
+    field.fill("The soup is hot.")
+    field.press("ArrowLeft")  # moves the cursor, not the lesson
+    at_step(page, 6)
+    field.press("Enter")
+    expect(page).to_have_url(re.compile(r"sentence=The\+soup\+is\+hot\.&.*lesson=negation&step=6&present=1"))
+    open_tab(page, "Search")
+    expect(page).to_have_url(re.compile(r"tab=search&.*lesson=negation&step=6&present=1"))
+    page.keyboard.press("ArrowRight")  # moves between the tabs
+    at_step(page, 6)
+    page.locator("h1").click()
+    page.keyboard.press("ArrowLeft")
+    at_step(page, 5)
+    expect(page.get_by_role("tab", name="Probe")).to_have_attribute("aria-selected", "true")
+    back_to(page, "?lesson=nothing&step=2")  # no such lesson
+    expect(panel(page)).to_be_hidden()
 
 
-def test_the_presenters_view_is_large_and_escape_leaves_it(browser, url):
-    with watched(browser, f"{url}?lesson=vector&step=1", leaves_page=True) as page:
-        text = panel(page).locator(".cse-lesson-body > p").first
-        expect(panel(page).locator(".cse-lesson-numbers")).to_contain_text("384 in every model")
+def test_the_presenters_view_is_large_and_escape_leaves_it(page):
+    look(page)
+    start(page, "vector")
+    text = panel(page).locator(".cse-lesson-body > p").first
+    expect(panel(page).locator(".cse-lesson-numbers")).to_contain_text("384 in every model")
 
-        def sizes():
-            return (
-                text.evaluate("each => parseFloat(getComputedStyle(each).fontSize)"),
-                page.locator("#models b").first.evaluate("each => parseFloat(getComputedStyle(each).fontSize)"),
-                panel(page).bounding_box()["width"],
-            )
+    def sizes():
+        return (
+            text.evaluate("each => parseFloat(getComputedStyle(each).fontSize)"),
+            page.locator("#models b").first.evaluate("each => parseFloat(getComputedStyle(each).fontSize)"),
+            panel(page).bounding_box()["width"],
+        )
 
-        before = sizes()
-        panel(page).get_by_role("button", name="Present").click()
-        expect(page).to_have_url(re.compile("present=1"))
-        larger = sizes()
-        assert larger[0] >= 24  # pixels
-        assert larger[1] >= 1.2 * before[1]
-        assert larger[2] >= 1.3 * before[2]
-        assert page.evaluate(APART)
-        page.keyboard.press("ArrowRight")
-        expect(panel(page)).to_contain_text("Step 2 of 5")
-        assert "present=1" in page.url
-        settled(page)
-        page.reload()
-        page.wait_for_function("window.cseOpened")
-        expect(panel(page)).to_contain_text("Step 2 of 5")
-        assert sizes()[0] == larger[0]
-        page.keyboard.press("Escape")
-        expect(page).not_to_have_url(re.compile("present="))
-        assert sizes() == before
-        page.set_viewport_size({"width": 390, "height": 844})
-        panel(page).get_by_role("button", name="Present").click()
-        expect(page).to_have_url(re.compile("present=1"))
-        assert page.evaluate(APART)
-        assert panel(page).locator(".cse-lesson-head").bounding_box()["height"] < 100  # of the 400 pixels of the sheet
+    before = sizes()
+    panel(page).get_by_role("button", name="Present").click()
+    expect(page).to_have_url(re.compile("present=1"))
+    larger = sizes()
+    assert larger[0] >= 24  # pixels
+    assert larger[1] >= 1.2 * before[1]
+    assert larger[2] >= 1.3 * before[2]
+    assert page.evaluate(APART)
+    page.keyboard.press("ArrowRight")
+    expect(panel(page)).to_contain_text("Step 2 of 5")
+    assert "present=1" in page.url
+    assert sizes()[0] == larger[0]
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("present="))
+    assert sizes() == before
+    look(page, 390, 844)
+    panel(page).get_by_role("button", name="Present").click()
+    expect(page).to_have_url(re.compile("present=1"))
+    assert page.evaluate(APART)
+    assert panel(page).locator(".cse-lesson-head").bounding_box()["height"] < 100  # of the 400 pixels of the sheet
+    page.keyboard.press("Escape")
 
 
-@pytest.mark.parametrize(
-    ("width", "options"),
-    [
-        (1280, {"color_scheme": "light"}),
-        (1280, {"color_scheme": "dark"}),
-        (390, {"color_scheme": "dark"}),
-        (1280, {"forced_colors": "active"}),
-    ],
-)
-def test_axe_finds_nothing_in_a_lesson(browser, url, width, options):
-    with watched(browser, f"{url}?lesson=mask&step=2", width=width, **options) as page:
-        page.locator("#tokens .cse-card").first.wait_for(state="attached")
-        assert violations(page) == [], "before the guess"
-        assert page.evaluate(SKIPPED_LEVELS) == []
-        panel(page).get_by_role("button", name="That depends on the model").click()
-        expect(panel(page).locator(".cse-lesson-outcome")).to_contain_text("Measured: ")
-        assert violations(page) == [], "after the guess"
-        panel(page).get_by_role("button", name="Present").click()
-        assert violations(page) == [], "presenting"
-        panel(page).get_by_role("button", name="Close the lesson").click()
-        page.get_by_role("button", name="Lessons").click()
-        page.get_by_role("dialog", name="Lessons").wait_for()
-        assert violations(page) == [], "the list"
+def test_axe_finds_nothing_in_a_lesson(page):
+    def found(part, what):
+        for width, media, rules in (
+            (390, {"color_scheme": "dark"}, RULES),
+            (1280, {"color_scheme": "dark"}, COLOURS),
+            (1280, {"forced_colors": "active"}, RULES),
+            (1280, {}, RULES),
+        ):
+            look(page, width, **media)
+            assert violations(page, part, rules) == [], (what, width, media)
+
+    start(page, "mask")
+    panel(page).get_by_role("button", name="Next").click()
+    expect(panel(page)).to_contain_text("Step 2 of")
+    page.locator("#tokens .cse-card").first.wait_for(state="attached")
+    found(panel(page), "before the guess")
+    assert violations(page) == [], "the page beside it"
+    assert page.evaluate(SKIPPED_LEVELS) == []
+    panel(page).get_by_role("button", name="That depends on the model").click()
+    expect(panel(page).locator(".cse-lesson-outcome")).to_contain_text("Measured: ")
+    found(panel(page), "after the guess")
+    panel(page).get_by_role("button", name="Present").click()
+    found(panel(page), "presenting")
+    panel(page).get_by_role("button", name="Close the lesson").click()
+    page.get_by_role("button", name="Lessons").click()
+    found(page.get_by_role("dialog", name="Lessons"), "the list")

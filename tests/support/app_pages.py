@@ -37,7 +37,7 @@ expect.set_options(timeout=WAIT)
 
 @contextmanager
 def watched(browser, url, width=1400, height=900, leaves_page=False, **options) -> Iterator:
-    """The opened page; whatever went wrong on it fails the test at the end.
+    """The opened page; whatever went wrong on it fails the test at the end, or its last test, naming the one it was in.
 
     A test that reloads or leaves the page says so: Gradio's client reports the requests that this cuts off.
     """
@@ -47,7 +47,7 @@ def watched(browser, url, width=1400, height=900, leaves_page=False, **options) 
 
     def note(text, place=""):
         if not (leaves_page and (CUT_OFF.search(text) or STREAM in place)):
-            wrong.append(f"{text} {place}".strip())
+            wrong.append(f"{text} {place} in {os.environ['PYTEST_CURRENT_TEST']}")
 
     def listen(message):
         if message.type == "error":
@@ -73,6 +73,17 @@ def watched(browser, url, width=1400, height=900, leaves_page=False, **options) 
 def leaves(url):
     address = urlparse(url)
     return address.scheme not in ("data", "blob") and address.hostname not in ("127.0.0.1", "localhost")
+
+
+def look(page, width=1400, height=900, **media):
+    """Give an open page another size and other media, such as a colour scheme; without one, those it opened with."""
+    page.set_viewport_size({"width": width, "height": height})
+    media = {"color_scheme": "light", "forced_colors": "none", **media}
+    page.emulate_media(**media)
+    page.wait_for_function(
+        "dark => document.body.classList.contains('dark') === dark", arg=media["color_scheme"] == "dark"
+    )
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def open_tab(page, name):

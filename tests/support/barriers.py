@@ -6,19 +6,31 @@ RULES = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
     "rules": {"target-size": {"enabled": True}},  # of WCAG 2.2, off by default
     "resultTypes": ["violations"],
+    "preload": False,  # of sounds and films, which the page lacks
 }
 SKIPPED_LEVELS = """() => [...document.querySelectorAll('h1, h2, h3, h4')].filter(e => e.checkVisibility())
   .map(e => Number(e.tagName[1])).filter((level, place, all) => level > (place ? all[place - 1] + 1 : 1))"""
 
 
+COLOURS = {  # the rules that another colour scheme may break
+    **RULES,
+    "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]},
+}
+
+
 def settled(page) -> None:
-    """Wait until nothing on the page is being computed."""
-    page.wait_for_function("!document.querySelector('.pending')")
-    page.wait_for_timeout(500)  # Gradio fades results in
+    """Wait until nothing on the page is being computed, and nothing fades in."""
+    page.wait_for_timeout(100)  # what was pressed has begun
+    page.wait_for_function(
+        "!document.querySelector('.pending') && document.getAnimations().every(each => each.playState !== 'running')"
+    )
 
 
-def violations(page) -> list[str]:
-    """The violations that axe-core finds, once nothing on the page is being computed."""
+def violations(page, part=None, rules=RULES) -> list[str]:
+    """The violations that axe-core finds on the page or a `part` of it, once nothing is being computed."""
+    part = part and part.element_handle()
     settled(page)
-    found = Axe().run(page, options=RULES).response["violations"]
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(Axe().axe_script)
+    found = page.evaluate("([part, rules]) => axe.run(part ?? document, rules)", [part, rules])["violations"]
     return [f"{rule['id']}: {node['target']} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
