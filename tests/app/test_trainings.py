@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from conftest import SENTENCES, WORDS
 from sentence_transformers import SentenceTransformer
+from typer.testing import CliRunner
 
 import cse
 from cse.app.drawing import html
@@ -25,6 +26,7 @@ from cse.app.training.request import TrainingRequest, checked
 from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
 from cse.app.training.training import State, size_of
 from cse.app.training.trainings import Trainings
+from cse.commands.__main__ import app as commands
 from cse.engines.machine import BOUNDED, CAPACITY, bound_kernels
 from cse.runs.listing import read_run
 
@@ -117,10 +119,30 @@ def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(tmp_path, mo
     assert size_of(tmp_path) == 7
 
 
+class AtOnce:
+    """Stands for the process of a command, whose start takes seconds."""
+
+    lines, failure = (), ""
+
+    def __init__(self, words, folder):
+        back = os.getcwd()
+        os.chdir(folder)
+        try:
+            done = CliRunner().invoke(commands, words)
+        finally:
+            os.chdir(back)
+        assert done.exit_code == 0, done.output
+
+    def ended(self, seconds):
+        return True
+
+
 @pytest.mark.parametrize(("method", "trusted"), [("promptbert", {}), ("dcpcse", {"trust_remote_code": True})])
 def test_the_zip_of_a_training_opens_in_sentence_transformers_as_the_page_says(
-    trainings, bert_folder, tmp_path, method, trusted
+    trainings, bert_folder, tmp_path, method, trusted, monkeypatch
 ):
+    monkeypatch.setattr(module, "CommandProcess", AtOnce)
+    monkeypatch.setattr("cse.app.training.archive.CommandProcess", AtOnce)
     asked = checked(
         OWN, TEXTS, None, name="mine", method=method, start=str(bert_folder), minutes=5,
         settings={"batch_size": 8, "max_steps": 2},

@@ -1,5 +1,6 @@
 """Vectors against plain transformers, against attention written by hand, and against themselves in another order."""
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from threading import Thread
@@ -21,7 +22,11 @@ from cse.methods.method import Method, Pooling, When
 from cse.methods.presets import backbone_key, preset
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 
-ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
+ALL = {(name, False): method for name, method in METHODS.items()} | {(n, True): m for n, m in SUPERVISED.items()}
+DISTINCT = [  # every other method differs from one of these by a template or the length of a prefix alone
+    *((name, False) for name in ("simcse", "promptbert", "dcpcse", "conpvp", "optiprompt", "consert")),
+    ("simcse", True), ("promptbert", True),
+]  # fmt: skip
 
 
 def make(backbone: str, name: str, supervised: bool = False) -> TorchEncoder:
@@ -33,6 +38,20 @@ def make(backbone: str, name: str, supervised: bool = False) -> TorchEncoder:
 
 def reading(backbone: str, method: Method) -> TorchEncoder:
     return TorchEncoder(*load_backbone(backbone), method, name=method.name, backbone=backbone)
+
+
+def test_every_other_method_reads_as_a_distinct_one_does() -> None:
+    """When a bias is subtracted and whether a template has slots are all that an encoder sees of a template."""
+
+    def ways(cases: Iterable[tuple[str, bool]]) -> set[object]:
+        readings = [ALL[case].reading for case in cases]
+        return {
+            (each.template.text == "[X]", "[P]" in each.template.text, each.template.soft, each.denoise is When.ALWAYS,
+             each.head if each.head_when is When.ALWAYS else None, each.frozen, each.prefix > 0, each.pooling)
+            for each in readings
+        }  # fmt: skip
+
+    assert ways(ALL) - ways(DISTINCT) == ways([("dcpcse", True)])  # a prefix and a head
 
 
 @cache
