@@ -148,13 +148,14 @@ def test_nul_is_a_space_and_half_a_surrogate_a_question_mark_to_everything(
     assert plain_ids(encoder.tokenizer, [text])["input_ids"] == plain_ids(encoder.tokenizer, [read])["input_ids"]
 
 
-@pytest.mark.parametrize("text", ODD, ids=lambda text: ascii(text[:12]))
-def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone: str, text: str) -> None:
-    for name in ("simcse", "promptbert", "dcpcse", "conpvp"):
-        encoder = make(backbone, name)
+@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
+def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone: str, name: str) -> None:
+    encoder = make(backbone, name)
+    alone = encoder.encode(SENTENCES[0])
+    for text in ODD:
         both = encoder.encode([text, SENTENCES[0]])
-        assert np.isfinite(both).all()
-        np.testing.assert_allclose(both[1], encoder.encode(SENTENCES[0]), atol=1e-5)
+        assert np.isfinite(both).all(), ascii(text[:12])
+        np.testing.assert_allclose(both[1], alone, atol=1e-5, err_msg=ascii(text[:12]))
 
 
 def test_encode_is_called_as_sentence_transformers_is(bert_folder: str) -> None:
@@ -295,7 +296,7 @@ def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_f
     template = encoder.views[0][0]
 
     def cut(limit: int) -> None:
-        for _ in range(150):
+        for _ in range(60):
             lengths.extend(len(ids) for ids in encoder.tokenise(["dog cat " * 2000], [template], limit))
 
     threads = [Thread(target=cut, args=(50,)) for _ in range(2)]
