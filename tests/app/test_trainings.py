@@ -22,7 +22,7 @@ from cse.app.train_tab.view import training_html
 from cse.app.training import training as module
 from cse.app.training.archive import opened_by, unpack_model
 from cse.app.training.process import environment
-from cse.app.training.request import TrainingRequest, checked
+from cse.app.training.request import EVALUATIONS, TrainingRequest, checked
 from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
 from cse.app.training.training import State, size_of
 from cse.app.training.trainings import Trainings
@@ -32,7 +32,7 @@ from cse.runs.listing import read_run
 
 ONE, TWO = "1" * 32, "2" * 32
 TEXTS = [" ".join(np.random.default_rng(number).choice(WORDS[:30], 8)) for number in range(150)]
-SETTINGS = {"batch_size": 8, "epochs": 2, "learning_rate": 1e-3, "seed": 3}
+SETTINGS = {"batch_size": 8, "epochs": 1, "learning_rate": 1e-3, "seed": 3}
 PATIENCE = 300  # seconds: the machine may be busy
 
 
@@ -81,11 +81,11 @@ def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(tra
     assert training.wait(PATIENCE)
     assert training.state is State.FAILED
     assert training.failure.startswith("The training process was killed (signal 9)")
-    assert 0 < training.progress.step < training.progress.steps == request_.steps == 30
+    assert 0 < training.progress.step < training.progress.steps == request_.steps == 15
     trainings.resume(ONE)
     folder = finished(training)
     whole = tmp_path / "whole"
-    settings = {**SETTINGS, "eval_every": 3}
+    settings = {**SETTINGS, "eval_every": 15 // EVALUATIONS}
     cse.train("simcse", TEXTS, output=whole, backbone=request_.start, dev="auto", progress=False, **settings)
     # Sums of floats may differ in their last digit between two processes.
     resumed, undisturbed = (cse.load(str(path)).encode(SENTENCES) for path in (folder, whole))

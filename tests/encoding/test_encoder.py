@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import SENTENCES
+from conftest import SENTENCES, fresh_backbone
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
 from cse.analysis.notes import input_notes
-from cse.backbones.backbone import load_backbone
 from cse.encoding.tokenising import plain_ids, readable
 from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
@@ -30,14 +29,14 @@ DISTINCT = [  # every other method differs from one of these by a template or th
 
 
 def make(backbone: str, name: str, supervised: bool = False) -> TorchEncoder:
-    model, tokenizer = load_backbone(backbone)
+    model, tokenizer = fresh_backbone(backbone)
     method, _ = preset(name, backbone_key(model.config.model_type, model.config.hidden_size), supervised)
     torch.manual_seed(3)
     return TorchEncoder(model, tokenizer, method, name=name, backbone=backbone)
 
 
 def reading(backbone: str, method: Method) -> TorchEncoder:
-    return TorchEncoder(*load_backbone(backbone), method, name=method.name, backbone=backbone)
+    return TorchEncoder(*fresh_backbone(backbone), method, name=method.name, backbone=backbone)
 
 
 def test_every_other_method_reads_as_a_distinct_one_does() -> None:

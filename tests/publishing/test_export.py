@@ -11,12 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import SENTENCES
+from conftest import SENTENCES, fresh_backbone
 from hub_stand_in import hub_at_hand
 from huggingface_hub import ModelCard
 
 import cse
-from cse.backbones.backbone import load_backbone
 from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
@@ -31,7 +30,7 @@ ONNX = pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reaso
 
 def encoder_of(folder: str | Path, method: str, name: str = "mine") -> TorchEncoder:
     """A method on a backbone, everything that it learns beside that made random, as training would."""
-    model, tokenizer = load_backbone(folder)
+    model, tokenizer = fresh_backbone(folder)
     value = {**METHODS, **UNTRAINED, "supervised": SUPERVISED["simcse"]}[method]
     if "roberta" in model.config.model_type:
         value = value.on_roberta()
