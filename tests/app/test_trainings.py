@@ -66,6 +66,24 @@ def until(condition):
         time.sleep(0.01)
 
 
+class AtOnce:
+    """Stands for the process of a command, whose start takes seconds."""
+
+    lines, failure = (), ""
+
+    def __init__(self, words, folder):
+        back = os.getcwd()
+        os.chdir(folder)
+        try:
+            done = CliRunner().invoke(commands, words)
+        finally:
+            os.chdir(back)
+        assert done.exit_code == 0, done.output
+
+    def ended(self, seconds):
+        return True
+
+
 def test_the_untouched_form_asks_for_a_training() -> None:
     """What a page sends before its fields are shown, as after a reload, is their first values."""
     with gr.Blocks():
@@ -74,7 +92,10 @@ def test_the_untouched_form_asks_for_a_training() -> None:
     assert (asked.name, asked.method, asked.start, asked.settings) == ("my adapt", "adapt", "bundled", {})
 
 
-def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(trainings, request_, tmp_path):
+def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(
+    trainings, request_, tmp_path, monkeypatch
+):
+    """It goes on in this process; `tests/slow/test_train_page.py` has one that ends in its own."""
     training = trainings.begin(ONE, request_)
     until(lambda: training.progress.best or not training.running)  # a state is saved with it
     os.kill(training.process.pid, signal.SIGKILL)
@@ -82,6 +103,7 @@ def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(tra
     assert training.state is State.FAILED
     assert training.failure.startswith("The training process was killed (signal 9)")
     assert 0 < training.progress.step < training.progress.steps == request_.steps == 15
+    monkeypatch.setattr(module, "CommandProcess", AtOnce)
     trainings.resume(ONE)
     folder = finished(training)
     whole = tmp_path / "whole"
@@ -117,24 +139,6 @@ def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(tmp_path, mo
 
     monkeypatch.setattr(os, "scandir", vanishing)
     assert size_of(tmp_path) == 7
-
-
-class AtOnce:
-    """Stands for the process of a command, whose start takes seconds."""
-
-    lines, failure = (), ""
-
-    def __init__(self, words, folder):
-        back = os.getcwd()
-        os.chdir(folder)
-        try:
-            done = CliRunner().invoke(commands, words)
-        finally:
-            os.chdir(back)
-        assert done.exit_code == 0, done.output
-
-    def ended(self, seconds):
-        return True
 
 
 @pytest.mark.parametrize(("method", "trusted"), [("promptbert", {}), ("dcpcse", {"trust_remote_code": True})])
