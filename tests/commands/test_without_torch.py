@@ -38,8 +38,8 @@ assert not UNUSED & sys.modules.keys(), "the app's comparison"
 
 run("build_index", text, "--model", "dcpcse", "--output", f"{folder}/index")
 hits = run("search", f"{folder}/index", "a dog in the park", "-k", "3", "--json")
-options = ("--shards", "2", "--precision", "auto")
-run("encode", "--model", "conpvp", "--input", text, "--output", f"{folder}/parts", *options)
+run("encode", "--model", "conpvp", "--input", text, "--output", f"{folder}/v.npy", "--precision", "auto")
+run("encode", "--model", "conpvp", "--input", text, "--output", f"{folder}/parts", "--shards", "2")
 run("duplicates", text, "--model", "promptbert", "--output", f"{folder}/kept.csv")
 words = run("tokens", "--model", "promptbert", "The river flooded the village.", "--json")
 prints = {column.name: state.models.encoder(column).fingerprint for column in state.models.columns}
