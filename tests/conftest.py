@@ -9,6 +9,8 @@ import sys
 import tempfile
 import tracemalloc  # noqa: F401  pytest would in the midst of another import, where Python 3.11 ends in a KeyError
 from collections.abc import Iterator
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,20 @@ def tiny_roberta(folder: Path) -> Path:
     RobertaForMaskedLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@lru_cache(16)
+def _opened(folder: str, *changed: int) -> Any:
+    from cse.backbones.backbone import load_backbone
+
+    return load_backbone(folder)
+
+
+def fresh_backbone(folder: str | Path) -> Any:
+    """The model and tokenizer of a folder, copied from those first opened, which takes a tenth of the time."""
+    files = sorted(Path(folder).iterdir()) if Path(folder).is_dir() else []  # none of a name on the hub
+    opened = _opened if files else _opened.__wrapped__
+    return deepcopy(opened(str(folder), *(file.stat().st_mtime_ns for file in files)))
 
 
 @pytest.fixture(scope="session")

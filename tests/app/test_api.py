@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import json
-from collections import Counter
+from collections import Counter, deque
 
 import gradio as gr
 import numpy as np
@@ -46,6 +46,15 @@ def indexes(tmp_path_factory, folders, encoders):
         )
         VectorIndex.build([(CORPUS, encoders[name].encode(CORPUS))], root / name, settings=settings)
     return [root / name for name in ("simcse", "promptbert", "dcpcse")]
+
+
+@pytest.fixture(scope="module")
+def answers(folders, indexes):
+    """The functions of the endpoints by name, as the server calls them."""
+    from cse.app.serving import build_app
+
+    functions = build_app([str(folder) for folder in folders.values()], indexes).fns.values()
+    return {function.api_name: function.fn for function in functions if function.api_visibility == "public"}
 
 
 @pytest.fixture(scope="module")
@@ -354,11 +363,7 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/duplicates", ["broken"], "broken: "),
         ("/duplicates", ["simcse", "own"], GONE),
         ("/duplicates", ["simcse", "demo", 8], "The strictness must be a number from 3 to 7."),
-        (
-            "/duplicates",
-            ["simcse", "demo", 5, "best"],
-            KEEP_ONE,
-        ),
+        ("/duplicates", ["simcse", "demo", 5, "best"], KEEP_ONE),
         ("/judge", ["simcse", "broken"], "broken: "),
         ("/judge", ["simcse", "simcse"], "Both models are SimCSE; choose two different ones."),
         ("/judge", ["simcse", "dcpcse", "demo", 61], "The votes must be a whole number from 5 to 60."),
@@ -367,14 +372,26 @@ def test_results_are_the_shipped_ones_and_no_model_is_run(client):
         ("/map", ["pairs", "", 25, -1], "The seed must be a whole number from 0 to 4294967295."),
     ],
 )
-def test_bad_input_gives_one_line_with_the_cure(client, capfd, endpoint, values, message):
+def test_bad_input_gives_one_line_with_the_cure(answers, endpoint, values, message):
+    with pytest.raises(gr.Error) as caught:
+        deque(answers[endpoint.strip("/")](*values))  # some answer step by step
+    said = caught.value.message
+    assert said.startswith(message) if message == "broken: " else said == message
+    assert not caught.value.print_exception
+
+
+def test_the_line_reaches_the_client_and_no_traceback_the_log(client, capfd):
     from gradio_client.exceptions import AppError
 
-    with pytest.raises(AppError) as caught:
-        client.predict(*values, api_name=endpoint)
-    said = str(caught.value).strip("'\"")
-    assert said.startswith(message) if message == "broken: " else said == message
-    assert "Traceback" not in capfd.readouterr().err
+    for endpoint, values, message in (
+        ("/similarity", ["", "a"], "Sentence A is empty; write a few words."),
+        ("/map", ["moon", "", 100, 0], "The source is unknown; choose corpus or pairs or lines."),
+        ("/search", ["a", 5, {}], "The corpus is unknown; choose demo or own or pets.txt."),
+    ):
+        with pytest.raises(AppError) as caught:
+            client.predict(*values, api_name=endpoint)
+        assert str(caught.value).strip("'\"") == message
+        assert "Traceback" not in capfd.readouterr().err
 
 
 def test_very_long_text_is_cut_by_the_model(client):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from conftest import SENTENCES, WORDS
 from sentence_transformers import SentenceTransformer
+from typer.testing import CliRunner
 
 import cse
 from cse.app.drawing import html
@@ -21,16 +22,17 @@ from cse.app.train_tab.view import training_html
 from cse.app.training import training as module
 from cse.app.training.archive import opened_by, unpack_model
 from cse.app.training.process import environment
-from cse.app.training.request import TrainingRequest, checked
+from cse.app.training.request import EVALUATIONS, TrainingRequest, checked
 from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
 from cse.app.training.training import State, size_of
 from cse.app.training.trainings import Trainings
+from cse.commands.__main__ import app as commands
 from cse.engines.machine import BOUNDED, CAPACITY, bound_kernels
 from cse.runs.listing import read_run
 
 ONE, TWO = "1" * 32, "2" * 32
 TEXTS = [" ".join(np.random.default_rng(number).choice(WORDS[:30], 8)) for number in range(150)]
-SETTINGS = {"batch_size": 8, "epochs": 2, "learning_rate": 1e-3, "seed": 3}
+SETTINGS = {"batch_size": 8, "epochs": 1, "learning_rate": 1e-3, "seed": 3}
 PATIENCE = 300  # seconds: the machine may be busy
 
 
@@ -64,6 +66,24 @@ def until(condition):
         time.sleep(0.01)
 
 
+class AtOnce:
+    """Stands for the process of a command, whose start takes seconds."""
+
+    lines, failure = (), ""
+
+    def __init__(self, words, folder):
+        back = os.getcwd()
+        os.chdir(folder)
+        try:
+            done = CliRunner().invoke(commands, words)
+        finally:
+            os.chdir(back)
+        assert done.exit_code == 0, done.output
+
+    def ended(self, seconds):
+        return True
+
+
 def test_the_untouched_form_asks_for_a_training() -> None:
     """What a page sends before its fields are shown, as after a reload, is their first values."""
     with gr.Blocks():
@@ -72,18 +92,22 @@ def test_the_untouched_form_asks_for_a_training() -> None:
     assert (asked.name, asked.method, asked.start, asked.settings) == ("my adapt", "adapt", "bundled", {})
 
 
-def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(trainings, request_, tmp_path):
+def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(
+    trainings, request_, tmp_path, monkeypatch
+):
+    """It goes on in this process; `tests/slow/test_train_page.py` has one that ends in its own."""
     training = trainings.begin(ONE, request_)
     until(lambda: training.progress.best or not training.running)  # a state is saved with it
     os.kill(training.process.pid, signal.SIGKILL)
     assert training.wait(PATIENCE)
     assert training.state is State.FAILED
     assert training.failure.startswith("The training process was killed (signal 9)")
-    assert 0 < training.progress.step < training.progress.steps == request_.steps == 30
+    assert 0 < training.progress.step < training.progress.steps == request_.steps == 15
+    monkeypatch.setattr(module, "CommandProcess", AtOnce)
     trainings.resume(ONE)
     folder = finished(training)
     whole = tmp_path / "whole"
-    settings = {**SETTINGS, "eval_every": 3}
+    settings = {**SETTINGS, "eval_every": 15 // EVALUATIONS}
     cse.train("simcse", TEXTS, output=whole, backbone=request_.start, dev="auto", progress=False, **settings)
     # Sums of floats may differ in their last digit between two processes.
     resumed, undisturbed = (cse.load(str(path)).encode(SENTENCES) for path in (folder, whole))
@@ -119,8 +143,10 @@ def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(tmp_path, mo
 
 @pytest.mark.parametrize(("method", "trusted"), [("promptbert", {}), ("dcpcse", {"trust_remote_code": True})])
 def test_the_zip_of_a_training_opens_in_sentence_transformers_as_the_page_says(
-    trainings, bert_folder, tmp_path, method, trusted
+    trainings, bert_folder, tmp_path, method, trusted, monkeypatch
 ):
+    monkeypatch.setattr(module, "CommandProcess", AtOnce)
+    monkeypatch.setattr("cse.app.training.archive.CommandProcess", AtOnce)
     asked = checked(
         OWN, TEXTS, None, name="mine", method=method, start=str(bert_folder), minutes=5,
         settings={"batch_size": 8, "max_steps": 2},

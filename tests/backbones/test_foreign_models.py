@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import SENTENCES, tiny_roberta
+from conftest import SENTENCES
 from released import convert, noise, trainer_keys, write
 from safetensors.torch import load_file, save_file
 
@@ -82,8 +82,10 @@ def test_a_model_is_available_where_its_weights_are(bert_folder: Path, tmp_path:
 
 
 @pytest.mark.parametrize(("kind", "name"), [("xlm-roberta", "XLMRoberta"), ("camembert", "Camembert")])
-def test_a_prefix_learned_on_robertas_relatives_opens_in_both_engines(tmp_path: Path, kind: str, name: str) -> None:
-    folder = tiny_roberta(tmp_path / "backbone")
+def test_a_prefix_learned_on_robertas_relatives_opens_in_both_engines(
+    roberta_folder: Path, tmp_path: Path, kind: str, name: str
+) -> None:
+    folder = Path(shutil.copytree(roberta_folder, tmp_path / "backbone"))
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": kind, "architectures": [f"{name}ForMaskedLM"]}
     (folder / "config.json").write_text(json.dumps(config))

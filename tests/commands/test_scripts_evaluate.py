@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from app_models import write_model
 from conftest import SENTENCES
 from safetensors.torch import load_file, save_file
 from test_scripts import refused, run
@@ -61,13 +62,16 @@ def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(
     assert scores[True] != scores[False]
 
 
-def test_poolings_multiply_plain_backbones_and_leave_checkpoints_alone(sts: Path) -> None:
+def test_poolings_multiply_plain_backbones_and_leave_checkpoints_alone(
+    roberta_folder: Path, sts: Path, tmp_path: Path
+) -> None:
+    mine = write_model(tmp_path / "mine", roberta_folder, "simcse")
     done = run(
-        "evaluate", "sts", "--model", "bundled", "--model", "simcse", "--pooling", "cls", "--pooling", "top-tokens",
+        "evaluate", "sts", "--model", roberta_folder, "--model", mine, "--pooling", "cls", "--pooling", "top-tokens",
         "--data", sts, "--json", "-",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert list(json.loads(done.stdout)["models"]) == ["bundled-cls", "bundled-prompt+top200", "simcse"]
+    assert list(json.loads(done.stdout)["models"]) == ["roberta-cls", "roberta-prompt+top200", "mine"]
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,12 @@ import joblib
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, SENTENCES
+from conftest import ROOT, SENTENCES, fresh_backbone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import cse
-from cse.backbones.backbone import load_backbone
 from cse.engines.torch_encoder import TorchEncoder
 from cse.methods.catalogue import METHODS
 
@@ -29,7 +28,7 @@ np.savez(sys.argv[2], *[encoder.encode(sys.argv[3:]) for encoder in encoders], p
 
 def changed(bert_folder: Path, name: str) -> TorchEncoder:
     """An encoder whose learned numbers are in no file."""
-    encoder = TorchEncoder(*load_backbone(bert_folder), METHODS[name], name=name, backbone=str(bert_folder))
+    encoder = TorchEncoder(*fresh_backbone(bert_folder), METHODS[name], name=name, backbone=str(bert_folder))
     with torch.no_grad():
         for tensor in encoder.learned().values():
             tensor.add_(0.01 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(4)))

@@ -30,6 +30,23 @@ def models(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[
     return {name: write_model(folder / name, bert_folder, name) for name in ("promptbert", "simcse")}
 
 
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("corpus") / "corpus.txt"
+    file.write_text("\n".join(TEXTS) + "\n")
+    return file
+
+
+@pytest.fixture(scope="module")
+def whole(corpus: Path, models: dict[str, Path]) -> dict[str, bytes]:
+    """The files of an undisturbed build."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("index.building.BLOCK", BLOCK)
+        patched.setattr("cse.encoding.shards.BLOCK", BLOCK)
+        built(corpus, "--model", models["promptbert"], "--output", corpus.with_name("out"), "--resume")
+    return contents(corpus.with_name("out"))
+
+
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sentences given to a model; "stop" as the first one interrupts it after so many blocks as the second says."""
@@ -49,10 +66,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def given(tmp_path: Path, models: dict[str, Path]) -> tuple[object, ...]:
+def given(corpus: Path, models: dict[str, Path]) -> tuple[object, ...]:
     """The words of a build but for its output."""
-    (tmp_path / "corpus.txt").write_text("\n".join(TEXTS) + "\n")
-    return (tmp_path / "corpus.txt", "--model", models["promptbert"], "--output")
+    return (corpus, "--model", models["promptbert"], "--output")
 
 
 def run(*words: object) -> Result:
@@ -80,24 +96,30 @@ def refused(result: Result, code: int, *parts: str) -> None:
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 2])
-@pytest.mark.parametrize("factory", ["Flat", "HNSW8,SQ8"])
 def test_a_broken_off_build_encodes_the_rest_alone_and_ends_in_the_same_bytes(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str], blocks: int, factory: str
+    given: tuple[object, ...], tmp_path: Path, seen: list[str], blocks: int, whole: dict[str, bytes]
 ) -> None:
-    built(*given, tmp_path / "whole", "--factory", factory, "--resume")
-    interrupted(seen, blocks, *given, tmp_path / "out", "--factory", factory, "--resume")
+    interrupted(seen, blocks, *given, tmp_path / "out", "--resume")
     assert not (tmp_path / "out").exists()
-    built(*given, tmp_path / "out", "--factory", factory, "--resume")
+    built(*given, tmp_path / "out", "--resume")
     assert seen == TEXTS[blocks * BLOCK :]
+    assert contents(tmp_path / "out") == whole
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_a_broken_off_build_of_another_type_ends_in_the_same_bytes(
+    given: tuple[object, ...], tmp_path: Path, seen: list[str]
+) -> None:
+    factory = ("--factory", "HNSW8,SQ8", "--resume")
+    built(*given, tmp_path / "whole", *factory)
+    interrupted(seen, 1, *given, tmp_path / "out", *factory)
+    built(*given, tmp_path / "out", *factory)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt", "out", "whole"]
 
 
 def test_a_build_killed_while_it_was_indexed_encodes_nothing_and_ends_in_the_same_bytes(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str], monkeypatch: pytest.MonkeyPatch
+    given: tuple[object, ...], tmp_path: Path, seen: list[str], monkeypatch: pytest.MonkeyPatch, whole: dict[str, bytes]
 ) -> None:
-    built(*given, tmp_path / "whole", "--resume")
-
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
@@ -107,15 +129,15 @@ def test_a_build_killed_while_it_was_indexed_encodes_nothing_and_ends_in_the_sam
     seen.clear()
     built(*given, tmp_path / "out", "--resume")
     assert seen == []
-    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "out") == whole
     assert not (tmp_path / "out.partial").exists()
 
 
 def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
     given: tuple[object, ...], tmp_path: Path, models: dict[str, Path], seen: list[str]
 ) -> None:
-    corpus, work = Path(str(given[0])), tmp_path / "out.partial"
-    words = (*given, tmp_path / "out")
+    work, corpus = tmp_path / "out.partial", Path(shutil.copy(str(given[0]), tmp_path))
+    words = (corpus, *given[1:], tmp_path / "out")
     interrupted(seen, 2, *words, "--resume")
     before = contents(work)
     refused(run(*words), 3, "out.partial: holds an unfinished build; --resume goes on with it, --overwrite drops it")
@@ -149,7 +171,7 @@ def test_a_build_that_another_process_goes_on_with_is_refused_and_left_alone(
     assert seen == []
     built(*words, "--resume")
     assert seen == TEXTS[2 * BLOCK :]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt", "out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
 def test_a_new_build_is_refused_while_another_process_builds_there(given: tuple[object, ...], tmp_path: Path) -> None:
@@ -240,15 +262,18 @@ def killed_write(place: Path) -> None:
     killed.held.close()
 
 
-@pytest.mark.parametrize("option", ["--resume", "--overwrite"])
-@pytest.mark.parametrize("name", ["out.partial", "out.partial/plan.json", "out.partial/part-00001-of-00003.npy"])
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("out.partial", "--resume"), ("out.partial", "--overwrite"), ("out.partial/plan.json", "--resume"),
+     ("out.partial/part-00001-of-00003.npy", "--resume"), ("out.partial/plan.json", "--overwrite")],
+)  # fmt: skip
 def test_what_a_killed_write_left_goes_with_the_build(
     given: tuple[object, ...], tmp_path: Path, seen: list[str], name: str, option: str
 ) -> None:
     interrupted(seen, 1, *given, tmp_path / "out", "--resume")
     killed_write(tmp_path / name)
     built(*given, tmp_path / "out", option)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt", "out"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
 def test_a_build_killed_in_its_first_write_begins_as_if_nothing_were_there(
@@ -270,13 +295,14 @@ def test_another_factory_takes_the_vectors_that_are_there(
     assert VectorIndex.load(tmp_path / "out").manifest.factory == "IVF2,Flat"
 
 
-@pytest.mark.parametrize("harm", ["flipped", "cut", "no part", "no record"])
-@pytest.mark.parametrize("encoded", [False, True])
+@pytest.mark.parametrize(
+    ("harm", "encoded"),
+    [*((harm, False) for harm in ("flipped", "cut", "no part", "no record")), ("cut", True), ("no record", True)],
+)
 def test_a_damaged_part_is_encoded_again(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str], harm: str, encoded: bool
+    given: tuple[object, ...], tmp_path: Path, seen: list[str], harm: str, encoded: bool, whole: dict[str, bytes]
 ) -> None:
     """Of a build killed between parts, or while all were indexed."""
-    built(*given, tmp_path / "whole")
     words = (*given, tmp_path / "out", "--resume")
     if encoded:
         refused(run(*words, "--factory", "IVF64,Flat"), 3, "needs at least 64 sentences")
@@ -295,7 +321,7 @@ def test_a_damaged_part_is_encoded_again(
     built(*words)
     again = [] if encoded and harm == "no record" else TEXTS[BLOCK : 2 * BLOCK]
     assert seen == [*again, *([] if encoded else TEXTS[2 * BLOCK :])]
-    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "out") == whole
 
 
 def test_vectors_that_are_encoded_are_indexed_without_keeping_them_again(

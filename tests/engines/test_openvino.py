@@ -12,7 +12,7 @@ import pytest
 import torch
 from bf16 import openvino_has_bf16
 from conftest import SENTENCES
-from test_encoder import make, reading
+from test_encoder import DISTINCT, make, reading
 
 import cse
 from cse.backbones.backbone import load_backbone
@@ -22,11 +22,10 @@ from cse.engines.openvino_layers import Rounded
 from cse.engines.precision import in_precision
 from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
-from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
+from cse.methods.catalogue import METHODS, UNTRAINED
 from cse.methods.method import Pooling
 
 TEXTS = [*SENTENCES, "", " ", "[MASK]", "a", "the dog " * 60, "naïve Ünïcode 中文 \x00 \ud800", "the [CLS] cat"]
-ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
 
 
 def both(encoder: TorchEncoder) -> tuple[TorchEncoder, OpenVinoEncoder]:
@@ -42,7 +41,7 @@ def both(encoder: TorchEncoder) -> tuple[TorchEncoder, OpenVinoEncoder]:
     return encoder, other
 
 
-@pytest.mark.parametrize(("name", "supervised"), ALL)
+@pytest.mark.parametrize(("name", "supervised"), DISTINCT)
 def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(
     backbone: str, name: str, supervised: bool
 ) -> None:
@@ -56,23 +55,13 @@ def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(
 
 
 @pytest.mark.parametrize("pooling", [name for name in UNTRAINED if name != "pooler"])
-def test_vectors_of_every_pooling_are_pytorchs(backbone: str, pooling: str) -> None:
-    ours = cse.load(backbone, pooling, backend="torch")
-    other = cse.load(backbone, pooling, backend="openvino")
+def test_vectors_of_every_pooling_are_pytorchs(bert_folder: Path, pooling: str) -> None:
+    ours, other = (cse.load(str(bert_folder), pooling, backend=backend) for backend in ("torch", "openvino"))
     assert (ours.backend, other.backend) == ("torch", "openvino")
     np.testing.assert_allclose(other.encode(TEXTS), ours.encode(TEXTS), atol=1e-5)
     assert other.fingerprint == ours.fingerprint
     words = [encoder.top_tokens(SENTENCES[0], 3) for encoder in (ours, other)]
     assert [word for word, _ in words[0]] == [word for word, _ in words[1]]
-
-
-@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
-def test_the_bundled_models_have_pytorchs_vectors_words_and_fingerprints(name: str) -> None:
-    ours, other = cse.load(name, backend="torch"), cse.load(name, backend="openvino")
-    assert other.fingerprint == ours.fingerprint
-    np.testing.assert_allclose(other.encode(TEXTS), ours.encode(TEXTS), atol=1e-5)
-    words = [dict(encoder.top_tokens("The river flooded the village.")) for encoder in (ours, other)]
-    assert words[1] == pytest.approx(words[0], abs=1e-5)
 
 
 @pytest.mark.parametrize("size", [1, 3, None])

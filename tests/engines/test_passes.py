@@ -1,10 +1,12 @@
 """Passes of many sentences, the last layer at one position: the vectors of one plain pass a sentence."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES, WORDS
-from test_encoder import ALL, make, reading
+from test_encoder import DISTINCT, make, reading
 
 from cse.encoding import encoder as encoder_module
 from cse.engines import torch_encoder
@@ -28,7 +30,7 @@ def plain(encoder: TorchEncoder, texts: list[str]) -> np.ndarray:
         return torch.cat(rows).numpy()
 
 
-@pytest.mark.parametrize(("name", "supervised"), ALL)
+@pytest.mark.parametrize(("name", "supervised"), DISTINCT)
 def test_every_method_gives_the_vectors_of_the_plain_path_in_any_order_and_batch(
     backbone: str, name: str, supervised: bool
 ) -> None:
@@ -43,8 +45,8 @@ def test_every_method_gives_the_vectors_of_the_plain_path_in_any_order_and_batch
 
 
 @pytest.mark.parametrize("name", sorted(UNTRAINED.keys() - {"pooler"}))
-def test_every_pooling_gives_the_vectors_of_the_plain_path(backbone: str, name: str) -> None:
-    encoder = reading(backbone, UNTRAINED[name])
+def test_every_pooling_gives_the_vectors_of_the_plain_path(bert_folder: Path, name: str) -> None:
+    encoder = reading(str(bert_folder), UNTRAINED[name])
     np.testing.assert_allclose(encoder.encode(TEXTS), plain(encoder, TEXTS), atol=1e-5)
 
 

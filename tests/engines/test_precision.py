@@ -8,7 +8,7 @@ import pytest
 import torch
 from bf16 import openvino_has_bf16
 from conftest import SENTENCES
-from test_encoder import ALL, make
+from test_encoder import DISTINCT, make
 from test_scripts import refused, run
 
 from cse.engines import precision
@@ -42,7 +42,7 @@ def test_auto_is_bf16_on_a_gpu_that_has_it_and_not_on_one_that_emulates_it(
     assert chosen == ["bf16" if fast else "no", "no", "bf16"]
 
 
-@pytest.mark.parametrize(("name", "supervised"), ALL)
+@pytest.mark.parametrize(("name", "supervised"), DISTINCT)
 def test_every_method_encodes_in_bf16_and_gives_float32_that_are_near(
     bert_folder: Path, name: str, supervised: bool
 ) -> None:

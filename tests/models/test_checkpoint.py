@@ -14,7 +14,7 @@ from huggingface_hub import constants
 from model_files import written_in_shards
 from released import into_cache
 from safetensors.torch import load_file, save_file
-from test_encoder import ALL, make
+from test_encoder import DISTINCT, make
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 import cse
@@ -33,7 +33,7 @@ from cse.models.storage import Storage, pack, unpack
 from cse.publishing.copying import copy_checkpoint
 
 
-@pytest.mark.parametrize(("name", "supervised"), ALL)
+@pytest.mark.parametrize(("name", "supervised"), DISTINCT)
 def test_a_saved_checkpoint_gives_the_same_vectors_bit_for_bit(
     backbone: str, name: str, supervised: bool, tmp_path: Path
 ) -> None:
@@ -115,8 +115,8 @@ def test_int8_differences_are_off_by_less_than_float16_weights() -> None:
     assert errors[Storage.INT8] < errors[Storage.FLOAT16]
 
 
-def test_differences_are_never_taken_from_another_backbone(tmp_path: Path) -> None:
-    folder = tiny_bert(tmp_path / "backbone")
+def test_differences_are_never_taken_from_another_backbone(bert_folder: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(bert_folder, tmp_path / "backbone"))
     encoder = make(str(folder), "simcse")
     model, _ = load_backbone(folder)
     with torch.no_grad():
@@ -175,8 +175,8 @@ def test_saving_replaces_a_checkpoint_and_nothing_else(bert_folder: Path, tmp_pa
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> Path:
-    backbone = tiny_bert(tmp_path / "backbone")
+def checkpoint(bert_folder: Path, tmp_path: Path) -> Path:
+    backbone = Path(shutil.copytree(bert_folder, tmp_path / "backbone"))
     save(make(str(backbone), "dcpcse"), tmp_path / "model", {})
     return tmp_path / "model"
 

@@ -18,26 +18,16 @@ from cse.models.families import FAMILIES, PUBLISHED_IDS
 
 TEXTS = [*SENTENCES, "The dog, happy.", "cat"]
 TOLERANCE = 1e-5  # of float32 numbers up to 3; the last layer, read at one position, adds in another order
-LAYOUTS = [
-    (family, kind, converted, binary)
-    for family, kinds, converted, binary in (
-        ("simcse", ("bert", "roberta"), False, True),
-        ("simcse", ("bert", "roberta"), True, False),
-        ("simcse-supervised", ("bert", "roberta"), False, False),
-        ("simcse-supervised", ("bert", "roberta"), True, True),
-        ("esimcse", ("bert", "roberta"), False, True),
-        ("esimcse", ("bert", "roberta"), True, False),
-        ("promptbert", ("bert", "roberta"), False, True),
-        ("promptbert-supervised", ("bert", "roberta"), False, False),
-        ("promptbert-supervised", ("bert", "roberta"), True, True),
-        ("promcse", ("bert", "roberta"), False, True),
-        ("promcse-supervised", ("bert", "roberta"), False, False),
-        ("conpvp", ("bert", "roberta"), False, True),
-        ("conpvp", ("bert",), True, False),
-        ("optiprompt", ("bert",), False, False),
-    )
-    for kind in kinds
-]
+LAYOUTS = [  # family, backbone, converted to transformers' own keys, a pickle of tensors
+    ("simcse", "bert", False, True), ("simcse", "roberta", True, False),
+    ("simcse-supervised", "bert", True, True), ("simcse-supervised", "roberta", False, False),
+    ("esimcse", "bert", True, False), ("esimcse", "roberta", False, True),
+    ("promptbert", "bert", False, True), ("promptbert", "roberta", False, True),
+    ("promptbert-supervised", "bert", False, False), ("promptbert-supervised", "bert", True, True),
+    ("promptbert-supervised", "roberta", True, True),
+    ("promcse", "bert", False, True), ("promcse", "roberta", False, False), ("promcse-supervised", "bert", False, True),
+    ("conpvp", "bert", True, False), ("conpvp", "roberta", False, True), ("optiprompt", "bert", False, False),
+]  # fmt: skip
 
 
 class Plain:

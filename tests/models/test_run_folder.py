@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT, SENTENCES, tiny_bert
+from conftest import ROOT, SENTENCES
 from datasets import Dataset
 from safetensors.torch import load_file, save_file
 
@@ -180,9 +180,9 @@ def test_a_run_is_the_backbone_of_the_next_one(backbone: str, tmp_path: Path) ->
     np.testing.assert_allclose(sentence_transformer(second).encode(TEXTS), expected, atol=CLOSE)
 
 
-def test_slots_stand_after_rows_that_no_token_has(tmp_path: Path) -> None:
+def test_slots_stand_after_rows_that_no_token_has(bert_folder: Path, tmp_path: Path) -> None:
     """A table padded to a round number keeps its rows, of which the fingerprint depends."""
-    base = tiny_bert(tmp_path / "base")
+    base = Path(shutil.copytree(bert_folder, tmp_path / "base"))
     model, tokenizer = load_backbone(base)
     model.resize_token_embeddings(len(tokenizer) + 5)
     model.save_pretrained(base)

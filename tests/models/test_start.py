@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SENTENCES, tiny_bert
+from conftest import SENTENCES
 
 import cse
 from cse.errors import ArtefactError
@@ -43,8 +43,8 @@ def test_a_start_scores_on_both_engines_what_training_measured_before_its_first_
     assert np.abs(trained.encode(SENTENCES) - found.encode(SENTENCES)).max() > 1e-4
 
 
-def test_a_start_that_cannot_be_made_again_is_refused_with_the_reason(tmp_path: Path) -> None:
-    backbone, record = tiny_bert(tmp_path / "backbone"), tmp_path / "run" / "config.json"
+def test_a_start_that_cannot_be_made_again_is_refused_with_the_reason(bert_folder: Path, tmp_path: Path) -> None:
+    backbone, record = Path(shutil.copytree(bert_folder, tmp_path / "backbone")), tmp_path / "run" / "config.json"
     cse.train("dcpcse", SENTENCES, output=tmp_path / "run", backbone=backbone, max_steps=1, progress=False)
     written = json.loads(record.read_text())
     del written["digest"]

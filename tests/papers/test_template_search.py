@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SENTENCES
+from conftest import SENTENCES, fresh_backbone
 from scipy.stats import spearmanr
 from typer.testing import CliRunner, Result
 
 import cse
-from cse.backbones.backbone import load_backbone
 from cse.benchmark.published import TEMPLATES
 from cse.commands.search_templates import app
 from cse.encoding.encoder import Encoder
@@ -82,7 +81,7 @@ def test_a_score_is_spearman_of_the_vectors_at_the_mask(backbone: str, denoise: 
     pairs = [(float(n % 6), *pair) for n, pair in enumerate(combinations(SENTENCES[:7], 2))]  # none twice: no ties
     when = When.ALWAYS if denoise else When.NEVER
     prompted = TorchEncoder(
-        *load_backbone(backbone), UNTRAINED["prompt"].replaced(template=template, denoise=when), name=""
+        *fresh_backbone(backbone), UNTRAINED["prompt"].replaced(template=template, denoise=when), name=""
     )
     stop = "." if final_period else ""
     first, second = (prompted.encode([pair[side] + stop for pair in pairs]) for side in (1, 2))

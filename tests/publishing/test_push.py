@@ -44,17 +44,6 @@ def at_hand(tmp_path, monkeypatch):
         yield standing
 
 
-def test_a_pushed_checkpoint_opens_by_name_and_by_commit(at_hand: Hub, tmp_path: Path, bert_folder: Path) -> None:
-    mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
-    expected = cse.load(str(mine)).encode(SENTENCES)
-    said = push(mine, "me/prefix", "--private")
-    commit = re.search(r"me/prefix@(\w+)", said)[1]
-    assert at_hand.created[0]["visibility"] == "private"
-    found = cse.load("me/prefix")
-    np.testing.assert_array_equal(found.encode(SENTENCES), expected)
-    np.testing.assert_array_equal(cse.load(f"me/prefix@{commit}").encode(SENTENCES), expected)
-
-
 def test_what_is_pushed_is_what_opening_it_needs_and_names_no_place(
     at_hand: Hub, tmp_path: Path, bert_folder: Path
 ) -> None:
@@ -142,10 +131,13 @@ def hub_at_hand_for(cache: Path) -> Iterator[Hub]:
         yield standing
 
 
-def test_a_commit_stays_when_its_branch_goes_on(at_hand: Hub, tmp_path: Path, bert_folder: Path) -> None:
+def test_a_pushed_checkpoint_opens_by_name_and_by_commit_also_when_its_branch_goes_on(
+    at_hand: Hub, tmp_path: Path, bert_folder: Path
+) -> None:
     first = write_model(tmp_path / "first", bert_folder, "dcpcse", seed=1)
     second = write_model(tmp_path / "second", bert_folder, "dcpcse", seed=2)
-    commit = re.search(r"me/prefix@(\w+)", push(first, "me/prefix"))[1]
+    commit = re.search(r"me/prefix@(\w+)", push(first, "me/prefix", "--private"))[1]
+    assert at_hand.created[0]["visibility"] == "private"
     push(second, "me/prefix")
     for name, folder in (("me/prefix", second), (f"me/prefix@{commit}", first)):
         np.testing.assert_array_equal(cse.load(name).encode(SENTENCES), cse.load(str(folder)).encode(SENTENCES))
@@ -232,9 +224,9 @@ def test_a_training_is_pushed_when_it_is_done(at_hand: Hub, tmp_path: Path, bert
     ],
 )
 def test_what_no_reader_could_open_is_not_pushed(
-    at_hand: Hub, tmp_path: Path, change: Callable[[Path, Path], object], code: int, message: str
+    at_hand: Hub, tmp_path: Path, bert_folder: Path, change: Callable[[Path, Path], object], code: int, message: str
 ) -> None:
-    base = tiny_bert(tmp_path / "base")
+    base = Path(shutil.copytree(bert_folder, tmp_path / "base"))
     mine = write_model(tmp_path / "mine", base, "dcpcse")
     change(mine, base)
     error = push(mine, "me/prefix", code=code)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from conftest import fresh_backbone
 
 MARKUP = "<img src=x onerror=alert(1)>"  # a folder may be called this, and the app shows folder names
 GOOD = ("simcse", "promptbert", "dcpcse", "conpvp")
@@ -14,14 +15,13 @@ GOOD = ("simcse", "promptbert", "dcpcse", "conpvp")
 
 def write_model(folder: Path, backbone: Path, method: str, seed: int = 0) -> Path:
     """Write an untrained checkpoint of `method` to `folder`; its head start is random by `seed`."""
-    from cse.backbones.backbone import load_backbone
     from cse.engines.torch_encoder import TorchEncoder
     from cse.methods.presets import preset
     from cse.models.checkpoint import save
 
     torch.manual_seed(seed)
     encoder = TorchEncoder(
-        *load_backbone(backbone), preset(method, "bert-small")[0], name=method, backbone=str(backbone)
+        *fresh_backbone(backbone), preset(method, "bert-small")[0], name=method, backbone=str(backbone)
     )
     with torch.no_grad():
         for tensor in encoder.learned().values():

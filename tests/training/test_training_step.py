@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from test_encoder import ALL, make
+from test_encoder import DISTINCT, make
 from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
 
 from cse.methods.catalogue import METHODS
@@ -59,7 +59,7 @@ def test_the_masked_language_term_adds_to_the_loss_and_reaches_the_prefix(backbo
     assert runs[0.5][0] > runs[0.0][0] + 0.5
 
 
-@pytest.mark.parametrize(("name", "supervised"), ALL)
+@pytest.mark.parametrize(("name", "supervised"), DISTINCT)
 def test_thirty_two_tokens_hold_a_bare_sentences_specials_and_stand_beside_a_prompt(
     backbone: str, name: str, supervised: bool
 ) -> None:
