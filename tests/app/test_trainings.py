@@ -72,6 +72,7 @@ class AtOnce:
     lines, failure = (), ""
 
     def __init__(self, words, folder):
+        self.words = words
         back = os.getcwd()
         os.chdir(folder)
         try:
@@ -106,6 +107,7 @@ def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(
     monkeypatch.setattr(module, "CommandProcess", AtOnce)
     trainings.resume(ONE)
     folder = finished(training)
+    assert training.process.words[-1] == "--resume"
     whole = tmp_path / "whole"
     settings = {**SETTINGS, "eval_every": 15 // EVALUATIONS}
     cse.train("simcse", TEXTS, output=whole, backbone=request_.start, dev="auto", progress=False, **settings)

@@ -2,7 +2,7 @@
 
 import pytest
 from app_models import serving
-from app_pages import NEEDS_BROWSER, TABS, open_tab, watched
+from app_pages import NEEDS_BROWSER, TABS, look, open_tab, watched
 from playwright.sync_api import expect
 
 from cse.app.training.rules import OWN
@@ -22,9 +22,10 @@ FIRST = {  # where the first result of each tab, or the line that stands for it,
     "Results": "#results .cse-chart",
     "Train": "#training p",
 }
-SCREENS = {(1280, 720): 420, (390, 844): 480}  # pixels above which a result begins
+DESKTOP = (1280, 720)
+SCREENS = {DESKTOP: 420, (390, 844): 480}  # pixels above which a result begins
 HEAVIEST = 400_000  # bytes of the page beside Gradio's own
-ZOOMED = (640, 360)  # CSS pixels of 1280 x 720 at 200 %
+ZOOMED = (640, 360)  # CSS pixels of the desktop at 200 %
 # The visible texts of a tab without those of its charts, which a narrow screen draws with other ticks.
 TEXTS = """() => {
   const shown = [...document.querySelectorAll('[role=tabpanel]')].find(each => each.checkVisibility());
@@ -39,58 +40,53 @@ def url(tmp_path_factory):
         yield address
 
 
-@pytest.mark.parametrize("size", SCREENS, ids=str)
-def test_the_first_result_of_every_tab_is_above_the_fold(browser, url, size):
+@pytest.fixture(scope="module")
+def page(browser, url):
+    """One page for the tests that weigh nothing."""
+    with watched(browser, url) as opened:
+        yield opened
+
+
+def test_the_first_tab_stop_skips_to_the_tabs(page):
+    link = page.get_by_role("link", name="Skip to the tabs")
+    before = page.locator("h1").bounding_box()
+    page.keyboard.press("Tab")  # the first key of this page
+    expect(link).to_be_focused()
+    assert link.bounding_box()["width"] > 50  # it is seen now
+    assert page.locator("h1").bounding_box() == before
+    address = page.url
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("tab", name="Similarity")).to_be_focused()
+    assert page.url == address
+
+
+def test_the_first_result_of_every_tab_is_above_the_fold_and_all_is_there_at_200_percent(page):
     assert FIRST.keys() == set(TABS)
-    with watched(browser, url, *size) as page:
-        tops = {}
+    texts = {}
+    for size in (*SCREENS, ZOOMED):
+        look(page, *size)
         for tab, result in FIRST.items():
             open_tab(page, tab)
             found = page.locator(result).first
             found.wait_for()
-            tops[tab] = round(found.bounding_box()["y"])
-        assert {tab: top for tab, top in tops.items() if top >= SCREENS[size]} == {}
+            if size in SCREENS:
+                assert found.bounding_box()["y"] < SCREENS[size], (tab, size)
+            texts[tab, size] = page.evaluate(TEXTS)
+            assert page.evaluate("document.documentElement.scrollWidth") <= size[0], (tab, size)
+    assert all(texts[tab, DESKTOP] == texts[tab, ZOOMED] for tab in TABS), texts
 
 
-def test_at_200_percent_everything_is_there_without_scrolling_sideways(browser, url):
-    shown = []
-    for size in ((1280, 720), ZOOMED):
-        with watched(browser, url, *size) as page:
-            texts = {}
-            for tab in TABS:
-                open_tab(page, tab)
-                page.locator(FIRST[tab]).first.wait_for()
-                texts[tab] = page.evaluate(TEXTS)
-                assert page.evaluate("document.documentElement.scrollWidth") <= size[0], tab
-            shown.append(texts)
-    assert shown[0] == shown[1]
-
-
-def test_the_first_tab_stop_skips_to_the_tabs(browser, url):
-    with watched(browser, url) as page:
-        link = page.get_by_role("link", name="Skip to the tabs")
-        before = page.locator("h1").bounding_box()
-        page.keyboard.press("Tab")
-        expect(link).to_be_focused()
-        assert link.bounding_box()["width"] > 50  # it is seen now
-        assert page.locator("h1").bounding_box() == before
-        address = page.url
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("tab", name="Similarity")).to_be_focused()
-        assert page.url == address
-
-
-def test_cards_that_follow_the_pointer_have_an_edge_in_forced_colours(browser, url):
-    with watched(browser, url, forced_colors="active") as page:
-        open_tab(page, "Clusters")
-        canvas = page.locator("#maps .cse-frame canvas").first
-        canvas.wait_for()
-        card, box = page.locator("#maps .cse-tip"), canvas.bounding_box()
-        for across in range(20, int(box["width"]), 12):
-            page.mouse.move(box["x"] + across, box["y"] + box["height"] / 2)
-            if card.is_visible():
-                break
-        assert card.evaluate("card => getComputedStyle(card).borderTopStyle") == "solid"
+def test_cards_that_follow_the_pointer_have_an_edge_in_forced_colours(page):
+    look(page, forced_colors="active")
+    open_tab(page, "Clusters")
+    canvas = page.locator("#maps .cse-frame canvas").first
+    canvas.wait_for()
+    card, box = page.locator("#maps .cse-tip"), canvas.bounding_box()
+    for across in range(20, int(box["width"]), 12):
+        page.mouse.move(box["x"] + across, box["y"] + box["height"] / 2)
+        if card.is_visible():
+            break
+    assert card.evaluate("card => getComputedStyle(card).borderTopStyle") == "solid"
 
 
 def test_the_page_is_light_beside_what_gradio_sends(browser, url):

@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 from app_models import serving, write_model
-from app_pages import NEEDS_BROWSER, WAIT, open_tab, watched
+from app_pages import NEEDS_BROWSER, WAIT, open_tab, unfold, watched
 from conftest import SENTENCES
 from playwright.sync_api import expect
 from sentence_transformers import SentenceTransformer
@@ -30,7 +30,7 @@ def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(
         open_tab(page, "Train")
         page.get_by_role("radio", name="SimCSE", exact=True).locator("visible=true").check()
         page.get_by_label("Name of the result").fill(NAME)
-        page.get_by_role("button", name="Settings: the published ones").click()
+        unfold(page, page.get_by_role("button", name="Settings: the published ones"))
         page.get_by_label("Model to start from").fill(bert_folder.name)
         page.get_by_role("option", name=bert_folder.name, exact=True).click()
         page.get_by_label("Max steps").fill("many")
@@ -64,7 +64,7 @@ def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(
         made = trainings.newest(next(iter(trainings._owned))).outcome.models[0]
         vectors = [cse.load(str(folder)).encode(SENTENCES) for folder in (opened, made.folder)]
         np.testing.assert_array_equal(*vectors)
-        page.get_by_role("button", name="Open a checkpoint of your own").click()
+        unfold(page, page.get_by_role("button", name="Open a checkpoint of your own"))
         page.get_by_label("Folder on this computer").fill(str(tmp_path / "nothing"))
         page.get_by_role("button", name="Open it").click()
         expect(page.locator("#own-model-said")).to_contain_text("no config.json in it; give the folder of a model.")
@@ -82,7 +82,7 @@ def test_the_choice_that_is_offered_first_adapts_and_says_what_to_do(browser, be
     with serving([str(shown)], root=bert_folder.parent, trainings=trainings) as url, watched(browser, url) as page:
         open_tab(page, "Train")
         expect(page.get_by_role("radio", name="Adapt (recommended)")).to_be_checked()
-        page.get_by_role("button", name="Settings: the published ones").click()
+        unfold(page, page.get_by_role("button", name="Settings: the published ones"))
         page.get_by_label("Model to start from").fill(bert_folder.name)
         page.get_by_role("option", name=bert_folder.name, exact=True).click()
         page.get_by_role("button", name="Train", exact=True).click()
