@@ -84,6 +84,7 @@ def look(page, width=1400, height=900, **media):
         "dark => document.body.classList.contains('dark') === dark", arg=media["color_scheme"] == "dark"
     )
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.wait_for_function("document.getAnimations().every(each => each.playState !== 'running')")  # colours fade
 
 
 def open_tab(page, name):
