@@ -35,12 +35,12 @@ def is_narrow(encoder: Encoder, texts: Sequence[str]) -> bool:
     .95, Google News .80 to .86. Below .98 texts count as narrow. Mean cosines, and the rank itself, separate these sets
     within one model and not across models.
     """
-    distinct = sorted(set(texts))
-    if len(distinct) < SAMPLE or distinct == list(general_texts()):
+    distinct, general = sorted(set(texts)), list(general_texts())
+    if len(distinct) < SAMPLE or distinct == general:
         return False
     plain = encoder.reading_by(replace(UNTRAINED["mean"].reading, prefix=encoder.reading.prefix))
-    own, general = (_rank(plain, Random(0).sample(each, SAMPLE)) for each in (distinct, list(general_texts())))
-    return bool(own < NARROW * general)
+    own, reference = (_rank(plain, Random(0).sample(each, SAMPLE)) for each in (distinct, general))
+    return bool(own < NARROW * reference)
 
 
 @cache

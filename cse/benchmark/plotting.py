@@ -78,13 +78,13 @@ def save_figure(
     terms = TERMS[kind]
     known = {terms[key]: value for key, value in (facts or {}).items()}
     metadata: dict[Any, Any] = known | {key: value for key, value in terms.items() if value is None}
-    with warnings.catch_warnings(record=True) as said, rc_context(FILES):
+    with warnings.catch_warnings(record=True) as caught, rc_context(FILES):
         warnings.filterwarnings("always", "Glyph")
         figure.savefig(file, format=kind, metadata=metadata, dpi=dpi)
-    others = [each.message for each in said if "Glyph" not in str(each.message)]
+    others = [each.message for each in caught if "Glyph" not in str(each.message)]
     for message in others:
         warnings.warn(message, stacklevel=2)
-    return len(others) < len(said)
+    return len(others) < len(caught)
 
 
 def figure_bytes(figure: Figure, kind: str, facts: Mapping[str, str]) -> tuple[bytes, bool]:

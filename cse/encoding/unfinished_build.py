@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.encoding import shards
-from cse.encoding.shards import PLAN, ShardPlan, Update
+from cse.encoding.engine import Update
+from cse.encoding.shards import PLAN, ShardPlan
 from cse.storage.replace import sweep
 from cse.storage.reservation import check_folder, reserved
 from cse.storage.writing import FolderKind, partial_folder

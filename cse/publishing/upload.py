@@ -85,6 +85,6 @@ def upload(folder: Path, repository: Repository, message: str, *, owned: Sequenc
             **kind, folder_path=folder, revision=repository.revision, commit_message=message, delete_patterns=[*owned]
         )
     except (HTTPError, OSError) as error:
-        said = str(error).strip().splitlines() or [type(error).__name__]
-        raise ArtefactError(f"{repository.name}: the hub refused the upload ({said[-1][:200]})") from error
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise ArtefactError(f"{repository.name}: the hub refused the upload ({reason[-1][:200]})") from error
     return Uploaded(str(made), done.oid)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 from app_pages import NEEDS_BROWSER, TABS, WAIT, look, open_tab, unfold, watched
-from barriers import settled
 from gradio_client import Client
 from PIL import Image
 from playwright.sync_api import expect
@@ -409,7 +408,6 @@ def test_keys_open_and_close_the_meaning_of_a_term(browser, url):
         table = page.locator("#similarity table")
         for width in (1280, 390):
             look(page, width)
-            settled(page)
             page.locator("#similarity .cse-scroll").focus()
             page.keyboard.press("Tab")
             expect(button).to_be_focused()

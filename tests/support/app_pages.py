@@ -31,6 +31,7 @@ TABS = (
 )
 CUT_OFF = re.compile("signal is aborted|Connection errored out|Failed to fetch|^Response$")
 STREAM = "/queue/data?"  # which is not found for a page that has left
+STILL = "document.getAnimations().every(each => each.playState !== 'running')"  # colours and results fade in
 WAIT = 60_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 
@@ -84,7 +85,7 @@ def look(page, width=1400, height=900, **media):
         "dark => document.body.classList.contains('dark') === dark", arg=media["color_scheme"] == "dark"
     )
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    page.wait_for_function("document.getAnimations().every(each => each.playState !== 'running')")  # colours fade
+    page.wait_for_function(STILL)
 
 
 def open_tab(page, name):

@@ -1,5 +1,6 @@
 """What axe-core finds on a page, for the tests that look for barriers."""
 
+from app_pages import STILL
 from axe_playwright_python.sync_playwright import Axe
 
 RULES = {
@@ -21,9 +22,7 @@ COLOURS = {  # the rules that another colour scheme may break
 def settled(page) -> None:
     """Wait until nothing on the page is being computed, and nothing fades in."""
     page.wait_for_timeout(100)  # what was pressed has begun
-    page.wait_for_function(
-        "!document.querySelector('.pending') && document.getAnimations().every(each => each.playState !== 'running')"
-    )
+    page.wait_for_function(f"!document.querySelector('.pending') && {STILL}")
 
 
 def violations(page, part=None, rules=RULES) -> list[str]:

@@ -72,7 +72,7 @@ def own_text_endpoints(state: AppState) -> list[Callable[..., Any]]:
         """
         ballot = compare(state, chosen_corpus(state, corpus, key), first, second, questions, least=LEAST_QUESTIONS)
         judgement, texts = ballot.judgement, ballot.texts
-        asked = [
+        shown = [
             {"text": texts[each.row], "first": [texts[row] for row in each.start],
              "second": [texts[row] for row in each.result]}
             for each in ballot.questions[: min(MOST_ASKED, judgement.wanted)]
@@ -81,7 +81,7 @@ def own_text_endpoints(state: AppState) -> list[Callable[..., Any]]:
         return {
             "compared": judgement.setup.compared, "differing": ballot.differing,
             "models": [asdict(facts) for facts in ballot.models], "scores": scores, "note": ballot.note,
-            "questions": asked,
+            "questions": shown,
         }  # fmt: skip
 
     def verdict_endpoint(first: int, second: int, same: int = 0) -> dict[str, Any]:

@@ -35,9 +35,9 @@ def so_far(found: Verdict) -> str:
         return f'<p class="cse-note">No vote for either list yet; {found.same} for the same.</p>{interval(0.5, 0, 1)}'
     share, low, high = found.interval(found.ahead or RESULT)
     votes = max(found.start, found.result)
-    spoken = f"The model ahead has {votes} of {found.decided} votes" if found.ahead else f"Even: {votes} votes each"
+    standing = f"The model ahead has {votes} of {found.decided} votes" if found.ahead else f"Even: {votes} votes each"
     return (
-        f'<p class="cse-note">{spoken}; 95 % interval of its share: {100 * low:.0f} to {100 * high:.0f} %. '
+        f'<p class="cse-note">{standing}; 95 % interval of its share: {100 * low:.0f} to {100 * high:.0f} %. '
         f"Same: {found.same}. Names are shown with the verdict.</p>{interval(share, low, high)}"
     )
 

@@ -37,9 +37,9 @@ def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, lis
         for what, about in notes.items()
         if about
     )
-    said = scales({name: answer.histogram for name, answer in divided(answers)[0].items()})
+    anisotropy = scales({name: answer.histogram for name, answer in divided(answers)[0].items()})
     seen = " ".join(part for part in (lesson, in_short(answers)) if part)
-    return f'{warnings}{table}{html.verdict(seen)}{html.verdict(said)}<p class="cse-note">{EXPLANATION}</p>'
+    return f'{warnings}{table}{html.verdict(seen)}{html.verdict(anisotropy)}<p class="cse-note">{EXPLANATION}</p>'
 
 
 def in_short(answers: Mapping[str, Placed | Failure]) -> str:
@@ -82,9 +82,9 @@ def strip(found: Placed) -> str:
     ]
     ticks = "".join(f'<line x1="{x:.2f}" x2="{x:.2f}" y1="30" y2="33"/>' for x in map(across, TICKS))
     marker = across(found.cosine)
-    said = f"cosine {found.cosine:.3f}, {in_words(found.percentile)}"
+    spoken = f"cosine {found.cosine:.3f}, {in_words(found.percentile)}"
     return (
-        f'<svg viewBox="0 0 100 34" preserveAspectRatio="none" role="img" aria-label="{said}">'
+        f'<svg viewBox="0 0 100 34" preserveAspectRatio="none" role="img" aria-label="{spoken}">'
         f'<polygon points="0,30 {" ".join(corners)} 100,30"/><line x1="0" x2="100" y1="30" y2="30"/>'
         f'{ticks}<line class="cse-marker" x1="{marker:.2f}" x2="{marker:.2f}" y1="0" y2="30"/></svg>'
     )

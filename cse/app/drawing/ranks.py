@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST = 50  # ranks looked up
 STEP, GAP, EDGE = 22, 130, 16  # of the chart in pixels: between two ranks, between two models, at its edges
-SAID, LONGEST = 420, 48  # pixels beside the chart and characters of a sentence's label
+MARGIN, LONGEST = 420, 48  # pixels beside the chart and characters of a sentence's label
 READING = (
     f"Numbers are ranks: tinted among the results, plain further down, a dot beyond rank {MOST}. Each line of the "
     "chart is a sentence; below the dashed line it is not among the results. Point at a sentence or a line to see both."
@@ -62,13 +62,13 @@ def search_html(count: int, answers: Mapping[str, Found | Failure], findable: bo
         return (
             f"{failures}{kept_html(count, found)}{html.hint('No sentence reaches the minimum percentile; lower it.')}"
         )
-    said = agreement({name: [hit.row for hit in answer.results(count)] for name, answer in found.items()})
+    shared = agreement({name: [hit.row for hit in answer.results(count)] for name, answer in found.items()})
     heads = "".join(head(name, answer) for name, answer in found.items())
     body = "".join(row_html(number, row, found, count, findable) for number, row in enumerate(rows, start=1))
     inside = f'<thead><tr><th scope="col">Sentence</th>{heads}</tr></thead><tbody>{body}</tbody>'
     table = html.table(inside, "Ranks of the sentences found", "cse-table cse-ranks")
     return (
-        f"{failures}{kept_html(count, found)}{table}{html.verdict(said)}{lines_svg(rows, found, count)}"
+        f"{failures}{kept_html(count, found)}{table}{html.verdict(shared)}{lines_svg(rows, found, count)}"
         f'<p class="cse-note">{READING}</p>{agreement_html(count, found)}'
     )
 
@@ -153,7 +153,7 @@ def lines_svg(rows: Sequence[int], found: Mapping[str, Found], count: int) -> st
     edge = EDGE + STEP * (beyond - 1) - STEP // 2
     return (
         f'<div class="cse-scroll" role="group" tabindex="0" aria-label="Ranks of the sentences by model">'
-        f'<svg class="cse-lines" viewBox="-60 -24 {width + SAID} {height + 24}" width="{width + SAID}" '
+        f'<svg class="cse-lines" viewBox="-60 -24 {width + MARGIN} {height + 24}" width="{width + MARGIN}" '
         f'height="{height + 24}">{names}<path class="cse-beyond" d="M0 {edge}H{width}"/>{lines}</svg></div>'
     )
 
@@ -164,7 +164,7 @@ def line_svg(text: str, row: int, columns: Sequence[Mapping[int, int]], beyond: 
     `end` is where it ends if the last model lacks it, counted as ranks are.
     """
     ranks = [min(ranks.get(row, beyond), beyond) for ranks in columns]
-    said = ", ".join(str(rank) if rank < beyond else "none" for rank in ranks)
+    spoken = ", ".join(str(rank) if rank < beyond else "none" for rank in ranks)
     places = [*ranks[:-1], end or ranks[-1]]
     points = [(EDGE + GAP * place, EDGE + STEP * (rank - 1)) for place, rank in enumerate(places)]
     path = " ".join(f"{x},{y}" for x, y in points)
@@ -173,7 +173,7 @@ def line_svg(text: str, row: int, columns: Sequence[Mapping[int, int]], beyond: 
     rank = f'<text x="{left - 10}" y="{first + 4}" class="cse-line-rank">{ranks[0]}</text>' if ranks[0] < beyond else ""
     label = html.escape(cut(text, LONGEST))
     return (
-        f'<g data-row="{row}" tabindex="0" role="img" aria-label="{html.shortened(text)}: ranks {said}">'
+        f'<g data-row="{row}" tabindex="0" role="img" aria-label="{html.shortened(text)}: ranks {spoken}">'
         f'<title>{html.shortened(text)}</title><polyline points="{path}"/>{dots}{rank}'
         f'<text x="{right + 10}" y="{last + 4}" class="cse-line-text">{label}</text></g>'
     )

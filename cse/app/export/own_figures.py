@@ -55,8 +55,8 @@ def ballot_figure(taken: Taken, look: Look) -> Figure:
         )
         for side in taken.answer["sides"]
     ]
-    said = f"share of {taken.answer['decided']} votes in percent, 95 % interval"
-    return dots(look, rows, said, {"even": EVEN}, named=False)
+    axis = f"share of {taken.answer['decided']} votes in percent, 95 % interval"
+    return dots(look, rows, axis, {"even": EVEN}, named=False)
 
 
 def labels_figure(taken: Taken, look: Look) -> Figure:
@@ -115,8 +115,8 @@ def attention_figure(taken: Taken, look: Look) -> Figure:
         tokens, heads = grid[2 * place : 2 * place + 2]
         by_token = shares.mean(1)[:, :MOST_TOKENS]
         every = shares[:, :, : found["prefix"]].sum(2) if found["prefix"] else shares.max(2)
-        said = found["read"] or "all tokens"
-        panel(tokens, look, by_token, f"{title(name)}: {said}", name)
+        read = found["read"] or "all tokens"
+        panel(tokens, look, by_token, f"{title(name)}: {read}", name)
         few = max(1, -(-by_token.shape[1] * 3 // max(1, look.letters(0.8 if look.narrow else 0.4))))
         shown = range(0, by_token.shape[1], few)
         tokens.set_xticks(shown, labels=[line(cut(found["tokens"][t], LONGEST)) for t in shown], rotation=90)
@@ -126,12 +126,12 @@ def attention_figure(taken: Taken, look: Look) -> Figure:
     return figure
 
 
-def panel(axes: Any, look: Look, values: np.ndarray, said: str, name: str) -> None:
+def panel(axes: Any, look: Look, values: np.ndarray, heading: str, name: str) -> None:
     """Draw (layers, n) percentages as shades."""
     image = axes.imshow(values, cmap="Blues", vmin=0, aspect="auto", label=name)
     axes.set_yticks(range(len(values)), labels=[str(layer + 1) for layer in range(len(values))])
     axes.set_ylabel("layer")
-    axes.set_title(wrapped(said, look.letters(0.4), 1), loc="left")
+    axes.set_title(wrapped(heading, look.letters(0.4), 1), loc="left")
     axes.grid(visible=False)
     axes.figure.colorbar(image, ax=axes, label="%", pad=0.02)
 

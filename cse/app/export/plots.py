@@ -113,8 +113,8 @@ def bars(look: Look, lists: Mapping[str, Mapping[str, Sequence[tuple[str, float]
                 range(len(words)), labels=[wrapped(word, min(14, look.letters(0.12)), 1) or "·" for word, _ in words]
             )
             axes.set(ylim=(longest - 0.5, -0.5), xlim=(0, 1.05 * top))
-            kind = wrapped(kind, look.letters(0.22))
-            axes.set_title(f"{wrapped(mark.name, look.letters(0.3))}\n{kind}" if column == 0 else kind, loc="left")
+            named = wrapped(kind, look.letters(0.22))
+            axes.set_title(f"{wrapped(mark.name, look.letters(0.3))}\n{named}" if column == 0 else named, loc="left")
             axes.grid(visible=False, axis="y")
             axes.locator_params(axis="x", nbins=3)
     figure.supxlabel(axis, fontsize=look.size)
