@@ -59,10 +59,10 @@ def answers(folders, indexes):
 
 @pytest.fixture(scope="module")
 def client(folders, indexes):
-    from gradio_client import Client
+    from tests.support.clients import app_client
 
     with serving([str(folder) for folder in folders.values()], indexes) as url:
-        yield Client(url, verbose=False)
+        yield app_client(url)
 
 
 def test_the_api_is_what_was_promised(client):
@@ -121,9 +121,9 @@ def test_texts_become_the_encoders_vectors(client, encoders):
 
 
 def test_a_model_added_by_one_client_is_seen_by_no_other(client):
-    from gradio_client import Client
+    from tests.support.clients import app_client
 
-    visitor = Client(client.src, verbose=False)
+    visitor = app_client(client.src)
     assert visitor.predict("bundled", api_name="/add_model")["name"] == "bundled"
     mine, theirs = (each.predict(*PAIR, api_name="/similarity") for each in (visitor, client))
     first, second = cse.load("bundled").encode(PAIR, normalize_embeddings=True)

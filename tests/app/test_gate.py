@@ -217,10 +217,11 @@ def test_a_waiting_calls_values_cannot_be_replaced(url, end):
 
 
 def test_gradios_own_client_shows_the_reason(url):
-    from gradio_client import Client
     from gradio_client.exceptions import ValidationError
 
-    client = Client(url, verbose=False)
+    from tests.support.clients import app_client
+
+    client = app_client(url)
     with pytest.raises(ValidationError, match=r"the call: s2 is a file; send text\."):
         client.predict("a", FILE, api_name="/similarity")
     assert set(client.predict("a", "b", api_name="/similarity")) == set(GOOD[:2])
@@ -387,9 +388,9 @@ def test_a_client_that_leaves_frees_its_place_before_the_next_model(url, monkeyp
         stream.close()
     assert noticed.wait(60)
     left.set()
-    from gradio_client import Client
+    from tests.support.clients import app_client
 
-    found = Client(url, verbose=False).predict("a", "b", api_name="/similarity")  # takes its turn after the first
+    found = app_client(url).predict("a", "b", api_name="/similarity")  # takes its turn after the first
     assert found == {name: {"error": "not opened"} for name in GOOD[:2]}
     assert asked == ["simcse", *GOOD[:2]]
 

@@ -128,7 +128,9 @@ def _child(words: Sequence[str], folder: Path, streams: Sequence[Path], note: Pa
         with suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
-            note.write_text(json.dumps({"calls": calls(), "modules": list(sys.modules)}))
+            whole = note.with_name(f"{note.name}.whole")  # a kill at this moment leaves the note as it was
+            whole.write_text(json.dumps({"calls": calls(), "modules": list(sys.modules)}))
+            whole.replace(note)
         os._exit(code)
 
 

@@ -4,10 +4,10 @@ import pytest
 from app_models import serving, write_model
 from app_pages import NEEDS_BROWSER, TABS, look, open_tab, watched
 from barriers import COLOURS, RULES, SKIPPED_LEVELS, settled, violations
-from gradio_client import Client
 
 from cse.app.drawing.ramps import contrast
 from cse.models.names import BUNDLED_NAMES
+from tests.support.clients import app_client
 
 pytestmark = NEEDS_BROWSER
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -64,7 +64,7 @@ RINGS = """() => {
 @pytest.fixture(scope="module")
 def url():
     with serving(BUNDLED_NAMES) as address:  # its tabs open with their results
-        Client(address, verbose=False).predict("a", "b", api_name="/similarity")  # opens the models before pages do
+        app_client(address).predict("a", "b", api_name="/similarity")  # opens the models before pages do
         yield address
 
 

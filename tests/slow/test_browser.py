@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 from app_pages import NEEDS_BROWSER, TABS, WAIT, look, open_tab, unfold, watched
-from gradio_client import Client
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -21,6 +20,7 @@ from cse.app.drawing.terms import TERMS
 from cse.app.models.naming import title
 from cse.app.state import encodings, own_corpora
 from cse.app.state.corpora import Demo
+from tests.support.clients import app_client
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
@@ -101,7 +101,7 @@ def test_similarity_follows_the_examples_and_the_list(browser, url):
 
 
 def test_all_pairs_switch_between_models_and_read_out_a_pair_in_every_model(browser, url):
-    models = Client(url, verbose=False).predict("\n".join(LINES), api_name="/pairs")["models"]
+    models = app_client(url).predict("\n".join(LINES), api_name="/pairs")["models"]
     cosines = {name: found["cosines"] for name, found in models.items() if name != "broken"}
 
     def readout(page, i, j):

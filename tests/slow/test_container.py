@@ -11,10 +11,10 @@ import urllib.request
 from pathlib import Path
 
 from conftest import ROOT
-from gradio_client import Client
 from test_project_files import DOCKERFILE, of
 
 import cse
+from tests.support.clients import app_client
 
 LEFT_OUT = re.search(r"grep -vE '\^\((.*)\)=='", DOCKERFILE)
 
@@ -55,7 +55,7 @@ def test_the_app_of_the_image_compares_and_says_what_needs_pytorch(tmp_path: Pat
             except OSError:
                 assert server.poll() is None, "the app stopped"
                 time.sleep(0.5)
-        asked = Client(f"http://127.0.0.1:{port}", verbose=False)
+        asked = app_client(f"http://127.0.0.1:{port}")
         first, second = cse.load("simcse").encode(["a dog runs", "the cat sleeps"], normalize_embeddings=True)
         found = asked.predict("a dog runs", "the cat sleeps", api_name="/similarity")
         assert abs(found["simcse"] - float(first @ second)) < 1e-5

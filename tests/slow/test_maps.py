@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_models
 from app_pages import NEEDS_BROWSER, open_tab, unfold, watched
-from gradio_client import Client
 from playwright.sync_api import expect
 
 from cse.app.models.naming import title
 from cse.app.state.corpora import Demo
+from tests.support.clients import app_client
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
@@ -62,7 +62,7 @@ def answered(page):
 
 
 def test_a_map_is_read_pinned_zoomed_and_described(browser, url):
-    client = Client(url, verbose=False)
+    client = app_client(url)
     found = client.predict("corpus", most=100, api_name="/map")
     maps, texts = found["maps"], found["texts"]
     with watched(browser, url, has_touch=True, accept_downloads=True) as page:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from gradio_client import Client
 
+from tests.support.clients import app_client
+
 
 @contextmanager
 def served(folder: Path, python: str = sys.executable) -> Iterator[Client]:
@@ -31,7 +33,7 @@ def served(folder: Path, python: str = sys.executable) -> Iterator[Client]:
                 break
             except (urllib.error.URLError, ConnectionError):
                 time.sleep(0.1)
-        yield Client(f"http://127.0.0.1:{port}", verbose=False)
+        yield app_client(f"http://127.0.0.1:{port}")
     finally:
         running.terminate()
         running.communicate()
