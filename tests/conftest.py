@@ -8,7 +8,7 @@ import socket
 import sys
 import tempfile
 import tracemalloc  # noqa: F401  pytest would in the midst of another import, where Python 3.11 ends in a KeyError
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
@@ -172,3 +172,9 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", local_only)
+
+
+@pytest.fixture
+def open_backbone(bert_folder: Path, roberta_folder: Path) -> Callable[[str], str]:
+    """The folder of a family's tiny model."""
+    return lambda family: str({"bert": bert_folder, "roberta": roberta_folder}[family])

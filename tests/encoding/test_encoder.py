@@ -26,6 +26,10 @@ DISTINCT = [  # every other method differs from one of these by a template or th
     *((name, False) for name in ("simcse", "promptbert", "dcpcse", "conpvp", "optiprompt", "consert")),
     ("simcse", True), ("promptbert", True),
 ]  # fmt: skip
+IN_FAMILIES = [  # by family, name, and whether it is supervised
+    *(("bert", *case) for case in [*DISTINCT, ("esimcse", False)]), ("roberta", "conpvp", False),
+    ("roberta", "promptbert", True),
+]  # fmt: skip
 
 
 def make(backbone: str, name: str, supervised: bool = False) -> TorchEncoder:

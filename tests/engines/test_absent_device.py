@@ -17,7 +17,7 @@ import pytest
 import torch
 from conftest import SENTENCES
 from pretraining_runs import CONFIG, repeated_sentences
-from test_encoder import DISTINCT, make, reading
+from test_encoder import IN_FAMILIES, make, reading
 from test_training import CONFIG as TRAINING
 from test_training import run_of
 from torch import nn
@@ -41,10 +41,6 @@ from cse.training.step import contrast
 
 GPU = torch.device("cuda:0")
 GUARDS, CUDA, META = "_ZN3c104impl26device_guard_impl_registryE", 1, 14  # c10's registry by device type
-CASES = [
-    *(("bert", *case) for case in [*DISTINCT, ("esimcse", False)]), ("roberta", "conpvp", False),
-    ("roberta", "promptbert", True),
-]  # fmt: skip
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the registry has another name there")
 
 
@@ -127,12 +123,6 @@ def step_loss(monkeypatch: pytest.MonkeyPatch, mode: FakeTensorMode) -> Callable
     return loss
 
 
-@pytest.fixture
-def open_backbone(bert_folder: Path, roberta_folder: Path) -> Callable[[str], str]:
-    """The folder of a family's tiny model."""
-    return lambda family: str({"bert": bert_folder, "roberta": roberta_folder}[family])
-
-
 def encode(encoder: TorchEncoder, mode: FakeTensorMode) -> torch.Tensor:
     """Vectors of `SENTENCES` on `GPU`."""
     contents = encoder.tokenise(SENTENCES, [encoder.views[0][0]] * len(SENTENCES))
@@ -145,7 +135,7 @@ def check_vectors(vectors: torch.Tensor) -> None:
     assert (vectors.device, *vectors.shape) == (GPU, len(SENTENCES), 32)
 
 
-@pytest.mark.parametrize(("family", "name", "supervised"), CASES)
+@pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
 def test_every_method_encodes(
     open_backbone: Any, family: str, name: str, supervised: bool, mode: FakeTensorMode
 ) -> None:
@@ -169,7 +159,7 @@ def test_words_at_the_mask_are_predicted(bert_folder: Path, name: str, denoise: 
     assert (logits.device, *logits.shape) == (GPU, len(SENTENCES), encoder.model.config.vocab_size)
 
 
-@pytest.mark.parametrize(("family", "name", "supervised"), CASES)
+@pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
 def test_every_method_takes_a_training_step(
     open_backbone: Any, family: str, name: str, supervised: bool, step_loss: Callable[..., torch.Tensor]
 ) -> None:

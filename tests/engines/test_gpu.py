@@ -12,8 +12,7 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from conftest import SENTENCES
 from pretraining_runs import CONFIG, curve, kill_at, run_pretraining, write_corpus
-from test_absent_device import CASES
-from test_encoder import make, reading
+from test_encoder import IN_FAMILIES, make, reading
 from test_training import DEV, Killed, kill_after, run_of
 from test_training import losses as logged_losses
 
@@ -26,12 +25,6 @@ from cse.training.loop import TrainingLoop, train
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 SAME = 2e-5  # float32 sums in another order
-
-
-@pytest.fixture
-def open_backbone(bert_folder: Path, roberta_folder: Path) -> Callable[[str], str]:
-    """The folder of a family's tiny model."""
-    return lambda family: str({"bert": bert_folder, "roberta": roberta_folder}[family])
 
 
 def accelerator(device: str, precision: str = "no") -> Accelerator:
@@ -48,7 +41,7 @@ def check_same_vectors(open_encoder: Callable[[], Any], texts: list[str] = SENTE
     np.testing.assert_allclose(there, here, atol=SAME)
 
 
-@pytest.mark.parametrize(("family", "name", "supervised"), CASES)
+@pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
 def test_every_methods_vectors_are_the_cpus(open_backbone: Any, family: str, name: str, supervised: bool) -> None:
     check_same_vectors(lambda: make(open_backbone(family), name, supervised))
 
@@ -93,7 +86,7 @@ def step_losses(encoder: Any, device: str, precision: str = "no", **settings: An
     return [loop.step(step, loop.data(step)) for step in range(4)]
 
 
-@pytest.mark.parametrize(("family", "name", "supervised"), CASES)
+@pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
 def test_every_methods_losses_are_the_cpus(open_backbone: Any, family: str, name: str, supervised: bool) -> None:
     there, here = (step_losses(make(open_backbone(family), name, supervised), device) for device in ("cuda", "cpu"))
     assert there == pytest.approx(here, rel=1e-3)
