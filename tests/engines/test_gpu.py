@@ -27,6 +27,12 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 SAME = 2e-5  # float32 sums in another order
 
 
+@pytest.fixture(autouse=True)
+def fresh_state() -> None:
+    """Forget the device of an earlier test's accelerator, which accelerate keeps for the process."""
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
 def accelerator(device: str, precision: str = "no") -> Accelerator:
     AcceleratorState._reset_state(reset_partial_state=True)
     return Accelerator(mixed_precision=precision, cpu=device == "cpu")
