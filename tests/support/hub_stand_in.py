@@ -150,7 +150,7 @@ def hub_at_hand(monkeypatch: pytest.MonkeyPatch, cache: Any) -> Iterator[Hub]:
     standing = Hub()
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Answers,), {"hub": standing}))
     standing.url = f"http://127.0.0.1:{server.server_port}"
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     values = {
         "HF_HUB_OFFLINE": False, "ENDPOINT": standing.url, "HF_HUB_CACHE": str(cache), "HF_HUB_DISABLE_XET": True,
         "HUGGINGFACE_CO_URL_TEMPLATE": standing.url + "/{repo_id}/resolve/{revision}/{filename}",
