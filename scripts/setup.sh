@@ -66,6 +66,7 @@ setup() {
     python=$(python_3_10)
     echo "Making the environment .venv with $python ..." >&2
     "$python" -m venv .venv || { rm -rf .venv; echo "Error: $python cannot make a virtual environment (on Debian: apt install python3-venv)" >&2; return 1; }
+    pip_install --upgrade 'pip>=26' 2>/dev/null || true # one of 2023 takes twice as long
   fi
   stamp=$(cat "$@" | .venv/bin/python -c 'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())')
   if [ ! -e ".venv/installed-$stamp" ]; then

@@ -20,6 +20,7 @@ echo "$@" >>asked
 for word in "$@"; do [ -f "$word" ] && cat "$word" >>read; done
 [ -e refuse ] && grep -q for-cpu <<<"$*" && exit 1
 [ -e refuse-index ] && grep -q extra-index <<<"$*" && exit 1
+[ -e refuse-pip ] && grep -q upgrade <<<"$*" && exit 1
 grep -q extra-index <<<"$*" && rm -f refuse
 exit 0
 """
@@ -64,13 +65,18 @@ def test_without_a_driver_the_builds_for_the_cpu_are_installed_once(clone: Path)
     assert setup(clone) == ([], "")
 
 
-def test_the_first_call_says_at_once_that_it_makes_the_environment(clone: Path) -> None:
+@pytest.mark.parametrize("refused", [(), ("refuse-pip",)])
+def test_the_first_call_says_at_once_that_it_makes_the_environment_with_a_new_pip_where_there_is_one(
+    clone: Path, refused: tuple[str, ...]
+) -> None:
+    for name in refused:
+        (clone / name).touch()
     (clone / ".venv" / "bin" / "python").rename(clone / "made")
     makes = 'if [ "$1" = -c ]; then cat >/dev/null; else mkdir -p .venv/bin && mv made .venv/bin/python; fi'
     executable(clone / "bin" / "python3", f"#!/bin/bash\n{makes}\n")  # it reads what is piped to it, as Python does
     asked, said = setup(clone)
     assert said.splitlines()[0] == "Making the environment .venv with python3 ..."
-    assert asked == ["-r .venv/for-cpu.txt"]
+    assert asked == ["--upgrade pip>=26", "-r .venv/for-cpu.txt"]
 
 
 def test_pytorchs_own_index_is_asked_for_pytorch_alone(clone: Path) -> None:
