@@ -84,7 +84,7 @@ COMMANDS = list(
 )
 # The recipe of the bundled models is run as written but for its length and batch; of a repeated option the last counts.
 SHORTENED = {
-    "--init ": "--tokens 2048 --precision no",  # its pieces and layers stay, as a blend needs them
+    "--init ": "--tokens 2048 --batch-tokens 1024 --precision no",  # its pieces and layers stay, as a blend needs them
     "scripts.pretrain": "--tokens 8192 --vocabulary 2000 --layers 1",
     "scripts.train": "--max-steps 2 --eval-every 2 --batch-size 8 --precision no",  # bf16 is slow where CPUs lack it
     "scripts.adapt": "--minutes 0.05",
