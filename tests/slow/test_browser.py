@@ -301,6 +301,8 @@ def test_every_question_mark_is_large_enough_and_has_one_sheet_on_the_page(page)
             page.get_by_role("button", name="Show words").click()
             page.locator("#tokens .cse-tokens").first.wait_for()
         if tab == "Clusters":
+            unfold(page, visible(page, "Texts and settings"))
+            page.get_by_label("Points at most").fill("100")
             page.get_by_role("button", name="Draw maps").click()
             page.locator("#maps .cse-faithful tbody tr").nth(4).wait_for()
         for each in page.locator(".cse-term:visible").all():
