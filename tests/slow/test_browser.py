@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 from app_pages import NEEDS_BROWSER, TABS, WAIT, look, open_tab, unfold, watched
+from barriers import COLOURS, RULES, violations
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -26,7 +27,7 @@ pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
 SHOWN = [*map(title, GOOD), MARKUP]
 ON_REQUEST = {"purity"}  # terms of results that no tab opens with
-COLOURS = "marks => marks.map(mark => getComputedStyle(mark).backgroundColor)"
+PAINTS = "marks => marks.map(mark => getComputedStyle(mark).backgroundColor)"
 LINES = [HOSTILE, "a man is playing guitar", "the cat is eating", "a woman is happy in the rain", "they mean it"]
 
 MARKS = """() => [...document.querySelectorAll('[data-testid=status-tracker]')].filter(
@@ -385,7 +386,7 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(page, browser):
     expect(page.locator("#similarity tbody th")).to_have_text([*SHOWN, "broken", "extra"])
     wanted = [f"rgb{tuple(bytes.fromhex(colour[1:]))}" for colour in (OWN[0], OWN[2])]  # "broken" has the second
     for place in ("#models button", "#similarity tbody tr"):  # a model of one's own has one colour, too
-        shown = page.locator(f"{place} .cse-chip").evaluate_all(COLOURS)
+        shown = page.locator(f"{place} .cse-chip").evaluate_all(PAINTS)
         assert [shown[4], shown[-1]] == wanted
     page.locator("#models button").last.click()
     expect(page.locator('[data-speed="extra"]')).to_contain_text("ms a sentence on this host")
@@ -533,6 +534,21 @@ def test_maps_follow_by_themselves_as_further_models_have_encoded_the_texts(page
     expect(failed).to_have_count(1)
     expect(drawn).to_have_count(5)
     expect(drawn.nth(1)).to_have_attribute("aria-pressed", "true")
+
+
+def test_axe_finds_nothing_where_a_model_has_no_result(page):
+    expect(page.locator("#all-pairs .cse-failure")).to_be_visible()
+    page.get_by_label("Sentence B").fill("")
+    page.get_by_label("Sentence B").press("Enter")
+    expect(page.locator("[role=alert]", has_text="Sentence B is empty")).to_be_visible()
+    note = page.locator("#results").get_by_text(re.compile("No shipped results of .*broken"))
+    panel = page.get_by_role("tabpanel")
+    for scheme, part, rules in (("light", None, RULES), ("dark", panel, COLOURS)):
+        look(page, color_scheme=scheme)
+        open_tab(page, "Similarity")
+        assert violations(page, part, rules) == [], scheme
+        open_tab(page, "Results")
+        assert violations(page, note, rules) == [], scheme
 
 
 def test_own_texts_outlive_a_reload_while_they_are_encoded_and_back_and_another_tab(browser, url, monkeypatch):
