@@ -149,7 +149,7 @@ def test_what_a_visitor_tries_during_a_lesson_stays_in_its_address(page):
     field = page.get_by_label("Sentence B")
     expect(field).to_have_value("The museum is not open today.")
     field.fill("The soup is hot.")
-    field.press("ArrowLeft")  # moves the cursor, not the lesson
+    field.press("ArrowRight")  # moves the cursor, not the lesson
     at_step(page, 1)
     field.press("Enter")
     expect(page).to_have_url(re.compile(r"b=The\+soup\+is\+hot\.&.*lesson=negation&step=1&present=1"))
