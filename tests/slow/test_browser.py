@@ -56,6 +56,13 @@ def page(shared):
     return shared
 
 
+@pytest.fixture(scope="module")
+def own(browser, url):
+    """The page of a visitor with texts: an event costs a page more the more others it had."""
+    with watched(browser, url) as opened:
+        yield opened
+
+
 def choose_file(page, name, content, listed=True):
     """Upload as a visitor does, by the visible field, until the page lists the file where it is `listed`.
 
@@ -445,72 +452,72 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(page, browser):
     expect(page.locator("#xray tr.cse-mean")).to_contain_text("chosen")
 
 
-def test_a_wrong_file_is_told_where_it_was_given_and_a_table_asks_for_its_columns(page):
-    open_tab(page, "Search")
-    page.get_by_role("button", name="Upload", exact=True).click()
-    form, said, use = page.locator("#corpus-form"), page.locator("#corpus-said"), "Use these texts"
-    choose_file(page, "x.exe", b"MZ")
+def test_a_wrong_file_is_told_where_it_was_given_and_a_table_asks_for_its_columns(own):
+    open_tab(own, "Search")
+    own.get_by_role("button", name="Upload", exact=True).click()
+    form, said, use = own.locator("#corpus-form"), own.locator("#corpus-said"), "Use these texts"
+    choose_file(own, "x.exe", b"MZ")
     expect(said.get_by_role("alert")).to_contain_text("x.exe: give a file of the kind .txt, .csv, .tsv")
     form.get_by_label("Clear").click()
-    choose_file(page, "pets.csv", f"id,body,kind\n1,the cat is eating,pet\n2,{HOSTILE},tool\n".encode())
+    choose_file(own, "pets.csv", f"id,body,kind\n1,the cat is eating,pet\n2,{HOSTILE},tool\n".encode())
     cells = ["1", "the cat is eating", "pet", "2", HOSTILE, "tool"]
     expect(form.locator(".cse-table tbody td")).to_have_text(cells)
-    page.get_by_role("button", name=use).click()
+    own.get_by_role("button", name=use).click()
     expect(said).to_contain_text("pets.csv: choose the column of the texts: id, body or kind.")
     form.get_by_label("Column of the texts").click()
-    page.get_by_role("option", name="body").click()
+    own.get_by_role("option", name="body").click()
     form.get_by_label("Column of labels").click()
-    page.get_by_role("option", name="kind").last.click()
-    page.get_by_role("button", name=use).click()  # the file is still there
-    expect(page.locator("#hits .cse-ranks tbody tr")).to_have_count(2)  # the query is asked again by itself
-    expect(page.locator("#hits tbody th", has_text=HOSTILE)).to_have_count(1)
-    assert page.locator("#hits .cse-on-map").count() == 0
-    example = page.get_by_role("button", name="I want to save more money every month.")
+    own.get_by_role("option", name="kind").last.click()
+    own.get_by_role("button", name=use).click()  # the file is still there
+    expect(own.locator("#hits .cse-ranks tbody tr")).to_have_count(2)  # the query is asked again by itself
+    expect(own.locator("#hits tbody th", has_text=HOSTILE)).to_have_count(1)
+    assert own.locator("#hits .cse-on-map").count() == 0
+    example = own.get_by_role("button", name="I want to save more money every month.")
     expect(example).to_be_hidden()  # it asks the demo corpus
-    open_tab(page, "Similarity")
-    page.get_by_role("button", name="Random pair of the corpus").click()
-    expect(page.get_by_label("Sentence A")).to_have_value(re.compile("eating|alert"))
-    page.locator("#corpus-bar").get_by_role("button", name="Export", exact=True).click()
+    open_tab(own, "Similarity")
+    own.get_by_role("button", name="Random pair of the corpus").click()
+    expect(own.get_by_label("Sentence A")).to_have_value(re.compile("eating|alert"))
+    own.locator("#corpus-bar").get_by_role("button", name="Export", exact=True).click()
     for kind, name in (("Vectors (.npy)", "pets-simcse.npy"), ("Table (.csv)", "pets.csv")):
-        with page.expect_download() as saved:
-            page.get_by_role("button", name=kind).click()
+        with own.expect_download() as saved:
+            own.get_by_role("button", name=kind).click()
         assert saved.value.suggested_filename == name
-    page.get_by_role("button", name="Remove", exact=True).click()
-    expect(page.locator("#corpus input")).to_have_value(f"Demo ({len(Demo().sentences):,})")
-    open_tab(page, "Search")
+    own.get_by_role("button", name="Remove", exact=True).click()
+    expect(own.locator("#corpus input")).to_have_value(f"Demo ({len(Demo().sentences):,})")
+    open_tab(own, "Search")
     expect(example).to_be_visible()
 
 
-def test_a_refused_corpus_is_told_beside_what_was_pressed_until_another_is_chosen(page):
+def test_a_refused_corpus_is_told_beside_what_was_pressed_until_another_is_chosen(own):
     refused = {
         "Similarity": ("Near pair of the corpus", "Pasted (1) has one text; a pair needs two."),
         "Results": ("Score the corpus", "Pasted (1) has no labels."),
         "Near-duplicates": ("Find groups", "near-duplicates need at least 2"),
         "Choose for my data": ("Start voting", "a comparison needs at least 10"),
     }
-    pair = [page.get_by_label(f"Sentence {which}").input_value() for which in "AB"]
-    lines, bar = page.locator(".cse-refusal"), page.locator("#corpus-bar")
-    paste(page, "only one text")
-    expect(page.locator("#corpus-status")).to_contain_text("damaged")  # of the last model, which stays
+    pair = [own.get_by_label(f"Sentence {which}").input_value() for which in "AB"]
+    lines, bar = own.locator(".cse-refusal"), own.locator("#corpus-bar")
+    paste(own, "only one text")
+    expect(own.locator("#corpus-status")).to_contain_text("damaged")  # of the last model, which stays
     height = bar.bounding_box()["height"]
     for tab, (button, reason) in refused.items():
-        open_tab(page, tab)
-        page.get_by_role("button", name=button, exact=True).click()
+        open_tab(own, tab)
+        own.get_by_role("button", name=button, exact=True).click()
         expect(lines.filter(has_text=reason)).to_be_in_viewport(ratio=1)
     assert bar.bounding_box()["height"] == height
-    assert [page.get_by_label(f"Sentence {which}").input_value() for which in "AB"] == pair
+    assert [own.get_by_label(f"Sentence {which}").input_value() for which in "AB"] == pair
     expect(lines).to_have_count(len(refused))
-    paste(page, "another text\nof two")
+    paste(own, "another text\nof two")
     expect(lines).to_have_count(0)
-    open_tab(page, "Results")
-    page.get_by_role("button", name="Score the corpus").click()
+    open_tab(own, "Results")
+    own.get_by_role("button", name="Score the corpus").click()
     expect(lines.filter(has_text="Pasted (2) has no labels.")).to_be_in_viewport(ratio=1)
-    page.locator("#corpus input").click()
-    page.get_by_role("option", name="Demo").click()
+    own.locator("#corpus input").click()
+    own.get_by_role("option", name="Demo").click()
     expect(lines).to_have_count(0)
 
 
-def test_maps_follow_by_themselves_as_further_models_have_encoded_the_texts(page, monkeypatch):
+def test_maps_follow_by_themselves_as_further_models_have_encoded_the_texts(own, monkeypatch):
     go_on, block, lines = threading.Semaphore(0), own_corpora.encode_block, [f"{line} today" for line in LINES]
 
     def held(models, texts, *rest):
@@ -519,12 +526,12 @@ def test_maps_follow_by_themselves_as_further_models_have_encoded_the_texts(page
         block(models, texts, *rest)
 
     monkeypatch.setattr(own_corpora, "encode_block", held)
-    open_tab(page, "Clusters")
-    paste(page, "\n".join(lines))
+    open_tab(own, "Clusters")
+    paste(own, "\n".join(lines))
     go_on.release()  # all texts of the first model
-    expect(page.locator("#corpus-status")).to_contain_text(f"{SHOWN[0]} ready")
-    page.get_by_role("button", name="Draw maps").click()
-    drawn, failed = page.locator("#maps .cse-small"), page.locator("#maps .cse-failure")
+    expect(own.locator("#corpus-status")).to_contain_text(f"{SHOWN[0]} ready")
+    own.get_by_role("button", name="Draw maps").click()
+    drawn, failed = own.locator("#maps .cse-small"), own.locator("#maps .cse-failure")
     expect(drawn).to_have_text([SHOWN[0]])
     expect(failed).to_have_count(0)
     go_on.release()
@@ -536,19 +543,20 @@ def test_maps_follow_by_themselves_as_further_models_have_encoded_the_texts(page
     expect(drawn.nth(1)).to_have_attribute("aria-pressed", "true")
 
 
-def test_axe_finds_nothing_where_a_model_has_no_result(page):
-    expect(page.locator("#all-pairs .cse-failure")).to_be_visible()
-    page.get_by_label("Sentence B").fill("")
-    page.get_by_label("Sentence B").press("Enter")
-    expect(page.locator("[role=alert]", has_text="Sentence B is empty")).to_be_visible()
-    note = page.locator("#results").get_by_text(re.compile("No shipped results of .*broken"))
-    panel = page.get_by_role("tabpanel")
+def test_axe_finds_nothing_where_a_model_has_no_result(own):
+    open_tab(own, "Similarity")
+    expect(own.locator("#all-pairs .cse-failure")).to_be_visible()
+    own.get_by_label("Sentence B").fill("")
+    own.get_by_label("Sentence B").press("Enter")
+    expect(own.locator("[role=alert]", has_text="Sentence B is empty")).to_be_visible()
+    note = own.locator("#results").get_by_text(re.compile("No shipped results of .*broken"))
+    panel = own.get_by_role("tabpanel")
     for scheme, part, rules in (("light", None, RULES), ("dark", panel, COLOURS)):
-        look(page, color_scheme=scheme)
-        open_tab(page, "Similarity")
-        assert violations(page, part, rules) == [], scheme
-        open_tab(page, "Results")
-        assert violations(page, note, rules) == [], scheme
+        look(own, color_scheme=scheme)
+        open_tab(own, "Similarity")
+        assert violations(own, part, rules) == [], scheme
+        open_tab(own, "Results")
+        assert violations(own, note, rules) == [], scheme
 
 
 def test_own_texts_outlive_a_reload_while_they_are_encoded_and_back_and_another_tab(browser, url, monkeypatch):
