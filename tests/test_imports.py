@@ -116,6 +116,11 @@ def test_a_library_is_imported_only_by_its_layer() -> None:
         assert owners <= allowed, (library, users)
 
 
+def test_no_score_waits_for_scipy_stats() -> None:
+    """Its import takes a second of every command and app that scores."""
+    assert not [name for name, path in MODULES.items() if "from scipy.stats" in path.read_text()]
+
+
 @pytest.mark.parametrize("part", [str, lambda module: folder(module)], ids=["modules", "folders"])
 def test_nothing_imports_itself_in_a_circle(part: Callable[[str], str]) -> None:
     """Imports in functions and for type checkers count too."""

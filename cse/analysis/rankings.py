@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cse.evaluation.metrics import ranks
+
 Measure = Callable[[Sequence[Hashable], Sequence[Hashable]], float]
 
 PERSISTENCE = 0.9  # p of rank-biased overlap, an expected depth of ten ranks
@@ -71,6 +73,4 @@ def disagreements(cosines: Mapping[str, np.ndarray]) -> list[Disagreement]:
 
 def normalised_ranks(values: np.ndarray) -> np.ndarray:
     """(N,) mean ranks of values (N,), scaled to 0 to 1; 0.5 for a single value."""
-    from scipy.stats import rankdata
-
-    return (rankdata(values) - 1) / (len(values) - 1) if len(values) > 1 else np.full(len(values), 0.5)
+    return (ranks(values) - 1) / (len(values) - 1) if len(values) > 1 else np.full(len(values), 0.5)

@@ -65,6 +65,10 @@ class Page(gr.Blocks):
 
     app_state: AppState
 
+    def queue(self, *given: Any, **named: Any) -> gr.Blocks:
+        """Set the queue up, as Gradio does once for new blocks; a further call would make all its HTTP routes again."""
+        return super().queue(*given, **{"api_open": False, "max_size": MAX_WAITING, **named})
+
 
 def page(state: AppState, trainings: Trainings | None = None) -> Page:
     """Return the app with its queue; `launch_options` are for its `launch`. Other results are computed on opening.
@@ -121,7 +125,6 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         training.resume(opened.then)
         link(opened, back, tabs, linked, Shared(bar.corpus, bar.steps), whole)
         when_opened(blocks, state, [] if opening.similarity else [pair.run, matrices.run, strip])
-    blocks.queue(api_open=False, max_size=MAX_WAITING)
     bound_answers(blocks)
     return blocks
 

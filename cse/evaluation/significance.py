@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation.metrics import check_defined
+from cse.evaluation.metrics import check_defined, ranks_of_codes
 
 if TYPE_CHECKING:
     from cse.evaluation import Scores
@@ -70,16 +70,10 @@ def _drawn_gain(rng: np.random.Generator, columns: tuple[np.ndarray, ...]) -> fl
 
 def _gain(first: np.ndarray, second: np.ndarray, grades: np.ndarray) -> float:
     """The difference of Spearman x 100 with the grades; each value is given by its place among the distinct ones."""
-    deviations = [ranks - ranks.mean() for ranks in map(_ranks, (first, second, grades))]
+    deviations = [ranks - ranks.mean() for ranks in map(ranks_of_codes, (first, second, grades))]
     norms = [np.sqrt((column**2).sum()) for column in deviations]
     spearmans = [deviations[i] @ deviations[2] / (norms[i] * norms[2]) for i in (0, 1)]
     return float(100 * (spearmans[0] - spearmans[1]))
-
-
-def _ranks(codes: np.ndarray) -> np.ndarray:
-    """The ranks (N,) from 1 of small whole numbers (N,), counted without sorting; equal ones share their mean."""
-    counts = np.bincount(codes)
-    return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
 
 def over_seeds(runs: Sequence[float]) -> tuple[float, float | None]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import comb
+from math import comb, sqrt
+from statistics import NormalDist
 
 SIGNIFICANT = 0.05
 START, RESULT, SAME, SKIP = VOTES = ("start", "result", "same", "skip")
@@ -65,19 +66,30 @@ class Verdict:
 
 def verdict(votes: Iterable[str]) -> Verdict:
     """Return the verdict of votes "start", "result" and "same"; those of other names ("skip") do not count."""
-    from scipy.stats import binomtest
-
     counts = dict.fromkeys((START, RESULT, SAME), 0)
     for vote in votes:
         if vote in counts:
             counts[vote] += 1
     start, result, same = counts.values()
-    if not start + result:
+    decided = start + result
+    if not decided:
         return Verdict(start, result, same, 0.0, 0.0, 1.0, 1.0)
-    test = binomtest(result, start + result)
-    interval = test.proportion_ci(method="wilson")
+    z = NormalDist().inv_cdf(0.975)
+    share, shrunk = result / decided, 1 + z**2 / decided
+    middle = (share + z**2 / (2 * decided)) / shrunk
+    half = z * sqrt(share * (1 - share) / decided + z**2 / (4 * decided**2)) / shrunk
+    tail = ways = 1  # of so few votes or fewer, among 2**decided
+    for fewer in range(min(start, result)):
+        ways = ways * (decided - fewer) // (fewer + 1)
+        tail += ways
     return Verdict(
-        start, result, same, result / (start + result), float(interval.low), float(interval.high), float(test.pvalue)
+        start,
+        result,
+        same,
+        share,
+        max(0.0, middle - half),
+        min(1.0, middle + half),
+        min(1.0, 2 * tail / (1 << decided)),
     )
 
 

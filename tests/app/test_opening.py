@@ -2,6 +2,7 @@
 
 import json
 
+import gradio as gr
 import numpy as np
 import pytest
 from app_models import GOOD, write_model
@@ -109,7 +110,7 @@ def test_a_page_with_another_column_is_computed_when_it_opens(bert_folder) -> No
     assert list(read_opening(Models(["dcpcse", "simcse"])).hits or ()) == ["dcpcse", "simcse"]
 
 
-def test_every_tab_of_the_bundled_page_has_its_result() -> None:
+def test_every_tab_of_the_bundled_page_has_its_result_or_says_which_option_allows_it() -> None:
     state = open_state(BUNDLED_NAMES, ())
     blocks = page(state).blocks.values()
     shown = {
@@ -128,6 +129,9 @@ def test_every_tab_of_the_bundled_page_has_its_result() -> None:
         assert shown[place].count('<th scope="col">') == len(BUNDLED_NAMES) + {"changes": 2, "disagreements": 1}[place]
     assert shown["xray"].count("<tr>") == 1 + 7 + 1 + 17
     assert len(shown["maps"]["texts"]) == len(state.demo.sentences)
+    hints = [block.value for block in blocks if isinstance(block, gr.HTML) and isinstance(block.value, str)]
+    for said, option in (("does not train models", "--train"), ("takes no models", "--models-root FOLDER")):
+        assert [f"This server {said}." in hint and option in hint for hint in hints].count(True) == 1, said
 
 
 def test_the_shipped_maps_are_not_drawn_again(monkeypatch) -> None:

@@ -10,9 +10,9 @@ import zipfile
 import gradio as gr
 import numpy as np
 import pytest
+from app_models import AtOnce
 from conftest import SENTENCES, WORDS
 from sentence_transformers import SentenceTransformer
-from typer.testing import CliRunner
 
 import cse
 from cse.app.drawing import html
@@ -26,7 +26,6 @@ from cse.app.training.request import EVALUATIONS, TrainingRequest, checked
 from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
 from cse.app.training.training import State, size_of
 from cse.app.training.trainings import Trainings
-from cse.commands.__main__ import app as commands
 from cse.engines.machine import BOUNDED, CAPACITY, bound_kernels
 from cse.runs.listing import read_run
 
@@ -64,25 +63,6 @@ def until(condition):
     while not condition():
         assert time.monotonic() < ends
         time.sleep(0.01)
-
-
-class AtOnce:
-    """Stands for the process of a command, whose start takes seconds."""
-
-    lines, failure = (), ""
-
-    def __init__(self, words, folder):
-        self.words = words
-        back = os.getcwd()
-        os.chdir(folder)
-        try:
-            done = CliRunner().invoke(commands, words)
-        finally:
-            os.chdir(back)
-        assert done.exit_code == 0, done.output
-
-    def ended(self, seconds):
-        return True
 
 
 def test_the_untouched_form_asks_for_a_training() -> None:

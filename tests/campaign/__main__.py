@@ -12,7 +12,7 @@ from cse.commands.cli import command, log, print_json
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick", help="80 cases instead of 1,760.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="51 cases instead of 1,760.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Draws what is tried.")] = 42,
     processes: Annotated[int | None, typer.Option(min=1, help="At once; as many as there are cores.")] = None,
     json_output: Annotated[Path | None, typer.Option("--json", help="File for seeds, counts and outcomes.")] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -47,15 +47,16 @@ ARTEFACTS = [
 ]
 
 
-def make(artefact: Artefact, root: Path) -> str:
-    """Keep the artefact, whole, for `damage`; what using it comes to. Raises ValueError where it cannot be used."""
+def make(artefact: Artefact, root: Path, calls: Mapping[tuple[str, ...], int]) -> str:
+    """Keep the artefact, whole, for `damage`; what using it comes to. Raises ValueError where it cannot be used.
+
+    `calls` has the number of those of each undisturbed command that change a file.
+    """
     folder = fresh_folder(root, "whole")
     if artefact.origin:
         shutil.copytree(root / artefact.origin, folder / artefact.place)
     else:
-        calls = run(artefact.broken_off, folder).calls
-        folder = fresh_folder(root, "whole")
-        run(artefact.broken_off, folder, Kill(call=int(calls * SHARE)))
+        run(artefact.broken_off, folder, Kill(call=int(calls[artefact.broken_off] * SHARE)))
     used = fresh_folder(root, "using", folder.rename(_whole(artefact, root)))
     return _result(artefact, used, must_run(artefact.words, used))
 

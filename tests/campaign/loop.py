@@ -44,7 +44,7 @@ class Plan:
         return Random(f"{self.seed} {what}")
 
 
-QUICK = Plan(kills=22, inputs=30, artefacts=18, disks=10)
+QUICK = Plan(kills=24, inputs=16, artefacts=7, disks=4)  # two kills of each command, each artefact once
 
 
 def campaign(plan: Plan) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _tasks(plan: Plan, root: Path) -> Iterator[Task]:
         inputs.warm_up(words, fresh_folder(root, "scratch"))
     yield from _kills(plan, root, measured)
     yield from _inputs(plan, root)
-    yield from _artefacts(plan, root)
+    yield from _artefacts(plan, root, measured)
     if disk.may_mount():
         yield from _disks(plan, root, measured)
 
@@ -104,8 +104,9 @@ def _inputs(plan: Plan, root: Path) -> Iterator[Task]:
         yield partial(_case, f"inputs of {given.reader}", what, inputs.read, given, plan.random("a link"), root)
 
 
-def _artefacts(plan: Plan, root: Path) -> Iterator[Task]:
-    whole = {artefact.name: artefacts.make(artefact, root) for artefact in artefacts.ARTEFACTS}
+def _artefacts(plan: Plan, root: Path, measured: Measured) -> Iterator[Task]:
+    calls = {subject.words: measured[subject.name].calls for subject in SUBJECTS}
+    whole = {artefact.name: artefacts.make(artefact, root, calls) for artefact in artefacts.ARTEFACTS}
     for number, artefact in zip(range(plan.artefacts), cycle(artefacts.ARTEFACTS), strict=False):
         rng = plan.random(f"artefact {number}")
         yield partial(_told, f"damaged {artefact.name}", artefacts.damage, artefact, whole[artefact.name], rng, root)

@@ -77,7 +77,7 @@ def run(words: Sequence[str], folder: Path, kill: Kill | None = None, *, importe
     code, hung = os.waitstatus_to_exitcode(status), bool(late) and harm.seconds is None
     seconds, grown = time.perf_counter() - begun, usage.ru_maxrss / 1024 - before
     said, noted = err.read_text(errors="replace"), json.loads(note.read_text())
-    for name in noted["modules"] if imported else ():
+    for name in [each for each in noted["modules"] if imported and each not in sys.modules]:
         with suppress(Exception):
             importlib.import_module(name)
     return Ended(code if code >= 0 else None, out.read_text(), said, seconds, noted["calls"], hung, grown)

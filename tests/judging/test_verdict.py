@@ -1,34 +1,21 @@
-"""The verdict of votes: sign test and interval against their closed forms, and its sentence."""
-
-from math import comb, sqrt
+"""The verdict of votes: sign test and interval against scipy, and its sentence."""
 
 import pytest
+from scipy.stats import binomtest
 
 from cse.judging.verdict import decisive, verdict
 
 
-def sign_test(first: int, second: int) -> float:
-    """Twice the tail of the fair coin, at most 1."""
-    total, most = first + second, max(first, second)
-    return min(1.0, 2 * sum(comb(total, count) for count in range(most, total + 1)) / 2**total)
-
-
-def wilson(first: int, total: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    share = first / total
-    middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
-    half = z / (1 + z**2 / total) * sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 @pytest.mark.parametrize(("result", "start"), [(21, 5), (5, 21), (7, 7), (1, 0), (0, 12), (30, 10)])
-def test_p_and_interval_are_those_of_the_closed_forms(result: int, start: int) -> None:
+def test_p_and_interval_are_those_of_scipy(result: int, start: int) -> None:
     found = verdict(["result"] * result + ["same"] * 4 + ["start"] * start + ["skip"] * 3)
     assert (found.start, found.result, found.same, found.decided) == (start, result, 4, result + start)
-    assert found.p == pytest.approx(sign_test(result, start))
-    assert (found.low, found.high) == pytest.approx(wilson(result, result + start))
+    wanted, mirrored = (binomtest(votes, result + start) for votes in (result, start))
+    assert found.p == pytest.approx(wanted.pvalue)
+    assert (found.low, found.high) == pytest.approx(wanted.proportion_ci(method="wilson"))
     assert found.share == result / (result + start)
     assert found.interval("result") == (found.share, found.low, found.high)
-    assert found.interval("start") == pytest.approx((start / (result + start), *wilson(start, result + start)))
+    assert found.interval("start") == pytest.approx((mirrored.statistic, *mirrored.proportion_ci(method="wilson")))
 
 
 def test_so_many_votes_decide_and_one_less_does_not() -> None:

@@ -36,10 +36,14 @@ def test_a_bundled_model_beats_its_untrained_start_and_records_how_it_was_made(n
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real STS-B dev set beside the project (2026-11)")
 def test_the_recorded_dev_score_is_that_of_the_shipped_file() -> None:
-    """Of learned slots; fingerprints cover the other weights, and tests/app/test_opening.py the vectors of all."""
+    """Of learned slots; fingerprints cover the other weights, and tests/app/test_opening.py the vectors of all.
+
+    Of every eighth pair: the file that scores 83.60 on all pairs, as recorded, scores 83.63 on these.
+    """
     pairs = scored_pairs(DATA / "sts" / "STSB" / "dev.tsv")
     recorded = json.loads((BUNDLED / "conpvp" / "config.json").read_text())["dev"]["best"]
-    assert spearman(opened("conpvp").encode, pairs) == pytest.approx(recorded, abs=0.1)  # stored in half precision
+    assert recorded == pytest.approx(83.60, abs=0.01)
+    assert spearman(opened("conpvp").encode, pairs[::8]) == pytest.approx(83.63, abs=0.1)  # stored in half precision
 
 
 @pytest.mark.parametrize("name", BUNDLED_NAMES)

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from tests.campaign.artefacts import ARTEFACTS
 from tests.campaign.disk import may_mount
 from tests.campaign.inputs import GROWTH, judge
+from tests.campaign.subjects import SUBJECTS
 from tests.campaign.system import Ended
 from tests.campaign.verdicts import Case, Verdict, counted
 
@@ -120,7 +122,11 @@ def test_the_quick_campaign_loses_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(record.read_text())
     assert found["failures"] == []
-    tried = sum(part["tried"] for part in found["parts"].values())
-    assert tried == sum(found["plan"][part] for part in ("kills", "inputs", "artefacts", *["disks"] * may_mount()))
-    outcomes = {outcome for part in found["parts"].values() for outcome in part["outcomes"]}
+    parts = found["parts"]
+    assert sum(part["tried"] for part in parts.values()) == sum(
+        found["plan"][part] for part in ("kills", "inputs", "artefacts", *["disks"] * may_mount())
+    )
+    assert min(parts[f"kills of {subject.name}"]["tried"] for subject in SUBJECTS) == 2
+    assert {f"damaged {artefact.name}" for artefact in ARTEFACTS} <= parts.keys()
+    outcomes = {outcome for part in parts.values() for outcome in part["outcomes"]}
     assert outcomes >= {"old stood", "nothing stood", "refused"}

@@ -1,4 +1,4 @@
-"""The content of the wheel (test_fresh.py runs it); and the one command that holds all others."""
+"""The wheel: its content, and that it runs; and the one command that holds all others."""
 
 import ast
 import email
@@ -16,6 +16,7 @@ import pytest
 from conftest import ROOT
 from packaging.requirements import Requirement
 from packaging.version import Version
+from slow import fresh
 from typer.testing import CliRunner
 from wheels import PACKAGED, build_wheel
 
@@ -75,6 +76,10 @@ def test_the_installed_package_deploys_what_a_clone_does(wheel: zipfile.ZipFile,
     assert pinned.keys() == {need.name for need in map(Requirement, locked[1:])} - {"faiss-cpu"} | {"numpy"}
     for name, specifier in pinned.items():
         assert specifier == f"=={version(name).partition('+')[0]}"
+
+
+def test_the_wheel_and_then_a_space_run_with_what_they_declare_alone(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    fresh.check(Path(str(wheel.filename)), tmp_path)
 
 
 def test_the_version_stands_in_one_place(wheel: zipfile.ZipFile) -> None:

@@ -21,7 +21,14 @@ nbclient = pytest.importorskip("nbclient", reason="no kernel for Python 3.10 (20
 nbformat = pytest.importorskip("nbformat")
 
 TOUR = ROOT / "docs" / "tour.ipynb"
-SMALL = "from pathlib import Path\nfrom cse.models import names\nnames.BUNDLED = Path('{}')"
+SMALL = """
+from pathlib import Path
+from cse.analysis import projection
+from cse.models import names
+
+names.BUNDLED = Path("{}")
+projection.ITERATIONS = 250  # the least
+"""
 # What the test reads from the notebook after its last cell.
 DUMP = """
 import json

@@ -4,13 +4,14 @@ import re
 import zipfile
 
 import numpy as np
-from app_models import serving, write_model
+from app_models import AtOnce, serving, write_model
 from app_pages import NEEDS_BROWSER, WAIT, open_tab, unfold, watched
 from conftest import SENTENCES
 from playwright.sync_api import expect
 from sentence_transformers import SentenceTransformer
 
 import cse
+from cse.app.training import training as training_module
 from cse.app.training.archive import unpack_model
 from cse.app.training.rules import OWN
 from cse.app.training.trainings import Trainings
@@ -77,7 +78,8 @@ def test_a_training_is_watched_found_after_a_reload_taken_away_and_opened_again(
     trainings.close()
 
 
-def test_the_choice_that_is_offered_first_adapts_and_says_what_to_do(browser, bert_folder, tmp_path):
+def test_the_choice_that_is_offered_first_adapts_and_says_what_to_do(browser, bert_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(training_module, "CommandProcess", AtOnce)  # the test above has one of its own
     trainings, shown = Trainings(OWN, tmp_path), write_model(tmp_path / "simcse", bert_folder, "simcse")
     with serving([str(shown)], root=bert_folder.parent, trainings=trainings) as url, watched(browser, url) as page:
         open_tab(page, "Train")
@@ -103,12 +105,3 @@ def test_the_choice_that_is_offered_first_adapts_and_says_what_to_do(browser, be
             )
             expect(page.locator("#models li", has_text=made.name)).to_have_count(1)
     trainings.close()
-
-
-def test_a_server_that_does_not_train_says_which_option_allows_it(browser, bert_folder, tmp_path):
-    shown = write_model(tmp_path / "simcse", bert_folder, "simcse")
-    with serving([str(shown)]) as url, watched(browser, url) as page:
-        open_tab(page, "Train")
-        expect(page.get_by_text("This server does not train models.")).to_contain_text("--train")
-        page.get_by_role("button", name="Open a checkpoint of your own").click()
-        expect(page.get_by_text("This server takes no models.")).to_contain_text("--models-root FOLDER")

@@ -1,5 +1,6 @@
 """Real checkpoints on a tiny backbone, and a running app, for the tests of the app."""
 
+import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,9 +9,31 @@ from typing import Any
 
 import torch
 from conftest import fresh_backbone
+from typer.testing import CliRunner
 
 MARKUP = "<img src=x onerror=alert(1)>"  # a folder may be called this, and the app shows folder names
 GOOD = ("simcse", "promptbert", "dcpcse", "conpvp")
+
+
+class AtOnce:
+    """Stands for the process of a command, whose start takes seconds."""
+
+    lines, failure = (), ""
+
+    def __init__(self, words: Sequence[str], folder: Path) -> None:
+        self.words = words
+        back = os.getcwd()
+        os.chdir(folder)
+        try:
+            from cse.commands.__main__ import app as commands
+
+            done = CliRunner().invoke(commands, words)
+        finally:
+            os.chdir(back)
+        assert done.exit_code == 0, done.output
+
+    def ended(self, seconds: float) -> bool:
+        return True
 
 
 def write_model(folder: Path, backbone: Path, method: str, seed: int = 0) -> Path:

@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from served_space import served
 from typer.testing import CliRunner
-from wheels import build_wheel, pip
+from wheels import pip
 
 import cse
 from cse.commands.deploy import app as deploy
@@ -137,22 +137,21 @@ def required(wheel: Path) -> list[str]:
     return [str(need) for need in applicable(lines)]
 
 
-def test_the_wheel_and_then_a_space_run_with_what_they_declare_alone(tmp_path: Path) -> None:
+def check(wheel: Path, place: Path) -> None:
     """The Space declares all that the wheel does, so the environment with the wheel's requirements is one of its own.
 
     In the locked versions, so that a new version of somebody else's package fails no change of ours.
     """
-    wheel = build_wheel(tmp_path)
     try:
-        python = environment(tmp_path, required(wheel))
+        python = environment(place, required(wheel))
     except PackageNotFoundError as missing:
         if missing.name != "faiss-cpu":
             raise  # it is declared, and neither the lock nor the tests' requirements bring it
         pytest.skip("a GPU's environment has faiss-gpu in place of faiss-cpu (2026-11)")
     done = pip("--python", python, "install", "--no-deps", "--no-compile", wheel)
     assert done.returncode == 0, done.stderr
-    check_wheel(tmp_path, python)
-    staged = tmp_path / "space"
+    check_wheel(place, python)
+    staged = place / "space"
     staging = CliRunner().invoke(deploy, ["me/space", "--hardware", "cpu", "--dry-run", "--output", str(staged)])
     assert staging.exit_code == 0, staging.output
     index, *needs = (staged / "requirements.txt").read_text().splitlines()
@@ -160,7 +159,7 @@ def test_the_wheel_and_then_a_space_run_with_what_they_declare_alone(tmp_path: P
     theirs, ours = ({Requirement(need).name for need in each} for each in (required(wheel), needs))
     assert theirs - ours == {"numpy"}  # which others bring
     pip("--python", python, "uninstall", "--yes", "contrastive-sentence-embeddings")
-    check_space(staged, environment(tmp_path, needs))
+    check_space(staged, environment(place, needs))
 
 
 def clean() -> dict[str, str]:
