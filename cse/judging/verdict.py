@@ -66,6 +66,8 @@ class Verdict:
 
 def verdict(votes: Iterable[str]) -> Verdict:
     """Return the verdict of votes "start", "result" and "same"; those of other names ("skip") do not count."""
+    from scipy.special import bdtr
+
     counts = dict.fromkeys((START, RESULT, SAME), 0)
     for vote in votes:
         if vote in counts:
@@ -78,19 +80,10 @@ def verdict(votes: Iterable[str]) -> Verdict:
     share, shrunk = result / decided, 1 + z**2 / decided
     middle = (share + z**2 / (2 * decided)) / shrunk
     half = z * sqrt(share * (1 - share) / decided + z**2 / (4 * decided**2)) / shrunk
-    tail = ways = 1  # of so few votes or fewer, among 2**decided
-    for fewer in range(min(start, result)):
-        ways = ways * (decided - fewer) // (fewer + 1)
-        tail += ways
     return Verdict(
-        start,
-        result,
-        same,
-        share,
-        max(0.0, middle - half),
-        min(1.0, middle + half),
-        min(1.0, 2 * tail / (1 << decided)),
-    )
+        start, result, same, share, max(0.0, middle - half), min(1.0, middle + half),
+        min(1.0, 2 * float(bdtr(min(start, result), decided, 0.5))),
+    )  # fmt: skip
 
 
 def decisive(votes: int) -> int:

@@ -36,8 +36,10 @@ WRITE = """(...values) => {
     .forEach(name => query.set(name, address.searchParams.get(name)));
   if (query.toString() !== address.searchParams.toString()) history[%(method)s](null, '', `?${query}`);
 }"""
-# Gradio reports the first tab as selected while it draws the page, before the address is read.
+# Gradio reports the first tab as selected while it draws the page, before the address is read. An address that names
+# nothing is not read: whatever happens later, Gradio goes through all outputs of the events that a page had.
 OPENED = "() => { window.cseOpened = true; }"
+READ = "() => { if (location.search) dispatchEvent(new Event('cse-filled')); else window.cseOpened = true; }"
 HOOK = """window.addEventListener('popstate', () => trigger('select', {}));
 window.addEventListener('cse-filled', () => trigger('submit', {}));"""
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
@@ -123,11 +125,10 @@ def link(
         *(state for _, state in states),
     ]
     fill = restorer(parts, shared.corpus, whole=whole)
-    restored = opened.then(fill, None, filled, show_progress="hidden", **HIDDEN)
-    restored.then(None, js=OPENED, **HIDDEN)
+    opened.then(None, js=READ, **HIDDEN)
     last: dict[str, Any] = {"trigger_mode": "always_last", "show_progress": "hidden", **HIDDEN}
     back.select(restorer(parts, shared.corpus, back=True, whole=whole), None, filled, **last)
-    back.submit(fill, None, filled, **last)
+    back.submit(fill, None, filled, **last).then(None, js=OPENED, **HIDDEN)
 
 
 def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
