@@ -160,8 +160,21 @@ def test_a_call_that_cannot_be_answered_gets_the_reason(url, capfd, path, sent, 
     answer = httpx.post(f"{url}/gradio_api/{path}", content=json.dumps(sent), headers=kind)
     assert answer.status_code == status
     said = answer.json()["detail"]
-    assert (said if status == 404 else said[0]["message"]).startswith(line)
+    assert (said if status == 404 else said[-1]["message"]).startswith(line)
     assert capfd.readouterr().err == ""  # no traceback in the log
+
+
+def test_a_refused_value_is_told_at_its_field(url):
+    config = httpx.get(f"{url}/config").json()
+    (field,) = [part["id"] for part in config["components"] if part["props"].get("label") == "Points at most"]
+    shown = {part["id"]: part["props"].get("value") for part in config["components"]}
+    call = next(each for each in config["dependencies"] if field in each["inputs"] and each["backend_fn"])
+    data = [30 if part == field else shown[part] for part in call["inputs"]]
+    sent = {"data": data, "fn_index": call["id"], "session_hash": "x"}
+    detail = httpx.post(f"{url}/gradio_api/queue/join", json=sent).json()["detail"]
+    assert [each["is_valid"] for each in detail] == [True] * call["inputs"].index(field) + [False]
+    assert detail[-1]["message"] == "Points at most cannot be 30; give a number from 100 to 10000."
+    assert len(detail) > 1
 
 
 @pytest.mark.parametrize("version", ["", "v2/"])
@@ -258,7 +271,7 @@ def test_a_value_that_is_no_file_gets_the_reason(url, capfd):
             assert answer.json()["error"].endswith(f"or null, not {json.dumps(value)[:60]}.")
     function = SimpleNamespace(cancels=[], fn=print, api_name="own", inputs=[gr.File(label="File")])
     blocks = SimpleNamespace(upload_file_set={path}, fns={})
-    assert [reason_of(function, [value], blocks) for value in (file, None)] == [None, None]
+    assert [reason_of(function, [value], blocks) for value in (file, None)] == [(0, None)] * 2
     assert capfd.readouterr().err == ""
 
 

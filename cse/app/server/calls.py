@@ -54,8 +54,8 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
         requested = number if kind == "queue" else f"/{name}"
         return refused(f"There is no endpoint {str(requested)[:60]}; {choices(blocks)}.", HTTPStatus.NOT_FOUND)
     wrong, values = in_order(function, sent) if named else (None, sent.get("data"))
-    reason = wrong or reason_of(function, values, blocks, sent.get(FIELD))
-    return None if reason is None else refused(reason, HTTPStatus.UNPROCESSABLE_ENTITY)
+    place, reason = (0, wrong) if wrong else reason_of(function, values, blocks, sent.get(FIELD))
+    return None if reason is None else refused(reason, HTTPStatus.UNPROCESSABLE_ENTITY, place)
 
 
 def unknown_event(blocks: gr.Blocks, path: str) -> Refusal | None:
@@ -75,10 +75,14 @@ def unknown_event(blocks: gr.Blocks, path: str) -> Refusal | None:
     return refused(line, HTTPStatus.NOT_FOUND)
 
 
-def refused(line: str, status: int) -> Refusal:
-    """Return the refusal `line`; a lone surrogate, which JSON can contain but UTF-8 cannot encode, becomes `?`."""
+def refused(line: str, status: int, place: int = 0) -> Refusal:
+    """Return the refusal `line`, which the page shows at the call's value of that `place`.
+
+    A lone surrogate, which JSON can contain but UTF-8 cannot encode, becomes `?`.
+    """
     line = line.encode("utf-8", "replace").decode()
-    detail = [{"__type__": "validate", "is_valid": False, "message": line, "parameter_name": "the call"}]
+    valid = {"__type__": "validate", "is_valid": True, "message": "", "parameter_name": ""}
+    detail = [*[valid] * place, {**valid, "is_valid": False, "message": line, "parameter_name": "the call"}]
     invalid = status == HTTPStatus.UNPROCESSABLE_ENTITY
     return ({"detail": detail, "error": line} if invalid else {"detail": line}), status
 
@@ -90,20 +94,22 @@ def function_of(blocks: gr.Blocks, number: Any, name: str | None) -> BlockFuncti
     return next((function for function in blocks.fns.values() if function.api_name == name), None)
 
 
-def reason_of(function: BlockFunction, values: Any, blocks: gr.Blocks, session: str | None = None) -> str | None:
-    """Return why a function cannot take a session's values; None if it can, or if Gradio reports it."""
+def reason_of(
+    function: BlockFunction, values: Any, blocks: gr.Blocks, session: str | None = None
+) -> tuple[int, str | None]:
+    """Return the place of a value that a function cannot take, and why; (0, None) if it can or Gradio reports it."""
     if not isinstance(values, list):
-        return None
+        return 0, None
     fields, name = list(zip(names_of(function), function.inputs, strict=True)), function.api_name or function.name
     if function.fn is None:
-        return f"/{name} runs in the page alone; {choices(blocks)}."
+        return 0, f"/{name} runs in the page alone; {choices(blocks)}."
     shown = [(what, field) for what, field in fields if not field.skip_api]
     if len(values) not in (len(fields), len(shown)):
         named = f" ({', '.join(what for what, _ in shown)})" if shown else ""
-        return f"/{name} takes {validation.counted(len(shown), 'value')}{named}, not {len(values)}."
+        return 0, f"/{name} takes {validation.counted(len(shown), 'value')}{named}, not {len(values)}."
     taken = zip(fields if len(values) == len(fields) else shown, values, strict=True)
     reasons = (reason_of_value(what, current(field, blocks, session), value, blocks) for (what, field), value in taken)
-    return next((reason for reason in reasons if reason is not None), None)
+    return next(((place, reason) for place, reason in enumerate(reasons) if reason is not None), (0, None))
 
 
 def in_order(function: BlockFunction, sent: dict[str, Any]) -> tuple[str | None, list[Any]]:
