@@ -17,6 +17,11 @@ python_3_10() {
   return 1
 }
 
+# True if a package or module of this name is in the environment; importing it would take longer.
+has() {
+  ls -d .venv/lib/python3*/site-packages/"$1" >/dev/null 2>&1
+}
+
 # True on Linux for x86-64, the one system the lock has CUDA for, without NVIDIA's driver.
 without_gpu() {
   [ "$(uname -sm)" = "Linux x86_64" ] && [ ! -e /proc/driver/nvidia ] &&
@@ -44,7 +49,7 @@ install_for_cpu() {
 
 # An environment keeps the builds that it began with: faiss-cpu and faiss-gpu own the same files.
 install() {
-  if [ -e .venv/for-cpu ] || { without_gpu && ! ls -d .venv/lib/python3*/site-packages/torch >/dev/null 2>&1; }; then
+  if [ -e .venv/for-cpu ] || { without_gpu && ! has torch; }; then
     echo "No NVIDIA driver here: PyTorch and FAISS for the CPU (delete .venv to choose again)" >&2
     for_cpu "$@" >.venv/for-cpu.txt
     if install_for_cpu .venv/for-cpu.txt; then

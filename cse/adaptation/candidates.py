@@ -74,15 +74,9 @@ class Trial:
         """Return a candidate's dimension, its guard and, with labels, its scores; keep its held-out vectors."""
         found = raw_vectors(encoder, self.held) if vectors is None else vectors
         self.workspace.keep(name, found)
-        known = dict(zip(self.held, found, strict=True))
-
-        def encode(texts: Sequence[str]) -> np.ndarray:
-            new = [text for text in dict.fromkeys(texts) if text not in known]
-            known.update(zip(new, raw_vectors(encoder, new), strict=True))
-            return np.array([known[text] for text in texts])
-
-        guard = asdict(held_out_score(encode, self.held[:MOST_GUARDED]))
-        value: dict[str, Any] = {"dimension": found.shape[1], "guard": guard}
+        guarded = slice(MOST_GUARDED)
+        score = held_out_score(lambda texts: raw_vectors(encoder, texts), self.held[guarded], found[guarded])
+        value: dict[str, Any] = {"dimension": found.shape[1], "guard": asdict(score)}
         if self.labels:
             rows = [row for row, label in enumerate(self.labels) if label]
             value["labels"] = label_scores(found[rows], [self.labels[row] for row in rows])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import sqrt
 from statistics import NormalDist
 
 SIGNIFICANT = 0.05
@@ -66,8 +66,6 @@ class Verdict:
 
 def verdict(votes: Iterable[str]) -> Verdict:
     """Return the verdict of votes "start", "result" and "same"; those of other names ("skip") do not count."""
-    from scipy.special import bdtr
-
     counts = dict.fromkeys((START, RESULT, SAME), 0)
     for vote in votes:
         if vote in counts:
@@ -82,18 +80,21 @@ def verdict(votes: Iterable[str]) -> Verdict:
     half = z * sqrt(share * (1 - share) / decided + z**2 / (4 * decided**2)) / shrunk
     return Verdict(
         start, result, same, share, max(0.0, middle - half), min(1.0, middle + half),
-        min(1.0, 2 * float(bdtr(min(start, result), decided, 0.5))),
+        sign_test(min(start, result), decided),
     )  # fmt: skip
+
+
+def sign_test(fewer: int, votes: int) -> float:
+    """Return the two-sided p of the exact sign test with `fewer` of the decided votes for one model, at most half."""
+    from scipy.special import bdtr
+
+    return min(1.0, 2 * float(bdtr(fewer, votes, 0.5)))
 
 
 def decisive(votes: int) -> int:
     """Return how many of the `votes` must be for one model to make it better; `votes` + 1 if even all do not."""
-    tail = 0
-    for most in range(votes, votes // 2, -1):
-        tail += comb(votes, most)
-        if 2 * tail >= SIGNIFICANT * 2**votes:
-            return most + 1
-    return votes // 2 + 1
+    more_than_half = range(votes // 2 + 1, votes + 1)
+    return next((most for most in more_than_half if sign_test(votes - most, votes) < SIGNIFICANT), votes + 1)
 
 
 def p_value(value: float) -> str:

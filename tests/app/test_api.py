@@ -59,7 +59,7 @@ def answers(folders, indexes):
 
 @pytest.fixture(scope="module")
 def client(folders, indexes):
-    from tests.support.clients import app_client
+    from clients import app_client
 
     with serving([str(folder) for folder in folders.values()], indexes) as url:
         yield app_client(url)
@@ -121,7 +121,7 @@ def test_texts_become_the_encoders_vectors(client, encoders):
 
 
 def test_a_model_added_by_one_client_is_seen_by_no_other(client):
-    from tests.support.clients import app_client
+    from clients import app_client
 
     visitor = app_client(client.src)
     assert visitor.predict("bundled", api_name="/add_model")["name"] == "bundled"

@@ -230,9 +230,8 @@ def test_a_waiting_calls_values_cannot_be_replaced(url, end):
 
 
 def test_gradios_own_client_shows_the_reason(url):
+    from clients import app_client
     from gradio_client.exceptions import ValidationError
-
-    from tests.support.clients import app_client
 
     client = app_client(url)
     with pytest.raises(ValidationError, match=r"the call: s2 is a file; send text\."):
@@ -401,7 +400,7 @@ def test_a_client_that_leaves_frees_its_place_before_the_next_model(url, monkeyp
         stream.close()
     assert noticed.wait(60)
     left.set()
-    from tests.support.clients import app_client
+    from clients import app_client
 
     found = app_client(url).predict("a", "b", api_name="/similarity")  # takes its turn after the first
     assert found == {name: {"error": "not opened"} for name in GOOD[:2]}

@@ -4,10 +4,10 @@ import pytest
 from app_models import serving
 from app_pages import NEEDS_BROWSER, TABS, look, open_tab, watched
 from barriers import COLOURS, RULES, SKIPPED_LEVELS, settled, violations
+from clients import app_client
 
 from cse.app.drawing.ramps import contrast
 from cse.models.names import BUNDLED_NAMES
-from tests.support.clients import app_client
 
 pytestmark = NEEDS_BROWSER
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])

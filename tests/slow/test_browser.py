@@ -11,6 +11,7 @@ import pytest
 from app_models import GOOD, MARKUP, serving, write_model, write_models
 from app_pages import NEEDS_BROWSER, TABS, WAIT, look, open_tab, unfold, watched
 from barriers import COLOURS, RULES, violations
+from clients import app_client
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -21,7 +22,6 @@ from cse.app.drawing.terms import TERMS
 from cse.app.models.naming import title
 from cse.app.state import encodings, own_corpora
 from cse.app.state.corpora import Demo
-from tests.support.clients import app_client
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"

@@ -10,11 +10,11 @@ import time
 import urllib.request
 from pathlib import Path
 
+from clients import app_client
 from conftest import ROOT
 from test_project_files import DOCKERFILE, of
 
 import cse
-from tests.support.clients import app_client
 
 LEFT_OUT = re.search(r"grep -vE '\^\((.*)\)=='", DOCKERFILE)
 

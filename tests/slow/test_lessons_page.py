@@ -6,12 +6,12 @@ import pytest
 from app_models import serving
 from app_pages import NEEDS_BROWSER, look, open_tab, watched
 from barriers import COLOURS, RULES, SKIPPED_LEVELS, settled, violations
+from clients import app_client
 from playwright.sync_api import expect
 
 from cse.app.lessons.lesson import address
 from cse.app.lessons.tours import LESSONS
 from cse.models.names import BUNDLED_NAMES
-from tests.support.clients import app_client
 
 pytestmark = NEEDS_BROWSER
 SIZES = ((1280, 720), (390, 844))

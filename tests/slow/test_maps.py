@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from app_models import GOOD, MARKUP, serving, write_models
 from app_pages import NEEDS_BROWSER, look, open_tab, unfold, watched
+from clients import app_client
 from playwright.sync_api import expect
 
 from cse.app.models.naming import title
 from cse.app.state.corpora import Demo
-from tests.support.clients import app_client
 
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"

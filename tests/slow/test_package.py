@@ -12,11 +12,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import faiss
+import fresh
 import pytest
 from conftest import ROOT
 from packaging.requirements import Requirement
 from packaging.version import Version
-from slow import fresh
 from typer.testing import CliRunner
 from wheels import PACKAGED, build_wheel
 

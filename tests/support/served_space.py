@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from clients import app_client
 from gradio_client import Client
-
-from tests.support.clients import app_client
 
 
 @contextmanager
