@@ -15,12 +15,14 @@ pytestmark = pytest.mark.skipif(
 )
 PYTHON = """#!/bin/bash
 [ "$1" = -c ] && exec python3 "$@"
+[ "$3" = config ] && exec cat config
+[ "$2" = uv ] && [ -e refuse-uv ] && exit 1
 shift 6
 echo "$@" >>asked
 for word in "$@"; do [ -f "$word" ] && cat "$word" >>read; done
 [ -e refuse ] && grep -q for-cpu <<<"$*" && exit 1
 [ -e refuse-index ] && grep -q extra-index <<<"$*" && exit 1
-[ -e refuse-pip ] && grep -q upgrade <<<"$*" && exit 1
+[ -e refuse-install-uv ] && [ "$*" = uv ] && exit 1
 grep -q extra-index <<<"$*" && rm -f refuse
 exit 0
 """
@@ -65,8 +67,8 @@ def test_without_a_driver_the_builds_for_the_cpu_are_installed_once(clone: Path)
     assert setup(clone) == ([], "")
 
 
-@pytest.mark.parametrize("refused", [(), ("refuse-pip",)])
-def test_the_first_call_says_at_once_that_it_makes_the_environment_with_a_new_pip_where_there_is_one(
+@pytest.mark.parametrize("refused", [(), ("refuse-install-uv",)])
+def test_the_first_call_says_at_once_that_it_makes_the_environment_with_uv_where_it_can_be_had(
     clone: Path, refused: tuple[str, ...]
 ) -> None:
     for name in refused:
@@ -76,7 +78,28 @@ def test_the_first_call_says_at_once_that_it_makes_the_environment_with_a_new_pi
     executable(clone / "bin" / "python3", f"#!/bin/bash\n{makes}\n")  # it reads what is piped to it, as Python does
     asked, said = setup(clone)
     assert said.splitlines()[0] == "Making the environment .venv with python3 ..."
-    assert asked == ["--upgrade pip>=26", "-r .venv/for-cpu.txt"]
+    assert asked == ["uv", "-r .venv/for-cpu.txt"]
+
+
+CONFIG = r"""
+:env:.find-links='/wheels'
+global.cert='/certificates'
+global.extra-index-url='https://one.org/simple\nhttps://two.org/simple'
+global.find-links='/others'
+"""
+
+
+def test_uv_looks_for_packages_where_pip_would_and_pip_takes_over_where_it_fails(clone: Path) -> None:
+    (clone / ".venv" / "lib" / "python3.11" / "site-packages" / "uv").mkdir(parents=True)
+    (clone / "config").write_text(CONFIG)
+    ((asked,), _) = setup(clone)
+    assert asked.split("--", 1)[1] == (
+        "index-strategy unsafe-best-match --extra-index-url https://one.org/simple "
+        "--extra-index-url https://two.org/simple --find-links /wheels -r .venv/for-cpu.txt"
+    )
+    (clone / "refuse-uv").touch()
+    (clone / "requirements.txt").write_text("torch==2.14.0\n")
+    assert setup(clone)[0] == ["-r .venv/for-cpu.txt"]
 
 
 def test_pytorchs_own_index_is_asked_for_pytorch_alone(clone: Path) -> None:
