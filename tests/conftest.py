@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import socket
+import ssl
 import sys
 import tempfile
 import tracemalloc  # noqa: F401  pytest would in the midst of another import, where Python 3.11 ends in a KeyError
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ LONGEST = (
     "api train_page without_torch scripts_evaluate trainings pretraining_loop sentence_transformers"
 ).split()
 torch.set_num_threads(1)
+ssl.create_default_context = cache(ssl.create_default_context)  # to read the certificates takes each client 20 ms
+os.fsync = lambda _: None  # no test cuts the power
 gc.set_threshold(10_000, 10, 20)  # a full collection visits the million objects that PyTorch and transformers keep
 # Gradio leaves event loops and datasets leaves files to the collector, which may find them while `ast.parse` works. A
 # report of them has a traceback, for which Python 3.11 parses too: the first parser then ends in a SystemError.
@@ -56,6 +59,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files named in `LONGEST` first; the order within a file stays."""
     places = {f"test_{name}": place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """Leave what has been imported out of all further searches for garbage."""
+    gc.freeze()
 
 
 def tiny_bert(folder: Path, hidden: int = 32, layers: int = 2) -> Path:

@@ -6,21 +6,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cse.backbones.additions import Additions
 from cse.backbones.sizes import check_sizes
-from cse.backbones.stored_tokenizer import read_tokenizer
+from cse.backbones.stored_tokenizer import StoredTokenizer, read_tokenizer
 from cse.storage import hub
-from cse.storage.checksums import backbone_digest, check_checksums
+from cse.storage.checksums import Version, backbone_digest, check_checksums, version
 from cse.storage.weights import find_weights, read_arrays
 from cse.storage.writing import read_json
-
-if TYPE_CHECKING:
-    from cse.backbones.sizes import check_sizes
-from cse.backbones.stored_tokenizer import StoredTokenizer
 
 ROBERTA = ("roberta", "xlm-roberta", "camembert")  # model types whose modules have RoBERTa's names
 ACTIVATIONS = ("gelu", "relu")
@@ -39,6 +35,7 @@ BERT_HEAD = {
 ROBERTA_HEAD = {
     "lm_head.dense": "dense", "lm_head.layer_norm": "norm", "lm_head": "words", "lm_head.decoder": "decoder"
 }  # fmt: skip
+_fingerprints: dict[tuple[Version, ...], str] = {}  # of the backbones that this process has read, by their files
 
 
 class UnsupportedError(ValueError):
@@ -93,25 +90,32 @@ def read_backbone(
     config_file, tokenizer_file = files
     if config_file is None or tokenizer_file is None:
         raise UnsupportedError("it has no config.json and tokenizer.json")
-    stored = weights if weights is not None else read_arrays(find_weights(str(name), revision=revision))
+    settings = hub.cached_file(str(name), "tokenizer_config.json", revision)
+    versions: tuple[Version, ...] = ()
+    if weights is None:
+        found = find_weights(str(name), revision=revision)
+        versions = tuple(version(path) for path in (*files, settings, *found) if path is not None)
+        weights = read_arrays(found)
+    stored = weights
     check_sizes(config_file, stored)
     try:
         config = read_json(config_file)
         added = Additions.of(config)
-        settings = hub.cached_file(str(name), "tokenizer_config.json", revision)
         tokenizer = read_tokenizer(tokenizer_file, settings, added)
         if tokenizer is None:
             raise UnsupportedError("its tokenizer needs transformers")
         if added:
             stored, config["vocab_size"] = added.without(stored), config["vocab_size"] - added.slots
-        return _sorted_out(config, tokenizer, stored)
+        return _sorted_out(config, tokenizer, stored, versions)
     except UnsupportedError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise UnsupportedError(f"its files are unusual ({type(error).__name__}: {error})") from error
 
 
-def _sorted_out(config: dict[str, Any], tokenizer: StoredTokenizer, stored: Mapping[str, np.ndarray]) -> StoredBackbone:
+def _sorted_out(
+    config: dict[str, Any], tokenizer: StoredTokenizer, stored: Mapping[str, np.ndarray], versions: tuple[Version, ...]
+) -> StoredBackbone:
     kind = config.get("model_type")
     roberta = kind in ROBERTA
     if kind != "bert" and not roberta:
@@ -145,7 +149,19 @@ def _sorted_out(config: dict[str, Any], tokenizer: StoredTokenizer, stored: Mapp
     if max(vocabulary.values()) >= len(blocks[WORDS]) or None in (tokenizer.mask_token_id, tokenizer.pad_token_id):
         raise UnsupportedError("its tokenizer and its embeddings do not fit")
     whole = {f"{base}.{name}": array for name, array in blocks.items()} | head_names if head else blocks
-    return StoredBackbone(config, tokenizer, blocks, head, backbone_digest(whole, vocabulary), roberta=roberta)
+    return StoredBackbone(config, tokenizer, blocks, head, _fingerprint(versions, whole, vocabulary), roberta=roberta)
+
+
+def _fingerprint(
+    versions: tuple[Version, ...], parameters: Mapping[str, np.ndarray], vocabulary: Mapping[str, int]
+) -> str:
+    """Return the fingerprint of a backbone, computed once in a process for the same versions of its files."""
+    found = _fingerprints.get(versions)
+    if found is None:
+        found = backbone_digest(parameters, vocabulary)
+        if versions:
+            _fingerprints[versions] = found
+    return found
 
 
 def float32(array: np.ndarray) -> np.ndarray:

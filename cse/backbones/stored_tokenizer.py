@@ -84,12 +84,14 @@ def read_tokenizer(
     """
     from tokenizers import Tokenizer
 
-    stored = json.loads(tokenizer_file.read_text(encoding="utf-8"))
+    text = tokenizer_file.read_text(encoding="utf-8")
+    stored = json.loads(text)
     config = json.loads(config_file.read_text(encoding="utf-8")) if config_file else {}
     kind = str(config.get("tokenizer_class", "")).removesuffix("Fast")
     defaults = {"BertTokenizer": BERT, "RobertaTokenizer": ROBERTA}.get(kind)
     if additions and kind in GENERIC:
         stored, defaults = additions.bare(stored), {role: config[role] for role in ROLES if config.get(role)}
+        text = json.dumps(stored)
     elif defaults is None or not {"BertTokenizer": _is_bert, "RobertaTokenizer": _is_roberta}[kind](stored, config):
         return None
     names = {role: _content(config.get(role, name)) for role, name in defaults.items()}
@@ -97,7 +99,9 @@ def read_tokenizer(
     extra = config.get("additional_special_tokens") or config.get("extra_special_tokens")
     if extra or sorted(added) != sorted(set(names.values())) or len(added) != len(stored["added_tokens"]):
         return None
-    tokenizer = Tokenizer.from_str(json.dumps(stored | {"truncation": None, "padding": None}))
+    tokenizer = Tokenizer.from_str(text)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
     return StoredTokenizer(tokenizer, names, str(config.get("truncation_side", "right")))
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 RECORD = "checksums.json"
 ROWS = 1024  # of an array, which are copied to float32 at a time
 DIGEST = "digest"  # the key in a JSON object that holds the digest of the other keys
+Version = tuple[Path, int, int, int]  # of a file: its absolute path, size, time of change in ns and inode
 
 
 def checksums(folder: Path) -> dict[str, str]:
@@ -52,15 +53,20 @@ def verify(folder: Path, recorded: Mapping[str, str], cure: str) -> None:
             raise ArtefactError(f"{path}: damaged (its sha256 is not the one recorded); {cure}")
 
 
+def version(path: Path) -> Version:
+    """Return what changes when a file does."""
+    at = path.stat()
+    return path.absolute(), at.st_size, at.st_mtime_ns, at.st_ino
+
+
 def checksum(path: Path) -> str:
     """Return the sha256 of a file in hex; a process reads it again only if its size, time or inode changed."""
-    at = path.stat()
-    return _known_checksum(path.absolute(), at.st_size, at.st_mtime_ns, at.st_ino)
+    return _known_checksum(version(path))
 
 
 @lru_cache(maxsize=1024)
-def _known_checksum(path: Path, size: int, changed: int, inode: int) -> str:
-    return checksum_now(path)
+def _known_checksum(version: Version) -> str:
+    return checksum_now(version[0])
 
 
 def checksum_now(path: Path) -> str:

@@ -15,7 +15,8 @@ from conftest import SENTENCES
 from test_encoder import DISTINCT, make, reading
 
 import cse
-from cse.backbones.backbone import load_backbone
+from cse.backbones import stored_backbone
+from cse.backbones.backbone import fingerprint, load_backbone
 from cse.backbones.stored_backbone import UnsupportedError, read_backbone
 from cse.engines.openvino_encoder import OpenVinoEncoder
 from cse.engines.openvino_layers import Rounded
@@ -52,6 +53,22 @@ def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(
         np.testing.assert_allclose(theirs, own, atol=1e-5)
     assert (other.learned_count, other.parameter_count) == (ours.learned_count, ours.parameter_count)
     assert other.max_seq_length == ours.max_seq_length
+
+
+def test_a_backbone_is_hashed_once_and_again_when_its_files_change(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed = []
+    digest = stored_backbone.backbone_digest
+    monkeypatch.setattr(stored_backbone, "backbone_digest", lambda *given: hashed.append(1) or digest(*given))
+    model, tokenizer = load_backbone(bert_folder)
+    tokenizer.save_pretrained(tmp_path)
+    for times in (1, 2):
+        with torch.no_grad():
+            model.get_input_embeddings().weight[5] += 1
+        model.save_pretrained(tmp_path)
+        assert {read_backbone(tmp_path).fingerprint for _ in range(2)} == {fingerprint(model, tokenizer)}
+        assert len(hashed) == times
 
 
 @pytest.mark.parametrize("pooling", [name for name in UNTRAINED if name != "pooler"])
