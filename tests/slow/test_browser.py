@@ -243,6 +243,23 @@ def test_a_copied_link_says_which_texts_it_leaves_out(page):
         expect(page.locator(".cse-copy").first).to_have_text(said)
 
 
+def test_a_refused_clipboard_is_told_and_the_code_is_selected(page):
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('refused')); }")
+    link = page.locator(".cse-copy").first
+    link.click()
+    expect(link).to_have_text("Not copied: the browser does not allow it. Copy the address of the page")
+    export = page.get_by_role("button", name="Export results").locator("visible=true")
+    export.click()
+    page.get_by_role("button", name="curl", exact=True).locator("visible=true").click()
+    code = page.locator(".cse-taken pre:visible")
+    code.wait_for()
+    page.locator(".cse-taken button:visible").click()
+    expect(page.locator(".cse-taken p:visible")).to_contain_text("The code is selected: press Ctrl+C.")
+    assert page.evaluate("getSelection().toString().trim()") == code.inner_text().strip()
+    page.evaluate("delete navigator.clipboard.writeText")
+    export.click()
+
+
 def test_search_lists_hits_of_every_model(page):
     open_tab(page, "Search")
     query = page.get_by_label("Query")

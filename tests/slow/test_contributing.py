@@ -84,8 +84,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with every example applied, and the files that the examples read."""
     folder = tmp_path_factory.mktemp("project")
     for name in ("cse", "index", "scripts", "docs"):
-        skipped = shutil.ignore_patterns("bundled", "__pycache__")
-        shutil.copytree(ROOT / name, folder / name, ignore=skipped)
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("bundled"))
     (folder / "cse" / "bundled").symlink_to(ROOT / "cse" / "bundled")
     for diff in DIFFS:
         for path, before, after in changes(diff):

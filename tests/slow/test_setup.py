@@ -165,7 +165,7 @@ def test_linters_and_the_tests_that_were_chosen_run_and_either_may_fail(
     executable(tmp_path / "scripts" / "test", (ROOT / "scripts" / "test").read_text())
     executable(tmp_path / "scripts" / "check", '#!/bin/bash\necho linters ran\n[ "$FAILING" != linters ]\n')
     executable(tmp_path / "scripts" / "setup.sh", "setup() { :; }\n")
-    executable(tmp_path / "bin" / "chromium", "")
+    executable(tmp_path / "bin" / "chromium-headless-shell", "")
     executable(tmp_path / ".venv" / "bin" / "python", TESTS)
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

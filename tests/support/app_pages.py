@@ -42,7 +42,7 @@ def watched(browser, url, width=1400, height=900, leaves_page=False, **options) 
 
     A test that reloads or leaves the page says so: Gradio's client reports the requests that this cuts off.
     """
-    page = browser.new_page(viewport={"width": width, "height": height}, **options)
+    page = browser.new_page(viewport={"width": width, "height": height}, permissions=["clipboard-write"], **options)
     page.set_default_timeout(WAIT)
     wrong = []
 

@@ -43,8 +43,12 @@ READ = "() => { if (location.search) dispatchEvent(new Event('cse-filled')); els
 HOOK = """window.addEventListener('popstate', () => trigger('select', {}));
 window.addEventListener('cse-filled', () => trigger('submit', {}));"""
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
-COPY = f"""() => {{
-  navigator.clipboard.writeText(location.href);
+COPY = f"""async () => {{
+  try {{
+    await navigator.clipboard.writeText(location.href);
+  }} catch {{  // a page that came by plain HTTP from another machine has no clipboard
+    return 'Not copied: the browser does not allow it. Copy the address of the page';
+  }}
   return window.cseCut ? 'Link copied, without texts of more than {LONGEST:,} characters' : 'Link copied';
 }}"""
 

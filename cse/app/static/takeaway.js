@@ -12,8 +12,13 @@ function show() {
   if (type) save(file, base64 ? new Blob([bytes(text)], {type}) : new Blob([text], {type: `${type};charset=utf-8`}));
 }
 
-copy.addEventListener('click', () => {
-  navigator.clipboard.writeText(code.textContent);
-  said.textContent = 'Copied.';
+copy.addEventListener('click', async () => {
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    said.textContent = 'Copied.';
+  } catch {  // a page that came by plain HTTP from another machine has no clipboard
+    getSelection().selectAllChildren(code);
+    said.textContent = 'Not copied: the browser does not allow it. The code is selected: press Ctrl+C.';
+  }
 });
 watch('value', show);
