@@ -89,11 +89,12 @@ def look(page, width=1400, height=900, **media):
 
 
 def open_tab(page, name):
-    page.get_by_role("tab", name=name).click()
+    """Open a tab by its name; its fields are ready afterwards."""
+    unfold(page, page.get_by_role("tab", name=name))
 
 
 def unfold(page, button):
-    """Open an accordion by its button; its fields are ready afterwards.
+    """Open a tab or an accordion by its button; its fields are ready afterwards.
 
     Gradio makes the fields on opening and gives them their first values a little later, in place of what was typed.
     """

@@ -5,6 +5,7 @@ A fresh environment has links to the packages of this one, so nothing is downloa
 
 import json
 import os
+import shutil
 import subprocess
 import venv
 import zipfile
@@ -21,11 +22,13 @@ from conftest import ROOT, SENTENCES
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from served_space import served
+from small_models import small_bundled
 from typer.testing import CliRunner
 from wheels import pip
 
 import cse
 from cse.commands.deploy import app as deploy
+from cse.models.names import BUNDLED_NAMES
 from cse.publishing.space import CPU_WHEELS, Hardware, requirements
 
 TORCH = requirements((ROOT / "requirements.txt").read_text(), Hardware.CPU).splitlines()[1]
@@ -159,7 +162,11 @@ def check(wheel: Path, place: Path) -> None:
     theirs, ours = ({Requirement(need).name for need in each} for each in (required(wheel), needs))
     assert theirs - ours == {"numpy"}  # which others bring
     pip("--python", python, "uninstall", "--yes", "contrastive-sentence-embeddings")
-    check_space(staged, environment(place, needs))
+    small = small_bundled(place / "small")  # each endpoint asks all models
+    for name in ("backbone", *BUNDLED_NAMES):
+        shutil.rmtree(staged / "cse" / "bundled" / name)
+        shutil.copytree(small / name, staged / "cse" / "bundled" / name)
+    check_space(staged, environment(place, needs), small)
 
 
 def clean() -> dict[str, str]:
@@ -191,7 +198,7 @@ def check_wheel(place: Path, python: Path) -> None:
     assert list((empty / "figures").iterdir())
 
 
-def check_space(staged: Path, python: Path) -> None:
+def check_space(staged: Path, python: Path, models: Path) -> None:
     alone = subprocess.run([python, "-c", "import cse"], cwd="/", env=clean(), stderr=subprocess.DEVNULL)
     assert alone.returncode  # only its own
     with served(staged, str(python)) as client:
@@ -199,6 +206,6 @@ def check_space(staged: Path, python: Path) -> None:
         assert set(endpoints) == set(ASKED)
         answers = {name: client.predict(**given, api_name=name) for name, given in ASKED.items()}
     assert not [name for name, answer in answers.items() if '"error": "' in json.dumps(answer)]
-    vectors = cse.load("simcse").encode([ONE, OTHER], normalize_embeddings=True)
+    vectors = cse.load(str(models / "simcse")).encode([ONE, OTHER], normalize_embeddings=True)
     np.testing.assert_allclose(answers["/encode"]["vectors"], vectors, atol=1e-4)
     assert answers["/similarity"]["simcse"] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-4)
