@@ -167,17 +167,17 @@ def test_the_two_commands_stand_on_the_first_screen_and_are_executable() -> None
         assert os.access(ROOT / name, os.X_OK)
 
 
-def remembering(encode_ids: Callable[..., np.ndarray], kept: dict[tuple[Any, ...], np.ndarray], halves: bool) -> Any:
+def remembering(encode_ids: Callable[..., np.ndarray], kept: dict[tuple[Any, ...], np.ndarray]) -> Any:
     """An `encode_ids` that encodes what is not `kept`, by model and token ids: many commands read the demo corpus.
 
-    With `halves` the bundled models' vectors are those that are shipped, in half precision, which
-    tests/app/test_opening.py compares with the models.
+    Its vectors by the bundled models are shipped, in half precision; tests/app/test_opening.py compares them with the
+    models.
     """
 
     def remember(self: Any, contents: Any, *args: Any, **named: Any) -> np.ndarray:
         if "known" not in self.__dict__:
             self.known = f"{self.fingerprint} {self.graphs.precision}"
-            if halves and (shipped := Demo._shipped(self)) is not None:
+            if (shipped := Demo._shipped(self)) is not None:
                 ids_of_all = self.tokenise([text for _, text in TOPICS], [self.views[0][0]] * len(TOPICS))
                 kept.update(zip([(self.known, *ids) for ids in ids_of_all], shipped, strict=True))
         keys = [(self.known, *ids) for ids in contents]
@@ -188,7 +188,7 @@ def remembering(encode_ids: Callable[..., np.ndarray], kept: dict[tuple[Any, ...
     return remember
 
 
-REMEMBERING, EXACT = (remembering(OpenVinoEncoder.encode_ids, {}, halves) for halves in (True, False))
+REMEMBERING = remembering(OpenVinoEncoder.encode_ids, {})
 
 
 def invoke(words: Sequence[str]) -> Result:
@@ -250,8 +250,7 @@ def test_what_a_page_shows_is_what_its_block_prints(
     if language == "python" and not runnable(block):
         pytest.skip("2026-11-25: a library of this block does not support this Python")
     monkeypatch.chdir(folder)
-    # Near ties decide which texts are asked about.
-    monkeypatch.setattr(OpenVinoEncoder, "encode_ids", EXACT if "--simulate" in block else REMEMBERING)
+    monkeypatch.setattr(OpenVinoEncoder, "encode_ids", REMEMBERING)
     lines = iter(printed := printed_by(language, block).splitlines())
     same = begins_alike if any(name in block for name in VARYING) else agrees
     for expected in filter(None, map(str.strip, shown.splitlines())):
