@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import time
 from collections import defaultdict
 from types import SimpleNamespace
 from urllib.parse import urlparse
@@ -10,9 +11,10 @@ from urllib.parse import urlparse
 import gradio as gr
 import httpx
 import pytest
+from gradio.queueing import Queue
 from gradio.server_messages import EstimationMessage, ProcessCompletedMessage
 
-from cse.app.page import launch_options
+from cse.app.page import Page, launch_options
 from cse.app.server.hosts import Names
 
 WRONG = ("\ud800", "", "x" * 65, "a b", "caf\u00e9", "a/b", 5, ["a"])
@@ -32,6 +34,17 @@ def url():
     _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
     yield f"{address}gradio_api"
     blocks.close()
+
+
+def test_a_server_at_rest_seldom_looks_at_its_queue(monkeypatch) -> None:
+    looks: list[int] = []
+    monkeypatch.setattr(Queue, "__len__", lambda _: looks.append(1) or 0)
+    with Page(analytics_enabled=False) as blocks:
+        gr.Markdown("Nobody is here.")
+    blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+    time.sleep(0.5)
+    blocks.close()
+    assert 2 < len(looks) < 60  # Gradio's 1,000 a second take 6 % of a core
 
 
 def post(url, sent):
