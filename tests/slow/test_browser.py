@@ -568,12 +568,12 @@ def test_axe_finds_nothing_where_a_model_has_no_result(own):
     expect(own.locator("[role=alert]", has_text="Sentence B is empty")).to_be_visible()
     note = own.locator("#results").get_by_text(re.compile("No shipped results of .*broken"))
     panel = own.get_by_role("tabpanel")
-    for scheme, part, rules in (("light", None, RULES), ("dark", panel, COLOURS)):
+    for scheme, parts, rules in (("light", [], RULES), ("dark", [panel], COLOURS)):
         look(own, color_scheme=scheme)
         open_tab(own, "Similarity")
-        assert violations(own, part, rules) == [], scheme
+        assert violations(own, *parts, rules=rules) == [], scheme
         open_tab(own, "Results")
-        assert violations(own, note, rules) == [], scheme
+        assert violations(own, note, rules=rules) == [], scheme
 
 
 def test_own_texts_outlive_a_reload_while_they_are_encoded_and_back_and_another_tab(browser, url, monkeypatch):

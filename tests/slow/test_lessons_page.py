@@ -209,7 +209,7 @@ def test_axe_finds_nothing_in_a_lesson(page):
             (1280, {}, RULES),
         )[: 3 if wide else 2]:
             look(page, width, **media)
-            assert violations(page, part, rules) == [], (what, width, media)
+            assert violations(page, part, rules=rules) == [], (what, width, media)
 
     start(page, "mask")
     panel(page).get_by_role("button", name="Next").click()

@@ -25,11 +25,11 @@ def settled(page) -> None:
     page.wait_for_function(f"!document.querySelector('.pending') && {STILL}")
 
 
-def violations(page, part=None, rules=RULES) -> list[str]:
-    """The violations that axe-core finds on the page or a `part` of it, once nothing is being computed."""
-    part = part and part.element_handle()
+def violations(page, *parts, rules=RULES) -> list[str]:
+    """The violations that axe-core finds on the page or some `parts` of it, once nothing is being computed."""
     settled(page)
     if not page.evaluate("'axe' in window"):
         page.evaluate(Axe().axe_script)
-    found = page.evaluate("([part, rules]) => axe.run(part ?? document, rules)", [part, rules])["violations"]
+    run = "([include, rules]) => axe.run(include.length ? {include} : document, rules)"
+    found = page.evaluate(run, [[part.element_handle() for part in parts], rules])["violations"]
     return [f"{rule['id']}: {node['target']} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
