@@ -153,6 +153,7 @@ def test_a_department_imports_only_those_below_it() -> None:
         for name in of_project(module, types=True):
             if name.startswith("cse.") and department(name) != own:
                 assert FLOOR[department(name)] < FLOOR[own], f"{module} imports {name}"
+            assert name != "cse" or own in ("app", "commands"), f"{module} imports what `cse` offers to users"
 
 
 def test_the_index_uses_errors_vectors_and_storage_of_cse() -> None:

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import cse
 from cse.adaptation.candidates import LEAST_FITTED, Trial
 from cse.adaptation.choice import FOLDERS, LANGUAGE, PROJECTION, READING, START, TRAINED, TRAINING, Choice, choose
 from cse.adaptation.facts import split, text_facts
@@ -26,7 +25,7 @@ from cse.text.labelled import LabelledText, check_texts, distinct_sample, labell
 LEAST_TEXTS = LEAST_FITTED * 5 // 4  # four fifths of them are fitted on
 MOST_TEXTS = 100_000  # different ones; more are sampled
 MINUTES = 30.0
-CLONE = Path(cse.__file__).parents[1] / "scripts"  # where the commands are without an installation
+CLONE = Path(__file__).parents[2] / "scripts"  # where the commands are without an installation
 Note = Callable[[str], object]
 
 

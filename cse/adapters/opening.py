@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import cse
-
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
 
@@ -15,8 +13,9 @@ if TYPE_CHECKING:
 def opened(model: str | Encoder) -> Encoder:
     """Return an encoder unchanged; open a name, folder or id with `cse.load`."""
     from cse.encoding.encoder import Encoder
+    from cse.models.loading import load
 
-    return model if isinstance(model, Encoder) else cse.load(model)
+    return model if isinstance(model, Encoder) else load(model)
 
 
 @contextmanager

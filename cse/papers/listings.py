@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-import cse
 from cse.evaluation.token_bias import BYTE_FREQUENT, WORDPIECE_FREQUENT
 from cse.methods.presets import PUBLISHED, preset
 from cse.methods.templates import NEGATIVE, POSITIVE
+from cse.models.loading import load
 from cse.models.names import resolve_backbone
 
 WORD_SENTENCES = (
@@ -86,7 +86,7 @@ def likeliest_words(backbone: str) -> list[str]:
 
     `backbone` is untrained. Raises as `cse.load` does.
     """
-    encoder = cse.load(resolve_backbone(backbone).name, pooling="prompt")
+    encoder = load(resolve_backbone(backbone).name, pooling="prompt")
     rows = [
         (
             sentence,
