@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.errors import IndexFolderError
-from cse.storage.checksums import checksum_now
+from cse.storage.checksums import checksum_now, file_state
 from cse.storage.replace import Replacement, followed
 from cse.storage.writing import FolderKind, named_errors
 from index.manifest import CURE, MANIFEST_FILE, Manifest
@@ -91,12 +91,6 @@ def cache_folder() -> Path:
         return Path.home() / "Library" / "Caches" / "cse"
     platform = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
     return (Path(platform) if platform else Path.home() / ".cache") / "cse"
-
-
-def file_state(path: Path) -> tuple[int, ...]:
-    """Size, times (ns) and identity of a file; every write to it changes one of them."""
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev
 
 
 def is_stamped(path: Path, sha256: str) -> bool:

@@ -54,7 +54,7 @@ SKIP = '<a class="cse-skip" href="#tabs">Skip to the tabs</a>'
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
-POLL, PROGRESS_POLL = 0.02, 0.1  # seconds between looks at the queue; Gradio's .001 and .01 take 7 % of a core at rest
+POLL, PROGRESS_POLL = 0.02, 0.1  # seconds between looks at the queue; Gradio's .001 and .01 take 6 % of a core at rest
 MOST_SESSIONS = 200  # Gradio keeps the fields and last answers of each: 0.4 MB or more
 CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms

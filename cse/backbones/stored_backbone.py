@@ -91,12 +91,11 @@ def read_backbone(
     if config_file is None or tokenizer_file is None:
         raise UnsupportedError("it has no config.json and tokenizer.json")
     settings = hub.cached_file(str(name), "tokenizer_config.json", revision)
-    versions: tuple[Version, ...] = ()
-    if weights is None:
+    stored, versions = weights, tuple[Version, ...]()
+    if stored is None:
         found = find_weights(str(name), revision=revision)
         versions = tuple(version(path) for path in (*files, settings, *found) if path is not None)
-        weights = read_arrays(found)
-    stored = weights
+        stored = read_arrays(found)
     check_sizes(config_file, stored)
     try:
         config = read_json(config_file)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RECORD = "checksums.json"
 ROWS = 1024  # of an array, which are copied to float32 at a time
 DIGEST = "digest"  # the key in a JSON object that holds the digest of the other keys
-Version = tuple[Path, int, int, int]  # of a file: its absolute path, size, time of change in ns and inode
+Version = tuple[Path, tuple[int, ...]]  # of a file: its absolute path and its state
 
 
 def checksums(folder: Path) -> dict[str, str]:
@@ -43,7 +43,7 @@ def check_checksums(folder: Path, cure: str) -> None:
 def verify(folder: Path, recorded: Mapping[str, str], cure: str) -> None:
     """Raise ArtefactError, ending with `cure`, unless the `recorded` files of a folder exist and are unchanged.
 
-    A process reads a file again only if its size, time or inode changed.
+    A process reads a file again only if its state changed.
     """
     for name, expected in recorded.items():
         path = folder / name
@@ -53,14 +53,19 @@ def verify(folder: Path, recorded: Mapping[str, str], cure: str) -> None:
             raise ArtefactError(f"{path}: damaged (its sha256 is not the one recorded); {cure}")
 
 
+def file_state(path: Path) -> tuple[int, ...]:
+    """Size, times (ns) and identity of a file; every write to it changes one of them."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev
+
+
 def version(path: Path) -> Version:
-    """Return what changes when a file does."""
-    at = path.stat()
-    return path.absolute(), at.st_size, at.st_mtime_ns, at.st_ino
+    """Return a file's path with its state, which together stand for its content within a process."""
+    return path.absolute(), file_state(path)
 
 
 def checksum(path: Path) -> str:
-    """Return the sha256 of a file in hex; a process reads it again only if its size, time or inode changed."""
+    """Return the sha256 of a file in hex; a process reads it again only if its state changed."""
     return _known_checksum(version(path))
 
 

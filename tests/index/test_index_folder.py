@@ -18,8 +18,9 @@ from index_corpus import D, N, build, in_batches, sentences, vectors
 
 import index.faiss_index
 import index.folder
+from cse.storage.checksums import file_state
 from index import BuildSettings, IndexFolderError, VectorIndex
-from index.folder import file_records, file_state, is_stamped, stamp
+from index.folder import file_records, is_stamped, stamp
 from index.manifest import read_manifest
 
 
