@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from cse.adaptation.projection import Projection, fit_projection
 from cse.encoding.encoder import Encoder
 from cse.methods.method import Head, When
 from cse.models.loading import on_torch, open_model
-from cse.models.names import Kind, ModelReference, location, resolve
+from cse.models.names import Kind, ModelReference, location, model_folder, resolve
+from cse.models.sentence_transformers import CALLS, TRANSFORMER, modules_of, transformer_options
 from cse.storage import hub
 from cse.storage.weights import SINGLE, find_weights, read_arrays
 from cse.storage.writing import FolderKind, read_json, write_folder, write_json
@@ -62,6 +63,8 @@ def project(
 
 def raw_vectors(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:
     """Return the (N, d) vectors of texts, of all dimensions and not normalised."""
+    if encoder.reading.normalised:
+        encoder = encoder.reading_by(replace(encoder.reading, normalised=False))
     with encoder.truncate_embeddings(None):
         return encoder.encode(list(texts))
 
@@ -125,15 +128,15 @@ def copy_plain(
     """Copy a backbone, or a sentence-transformers model, as one of sentence-transformers in one weight file.
 
     The weights, or `weights` in their place, are written as float32; a backbone gets modules for its pooling and its
-    length. The copied tokenizer reads typed special tokens as text, as an encoder does.
+    length, and a tokenizer that reads typed special tokens as text, as an encoder does.
     """
     from safetensors.numpy import save_file
 
     from cse.models.pipeline_writer import TYPED_AS_TEXT, pooling_json, write_modules
 
-    name = location(reference.name)
+    name, model = location(reference.name), model_folder(reference.name)
     for file in COPIED:
-        if (path := hub.cached_file(name, file)) is not None:
+        if (path := hub.cached_file(model if file == CALLS else name, file)) is not None:
             shutil.copyfile(path, target / file)
     stored = read_arrays(find_weights(name)) if weights is None else weights
     arrays = {
@@ -144,20 +147,23 @@ def copy_plain(
     config = read_json(target / "config.json")
     config.pop("torch_dtype", None)
     write_json(target / "config.json", {**config, "dtype": "float32"})
-    options = target / "sentence_bert_config.json"
-    known = read_json(options) if options.exists() else {}
+    known = {} if reference.recorded is None else transformer_options(name)
     if reference.recorded is None:
         known |= {"max_seq_length": encoder.max_seq_length, "do_lower_case": False}
     if config.get("model_type") in NO_POOLER and (reference.recorded is None or weights is not None):
         known["model_args"] = {**(known.get("model_args") or {}), "add_pooling_layer": False}
     if known:
-        write_json(options, known)
-    tokenizer = target / "tokenizer_config.json"
-    write_json(tokenizer, {**(read_json(tokenizer) if tokenizer.exists() else {}), **TYPED_AS_TEXT})
+        write_json(target / TRANSFORMER, known)
+    if reference.recorded is None:
+        tokenizer = target / "tokenizer_config.json"
+        write_json(tokenizer, {**(read_json(tokenizer) if tokenizer.exists() else {}), **TYPED_AS_TEXT})
     mode = reference.recorded.pooling if reference.recorded else str(reference.pooling)
     (target / "1_Pooling").mkdir()
-    write_json(target / "1_Pooling" / "config.json", pooling_json(int(config["hidden_size"]), mode))
-    write_modules(target, ["Transformer", "Pooling", *(["Normalize"] if _normalises(name) else [])])
+    write_json(
+        target / "1_Pooling" / "config.json",
+        pooling_json(int(config["hidden_size"]), mode, prompt=encoder.reading.prompt_pooled),
+    )
+    write_modules(target, ["Transformer", "Pooling", *(["Normalize"] if encoder.reading.normalised else [])])
 
 
 def add_dense(target: Path, projection: Projection) -> None:
@@ -165,16 +171,8 @@ def add_dense(target: Path, projection: Projection) -> None:
     from cse.models.pipeline_writer import write_dense, write_modules
 
     write_dense(projection.arrays, Head.LINEAR, target / "2_Dense")
-    last = ["Normalize"] if _normalises(str(target)) else []
+    last = ["Normalize"] if any(kind == "Normalize" for kind, _ in modules_of(str(target)) or ()) else []
     write_modules(target, ["Transformer", "Pooling", "Dense", *last])
     calls = target / "config_sentence_transformers.json"
     if calls.exists():
         write_json(calls, {**read_json(calls), "truncate_dim": None})
-
-
-def _normalises(name: str) -> bool:
-    """True if a model's pipeline ends with normalisation."""
-    path = hub.cached_file(name, "modules.json")
-    return path is not None and any(
-        module["type"].endswith(".Normalize") for module in json.loads(path.read_text(encoding="utf-8"))
-    )

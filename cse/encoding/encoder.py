@@ -18,11 +18,12 @@ from cse.encoding.batches import WINDOW
 from cse.encoding.engine import Update
 from cse.encoding.protocol import SentenceModel
 from cse.encoding.rows import HARD, TokenTemplate, render, rendered
-from cse.encoding.tokenising import plain_ids, readable, shortened
+from cse.encoding.tokenising import lower_case, plain_ids, readable, shortened
 from cse.methods.method import Head
 from cse.methods.serialise import identity
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 from cse.storage.checksums import array_digest
+from cse.vectors import unit_rows
 
 if TYPE_CHECKING:
     import torch
@@ -44,6 +45,8 @@ class Encoder(SentenceModel):
         """Set what the engine does not know. Raises ValueError if no position is left for the sentence."""
         self._set_calls(name)
         self.backbone, self.backbone_fingerprint = backbone, backbone_fingerprint
+        if self.reading.lower_case:
+            lower_case(self.tokenizer)
         self._set_prompt()
         if self.max_content < 1:
             raise ValueError(
@@ -69,8 +72,12 @@ class Encoder(SentenceModel):
 
     @property
     def max_content(self) -> int:
-        """Maximum tokens of a sentence, by the positions that the longest template and the prefix leave."""
-        around = max(template.length for view in (*self.views, (self.prompt,)) for template in view)
+        """Maximum tokens of a sentence, by the positions that the longest template and the prefix leave.
+
+        The template of `prompt` counts too, unless the row has a maximum length of its own.
+        """
+        prompts = () if self.max_row_length else ((self.prompt,),)  # a length of its own is kept in full
+        around = max(template.length for view in (*self.views, *prompts) for template in view)
         room = self.row_limit - self.reading.prefix - around
         return room if self.max_row_length is None else min(room, self.max_row_length - self.views[0][0].length)
 
@@ -95,26 +102,39 @@ class Encoder(SentenceModel):
     def tokenise(
         self, sentences: Sequence[str], templates: Sequence[TokenTemplate], max_length: int | None = None
     ) -> list[list[int]]:
-        """Return the token ids of each sentence without special ones, truncated to fit; "[MASK]" is plain text."""
+        """Return the token ids of each sentence without those of its template, truncated to fit.
+
+        "[MASK]" is plain text unless the reading has `typed_specials`.
+        """
         if not sentences:
             return []
-        limit = min(self.max_content, max_length or self.max_content)
+        room = self.row_limit - self.reading.prefix - max(template.length for template in templates)
+        limit = min(room, self.max_content, max_length or self.max_content)
         clean = map(readable, sentences)  # before `shortened`, which counts characters
         spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
-        read = plain_ids(self.tokenizer, [shortened(text, self.tokenizer, limit) for text in spaced])["input_ids"]
+        short = [shortened(text, self.tokenizer, limit) for text in spaced]
+        read = plain_ids(self.tokenizer, short, special=self.reading.typed_specials)["input_ids"]
         keeps_end = self.tokenizer.truncation_side == "left"
         return [ids[-limit:] if keeps_end else ids[:limit] for ids in read]
 
-    def _encode_all(self, texts: list[str], batch_size: int | None, progress: bool) -> np.ndarray:
+    def _encode_all(self, texts: list[str], before: str, batch_size: int | None, progress: bool) -> np.ndarray:
         from tqdm import tqdm
 
+        reader = self._reading_after(before) if before and not self.reading.prompt_pooled else self
         vectors = np.empty((len(texts), self.dim), np.float32)
         with tqdm(total=len(texts), desc=self.name, unit="sentence", leave=False, disable=not progress) as bar:
             for start in range(0, len(texts), WINDOW):
-                window = texts[start : start + WINDOW]
+                window = [before + text for text in texts[start : start + WINDOW]]
                 contents = self.tokenise(window, [self.views[0][0]] * len(window))
-                vectors[start : start + len(window)] = self.encode_ids(contents, batch_size, bar.update)
+                vectors[start : start + len(window)] = reader.encode_ids(contents, batch_size, bar.update)
         return vectors
+
+    def _reading_after(self, prompt: str) -> Self:
+        """Return an encoder of the same weights whose pooling leaves a prompt, and what is before it, out."""
+        other, template = copy(self), self.views[0][0]
+        unread = len(template.before) + len(self.tokenise([prompt], [template])[0])
+        other.views = ((replace(template, unread=unread),), *self.views[1:])
+        return other
 
     def encode_ids(
         self,
@@ -125,7 +145,7 @@ class Encoder(SentenceModel):
         """Return (N, d) float32 vectors of N sentences' token ids from `tokenise`; a sentence may be empty.
 
         A pass has as many sentences as the engine plans, and at most `batch_size`. `report` is called with the number
-        of sentences of each pass.
+        of sentences of each pass. Rows are unit if the reading is `normalised`.
         """
         if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; give at least 1")
@@ -134,7 +154,7 @@ class Encoder(SentenceModel):
         vectors = np.empty((len(contents), self.dim), np.float32)
         if passes:
             vectors[np.concatenate(passes)] = self.vectors_of(contents, passes, report)
-        return vectors
+        return unit_rows(vectors) if self.reading.normalised else vectors
 
     def _vectors_from(self, states: States, bias: States | None, head: Callable[[States], States] | None) -> States:
         """Return vectors of states (B, d): minus their bias (B, d) and through the head, each if there is one."""

@@ -70,7 +70,7 @@ class SentenceModel(Prompts, Similarities, Engine):
         before = self.named_prompt(prompt_name) if prompt is None else prompt
         if device is not None:
             self.to(device)
-        vectors = self._encode_all([before + text for text in texts], batch_size, bool(show_progress_bar))
+        vectors = self._encode_all(texts, before, batch_size, bool(show_progress_bar))
         if not np.isfinite(vectors).all():
             raise ValueError(f"{self.name} gives vectors that are not finite; its weights may be damaged")
         vectors = np.ascontiguousarray(vectors[:, :kept])
@@ -152,8 +152,8 @@ class SentenceModel(Prompts, Similarities, Engine):
         finally:
             self.truncate_dim = before
 
-    def _encode_all(self, texts: list[str], batch_size: int | None, progress: bool) -> np.ndarray:
-        """Return (N, d) float32 vectors, by the model's own path from text to vector."""
+    def _encode_all(self, texts: list[str], before: str, batch_size: int | None, progress: bool) -> np.ndarray:
+        """Return (N, d) float32 vectors of texts after a prompt, by the model's own path from text to vector."""
         raise NotImplementedError
 
 

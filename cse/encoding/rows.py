@@ -26,6 +26,7 @@ class Row:
     """One backbone input: `ids` (L,), `slots` (L,) with the learned slot or -1, `positions` (L,) from 0.
 
     `pool_at` is the token that is read. `cut` lists dimensions in which the embeddings of all its tokens are zero.
+    A mean leaves out the first `unread` tokens.
     """
 
     ids: tuple[int, ...]
@@ -33,11 +34,15 @@ class Row:
     positions: tuple[int, ...]
     pool_at: int
     cut: tuple[int, ...] = ()
+    unread: int = 0
 
 
 @dataclass(frozen=True)
 class TokenTemplate:
-    """A template in one tokenizer's ids before and after the sentence, special tokens included."""
+    """A template in one tokenizer's ids before and after the sentence, special tokens included.
+
+    The pooling leaves out the first `unread` tokens: those of a prompt, and what is before it.
+    """
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -45,6 +50,7 @@ class TokenTemplate:
     after_slots: tuple[int, ...]
     mask_index: int | None  # within before + after; None reads the first token
     spaced: bool  # the sentence follows a space, which matters to byte-level tokenizers
+    unread: int = 0
 
     @property
     def length(self) -> int:
@@ -82,11 +88,14 @@ class TokenTemplate:
 
     def _row(self, content: Sequence[int], positions: Sequence[int]) -> Row:
         at = self.mask_index or 0
+        if self.mask_index is None and self.unread < self.length + len(content):
+            at = self.unread
         return Row(
             ids=(*self.before, *content, *self.after),
             slots=(*self.before_slots, *(HARD,) * len(content), *self.after_slots),
             positions=tuple(positions),
-            pool_at=at if at < len(self.before) else at + len(content),
+            pool_at=at if self.mask_index is None or at < len(self.before) else at + len(content),
+            unread=self.unread,
         )
 
 
@@ -145,6 +154,11 @@ def token_mask(rows: Sequence[Row]) -> np.ndarray:
     """Return (B, L) bool: True at the tokens of rows that are padded to the longest."""
     lengths = np.array([len(row.ids) for row in rows])
     return np.arange(lengths.max()) < lengths[:, None]
+
+
+def pooled_mask(rows: Sequence[Row], mask: np.ndarray) -> np.ndarray:
+    """Return (B, L) bool: True at the tokens of rows, at which the `mask` (B, L) is true, that a mean reads."""
+    return mask & (np.arange(mask.shape[1]) >= np.array([row.unread for row in rows])[:, None])
 
 
 def padded(values: Iterable[Sequence[int]], mask: np.ndarray, fill: int) -> np.ndarray:

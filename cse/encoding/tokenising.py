@@ -41,3 +41,13 @@ def plain_ids(tokenizer: PreTrainedTokenizerBase, text: str | Sequence[str], spe
     with _ONE_AT_A_TIME:
         texts = readable(text) if isinstance(text, str) else list(map(readable, text))
         return tokenizer(texts, add_special_tokens=False, split_special_tokens=not special, verbose=False)
+
+
+def lower_case(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Make a tokenizer lower-case its texts first, but not special tokens, as sentence-transformers does."""
+    from tokenizers import normalizers
+
+    backend = tokenizer.backend_tokenizer
+    if "Lowercase" not in str(backend.normalizer):
+        before = [backend.normalizer] if backend.normalizer else []
+        backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *before])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.backbones.stored_backbone import WORDS, StoredBackbone, float32
-from cse.encoding.rows import HARD, Row, padded, token_mask
+from cse.encoding.rows import HARD, Row, padded, pooled_mask, token_mask
 from cse.methods.method import Head, Pooling
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ class Graphs:
         return model.create_infer_request().infer([states])[0].copy()
 
     def _inputs(self, rows: Sequence[Row]) -> list[np.ndarray]:
-        """Return word embeddings (B, L, d), positions and mask (B, L), and the token that is read (B,), padded."""
+        """Return word embeddings (B, L, d), positions, mask and what a mean reads (B, L), padded, and the token that is
+        read (B,).
+        """
         mask = token_mask(rows)
         ids = padded((row.ids for row in rows), mask, self.stored.tokenizer.pad_token_id)
         words = float32(self.stored.blocks[WORDS][ids])
@@ -74,7 +76,8 @@ class Graphs:
         first = self.stored.first_position + (0 if self.prefix is None else len(self.prefix))
         positions = padded((row.positions for row in rows), mask, 0) + first
         read = np.array([row.pool_at for row in rows], np.int32)
-        return [words, positions.astype(np.int32), mask.astype(np.float32), read]
+        pooled = pooled_mask(rows, mask).astype(np.float32)
+        return [words, positions.astype(np.int32), mask.astype(np.float32), pooled, read]
 
     def _graph(self, key: object, make: Callable[[], Any]) -> CompiledModel:
         """Return a compiled graph, made by the first thread that needs it."""

@@ -54,15 +54,17 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     """Return the graph of (B, L) rows' vectors (B, d), before template bias and head.
 
     Inputs: `words` (B, L, d), the tokens' embeddings (a table in the graph would be held as float32); `positions`;
-    `mask`, 1 at a token; `at` (B,), the token that is read. `prefix` (P, layers * 2 * d) holds keys and values, as
-    `cse.backbones.backbone.prefix_cache` reads it.
+    `mask`, 1 at a token; `pooled`, 1 at one that a mean reads; `at` (B,), the token that is read. `prefix`
+    (P, layers * 2 * d) holds keys and values, as `cse.backbones.backbone.prefix_cache` reads it.
     """
     words = op.parameter(PartialShape([-1, -1, int(backbone.config["hidden_size"])]), Type.f32, name="words")
     positions = op.parameter(PartialShape([-1, -1]), Type.i32, name="positions")
     mask = op.parameter(PartialShape([-1, -1]), Type.f32, name="mask")
+    pooled = op.parameter(PartialShape([-1, -1]), Type.f32, name="pooled")
     at = op.parameter(PartialShape([-1]), Type.i32, name="at")
+    inputs = [words, positions, mask, pooled, at]
     if pooling in EMBEDDINGS:
-        return Model([_mean(words, mask)], [words, positions, mask, at], "vectors")
+        return Model([_mean(words, pooled)], inputs, "vectors")
     states = [_embedded(backbone, words, positions)]
     seen = _seen(mask, 0 if prefix is None else len(prefix))
     for layer in range(int(backbone.config["num_hidden_layers"])):
@@ -72,8 +74,8 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     else:
         layers = LAYERS[pooling]
         total = reduce(op.add, (states[layer] for layer in layers))
-        found = _mean(op.multiply(total, _constant(np.float32(1 / len(layers)))), mask)
-    return Model([found], [words, positions, mask, at], "vectors")
+        found = _mean(op.multiply(total, _constant(np.float32(1 / len(layers)))), pooled)
+    return Model([found], inputs, "vectors")
 
 
 def head_graph(kind: Head, arrays: Arrays, eps: float) -> Model:
@@ -146,7 +148,8 @@ def _seen(mask: Any, prefix: int) -> Any:
 
 def _mean(hidden: Any, mask: Any) -> Any:
     weights = op.unsqueeze(mask, _ints(2))
-    return op.divide(op.reduce_sum(op.multiply(hidden, weights), _ints(1)), op.reduce_sum(weights, _ints(1)))
+    count = op.maximum(op.reduce_sum(weights, _ints(1)), _constant(np.float32(1)))
+    return op.divide(op.reduce_sum(op.multiply(hidden, weights), _ints(1)), count)
 
 
 def _linear(hidden: Any, arrays: Arrays, name: str) -> Any:

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from cse.backbones.backbone import first_position, mlm_head, picklable, prefix_cache, row_limit
-from cse.encoding.rows import HARD, Row, TokenTemplate, padded, rendered, token_mask
+from cse.encoding.rows import HARD, Row, TokenTemplate, padded, pooled_mask, rendered, token_mask
 from cse.engines.cutoff import zero_cut
 from cse.engines.heads import INIT_STD
 from cse.engines.last_block import FUSED, can_read_at
@@ -27,12 +27,13 @@ LAST = LAYERS[Pooling.MEAN]  # the last layer alone
 
 
 class Tokens(NamedTuple):
-    """Rows as int64 tensors, each (B, L); the mask is 1 at a token and 0 at padding."""
+    """Rows as int64 tensors, each (B, L); the mask is 1 at a token and 0 at padding, `pooled` 1 where a mean reads."""
 
     ids: torch.Tensor
     slots: torch.Tensor
     positions: torch.Tensor
     mask: torch.Tensor
+    pooled: torch.Tensor
 
 
 class PromptedBackbone(nn.Module):
@@ -84,13 +85,13 @@ class PromptedBackbone(nn.Module):
         if pooling is Pooling.TOKEN:
             return self.read(rows)
         if pooling is Pooling.STATIC:
-            return _mean(self._embed(tokens := self._collate(rows)), tokens.mask)
+            return _mean(self._embed(tokens := self._collate(rows)), tokens.pooled)
         if pooling is Pooling.STATIC_OUTPUT:
             mlm_head(self.model)  # raises if there is none
             tokens = self._collate(rows)
-            return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.mask)
-        states, mask = self._run(rows, layers=LAYERS[pooling])
-        return _mean(torch.stack(states).mean(0), mask)
+            return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.pooled)
+        states, pooled = self._run(rows, layers=LAYERS[pooling])
+        return _mean(torch.stack(states).mean(0), pooled)
 
     def grouped(self, lengths: Sequence[int], read: Callable[[Sequence[int]], torch.Tensor]) -> torch.Tensor:
         """Return (B, ...) results of `read` on the numbers of rows of these `lengths` (B), in training in groups.
@@ -139,7 +140,8 @@ class PromptedBackbone(nn.Module):
     def _run(
         self, rows: Sequence[Row], layers: tuple[int, ...] = LAST, **read_at: torch.Tensor
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """Return the hidden states (B, L, d) of `layers`, as `cse.methods.method.LAYERS` counts, and the mask (B, L).
+        """Return the hidden states (B, L, d) of `layers`, as `cse.methods.method.LAYERS` counts, and what a mean reads
+        of them, (B, L).
 
         With `read_at` (B,) those of the last layer are (B, 1, d), of these tokens (`cse.engines.last_block`).
         """
@@ -155,7 +157,7 @@ class PromptedBackbone(nn.Module):
             inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": layers != LAST, **read_at}
             output = self.model.base_model(**inputs)
         last = output.last_hidden_state
-        return [last if layer == -1 else output.hidden_states[layer] for layer in layers], tokens.mask
+        return [last if layer == -1 else output.hidden_states[layer] for layer in layers], tokens.pooled
 
     def _collate(self, rows: Sequence[Row]) -> Tokens:
         """Return the rows as tensors, padded to the longest."""
@@ -164,7 +166,7 @@ class PromptedBackbone(nn.Module):
         ids = padded((row.ids for row in rows), mask, self.tokenizer.pad_token_id)
         slots = padded((row.slots for row in rows), mask, HARD)
         positions = padded((row.positions for row in rows), mask, 0) + begin
-        tables = (ids, slots, positions, mask.astype(np.int64))
+        tables = (ids, slots, positions, mask.astype(np.int64), pooled_mask(rows, mask).astype(np.int64))
         return Tokens(*(torch.from_numpy(table).to(self.device) for table in tables))
 
     def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
@@ -223,4 +225,4 @@ class PromptedBackbone(nn.Module):
 
 def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     weights = mask[..., None].to(hidden.dtype)
-    return ((hidden * weights).sum(1) / weights.sum(1)).float()
+    return ((hidden * weights).sum(1) / weights.sum(1).clamp(min=1)).float()

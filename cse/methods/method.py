@@ -68,6 +68,9 @@ class Reading:
 
     `template` is that of the first view. `frozen`: the backbone's parameters are not learned. `prefix`: length of the
     per-layer key/value prompt. `specials_in_bias`: the template bias sees the first and last token.
+    The rest are settings of sentence-transformers' folders. `normalised`: the vector is scaled to length 1.
+    `prompt_pooled`: the pooling reads the tokens of a prompt too. `typed_specials`: a typed "[MASK]" is that token, not
+    text. `lower_case`: the text is lower-cased first.
     """
 
     template: Template
@@ -78,6 +81,10 @@ class Reading:
     prefix: int = 0
     pooling: Pooling = Pooling.TOKEN
     specials_in_bias: bool = True
+    normalised: bool = False
+    prompt_pooled: bool = True
+    typed_specials: bool = False
+    lower_case: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.prefix, int) or self.prefix < 0:

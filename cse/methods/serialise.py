@@ -12,6 +12,8 @@ ENUMS = {
     "denoise": When, "head": Head, "head_when": When, "pooling": Pooling, "training_pooling": Pooling,
     "contrast": Contrast,
 }  # fmt: skip
+# Fields that are part of a fingerprint only if they differ from these values, with which older models are known.
+NEWER = {"normalised": False, "prompt_pooled": True, "typed_specials": False, "lower_case": False}
 READING = {each.name for each in fields(Reading)} - {"template"}
 KNOWN = {each.name for each in fields(Method)} - {"reading", "further"} | READING | {"views"}
 
@@ -22,7 +24,7 @@ def identity(method: Method) -> dict[str, Any]:
     The name, the further views and two settings of training are in it because every index built so far is known by
     such a fingerprint; no other field of `Method` is.
     """
-    reading = asdict(method.reading)
+    reading = {name: item for name, item in asdict(method.reading).items() if name not in NEWER or item != NEWER[name]}
     views = ((reading.pop("template"),), *asdict(method)["further"])
     training = {"supervised": method.supervised, "mlm_weight": method.mlm_weight}
     return {"name": method.name, "views": views, **reading, **training}

@@ -39,7 +39,7 @@ CHECKPOINT = FolderKind(
     "a checkpoint", RECORD, ("method", "format"),
     (
         RECORD, *PIPELINE_FILES, "README.md", LOG, HEAD, f"{HEAD}/{SINGLE}",
-        EMBEDDED, *(f"{EMBEDDED}/{name}" for name in ("*.json", "*.safetensors", "*.txt", "*_Pooling")),
+        EMBEDDED, *(f"{EMBEDDED}/{name}" for name in ("*.json", "*.safetensors", "*.txt", "[0-9]_*")),
     ), older=CONFIG,
 )  # fmt: skip
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 WEIGHT, BIAS = "linear.weight", "linear.bias"  # (m, n) and (m,)
 ACTIVATIONS = {"Identity": Head.LINEAR, "Tanh": Head.TANH}  # classes of torch.nn
-OWN_INPUT = (None, "sentence_embedding")  # what a `Dense` after the pooling reads and writes
 CURE = "copy it again"
 
 
@@ -34,29 +33,22 @@ class RecordedDense:
 def recorded_dense(name: str, path: str) -> RecordedDense:
     """Return the configuration of the `Dense` in the folder `path` of a model.
 
-    Raises ArtefactError for one that is damaged, has another activation than Identity and Tanh, a residual connection,
-    or reads other values than the pooled vector.
+    Raises ArtefactError for one that is damaged or has another activation than Identity and Tanh.
     """
     value = read_part(name, f"{path}/config.json")
     try:
         called = str(value.get("activation_function", "torch.nn.Tanh"))  # the package's default
-        read, written = value.get("module_input_name"), value.get("module_output_name")
         inputs, outputs = int(value["in_features"]), int(value["out_features"])
-        residual, bias = bool(value.get("use_residual")), bool(value.get("bias", True))
+        bias = bool(value.get("bias", True))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ArtefactError(f"{name}: {path}/config.json is missing or damaged ({error!r}); {CURE}") from error
     activation = called.rsplit(".", 1)[-1]
     if not called.startswith("torch.nn.") or activation not in ACTIVATIONS:
-        odd = f"the activation {called}"
-    elif residual:
-        odd = "a residual connection"
-    elif read not in OWN_INPUT or written not in OWN_INPUT:
-        odd = f"the input {read} and the output {written}"
-    else:
-        return RecordedDense(path, inputs, outputs, ACTIVATIONS[activation], bias)
-    raise ArtefactError(
-        f"{name}: its {path} has {odd}, which is not supported; give `pooling` to read the backbone alone"
-    )
+        raise ArtefactError(
+            f"{name}: its {path} has the activation {called}, which is not supported; give `pooling` to read the "
+            "backbone alone"
+        )
+    return RecordedDense(path, inputs, outputs, ACTIVATIONS[activation], bias)
 
 
 def dense_arrays(name: str, dense: RecordedDense, width: int) -> dict[str, np.ndarray]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from cse.models.checkpoint import load_checkpoint
 from cse.models.dense import dense_arrays
 from cse.models.exported import load_export
 from cse.models.families import FAMILIES, HEADS, Family
-from cse.models.names import Kind, ModelReference, location, read_config, resolve
+from cse.models.names import Kind, ModelReference, location, model_folder, read_config, resolve
 from cse.models.pipeline import copy_array
 from cse.models.sentence_transformers import call_as
 from cse.models.start import load_start
@@ -141,21 +140,16 @@ def _untrained(reference: ModelReference, engine: type[Engine]) -> Engine:
         if not any(key.startswith(places) for key in weights):
             raise ArtefactError(f"{reference.name}: its files hold no pooler; give another `pooling`")
         head = stored_head(reference.name, method.reading.head, _width(reference.name), weights, places)
+    if recorded:
+        method = recorded.applied_to(method)
     if recorded and recorded.dense:
         method = method.replaced(head=recorded.dense.head, head_when=When.ALWAYS)
-        head = dense_arrays(location(reference.name), recorded.dense, _width(reference.name))
+        head = dense_arrays(model_folder(reference.name), recorded.dense, _width(reference.name))
     encoder = engine.open(
         location(reference.name), method, name=reference.label, backbone=reference.name, weights=weights, head=head
     )
     if recorded:
-        calls, length = recorded.calls, recorded.max_length
-        call_as(calls if length is None else replace(calls, tokens=None), encoder, reference.name)
-        if length is not None:
-            encoder.max_row_length = length
-    if encoder.max_content < 1:
-        raise ArtefactError(
-            f"{reference.name}: its max_seq_length {encoder.max_row_length} leaves no token of a sentence"
-        )
+        call_as(recorded, encoder, reference.name)
     return encoder
 
 

@@ -14,7 +14,7 @@ from cse.errors import ArtefactError
 from cse.methods.catalogue import UNTRAINED
 from cse.models import families
 from cse.models.pipeline import CONFIG, SAVED, is_pipeline
-from cse.models.sentence_transformers import RecordedPooling, module_paths, recorded_pooling
+from cse.models.sentence_transformers import RecordedPooling, modules_of, recorded_pooling, transformer_folder
 from cse.storage import hub
 from cse.storage.replace import recover
 from cse.storage.weights import find_weights, stored_keys
@@ -130,7 +130,7 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
     if family:
         resolve(model, family=family)
     if kind in (Kind.CHECKPOINT, None) and name not in (*BUNDLED_NAMES, BACKBONE) and Additions.of(read_config(name)):
-        modules = (module_paths(name) or {}).keys()
+        modules = {kind for kind, _ in modules_of(name) or ()}
         plain = modules and modules <= {"Transformer", "Pooling", "Normalize"}
         return _plain(name, None if plain else DEFAULT_POOLING)
     if kind is Kind.WORD_VECTORS:
@@ -144,6 +144,11 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
         raise ArtefactError(
             f"{model} has a linear layer ({reference.recorded.dense.path}), which training would leave out; give the "
             "model that it was fitted on"
+        )
+    if reference.recorded and reference.recorded.lower_case:
+        raise ArtefactError(
+            f"{model} lower-cases its text by do_lower_case, not by its tokenizer, and training would leave that out; "
+            "give it a tokenizer that does"
         )
     return reference
 
@@ -168,6 +173,11 @@ def canonical_name(model: str) -> str:
 
 
 def location(name: str) -> str:
+    """Return the folder or hub id of a name, for an old sentence-transformers folder that of its backbone."""
+    return transformer_folder(model_folder(name))
+
+
+def model_folder(name: str) -> str:
     """Return the folder or hub id of a name."""
     if name == BACKBONE:
         return str(BUNDLED / "backbone")
@@ -217,14 +227,14 @@ def _kind_by_name(model: str, pooling: str | None = None) -> tuple[str, Kind | N
         return name, Kind.CHECKPOINT if name != BACKBONE else None
     if hub.cached_file(name, EXPORT_RECORD):
         return name, Kind.EXPORT
-    config = read_config(name)
+    config = read_config(location(name))
     if "method" in config or (hub.cached_file(name, RECORD) and SAVED not in config):
         return name, Kind.CHECKPOINT
     return name, Kind.EXPORT if pooling is None and is_pipeline(name, config) else None
 
 
 def _plain(name: str, pooling: str | None) -> ModelReference:
-    recorded = None if pooling else recorded_pooling(location(name))
+    recorded = None if pooling else recorded_pooling(model_folder(name))
     if recorded:
         return ModelReference(name, Kind.SENTENCE_TRANSFORMERS, recorded=recorded)
     return ModelReference(name, Kind.BACKBONE, pooling or DEFAULT_POOLING)

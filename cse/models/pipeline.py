@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cse.backbones.additions import KEY, Additions
 from cse.backbones.additions import WORDS as TABLE
 from cse.errors import ArtefactError
-from cse.methods.method import Head, Method, When
+from cse.methods.method import Head, Method, Pooling, When
 from cse.methods.serialise import from_json
 from cse.models.dense import dense_arrays, recorded_dense
-from cse.models.sentence_transformers import call_as, module_paths, recorded_calls
+from cse.models.sentence_transformers import IDLE, call_as, modules_of, recorded_settings
 from cse.storage.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_arrays
 from cse.storage.writing import read_json
 
@@ -36,7 +36,7 @@ SAVED = "transformers_version"  # key that transformers writes into a config.jso
 PIPELINE_FILES = (
     CONFIG, SINGLE, SHARD, INDEX, "tokenizer.json", "tokenizer_config.json",
     "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
-    *(f"{number}_{name}{end}" for number in "123" for name in ("WordWeights", "Pooling", "Dense")
+    *(f"{number}_{name}{end}" for number in "1234" for name in ("WordWeights", "Pooling", "Dense", "Normalize")
       for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
 )  # fmt: skip
 
@@ -61,15 +61,17 @@ def is_pipeline(name: str, config: dict[str, Any]) -> bool:
 
     Raises ArtefactError if it has others, whose vectors are not those of its method.
     """
-    record, paths = written_record(config), module_paths(name)
-    if record is None or paths is None:
+    record = written_record(config)
+    modules = None if record is None else modules_of(name)
+    if record is None or modules is None:
         return False
     method = _method(record, name)
     masked, head = method.reading.at_mask, record.get("head")
     wanted = ["Transformer", *(["WordWeights"] if masked else []), "Pooling", *(["Dense"] if head else [])]
-    if [kind for kind in paths if kind != "Normalize"] != wanted:
+    kinds = [kind for kind, _ in modules if kind != IDLE]
+    if kinds not in (wanted, [*wanted, "Normalize"]):
         raise ArtefactError(
-            f"{name}: its modules ({', '.join(paths)}) are not those of its method, {method.name} "
+            f"{name}: its modules ({', '.join(kinds)}) are not those of its method, {method.name} "
             f"({', '.join(wanted)}); give `pooling` to read the backbone alone"
         )
     return True
@@ -130,21 +132,31 @@ def copy_array(array: np.ndarray, target: np.ndarray, what: str) -> None:
 def saved_again(folder: Path, name: str, engine: type[Engine]) -> Engine:
     """Open a folder that sentence-transformers has saved, trained further or not, as it opens it there.
 
-    Raises ArtefactError if its further training has made a vector of more than the mask's state.
+    Typed special tokens stay text where a mask is read, of which there is one. Raises ArtefactError for another
+    pooling, and if its further training has made a vector of more than the mask's state.
     """
     cure = "train the run again, or save it with its own modules"
     record = written_record(read_json(folder / CONFIG)) or {}
     method = _method(record, str(folder))
-    paths = module_paths(str(folder)) or {}
-    if "WordWeights" in paths:
+    modules = modules_of(str(folder)) or []
+    paths, recorded, masked = dict(modules), recorded_settings(str(folder), modules), method.reading.at_mask
+    pooling = "mean" if masked or method.reading.pooling is Pooling.MEAN else "cls"
+    if recorded.pooling != pooling or (masked and not recorded.prompt_pooled):
+        without = "" if recorded.prompt_pooled else " without the prompt"
+        raise ArtefactError(
+            f"{folder}: its pooling is {recorded.pooling}{without}, not the {pooling} of {method.name}; {cure}"
+        )
+    if masked:
         _check_word_weights(folder / paths["WordWeights"], cure)
+        recorded = replace(recorded, typed_specials=False)
+    method = recorded.applied_to(method)
     encoder = open_pipeline(folder, method, engine, name=name, head=paths.get("Dense"), cure=cure)
-    calls = recorded_calls(str(folder))
+    calls = recorded.calls
     if record.get("spaced"):  # a template that brings its own space
         prompts = tuple((key, text.removeprefix(" ")) for key, text in calls.prompts if key != SPACE)
         default = None if calls.default_prompt_name == SPACE else calls.default_prompt_name
         calls = replace(calls, prompts=prompts, default_prompt_name=default)
-    call_as(calls, encoder, str(folder))
+    call_as(replace(recorded, calls=calls), encoder, str(folder))
     encoder.forget_biases()
     return encoder
 
@@ -159,8 +171,10 @@ def _method(record: dict[str, Any], place: str) -> Method:
 def _head(folder: Path, path: str, method: Method, cure: str) -> dict[str, np.ndarray]:
     """Return the head in a subfolder by the names of its module: a `Dense` module, or a head of this project."""
     if method.reading.head is not Head.TRANSFORM and (folder / path / CONFIG).is_file():
-        width = int(read_json(folder / CONFIG).get("hidden_size", 0))
-        return dense_arrays(str(folder), recorded_dense(str(folder), path), width)
+        width, dense = int(read_json(folder / CONFIG).get("hidden_size", 0)), recorded_dense(str(folder), path)
+        if dense.head is not method.reading.head:
+            raise ArtefactError(f"{folder / path}: its activation is not that of {method.name}; {cure}")
+        return dense_arrays(str(folder), dense, width)
     stored = read_arrays(find_weights(str(folder / path), SAFE))
     check_finite(stored, str(folder / path), cure)
     return stored

@@ -75,15 +75,17 @@ def write_pipeline(
     mode = "cls" if plain.read_at is ReadAt.FIRST else "mean"
     folder = target / f"{len(modules)}_Pooling"
     width = int(encoder.model.config.hidden_size)
-    write_json(folder / "config.json", {**pooling_json(width, mode), "include_prompt": True})
+    write_json(folder / "config.json", pooling_json(width, mode, prompt=encoder.reading.prompt_pooled))
     modules.append("Pooling")
     if plain.head is not None:
         arrays = as_arrays(dict(plain.head.named_parameters()))
         write_dense(arrays, encoder.reading.head, target / f"{len(modules)}_Dense", half=half)
         modules.append("Dense")
+    if encoder.reading.normalised:
+        modules.append("Normalize")
     paths = write_modules(target, modules)
     tensors = plain.whole() if encoder.prefix is None else plain.tensors | {"prefix": encoder.prefix}
-    record = _record(plain, None if plain.head is None else paths[-1])
+    record = _record(plain, None if plain.head is None else paths[modules.index("Dense")])
     write_weights(target, plain, tensors, half=half, **{**record, **config})
     write_tokenizer(target, encoder, plain.tokenizer)
     _write_calls(plain, target)
@@ -102,13 +104,14 @@ def write_modules(target: Path, kinds: Sequence[str]) -> list[str]:
 
 
 def write_tokenizer(target: Path, encoder: TorchEncoder, tokenizer: dict[str, Any]) -> None:
-    """Write a tokenizer, with its post-processor, that reads typed special tokens as text and truncates like cse."""
+    """Write a tokenizer, with its post-processor, that reads typed special tokens and truncates like cse."""
     source = encoder.tokenizer
     specials = {name: str(token) for name in ROLES if (token := getattr(source, name, None)) is not None}
     write_json(target / "tokenizer.json", tokenizer)
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",  # a model's own class would replace the post-processor
-        **TYPED_AS_TEXT, "model_max_length": encoder.max_seq_length, "padding_side": "right",
+        "split_special_tokens": not encoder.reading.typed_specials,
+        "model_max_length": encoder.max_seq_length, "padding_side": "right",
         "truncation_side": source.truncation_side, "clean_up_tokenization_spaces": False,
         "model_input_names": ["input_ids", "attention_mask"], **specials,
     }  # fmt: skip
@@ -176,12 +179,12 @@ def _write_word_weights(plain: PlainModel, weight: float, folder: Path) -> None:
     save_file({"emb_layer.weight": weights}, folder / "model.safetensors")
 
 
-def pooling_json(width: int, mode: str) -> dict[str, Any]:
+def pooling_json(width: int, mode: str, *, prompt: bool = True) -> dict[str, Any]:
     """Return the configuration of a pooling, with keys that every version of the package reads."""
     return {
         "word_embedding_dimension": width,
         "pooling_mode_cls_token": mode == "cls", "pooling_mode_mean_tokens": mode == "mean",
-        "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False,
+        "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False, "include_prompt": prompt,
     }  # fmt: skip
 
 

@@ -1,119 +1,284 @@
-"""Reading of the configuration of sentence-transformers models."""
+"""Reading of the configuration of sentence-transformers folders, saved by any of its releases.
+
+Every key of their files is in `KEYS`: it is obeyed, or changes nothing, or is refused by name (docs/other-tools.md).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from cse.errors import ArtefactError
+from cse.methods.method import Method
 from cse.models.dense import RecordedDense, read_part, recorded_dense
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
 
+PACKAGE = "sentence_transformers."  # where the classes of modules are; code of a folder is not run
 PIPELINE = ("Transformer", "Pooling", "Dense", "Normalize")  # the order of the modules that are read
-RECORDED_POOLINGS = {"cls": "cls", "mean": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+IDLE = "Dropout"  # a module that does nothing outside training
+MODULES, CALLS, TRANSFORMER = "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"
+FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+TRANSFORMER_FILES = tuple(f"sentence_{family}_config.json" for family in FAMILIES)  # the first that there is is read
+POOLINGS = {  # older keys -> the value of `pooling_mode` that they stand for
+    "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max", "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean", "pooling_mode_lasttoken": "lasttoken",
+}  # fmt: skip
+READ_POOLINGS = ("cls", "mean")
+EMPTY_PROMPTS = ("query", "document")  # every model has these
+SHOWN = 60  # characters of a foreign value in an error
+CURE = "give `pooling` to read the backbone alone"
+
+OBEYED, NOTHING = "obeyed", "changes nothing"
+OWN_INPUT = (None, "sentence_embedding")
+LOADING = dict.fromkeys(("trust_remote_code", "low_cpu_mem_usage", "use_safetensors", "attn_implementation"), NOTHING)
+MODEL = {**LOADING, "add_pooling_layer": NOTHING, "dtype": (None, "auto", "float32")}
+MODEL["torch_dtype"] = MODEL["dtype"]
+TOKENIZER = {"model_max_length": OBEYED, "use_fast": NOTHING, "trust_remote_code": NOTHING}
+CONFIG = {"trust_remote_code": NOTHING}
+FORWARD = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
+# By file or module: a tuple holds the values that change nothing, and others are refused; an object has its own keys.
+KEYS: dict[str, dict[str, Any]] = {
+    MODULES: {"idx": NOTHING, "name": NOTHING, "path": OBEYED, "type": OBEYED, "kwargs": (None, [])},
+    CALLS: {
+        "prompts": OBEYED, "default_prompt_name": OBEYED, "similarity_fn_name": OBEYED, "truncate_dim": OBEYED,
+        "model_type": (None, "SentenceTransformer"), "__version__": NOTHING, "requirements": NOTHING,
+    },
+    TRANSFORMER: {
+        "max_seq_length": OBEYED, "do_lower_case": OBEYED, "unpad_inputs": NOTHING,
+        "transformer_task": (None, "feature-extraction"), "modality_config": (None, FORWARD),
+        "module_output_name": (None, "token_embeddings"), "processing_kwargs": (None, {}),
+        "query_length": (None,), "document_length": (None,), "query_expansion": (None,),
+        "tokenizer_name_or_path": (None,),
+        "model_args": MODEL, "model_kwargs": MODEL, "tokenizer_args": TOKENIZER, "processor_kwargs": TOKENIZER,
+        "config_args": CONFIG, "config_kwargs": CONFIG,
+    },
+    "Pooling": {
+        "pooling_mode": OBEYED, **dict.fromkeys(POOLINGS, OBEYED), "include_prompt": OBEYED,
+        "word_embedding_dimension": NOTHING, "embedding_dimension": NOTHING,
+    },
+    "Dense": {
+        "in_features": OBEYED, "out_features": OBEYED, "bias": OBEYED, "activation_function": OBEYED,
+        "module_input_name": OWN_INPUT, "module_output_name": OWN_INPUT, "use_residual": (None, False),
+    },
+    "Normalize": {"module_input_name": OWN_INPUT, "module_output_name": OWN_INPUT},
+    "Dropout": {"dropout": NOTHING},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class RecordedCalls:
-    """Defaults of `encode` and `similarity`: prompts by name, the name of the default prompt, the dimensions kept,
-    the similarity function, and the length in tokens to which the tokenizer truncates.
+    """Defaults of `encode` and `similarity`: prompts by name, the name of the default prompt, the dimensions kept, and
+    the similarity function.
     """
 
     prompts: tuple[tuple[str, str], ...] = ()
     default_prompt_name: str | None = None
     truncate_dim: int | None = None
     similarity_fn_name: str | None = None
-    tokens: int | None = None
 
 
 @dataclass(frozen=True)
 class RecordedPooling:
     """Pooling, maximum length in tokens (special ones included), call defaults and the linear layer after the pooling
-    of a sentence-transformers model.
+    of a sentence-transformers model, and its settings by the names of `cse.methods.method.Reading`.
     """
 
     pooling: str
     max_length: int | None
     calls: RecordedCalls = RecordedCalls()
     dense: RecordedDense | None = None
+    normalised: bool = False
+    prompt_pooled: bool = True
+    typed_specials: bool = True
+    lower_case: bool = False
+
+    def applied_to(self, method: Method) -> Method:
+        """Return a method that reads as the model says."""
+        return method.replaced(
+            normalised=self.normalised, prompt_pooled=self.prompt_pooled, typed_specials=self.typed_specials,
+            lower_case=self.lower_case,
+        )  # fmt: skip
 
 
 def recorded_pooling(name: str) -> RecordedPooling | None:
     """Return the pooling that a model records; None for a plain transformers model.
 
-    Vectors are not normalised, even if the pipeline ends with normalisation. Raises ArtefactError for a pipeline other
-    than a backbone, a mean or first-token pooling, at most one linear layer, and at most one normalisation.
+    Raises ArtefactError for a pipeline other than a backbone, a mean or first-token pooling, at most one linear layer,
+    and at most one normalisation, and for a setting that is not supported.
     """
-    modules = _modules(name)
+    modules = modules_of(name)
     if modules is None:
         return None
-    kinds, order = dict(modules), [kind for kind, _ in modules]
-    try:
-        chosen = read_part(name, f"{kinds['Pooling']}/config.json") if "Pooling" in kinds else {}
-        modes = [key for key, on in (chosen or {}).items() if key.startswith("pooling_mode_") and on is True]
-        modes = [chosen["pooling_mode"]] if chosen and "pooling_mode" in chosen else modes
-        transformer = kinds.get("Transformer", "")
-        config = read_part(name, "sentence_bert_config.json") or {}
-        length, lowers = config.get("max_seq_length"), config.get("do_lower_case")
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ArtefactError(f"{name}: its sentence-transformers configuration is damaged ({error!r})") from error
-    if order != [kind for kind in PIPELINE if kind in kinds] or len(modes) != 1 or modes[0] not in RECORDED_POOLINGS:
+    paths, order = dict(modules), [kind for kind, _ in modules if kind != IDLE]
+    if order != [kind for kind in PIPELINE if kind in paths] or not {"Transformer", "Pooling"} <= paths.keys():
         raise ArtefactError(
-            f"{name}: its pipeline ({', '.join(order)}; pooling {', '.join(map(str, modes)) or 'unknown'}) is not a "
-            "backbone with mean or cls pooling and at most one linear layer; give `pooling` to read the backbone alone"
+            f"{name}: its pipeline ({', '.join(order)}) is not a backbone with a pooling, at most one linear layer and "
+            f"at most one normalisation; {CURE}"
         )
-    if transformer or lowers:
-        odd = f"its backbone lies in {transformer}" if transformer else "it lower-cases its text itself"
-        raise ArtefactError(f"{name}: {odd}, which is not supported; give `pooling` to read the backbone alone")
-    dense = recorded_dense(name, kinds["Dense"]) if "Dense" in kinds else None
+    if paths["Transformer"] and not Path(name).is_dir():
+        raise ArtefactError(f"{name}: its backbone lies in {paths['Transformer']}; download it and give the folder")
+    recorded = recorded_settings(name, modules)
+    return replace(recorded, dense=recorded_dense(name, paths["Dense"]) if "Dense" in paths else None)
+
+
+def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPooling:
+    """Return what the files of these modules say, but not the linear layer. Raises ArtefactError as above."""
+    paths = dict(modules)
+    files = {kind: _checked(name, _joined(path, "config.json"), kind) for kind, path in modules if kind in KEYS}
+    pooling, backbone = files["Pooling"], paths["Transformer"]
+    modes = pooling.get("pooling_mode") or [mode for key, mode in POOLINGS.items() if pooling.get(key)] or ["mean"]
+    modes = [modes] if isinstance(modes, str) else modes
+    if modes not in ([mode] for mode in READ_POOLINGS):
+        raise ArtefactError(
+            f"{name}: its pooling is {_shown(modes)}, which is not supported, as {' and '.join(READ_POOLINGS)} are; "
+            f"{CURE}"
+        )
+    options = transformer_options(name, backbone)
+    tokenizer = _object(name, _joined(backbone, "tokenizer_config.json"))
     return RecordedPooling(
-        RECORDED_POOLINGS[modes[0]], length if isinstance(length, int) else None, recorded_calls(name), dense
-    )
+        modes[0], _length(name, options, tokenizer), recorded_calls(name), normalised="Normalize" in paths,
+        prompt_pooled=bool(pooling.get("include_prompt", True)),
+        typed_specials=not tokenizer.get("split_special_tokens"),
+        lower_case=bool(options.get("do_lower_case")) and not _lower_cases(name, backbone, tokenizer),
+    )  # fmt: skip
 
 
-def module_paths(name: str) -> dict[str, str] | None:
-    """Return the subfolder of each module in a model's `modules.json` by its class; None if there is none.
+def transformer_options(name: str, folder: str = "") -> dict[str, Any]:
+    """Return the configuration of a model's `Transformer` in a subfolder. Raises ArtefactError for an unknown key."""
+    files = (_joined(folder, file) for file in TRANSFORMER_FILES)
+    return next((value for file in files if (value := _checked(name, file, TRANSFORMER))), {})
 
-    Raises ArtefactError for a damaged file.
+
+def modules_of(name: str) -> list[tuple[str, str]] | None:
+    """Return class and subfolder ("" for the model's own) of each module in a `modules.json`; None if there is none.
+
+    A class of another package has its whole name. Raises ArtefactError for a damaged file.
     """
-    modules = _modules(name)
-    return None if modules is None else dict(modules)
-
-
-def _modules(name: str) -> list[tuple[str, str]] | None:
-    """Class and subfolder of each module in order; None without a `modules.json`."""
-    modules = read_part(name, "modules.json")
+    modules = read_part(name, MODULES)
+    if modules is None:
+        return None
     try:
-        return modules and [(module["type"].rsplit(".", 1)[-1], str(module["path"])) for module in modules]
+        found = [(str(module["type"]), PurePosixPath(module["path"])) for module in modules]
     except (KeyError, TypeError, AttributeError) as error:
-        raise ArtefactError(f"{name}: its sentence-transformers configuration is damaged ({error!r})") from error
+        raise ArtefactError(f"{name}: its {MODULES} is damaged ({error!r}); copy it again") from error
+    for module, (_, path) in zip(modules, found, strict=True):
+        _check(name, MODULES, module, KEYS[MODULES])
+        if path.is_absolute() or ".." in path.parts:
+            raise ArtefactError(f"{name}: {MODULES} names {str(path)!r}, which is outside the model; copy it again")
+    return [
+        (kind.rpartition(".")[2] if kind.startswith(PACKAGE) else kind, "" if path == PurePosixPath() else str(path))
+        for kind, path in found
+    ]
+
+
+def transformer_folder(folder: str) -> str:
+    """Return where a model's backbone lies: in the model's folder or, as before version 2, in a subfolder of that."""
+    try:
+        modules = modules_of(folder) if Path(folder).is_dir() else None
+    except ArtefactError:  # whoever reads the modules says why
+        return folder
+    return str(Path(folder) / dict(modules or ()).get("Transformer", ""))
 
 
 def recorded_calls(name: str) -> RecordedCalls:
-    """Return the defaults of a sentence-transformers model's calls. Raises ArtefactError for a damaged file."""
-    file = "config_sentence_transformers.json"
-    value = read_part(name, file) or {}
-    try:
-        prompts = tuple((str(key), str(text or "")) for key, text in (value.get("prompts") or {}).items())
-        default, kept, function = map(value.get, ("default_prompt_name", "truncate_dim", "similarity_fn_name"))
-    except AttributeError as error:
-        raise ArtefactError(f"{name}: its {file} is damaged ({error}); copy it again") from error
-    if default is not None and default not in dict(prompts):
-        raise ArtefactError(f"{name}: {file} has no prompt for its default_prompt_name {default!r}; copy it again")
-    tokens = (read_part(name, "tokenizer_config.json") or {}).get("model_max_length")  # version 6 records a length here
-    return RecordedCalls(prompts, default, kept, function, tokens if isinstance(tokens, int) else None)
+    """Return the defaults of a model's calls. Raises ArtefactError for a damaged file."""
+    value = _checked(name, CALLS, CALLS)
+    prompts, default = value.get("prompts") or {}, value.get("default_prompt_name")
+    if not isinstance(prompts, dict) or not all(isinstance(text, str | None) for text in prompts.values()):
+        raise ArtefactError(f"{name}: its {CALLS} is damaged (prompts {_shown(prompts)}); copy it again")
+    if default is not None and default not in (*prompts, *EMPTY_PROMPTS):
+        raise ArtefactError(f"{name}: {CALLS} has no prompt for its default_prompt_name {default!r}; copy it again")
+    kept = value.get("truncate_dim")
+    if kept is not None and (type(kept) is not int or kept < 1):
+        raise ArtefactError(f"{name}: the truncate_dim in its {CALLS} is {_shown(kept)}, not a number of dimensions")
+    texts = tuple((key, text or "") for key, text in prompts.items())
+    return RecordedCalls(texts, default, kept, value.get("similarity_fn_name"))
 
 
-def call_as(recorded: RecordedCalls, encoder: Encoder, place: str) -> None:
-    """Give an encoder the recorded defaults; a prompt of another name stays.
+def call_as(recorded: RecordedPooling, encoder: Encoder, place: str) -> None:
+    """Give an encoder the recorded defaults and length; a prompt of another name stays.
 
     Raises ArtefactError, beginning with `place`, for a similarity function or length that it cannot have.
     """
-    encoder.prompts |= dict(recorded.prompts)
-    encoder.default_prompt_name, encoder.truncate_dim = recorded.default_prompt_name, recorded.truncate_dim
+    calls = recorded.calls
+    encoder.prompts |= dict(calls.prompts)
+    encoder.default_prompt_name, encoder.truncate_dim = calls.default_prompt_name, calls.truncate_dim
     try:
-        encoder.similarity_fn_name, encoder.max_seq_length = recorded.similarity_fn_name, recorded.tokens
+        encoder.similarity_fn_name = calls.similarity_fn_name
     except ValueError as error:
         raise ArtefactError(f"{place}: its own {error}") from error
+    positions = encoder.row_limit - encoder.reading.prefix
+    length = positions if recorded.max_length is None else min(recorded.max_length, positions)
+    if length != encoder.max_seq_length:
+        encoder.max_row_length = length
+    if encoder.max_content < 1:
+        raise ArtefactError(f"{place}: its max_seq_length {length} leaves no token of a sentence")
+
+
+def _length(name: str, options: dict[str, Any], tokenizer: dict[str, Any]) -> int | None:
+    """The maximum length in tokens, which the arguments of the tokenizer override; None: the model's positions."""
+    arguments = [options.get(key) or {} for key in ("tokenizer_args", "processor_kwargs")]
+    given = [each.get("model_max_length") for each in arguments]
+    lengths = (*given, options.get("max_seq_length"), tokenizer.get("model_max_length"))
+    length = next((each for each in lengths if each is not None), None)
+    if length is not None and type(length) is not int:
+        raise ArtefactError(f"{name}: its max_seq_length is {_shown(length)}, not a whole number; {CURE}")
+    return length
+
+
+def _lower_cases(name: str, folder: str, tokenizer: dict[str, Any]) -> bool:
+    """True if the tokenizer itself lower-cases, by its two files."""
+    normalizer = json.dumps(_object(name, _joined(folder, "tokenizer.json")).get("normalizer"))
+    return '"Lowercase"' in normalizer or ('"lowercase": true' in normalizer and tokenizer.get("do_lower_case", True))
+
+
+def _checked(name: str, file: str, kind: str) -> dict[str, Any]:
+    """Return the object in a file, {} if there is none. Raises ArtefactError for a key that is not supported."""
+    value = _object(name, file)
+    _check(name, file, value, KEYS[kind])
+    return value
+
+
+def _object(name: str, file: str) -> dict[str, Any]:
+    value = read_part(name, file)
+    if value is not None and not isinstance(value, dict):
+        raise ArtefactError(f"{name}: {file} is damaged (it holds {_shown(value)}, not an object); copy it again")
+    return value or {}
+
+
+def _check(name: str, where: str, value: dict[str, Any], keys: dict[str, Any]) -> None:
+    for key, item in value.items():
+        rule = keys.get(key)
+        if rule is None:
+            raise ArtefactError(
+                f"{name}: the key {_shown(key)} in its {where} is unknown (it was saved by sentence-transformers "
+                f"{_version(name)}); {CURE}"
+            )
+        if isinstance(rule, dict) and isinstance(item, dict):
+            _check(name, f"{where}: {key}", item, rule)
+        elif item not in ((None,) if isinstance(rule, dict) else rule if isinstance(rule, tuple) else (item,)):
+            raise ArtefactError(f"{name}: {key} in its {where} is {_shown(item)}, which is not supported; {CURE}")
+
+
+def _version(name: str) -> str:
+    """The version of sentence-transformers that saved a model, which the first versions wrote into another file."""
+    for file in (CALLS, "config.json"):
+        saved = _object(name, file).get("__version__")
+        if saved := saved.get("sentence_transformers") if isinstance(saved, dict) else saved:
+            return _shown(saved)
+    return "of an unknown version"
+
+
+def _joined(folder: str, file: str) -> str:
+    return f"{folder}/{file}" if folder else file
+
+
+def _shown(value: Any) -> str:
+    """A value of a foreign file, cut to a line."""
+    text = value if isinstance(value, str) and value.isprintable() else repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -19,6 +19,7 @@ from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig
 from cse.models.exported import load_export
 from cse.models.names import EXPORT_RECORD, Kind, ModelReference, canonical_name, read_config, record_file
 from cse.models.pipeline import PIPELINE_FILES, SAVED
+from cse.models.sentence_transformers import transformer_folder
 from cse.publishing.export_files import EXPORT
 from cse.storage.checksums import verify
 from cse.storage.replace import read_settled
@@ -28,8 +29,8 @@ T = TypeVar("T")
 
 OTHER_FILES = (  # files other than weights that opening a model reads
     "config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
-    "merges.txt", "modules.json", "sentence_bert_config.json", "*_Pooling/config.json", "*_Dense/config.json",
-    "*_Dense/model.safetensors",
+    "merges.txt", "modules.json", "sentence_*_config.json", "config_sentence_transformers.json",
+    *(f"*_{name}/config.json" for name in ("Pooling", "Dense", "Normalize", "Dropout")), "*_Dense/model.safetensors",
 )  # fmt: skip
 
 
@@ -155,11 +156,12 @@ def copy_backbone(source: Path, target: Path) -> None:
 
     Raises ArtefactError if the weights are a pickle, as loading one can run code.
     """
-    weights = find_weights(str(source), ANY)
+    folder = Path(transformer_folder(str(source)))
+    weights = find_weights(str(folder), ANY)
     if any(path.suffix != ".safetensors" for path in weights):
         raise ArtefactError(f"{source}: its weights are a pickle, which is not copied; save them as safetensors")
-    indexes = [source / name for name in ANY if name.endswith(".json")]
-    others = [path for pattern in OTHER_FILES for path in source.glob(pattern)]
+    indexes = [folder / name for name in ANY if name.endswith(".json")]
+    others = [path for place in (source, folder) for pattern in OTHER_FILES for path in place.glob(pattern)]
     for path in {*weights, *(path for path in (*indexes, *others) if path.is_file())}:
         place = target / path.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)

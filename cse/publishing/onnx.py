@@ -34,6 +34,7 @@ class Graph(torch.nn.Module):
         self.base: Any = copy.deepcopy(encoder.model.base_model)
         self.base.set_input_embeddings(torch.nn.Embedding.from_pretrained(plain.tensors[plain.words]))
         self.head, self.prefix = copy.deepcopy(plain.head), copy.deepcopy(encoder.prefix)
+        self.normalised = encoder.reading.normalised
         self.first = first_position(encoder.model) + encoder.reading.prefix
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
@@ -47,7 +48,8 @@ class Graph(torch.nn.Module):
             options["attention_mask"] = torch.cat([ones, attention_mask], 1)
         states = self.base(input_ids=input_ids, **options).last_hidden_state
         pooled = states[:, 0] if self.read_at is ReadAt.FIRST else self._weighted(states, input_ids, attention_mask)
-        return pooled if self.head is None else self.head(pooled)
+        vectors = pooled if self.head is None else self.head(pooled)
+        return torch.nn.functional.normalize(vectors) if self.normalised else vectors
 
     def _weighted(self, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         weights = (ids == self.mask_id) if self.read_at is ReadAt.MASK else mask
@@ -59,6 +61,10 @@ def fill(encoder: TorchEncoder, target: Path) -> None:
     """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx."""
     if importlib.util.find_spec(NEEDED) is None:
         raise ValueError(f"`to` onnx needs the package {NEEDED}; pip install {NEEDED}")
+    if not encoder.reading.prompt_pooled:
+        raise ValueError(
+            f"{encoder.name} leaves prompts out of its pooling, which a graph cannot; export to another form"
+        )
     plain = plain_model(encoder)
     write_tokenizer(target, encoder, plain.tokenizer)
     template = encoder.views[0][0]

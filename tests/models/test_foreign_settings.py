@@ -1,0 +1,361 @@
+"""Every key of a sentence-transformers folder is obeyed, changes nothing, or is refused by name, as the docs say."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import cse
+from cse.errors import ArtefactError
+from cse.models.names import resolve, resolve_backbone
+from cse.models.sentence_transformers import CALLS, KEYS, MODULES, POOLINGS, TRANSFORMER
+from cse.publishing.copying import copy_model
+from cse.publishing.export import export_model
+
+BUNDLED = str(ROOT / "cse" / "bundled" / "backbone")
+BACKENDS = ("openvino", "torch")
+TEXTS = ["is it a small dog?", "the cat [MASK] is [SEP] [PAD] happy.", "A Man.", "rain and sun " * 40, ""]
+WIDTH, OUTPUTS = 32, 12
+FILES = {
+    "Pooling": "1_Pooling/config.json", "Dense": "2_Dense/config.json", "Normalize": "3_Normalize/config.json",
+    "Dropout": "4_Dropout/config.json",
+}  # fmt: skip
+SAME, NO = True, False  # sentence-transformers' vectors, or refused
+VALUES: dict[tuple[str, str], list[tuple[Any, bool]]] = {
+    (MODULES, "idx"): [(7, SAME)],
+    (MODULES, "name"): [("pooling", SAME)],
+    (MODULES, "path"): [("./1_Pooling/", SAME), ("../1_Pooling", NO), ("/1_Pooling", NO)],
+    (MODULES, "type"): [("sentence_transformers.models.Pooling", SAME), ("mine.Pooling", NO)],
+    (MODULES, "kwargs"): [([], SAME), (["task"], NO)],
+    (CALLS, "prompts"): [({"query": "is it ", "other": None}, SAME), ({"query": 3}, NO)],
+    (CALLS, "default_prompt_name"): [("query", SAME), ("document", SAME), (None, SAME), ("nowhere", NO)],
+    (CALLS, "similarity_fn_name"): [("dot", SAME), (None, SAME), ("maxsim", NO)],
+    (CALLS, "truncate_dim"): [(8, SAME), (0, NO)],
+    (CALLS, "model_type"): [("SentenceTransformer", SAME), ("SparseEncoder", NO)],
+    (CALLS, "__version__"): [({"sentence_transformers": "2.2.2"}, SAME)],
+    (CALLS, "requirements"): [({"transformers": ">=4"}, SAME)],
+    (TRANSFORMER, "max_seq_length"): [(7, SAME), (80, SAME), (999, SAME), (None, SAME), (7.5, NO), (2, NO)],
+    (TRANSFORMER, "do_lower_case"): [(True, SAME), (False, SAME)],
+    (TRANSFORMER, "unpad_inputs"): [(False, SAME)],
+    (TRANSFORMER, "transformer_task"): [("feature-extraction", SAME), ("fill-mask", NO)],
+    (TRANSFORMER, "modality_config"): [({"message": {"method": "forward", "method_output_name": "x"}}, NO)],
+    (TRANSFORMER, "module_output_name"): [("token_embeddings", SAME), ("sentence_embedding", NO)],
+    (TRANSFORMER, "processing_kwargs"): [({}, SAME), ({"text": {"max_length": 4}}, NO)],
+    (TRANSFORMER, "query_length"): [(None, SAME), (4, NO)],
+    (TRANSFORMER, "document_length"): [(None, SAME), (4, NO)],
+    (TRANSFORMER, "query_expansion"): [(None, SAME), ({"strategy": "fixed", "length": 32}, NO)],
+    (TRANSFORMER, "tokenizer_name_or_path"): [(None, SAME), ("elsewhere", NO)],
+    ("model_args", "add_pooling_layer"): [(False, SAME)],
+    ("model_args", "attn_implementation"): [("eager", SAME)],
+    ("model_args", "dtype"): [("float32", SAME), ("float16", NO)],
+    ("model_args", "torch_dtype"): [("float32", SAME), ("bfloat16", NO)],
+    ("model_args", "low_cpu_mem_usage"): [(True, SAME)],
+    ("model_args", "use_safetensors"): [(True, SAME)],
+    ("model_args", "trust_remote_code"): [(True, SAME)],
+    ("tokenizer_args", "model_max_length"): [(7, SAME)],
+    ("tokenizer_args", "use_fast"): [(True, SAME)],
+    ("tokenizer_args", "trust_remote_code"): [(True, SAME)],
+    ("config_args", "trust_remote_code"): [(True, SAME)],
+    ("Pooling", "pooling_mode"): [("cls", SAME), (["mean"], SAME), (["cls", "mean"], NO), ("lasttoken", NO)],
+    **{("Pooling", key): [(True, mode in ("cls", "mean")), (False, SAME)] for key, mode in POOLINGS.items()},
+    ("Pooling", "include_prompt"): [(False, SAME), (True, SAME)],
+    ("Pooling", "word_embedding_dimension"): [(WIDTH, SAME)],
+    ("Pooling", "embedding_dimension"): [(WIDTH, SAME)],
+    ("Dense", "in_features"): [(WIDTH, SAME), (16, NO)],
+    ("Dense", "out_features"): [(OUTPUTS, SAME), (16, NO)],
+    ("Dense", "bias"): [(True, SAME), (False, NO)],
+    ("Dense", "activation_function"): [("torch.nn.modules.linear.Identity", SAME), ("torch.nn.GELU", NO)],
+    ("Dense", "module_input_name"): [("sentence_embedding", SAME), ("token_embeddings", NO)],
+    ("Dense", "module_output_name"): [("sentence_embedding", SAME), ("other", NO)],
+    ("Dense", "use_residual"): [(False, SAME), (True, NO)],
+    ("Normalize", "module_input_name"): [("sentence_embedding", SAME), ("token_embeddings", NO)],
+    ("Normalize", "module_output_name"): [("sentence_embedding", SAME), ("other", NO)],
+    ("Dropout", "dropout"): [(0.5, SAME)],
+}  # fmt: skip
+CASES = [(*row, value, same) for row, values in VALUES.items() for value, same in values]
+
+
+def rules() -> dict[tuple[str, str], Any]:
+    """The rules of `KEYS` by file, module or object, and key."""
+    found = {}
+    for where, keys in KEYS.items():
+        for key, rule in keys.items():
+            inner = rule.items() if isinstance(rule, dict) else ()
+            found |= {(key, name): each for name, each in inner} or {(where, key): rule}
+    return found
+
+
+def read(folder: Path, file: str) -> Any:
+    return json.loads((folder / file).read_text())
+
+
+def write(folder: Path, file: str, value: Any) -> None:
+    (folder / file).write_text(json.dumps(value))
+
+
+def copied(source: Path, target: Path) -> Path:
+    """A copy whose JSON may be changed; weights are links."""
+
+    def copy(path: str, place: str) -> None:
+        os.symlink(path, place) if path.endswith(".safetensors") else shutil.copyfile(path, place)
+
+    return shutil.copytree(source, target, copy_function=copy)
+
+
+def saved(
+    folder: Path,
+    backbone: Any,
+    *more: Any,
+    pooling: Any = None,
+    tokenizer: dict[str, Any] | None = None,
+    **options: Any,
+) -> Path:
+    """A model that sentence-transformers itself saves."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    transformer = Transformer(str(backbone), processor_kwargs=tokenizer)
+    modules = [transformer, pooling or Pooling(transformer.get_embedding_dimension(), "mean"), *more]
+    SentenceTransformer(modules=modules, device="cpu", **options).save(str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> Path:
+    """A folder with every module that is read, and a prompt."""
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Dense, Dropout, Normalize
+
+    torch.manual_seed(3)
+    more = [Dense(WIDTH, OUTPUTS), Normalize(), Dropout(0.1)]
+    return saved(tmp_path_factory.mktemp("whole") / "m", bert_folder, *more, prompts={"query": "by this kitchen : "})
+
+
+def answers(model: Any) -> Iterator[np.ndarray]:
+    for encode in (model.encode, model.encode_query, model.encode_document):
+        vectors = encode(TEXTS)
+        yield vectors
+        yield np.asarray(model.similarity(vectors, vectors))
+
+
+def check_same(folder: Path, texts: list[str] = TEXTS) -> np.ndarray:
+    """Check both engines against sentence-transformers, lengths of vectors included; return its vectors."""
+    from sentence_transformers import SentenceTransformer
+
+    expected = list(answers(SentenceTransformer(str(folder), device="cpu")))
+    fingerprints = set()
+    for backend in BACKENDS:
+        encoder = cse.load(str(folder), backend=backend)
+        assert encoder.backend == backend
+        for own, theirs in zip(answers(encoder), expected, strict=True):
+            np.testing.assert_allclose(own, theirs, atol=1e-5)
+        fingerprints.add(encoder.fingerprint)
+    assert len(fingerprints) == 1
+    return expected[0]
+
+
+def change(folder: Path, where: str, key: str, value: Any) -> None:
+    """Set a key of a file, of a module's or inside an object of the Transformer's."""
+    if where == MODULES:
+        modules = read(folder, MODULES)
+        modules[1][key] = value
+        write(folder, MODULES, modules)
+    elif where in (*KEYS, *FILES):
+        file = FILES.get(where, where)
+        settings = {name: item for name, item in read(folder, file).items() if not replaces(key, name)}
+        write(folder, file, settings | {key: value})
+    else:
+        change(folder, TRANSFORMER, where, {key: value})
+
+
+def replaces(key: str, name: str) -> bool:
+    """True if an older key stands for this one."""
+    older = {"word_embedding_dimension": "embedding_dimension", **dict.fromkeys(POOLINGS, "pooling_mode")}
+    return older.get(key) == name
+
+
+@pytest.mark.parametrize(("where", "key", "value", "same"), CASES)
+def test_a_setting_is_obeyed_or_refused(
+    whole: Path, tmp_path: Path, where: str, key: str, value: Any, same: bool
+) -> None:
+    folder = copied(whole, tmp_path / "m")
+    change(folder, where, key, value)
+    if same:
+        check_same(folder)
+        return
+    with pytest.raises(ArtefactError) as caught:
+        cse.load(str(folder))
+    names = {"path": MODULES, "type": "mine.Pooling", "pooling_mode": "pooling", "in_features": "2_Dense"}
+    named = {"out_features": "2_Dense", "bias": "2_Dense", "activation_function": "the activation torch.nn.GELU"}
+    expected = "pooling" if key in POOLINGS else (names | named).get(key, key)
+    assert expected in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_every_rule_has_a_case_and_the_documentation_has_it() -> None:
+    twins = {"model_kwargs": "model_args", "processor_kwargs": "tokenizer_args", "config_kwargs": "config_args"}
+    assert {(twins.get(where, where), key) for where, key in rules()} == VALUES.keys()
+    lines = (ROOT / "docs" / "other-tools.md").read_text().splitlines()
+    table = [line.strip("| ").split(" | ") for line in lines[lines.index("| file or module | keys | |") + 2 :]]
+    rows = table[: next(number for number, row in enumerate(table) if len(row) != 3)]
+    documented = {
+        (where, key): word
+        for places, keys, word in rows for where in re.findall("`(.+?)`", places) for key in re.findall("`(.+?)`", keys)
+    }  # fmt: skip
+    written = {
+        row: f"refused unless {values(rule)}" if isinstance(rule, tuple) else rule for row, rule in rules().items()
+    }
+    assert documented == written
+
+
+def values(rule: tuple[Any, ...]) -> str:
+    """The values that a rule accepts, as the documentation writes them."""
+    others = [value for value in rule if value is not None]
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in others]
+    return " or ".join(f"`{text}`" for text in texts if len(text) < 40) or ("text alone" if others else "null")
+
+
+@pytest.mark.parametrize("where", KEYS)
+def test_an_unknown_key_is_refused_with_the_version_that_wrote_it(whole: Path, tmp_path: Path, where: str) -> None:
+    from sentence_transformers import __version__
+
+    folder = copied(whole, tmp_path / "m")
+    change(folder, where, "surprise", 1)
+    with pytest.raises(
+        ArtefactError, match=rf"surprise in its .*saved by sentence-transformers {__version__}.*`pooling`"
+    ):
+        cse.load(str(folder))
+    assert cse.load(str(folder), "mean").encode(TEXTS).shape == (len(TEXTS), WIDTH)  # the cure
+
+
+@pytest.mark.parametrize(
+    "kind",
+    "LayerNorm WordWeights WeightedLayerPooling WKPooling LSTM CNN BoW WordEmbeddings StaticEmbedding Router Asym "
+    "CLIPModel T5 BERT SpladePooling MultiVectorMask".split(),
+)
+def test_another_module_is_refused_by_name(whole: Path, tmp_path: Path, kind: str) -> None:
+    folder = copied(whole, tmp_path / "m")
+    modules = read(folder, MODULES)
+    module = {"idx": 2, "name": "2", "path": "", "type": f"sentence_transformers.models.{kind}"}
+    write(folder, MODULES, [*modules[:2], module, *modules[3:]])
+    with pytest.raises(
+        ArtefactError, match=rf"its pipeline \(Transformer, Pooling, {kind}, Normalize\) is not .*`pooling`"
+    ):
+        cse.load(str(folder))
+    table = (ROOT / "docs" / "other-tools.md").read_text()
+    assert f"`{kind}`" in table
+
+
+def test_every_setting_that_changes_vectors_changes_the_fingerprint(tmp_path: Path) -> None:
+    from sentence_transformers.sentence_transformer.modules import Normalize
+
+    plain = saved(tmp_path / "plain", BUNDLED)
+    normal = saved(tmp_path / "normal", BUNDLED, Normalize())
+    folders = [plain, normal]
+    for number, (where, key, value) in enumerate([
+        ("Pooling", "include_prompt", False), (TRANSFORMER, "max_seq_length", 7),
+        ("tokenizer_config.json", "split_special_tokens", True),
+    ]):  # fmt: skip
+        folders.append(copied(plain, tmp_path / str(number)))
+        file = FILES.get(where, where)
+        write(folders[-1], file, read(folders[-1], file) | {key: value})
+    opened = [cse.load(str(folder)) for folder in folders]
+    assert len({encoder.fingerprint for encoder in opened}) == len(folders)
+    np.testing.assert_allclose(np.linalg.norm(opened[1].encode(TEXTS), axis=1), 1, atol=1e-6)
+    assert np.linalg.norm(opened[0].encode(TEXTS), axis=1).min() > 4
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_typed_special_tokens_are_what_the_tokenizer_says(tmp_path: Path, split: bool) -> None:
+    folder = saved(tmp_path / "m", BUNDLED, tokenizer={"split_special_tokens": split})
+    check_same(folder)
+    read_by = cse.load(str(folder))
+    assert np.allclose(read_by.encode("a [MASK]"), cse.load(BUNDLED, "mean").encode("a [MASK]"), atol=1e-5) == split
+
+
+def test_a_folder_lower_cases_though_its_tokenizer_keeps_capitals(tmp_path: Path, bert_folder: Path) -> None:
+    folder = saved(tmp_path / "m", bert_folder)
+    write(folder, "tokenizer_config.json", read(folder, "tokenizer_config.json") | {"do_lower_case": False})
+    tokenizer = read(folder, "tokenizer.json")
+    tokenizer["normalizer"]["lowercase"] = False
+    write(folder, "tokenizer.json", tokenizer)
+    capitals = check_same(folder)
+    assert resolve_backbone(str(folder)).recorded
+    before = cse.load(str(folder)).fingerprint
+    change(folder, TRANSFORMER, "do_lower_case", True)
+    assert abs(check_same(folder) - capitals).max() > 0.1
+    assert cse.load(str(folder)).fingerprint != before
+    with pytest.raises(ArtefactError, match=r"do_lower_case.*training would leave that out"):
+        resolve_backbone(str(folder))
+    export_model(cse.load(str(folder), backend="torch"), "sentence-transformers", tmp_path / "out")
+    check_same(tmp_path / "out")
+    np.testing.assert_allclose(
+        cse.load(str(tmp_path / "out")).encode(TEXTS), cse.load(str(folder)).encode(TEXTS), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_the_first_layout_opens_with_its_length_in_any_of_its_files(
+    tmp_path: Path, bert_folder: Path, pooling: str
+) -> None:
+    """`0_Transformer/` of versions before 2, whose config.json held their own version alone."""
+    new, old = saved(tmp_path / "new", bert_folder), tmp_path / "old"
+    (old / "0_Transformer").mkdir(parents=True)
+    for path in new.iterdir():
+        if path.is_file() and path.name not in (MODULES, CALLS, "README.md", TRANSFORMER):
+            shutil.copyfile(path, old / "0_Transformer" / path.name)
+    (old / "1_Pooling").mkdir()
+    mode = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}[pooling]
+    write(old, "1_Pooling/config.json", {"word_embedding_dimension": WIDTH, mode: True})
+    write(old, "0_Transformer/sentence_roberta_config.json", {"max_seq_length": 9})
+    write(old, "config.json", {"__version__": "0.3.9"})
+    first = {"idx": 0, "name": "0", "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}
+    write(old, MODULES, [first, read(new, MODULES)[1]])
+    check_same(old)
+    assert cse.load(str(old)).max_seq_length == 9
+    copy_model(resolve(str(old)), tmp_path / "copy")
+    np.testing.assert_array_equal(cse.load(str(tmp_path / "copy")).encode(TEXTS), cse.load(str(old)).encode(TEXTS))
+    assert cse.load(str(old), "cls").encode("a").shape == (WIDTH,)
+    write(old, "1_Pooling/config.json", {"surprise": 1})
+    with pytest.raises(ArtefactError, match=r"surprise .*saved by sentence-transformers 0\.3\.9"):
+        cse.load(str(old))
+
+
+def test_exports_and_copies_keep_the_settings(tmp_path: Path, bert_folder: Path) -> None:
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+
+    folder = saved(
+        tmp_path / "m", bert_folder, Normalize(), pooling=Pooling(WIDTH, "cls", include_prompt=False),
+        prompts={"query": "this is a dog : "}, default_prompt_name="query", truncate_dim=7,
+    )  # fmt: skip
+    expected = check_same(folder)
+    assert expected.shape == (len(TEXTS), 7)
+    export_model(cse.load(str(folder), backend="torch"), "sentence-transformers", tmp_path / "out")
+    copy_model(resolve(str(folder)), tmp_path / "copy")
+    for place in (tmp_path / "out", tmp_path / "copy"):
+        np.testing.assert_allclose(check_same(place), expected, atol=1e-5)
+    with pytest.raises(ValueError, match="leaves prompts out of its pooling"):
+        export_model(cse.load(str(folder), backend="torch"), "onnx", tmp_path / "onnx")
+
+
+def test_a_run_that_is_saved_again_obeys_what_was_changed(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize
+
+    run = tmp_path / "run"
+    export_model(cse.load("simcse", backend="torch"), "sentence-transformers", run)
+    model = SentenceTransformer(str(run), device="cpu")
+    model.append(Normalize())
+    model.max_seq_length = 9
+    model.save(str(tmp_path / "again"))
+    np.testing.assert_allclose(np.linalg.norm(check_same(tmp_path / "again"), axis=1), 1, atol=1e-5)
+    write(tmp_path / "again", "1_Pooling/config.json", {"embedding_dimension": 384, "pooling_mode": "cls"})
+    with pytest.raises(ArtefactError, match="its pooling is cls, not the mean of simcse"):
+        cse.load(str(tmp_path / "again"))
