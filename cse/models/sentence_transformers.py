@@ -134,9 +134,9 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
     modes = pooling.get("pooling_mode") or [mode for key, mode in POOLINGS.items() if pooling.get(key)] or ["mean"]
     modes = [modes] if isinstance(modes, str) else modes
     if modes not in ([mode] for mode in READ_POOLINGS):
+        wrong = " and ".join(map(_shown, modes)) if isinstance(modes, list) else _shown(modes)
         raise ArtefactError(
-            f"{name}: its pooling is {_shown(modes)}, which is not supported, as {' and '.join(READ_POOLINGS)} are; "
-            f"{CURE}"
+            f"{name}: its pooling is {wrong}, but only {' or '.join(READ_POOLINGS)} is supported; {CURE}"
         )
     options = transformer_options(name, backbone)
     tokenizer = _object(name, _joined(backbone, "tokenizer_config.json"))

@@ -41,7 +41,7 @@ VALUES: dict[tuple[str, str], list[tuple[Any, bool]]] = {
     (CALLS, "model_type"): [("SentenceTransformer", SAME), ("SparseEncoder", NO)],
     (CALLS, "__version__"): [({"sentence_transformers": "2.2.2"}, SAME)],
     (CALLS, "requirements"): [({"transformers": ">=4"}, SAME)],
-    (TRANSFORMER, "max_seq_length"): [(7, SAME), (80, SAME), (999, SAME), (None, SAME), (7.5, NO), (2, NO)],
+    (TRANSFORMER, "max_seq_length"): [(7, SAME), (80, SAME), (None, SAME), (7.5, NO), (2, NO)],
     (TRANSFORMER, "do_lower_case"): [(True, SAME), (False, SAME)],
     (TRANSFORMER, "unpad_inputs"): [(False, SAME)],
     (TRANSFORMER, "transformer_task"): [("feature-extraction", SAME), ("fill-mask", NO)],
@@ -269,7 +269,7 @@ def test_every_setting_that_changes_vectors_changes_the_fingerprint(tmp_path: Pa
     opened = [cse.load(str(folder)) for folder in folders]
     assert len({encoder.fingerprint for encoder in opened}) == len(folders)
     np.testing.assert_allclose(np.linalg.norm(opened[1].encode(TEXTS), axis=1), 1, atol=1e-6)
-    assert np.linalg.norm(opened[0].encode(TEXTS), axis=1).min() > 4
+    assert np.linalg.norm(opened[0].encode(TEXTS), axis=1).min() > 2
 
 
 @pytest.mark.parametrize("split", [True, False])

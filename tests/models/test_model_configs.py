@@ -63,7 +63,8 @@ def test_json_nested_without_end_is_damage(bert_folder: Path, tmp_path: Path, na
     if name.startswith("config_"):
         (tmp_path / "model" / "1_Pooling").mkdir()
         (tmp_path / "model" / "1_Pooling" / "config.json").write_text('{"pooling_mode": "cls"}')
-        modules = [{"type": "x.Transformer", "path": ""}, {"type": "x.Pooling", "path": "1_Pooling"}]
+        kinds = {"Transformer": "", "Pooling": "1_Pooling"}
+        modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in kinds.items()]
         (tmp_path / "model" / "modules.json").write_text(json.dumps(modules))
     (tmp_path / "model" / name).write_text('{"a":' * 100_000 + "1" + "}" * 100_000)
     with pytest.raises(ArtefactError, match=f"{name}.*damaged") as caught:

@@ -67,21 +67,24 @@ def test_words_are_refused_to_a_model_without_a_head(headless: Path) -> None:
 
 def test_newer_configurations_name_their_pooling(tmp_path: Path) -> None:
     with_pipeline(tmp_path, [TRANSFORMER, POOLING], {"pooling_mode": "cls", "include_prompt": True})
-    assert recorded_pooling(str(tmp_path)) == RecordedPooling("cls", None)
+    assert recorded_pooling(str(tmp_path)) == RecordedPooling("cls", None, typed_specials=True)
 
 
 @pytest.mark.parametrize(
     ("modules", "pooling", "message"),
     [
-        ([TRANSFORMER, POOLING, {"path": "2", "type": "x.LayerNorm"}], {"pooling_mode_mean_tokens": True}, "LayerNorm"),
-        ([TRANSFORMER, POOLING], {"pooling_mode_max_tokens": True}, "pooling_mode_max_tokens"),
+        (
+            [TRANSFORMER, POOLING, {"path": "2", "type": "sentence_transformers.models.LayerNorm"}],
+            {"pooling_mode_mean_tokens": True},
+            "LayerNorm",
+        ),
+        ([TRANSFORMER, POOLING], {"pooling_mode_max_tokens": True}, "its pooling is max, but only"),
         (
             [TRANSFORMER, POOLING],
             {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True},
-            "is not a backbone",
+            "its pooling is cls and mean, but only",
         ),
-        ([TRANSFORMER], {}, "pooling unknown"),
-        ([{**TRANSFORMER, "path": "0_T"}, POOLING], {"pooling_mode_mean_tokens": True}, "its backbone lies in 0_T"),
+        ([TRANSFORMER], {}, r"its pipeline \(Transformer\) is not a backbone with a pooling"),
         (["x"], {}, "damaged"),
     ],
 )
