@@ -39,7 +39,7 @@ class Similarities:
     @similarity_fn_name.setter
     def similarity_fn_name(self, value: str | Enum | None) -> None:
         name = value.value if isinstance(value, Enum) else value  # sentence-transformers has an enum of names
-        if name is not None and name not in FUNCTIONS:
+        if name is not None and name not in tuple(FUNCTIONS):  # it may be a list
             raise ValueError(f"`similarity_fn_name` is {name!r}; choose from {', '.join(FUNCTIONS)}")
         self._similarity = name or "cosine"
 

@@ -131,6 +131,10 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
     paths = dict(modules)
     files = {kind: _checked(name, _joined(path, "config.json"), kind) for kind, path in modules if kind in KEYS}
     pooling, backbone = files["Pooling"], paths["Transformer"]
+    if not pooling:
+        raise ArtefactError(
+            f"{name}: its {_joined(paths['Pooling'], 'config.json')} is missing or empty; copy it again"
+        )
     modes = pooling.get("pooling_mode") or [mode for key, mode in POOLINGS.items() if pooling.get(key)] or ["mean"]
     modes = [modes] if isinstance(modes, str) else modes
     if modes not in ([mode] for mode in READ_POOLINGS):

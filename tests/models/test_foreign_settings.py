@@ -36,7 +36,7 @@ VALUES: dict[tuple[str, str], list[tuple[Any, bool]]] = {
     (MODULES, "kwargs"): [([], SAME), (["task"], NO)],
     (CALLS, "prompts"): [({"query": "is it ", "other": None}, SAME), ({"query": 3}, NO)],
     (CALLS, "default_prompt_name"): [("query", SAME), ("document", SAME), (None, SAME), ("nowhere", NO)],
-    (CALLS, "similarity_fn_name"): [("dot", SAME), (None, SAME), ("maxsim", NO)],
+    (CALLS, "similarity_fn_name"): [("dot", SAME), (None, SAME), ("maxsim", NO), (["dot"], NO)],
     (CALLS, "truncate_dim"): [(8, SAME), (0, NO)],
     (CALLS, "model_type"): [("SentenceTransformer", SAME), ("SparseEncoder", NO)],
     (CALLS, "__version__"): [({"sentence_transformers": "2.2.2"}, SAME)],
@@ -220,6 +220,13 @@ def values(rule: tuple[Any, ...]) -> str:
     others = [value for value in rule if value is not None]
     texts = [value if isinstance(value, str) else json.dumps(value) for value in others]
     return " or ".join(f"`{text}`" for text in texts if len(text) < 40) or ("text alone" if others else "null")
+
+
+def test_a_pooling_without_its_file_is_refused(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path / "m")
+    (folder / "1_Pooling" / "config.json").unlink()
+    with pytest.raises(ArtefactError, match=r"1_Pooling/config\.json is missing or empty; copy it again"):
+        cse.load(str(folder))
 
 
 @pytest.mark.parametrize("where", KEYS)
