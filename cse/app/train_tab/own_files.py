@@ -11,7 +11,7 @@ import gradio as gr
 from cse.app.drawing import html
 from cse.app.drawing.components import NUMBERS
 from cse.app.train_tab.results import LANE, attach
-from cse.app.training.opened import ARCHIVES_REFUSED, FOLDERS_REFUSED
+from cse.app.training.opened import ARCHIVES_REFUSED, FOLDERS_REFUSED, OFFERED, UNOWNED
 from cse.app.training.rules import Rules
 
 if TYPE_CHECKING:
@@ -32,25 +32,27 @@ class OwnFiles(NamedTuple):
     components: Sequence[gr.components.Component | gr.Row]
 
     @staticmethod
-    def permitted(rules: Rules) -> list[Any]:
+    def permitted(rules: Rules, owner: Rules) -> list[Any]:
         """Return the updates of the components by the rules for a client."""
         shown = [gr.update(visible=visible) for visible in (rules.allowed, rules.own, rules.allowed)]
-        return [html.hint(terms(rules)), *shown]
+        return [html.hint(terms(rules, owner)), *shown]
 
 
-def terms(rules: Rules) -> str:
-    """Return which checkpoints a client may open."""
+def terms(rules: Rules, owner: Rules) -> str:
+    """Return which checkpoints a client may open, by the rules for it and for the owner."""
     if rules.own:
         return TAKEN
-    return f"{TAKEN if rules.allowed else ARCHIVES_REFUSED} {FOLDERS_REFUSED}"
+    if not owner.allowed:
+        return UNOWNED
+    return f"{TAKEN if rules.allowed else ARCHIVES_REFUSED} {FOLDERS_REFUSED if owner.own else OFFERED}"
 
 
 def own_files(state: AppState, trainings: Trainings, key: gr.Textbox) -> OwnFiles:
     """Add the form, as visitors see it."""
-    rules, attached = trainings.visitors, gr.State(0)
+    rules, owner, attached = trainings.visitors, trainings.owner, gr.State(0)
     with gr.Accordion("Open a checkpoint of your own", open=False, elem_id="own-model"):
-        permission = gr.HTML(html.hint(terms(rules)), apply_default_css=False)
-        if not trainings.owner.allowed:
+        permission = gr.HTML(html.hint(terms(rules, owner)), apply_default_css=False)
+        if not owner.allowed:
             return OwnFiles(attached, [])
         with gr.Row(equal_height=True, visible=rules.allowed) as row:
             folder = gr.Textbox("", label="Folder on this computer", scale=3, min_width=240, visible=rules.own)

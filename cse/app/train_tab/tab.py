@@ -68,7 +68,7 @@ def train_tab(state: AppState, trainings: Trainings, bar: CorpusBar, strip: Run)
     def permitted() -> list[Any]:
         rules = trainings.rules
         shown = [gr.update(visible=not rules.allowed), gr.update(visible=rules.allowed)]
-        return [*shown, *form.bounded(rules), *files.permitted(rules)]
+        return [*shown, *form.bounded(rules), *files.permitted(rules, owner)]
 
     def resume(after: Any) -> None:
         if results is None:

@@ -19,10 +19,9 @@ from cse.app.validation import FieldError, sentence
 from cse.models.names import CONFIG
 
 MOST = 4, 8  # archives of a visitor, and of all
-FOLDERS_REFUSED = (
-    "Folders are for the owner of this server: open the address that it printed at its start. The owner can offer some "
-    "with --models-root FOLDER, which + model then lists."
-)
+OFFERED = "The owner can offer folders with --models-root FOLDER, which + model then lists."
+FOLDERS_REFUSED = f"Folders are for the owner of this server: open the address that it printed at its start. {OFFERED}"
+UNOWNED = f"This server takes no models. Its owner can allow it with the option {OPTION}. {OFFERED}"
 ARCHIVES_REFUSED = f"Models are taken from the owner of this server, and with its option {OPTION} from everyone."
 
 
