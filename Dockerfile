@@ -5,7 +5,7 @@
 #
 # OpenVINO computes the vectors, so PyTorch, transformers, accelerate, datasets and matplotlib are left out. Without them
 # the app can neither train nor X-ray a learned prefix; everything else works. There is no password: publish the port
-# only where every visitor may use the app.
+# only where every visitor may use the app. `docker logs` has the address with the owner's token, or set -e CSE_TOKEN=….
 FROM python:3.12-slim
 
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]

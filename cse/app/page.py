@@ -41,9 +41,11 @@ from cse.app.sections.tokens import tokens_tab
 from cse.app.server.answers import bound_answers
 from cse.app.server.gate import Gate
 from cse.app.server.hosts import Names
+from cse.app.server.rights import Rights
 from cse.app.server.uploads import AGE, Uploads
 from cse.app.state.app_state import AppState
 from cse.app.train_tab.tab import train_tab
+from cse.app.training.rules import OWN
 from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES
 
@@ -160,20 +162,30 @@ def theme() -> gr.themes.Base:
     )
 
 
-def launch_options(names: Names | None = None, largest: int = MAX_FILE_BYTES) -> dict[str, Any]:
-    """Return the options of `gr.Blocks.launch`: theme, styles, hidden features, the `names` served.
+def launch_options(
+    names: Names | None = None, largest: int = MAX_FILE_BYTES, rights: Rights | None = None
+) -> dict[str, Any]:
+    """Return the options of `gr.Blocks.launch`: theme, styles, hidden features, the `names` served, the owner's rights.
 
     `largest` is the size in bytes of the largest file that a visitor may upload.
     """
+    rights = rights or Rights()
+    owners = max(largest, OWN.file_bytes) if rights.owned else largest
     return {
         "app_kwargs": {
             "middleware": [
-                Middleware(Gate, names=names or Names(), uploads=Uploads(largest)),
+                Middleware(
+                    Gate,
+                    names=names or Names(),
+                    rights=rights,
+                    uploads=Uploads(largest),
+                    owner_uploads=Uploads(owners),
+                ),
                 Middleware(GZipMiddleware, compresslevel=COMPRESSION),
             ],
             "routes": [file_route()],
         },
-        "max_file_size": largest,
+        "max_file_size": owners,
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
         "css_paths": [

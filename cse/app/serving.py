@@ -82,13 +82,15 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
 def check(options: argparse.Namespace) -> None:
     """Check the options before anything is loaded.
 
-    Raises ValueError if Gradio or mcp is missing, `ArtefactError` for a model, `IndexFolderError` for an index, OSError
-    for a host or port that cannot be used.
+    Raises ValueError if Gradio or mcp is missing or options contradict each other, `ArtefactError` for a model,
+    `IndexFolderError` for an index, OSError for a host or port that cannot be used.
     """
     from cse.errors import ArtefactError
     from cse.models.names import Kind, resolve
     from index.stores import manifest_at, place_of, store_of
 
+    if options.open and options.token:
+        raise ValueError("--open gives everyone the owner's rights; leave it out, or --token and CSE_TOKEN")
     if find_spec("gradio") is None:  # an optional dependency
         raise ValueError("the app needs Gradio; install it with: pip install gradio")
     if options.mcp and find_spec("mcp") is None:
@@ -159,26 +161,36 @@ def serve(options: argparse.Namespace) -> None:
 def serve_from(options: argparse.Namespace) -> None:
     """Build the app and serve it until KeyboardInterrupt."""
     from cse.app.page import launch_options
-    from cse.app.server.hosts import PROXIES, audience, is_own, served_names
-    from cse.app.training.rules import rules_of
+    from cse.app.server.hosts import PROXIES, audience, served_names
+    from cse.app.server.rights import owner_address, rights_of
+    from cse.app.training.rules import CLOSED, GUESTS, OWN
     from cse.app.training.trainings import Trainings
 
     names = served_names(options.host, options.allow_host)
-    trainings = Trainings(rules_of(is_own(options.host, names, options.share), options.train))
+    space = names.public or "SPACE_ID" in os.environ
+    rights = rights_of(options.token, options.open, space=space)
+    visitors = OWN if options.open else GUESTS if options.train else CLOSED
+    trainings = Trainings(visitors, owner=OWN if rights.owned else None)
     app = build_app(
         [*BUNDLED_NAMES, *options.model], options.index, options.family, options.pooling, options.models_root,
         options.allow_hub, trainings,
     )  # fmt: skip
     name = f"[{options.host}]" if ":" in options.host else options.host  # for Gradio's URL
-    for line in audience(options.host, options.port, options.share):
+    for line in audience(options.host, options.port, options.share, everyone=rights.everyone):
         sys.stderr.write(f"{line}\n")
     if names.public:  # otherwise all visitors would share the bounds of the proxy's address
         os.environ.setdefault("FORWARDED_ALLOW_IPS", PROXIES)
     try:
         app.launch(
             server_name=name, server_port=options.port, share=options.share, mcp_server=options.mcp,
-            prevent_thread_lock=True, **launch_options(names, trainings.rules.file_bytes),
+            prevent_thread_lock=True, **launch_options(names, visitors.file_bytes, rights),
         )  # fmt: skip
+        if rights.token and not space:  # whose log and address are another's
+            shown = "localhost" if name in ("0.0.0.0", "[::]") else name
+            addresses = [f"http://{shown}:{options.port}", *([str(app.share_url)] if options.share else [])]
+            for address in addresses:
+                sys.stdout.write(f"* Your address, with the owner's rights: {owner_address(address, rights.token)}\n")
+            sys.stdout.flush()
         while app.is_running:
             time.sleep(0.1)
     finally:
@@ -223,8 +235,16 @@ def parser(program: str | None = None) -> argparse.ArgumentParser:
         "--models-root", type=Path, metavar="FOLDER", help="visitors may add the model folders beneath it to their page"
     )
     made.add_argument(
+        "--token", type=token, default=os.environ.get("CSE_TOKEN") or None, metavar="VALUE",
+        help="what gives the owner's rights, to train and to open folders; default CSE_TOKEN, which no list of "
+        "processes shows, or a random one; the address with it is printed at the start",
+    )  # fmt: skip
+    made.add_argument(
+        "--open", action="store_true", help="give everyone who reaches the app the owner's rights, without a token"
+    )
+    made.add_argument(
         "--train", action="store_true", default=os.environ.get("CSE_TRAIN") == "1",
-        help="visitors may train models, one at a time; allowed anyway where only this machine reaches the app",
+        help="visitors may train models, one at a time, and open those that they upload; the owner may anyway",
     )  # fmt: skip
     made.add_argument("--allow-hub", action="store_true", help="visitors may add hub ids, which are then downloaded")
     made.add_argument(
@@ -240,6 +260,14 @@ def parser(program: str | None = None) -> argparse.ArgumentParser:
 def host(text: str) -> str:
     """Parse a name or address, without the brackets of IPv6 in URLs; empty text gives the default."""
     return text.removeprefix("[").removesuffix("]") or HOST
+
+
+def token(text: str) -> str:
+    """Parse a token, which headers and addresses can hold."""
+    stripped = text.strip()
+    if not stripped or not all("!" <= character <= "~" for character in stripped):
+        raise argparse.ArgumentTypeError("give letters, digits and signs of ASCII, at least one")
+    return stripped
 
 
 def port(text: str) -> int:

@@ -11,9 +11,10 @@ from playwright.sync_api import expect
 from sentence_transformers import SentenceTransformer
 
 import cse
+from cse.app.server.rights import Rights, owner_address
 from cse.app.training import training as training_module
 from cse.app.training.archive import unpack_model
-from cse.app.training.rules import OWN
+from cse.app.training.rules import GUESTS, OWN, REFUSED
 from cse.app.training.trainings import Trainings
 
 pytestmark = NEEDS_BROWSER
@@ -104,4 +105,46 @@ def test_the_choice_that_is_offered_first_adapts_and_says_what_to_do(browser, be
                 opened.encode(SENTENCES), cse.load(str(made.folder)).encode(SENTENCES), atol=1e-5
             )
             expect(page.locator("#models li", has_text=made.name)).to_have_count(1)
+    trainings.close()
+
+
+def test_the_owner_by_the_printed_address_may_train_and_a_visitor_is_told_how(browser, bert_folder, tmp_path):
+    shown, rights = write_model(tmp_path / "simcse", bert_folder, "simcse"), Rights("t0ken")
+    trainings = Trainings(root=tmp_path, owner=OWN)
+    with serving([str(shown)], trainings=trainings, rights=rights) as url:
+        with watched(browser, url) as page:
+            open_tab(page, "Train")
+            expect(page.get_by_text(REFUSED)).to_be_visible()
+            expect(page.get_by_role("button", name="Train", exact=True)).to_have_count(0)
+            unfold(page, page.get_by_role("button", name="Open a checkpoint of your own"))
+            expect(page.locator("#own-model")).to_contain_text("Folders are for the owner of this server")
+            expect(page.get_by_label("Folder on this computer")).to_have_count(0)
+        with watched(browser, owner_address(url, "t0ken") + "&tab=train", leaves_page=True) as page:
+            assert "t0ken" not in page.url
+            assert page.evaluate("document.cookie") == ""
+            for _ in range(2):
+                expect(page.get_by_role("button", name="Train", exact=True)).to_be_visible()
+                expect(page.get_by_text(REFUSED)).to_have_count(0)
+                unfold(page, page.get_by_role("button", name="Settings: the published ones"))
+                expect(page.get_by_role("spinbutton", name="Minutes at most")).to_have_value("30")
+                unfold(page, page.get_by_role("button", name="Open a checkpoint of your own"))
+                page.get_by_label("Folder on this computer").fill(str(tmp_path / "nothing"))
+                page.get_by_role("button", name="Open it").click()
+                expect(page.locator("#own-model-said")).to_contain_text("no config.json in it")
+                page.reload()
+                open_tab(page, "Train")
+    trainings.close()
+
+
+def test_a_guest_may_train_less_than_the_owner(browser, bert_folder, tmp_path):
+    shown = write_model(tmp_path / "simcse", bert_folder, "simcse")
+    trainings = Trainings(GUESTS, tmp_path, owner=OWN)
+    with serving([str(shown)], trainings=trainings, rights=Rights("t0ken")) as url, watched(browser, url) as page:
+        open_tab(page, "Train")
+        expect(page.get_by_text(GUESTS.promise)).to_have_count(1)
+        unfold(page, page.get_by_role("button", name="Settings: the published ones"))
+        expect(page.get_by_role("spinbutton", name="Minutes at most")).to_have_value("15")
+        unfold(page, page.get_by_role("button", name="Open a checkpoint of your own"))
+        expect(page.get_by_label("Folder on this computer")).to_have_count(0)
+        expect(page.get_by_role("button", name="Open it")).to_be_visible()
     trainings.close()

@@ -68,16 +68,21 @@ def serving(
     indexes: Sequence[Path] = (),
     root: Path | None = None,
     trainings: Any = None,
+    rights: Any = None,
     **launched: bool,
 ) -> Iterator[str]:
-    """The address of a running app with these columns; visitors may add what is under `root` and use `trainings`."""
+    """The address of a running app with these columns; visitors may add what is under `root` and use `trainings`.
+
+    `rights` are those of its owner.
+    """
     from cse.app.page import launch_options
     from cse.app.serving import build_app
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    options = launch_options() if trainings is None else launch_options(largest=trainings.rules.file_bytes)
+    given = {} if trainings is None else {"largest": trainings.visitors.file_bytes}
+    options = launch_options(**given, rights=rights)
     blocks = build_app(models, indexes, models_root=root, trainings=trainings)
     _, url, _ = blocks.launch(server_port=port, prevent_thread_lock=True, quiet=True, **options, **launched)
     try:

@@ -49,8 +49,8 @@ class Admission:
             return str(folder)
         if requested.lower() in (UNTRAINED.lower(), *POOLED):
             return BACKBONE
-        if HUB_ID.fullmatch(requested) and not Path(requested).exists():  # not a folder of the working directory
-            if not in_cache(requested):
+        if HUB_ID.fullmatch(requested):
+            if is_local(requested) or not in_cache(requested):
                 self._allow_fetching(requested)
             return requested
         raise ValueError(f'There is no model "{requested[:60]}" to add; choose {self.choices()}.')
@@ -61,8 +61,11 @@ class Admission:
                 f'This server cannot download "{hub_id}". Restart it with --allow-hub, or with --model FOLDER.'
             )
         size = hub.download_size(hub_id)
-        if size is None:
-            raise ValueError(f'The hub does not say what "{hub_id}" is; check its name, or try again later.')
+        if size is None or is_local(hub_id):
+            raise ValueError(
+                f'There is no model "{hub_id}" here. The hub does not say what "{hub_id}" is; check its name, or try '
+                "again later."
+            )
         if size > LARGEST:
             raise ValueError(f'"{hub_id}" has {size / 1e9:.1f} GB; this server fetches at most {LARGEST / 1e9:g} GB.')
         with self.fetching:
@@ -98,6 +101,14 @@ class Admission:
         except (OSError, ValueError, RuntimeError):  # too long, a null byte, a link to itself
             return None
         return folder if whole else None
+
+
+def is_local(hub_id: str) -> bool:
+    """True if a folder of the working directory would be opened in place of a hub id.
+
+    It is refused as an unknown id is, or visitors could ask which folders there are.
+    """
+    return Path(hub_id).exists()
 
 
 def in_cache(hub_id: str) -> bool:

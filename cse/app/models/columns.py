@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from cse.app.models.recent import Recent
+from cse.app.models.recent import RecentByClient
 from cse.app.models.visitors import MOST_VISITORS, visitor
 from cse.models.names import canonical_name, resolve
 
 MOST_COLUMNS = 4  # added by one visitor
+MOST_SESSIONS = 100  # of a client, whose columns are remembered
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Added:
     """The columns that each visitor has added; no visitor sees those of another."""
 
     def __init__(self) -> None:
-        self._columns = Recent[tuple[Column, ...]](MOST_VISITORS)
+        self._columns = RecentByClient[tuple[Column, ...]](MOST_VISITORS, MOST_SESSIONS)
         self._changing = Lock()  # a visitor may send two requests at once
 
     def columns(self) -> tuple[Column, ...]:

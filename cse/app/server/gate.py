@@ -15,11 +15,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from cse.app.server.bodies import MOST_BODY, MOST_UNFINISHED, Receive, Scope, read, replayed, too_large
-from cse.app.server.budget import Budget, client_of
+from cse.app.server.budget import Budget
 from cse.app.server.calls import API, FIELD, Refusal, names_in, refusal, unknown_event, wrong_name
 from cse.app.server.calls import refused as refused_call
 from cse.app.server.hosts import OPTION, VARIABLE, Names
 from cse.app.server.response_headers import Send, security_headers, with_headers
+from cse.app.server.rights import Client, Rights
 from cse.app.server.streams import MOST as MOST_STREAMS
 from cse.app.server.streams import PATH as STREAM
 from cse.app.server.streams import refused_stream
@@ -34,32 +35,36 @@ DEEP_LINK = "deep_link"
 
 @dataclass(frozen=True)
 class Gate:
-    """An ASGI middleware of a Gradio app that serves `names`.
+    """An ASGI middleware of a Gradio app that serves `names`. It puts the `Client` of a request into its scope.
 
-    Refusals are JSON with one line, `detail`; those of uploads are plain text.
+    The owner's uploads have bounds of their own. Refusals are JSON with one line, `detail`; those of uploads are plain
+    text.
     """
 
     app: Callable[[Scope, Receive, Send], Awaitable[None]]
     names: Names
+    rights: Rights = field(default_factory=Rights)
     streams: Budget = field(default_factory=lambda: Budget(MOST_STREAMS, sys.maxsize))  # open ones, by session
     open: defaultdict[str, Budget] = field(default_factory=lambda: defaultdict(lambda: Budget(*MOST_OPEN)))
     bodies: Budget = field(default_factory=lambda: Budget(*MOST_UNFINISHED))
     uploads: Uploads = field(default_factory=Uploads)
+    owner_uploads: Uploads = field(default_factory=Uploads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it here."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        send, client = with_headers(send, security_headers(self.names.public)), client_of(scope)
+        client = scope["user"] = self.rights.client(scope)  # Starlette's key of who asks
+        send = with_headers(send, security_headers(self.names.public) | self.rights.mark_headers(scope, client))
         kind = path_of(scope).partition("/")[0]
         open_now = self.open[kind if kind in KINDS else "other"]
-        status = open_now.exceeded(client)
+        status = open_now.exceeded(client.address)
         if status is not None:
             whose = "This address has" if status == HTTPStatus.TOO_MANY_REQUESTS else "All clients together have"
             await refused(status, f"{whose} too many requests open; try again later.")(scope, receive, send)
             return
-        with open_now.held(client):
+        with open_now.held(client.address):
             try:
                 stopped, receive = await self.inspected(scope, receive, client)
             except HTTPException as error:
@@ -72,7 +77,7 @@ class Gate:
             with nullcontext() if session is None else self.streams.held(session):
                 await (stopped or self.app)(scope, receive, send)
 
-    async def inspected(self, scope: Scope, receive: Receive, client: str) -> tuple[Response | None, Receive]:
+    async def inspected(self, scope: Scope, receive: Receive, client: Client) -> tuple[Response | None, Receive]:
         """Return the answer to a request that is stopped here, or None, and the app's `receive`.
 
         Raises HTTPException for a body that is too large or too slow, or beyond a client's bounds.
@@ -82,6 +87,7 @@ class Gate:
         reasons = [reason for reason in map(wrong_name, names_in(scope, path)) if reason is not None]
         if stopped is None and reasons:
             stopped = answered(refused_call(reasons[0], HTTPStatus.UNPROCESSABLE_ENTITY))
+        stopped = stopped or self.rights.entrance(scope, client)
         if stopped is not None:
             return stopped, receive
         if scope["method"] in BODIES:
@@ -99,7 +105,7 @@ class Gate:
             return refused_stream(blocks, session, self.streams)
         return answered(unknown_event(blocks, path))
 
-    async def body(self, scope: Scope, receive: Receive, client: str) -> tuple[Response | None, Receive]:
+    async def body(self, scope: Scope, receive: Receive, client: Client) -> tuple[Response | None, Receive]:
         """Return the answer to a request with a body that is stopped here, or None, and the app's `receive`."""
         headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
         form = headers.get("content-type", "").lower().startswith("multipart/")
@@ -107,12 +113,13 @@ class Gate:
             return refused(
                 HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "No part of this app takes files here; send JSON."
             ), receive
-        most, announced = self.uploads.most if form else MOST_BODY, headers.get("content-length", "0")
+        uploads = self.owner_uploads if client.owner else self.uploads
+        most, announced = uploads.most if form else MOST_BODY, headers.get("content-length", "0")
         if not announced.isdecimal() or int(announced) > most:
             raise too_large(most)
         if form:
-            return await self.uploads.answer(scope, receive, client, int(announced)), receive
-        body, ended = await read(receive, self.bodies, client)
+            return await uploads.answer(scope, receive, client.address, int(announced)), receive
+        body, ended = await read(receive, self.bodies, client.address)
         return answered(refusal(blocks, path, body)), replayed(body, ended, receive)
 
     def foreign_refusal(self, headers: Headers, share: str | None) -> Response | None:

@@ -63,9 +63,9 @@ def served_names(host: str = "", allowed: Iterable[str] = ()) -> Names:
     return Names(frozenset(own - {""}), frozenset(given - {""}), public=bool(space))
 
 
-def audience(host: str, port: int, share: bool) -> list[str]:
-    """Return warnings about who can use a server on `host`; none if only this machine can."""
-    lines = []
+def audience(host: str, port: int, share: bool, *, everyone: bool = False) -> list[str]:
+    """Return warnings about who can use a server on `host`, and if `everyone` has the owner's rights; else none."""
+    lines = ["Open: everyone who reaches the app may train and open folders of this machine."] if everyone else []
     if not is_loopback(host):
         lines.append(
             f"Listening on {host}: everyone who can reach port {port} of this machine can use the app; there is no "
@@ -79,11 +79,6 @@ def audience(host: str, port: int, share: bool) -> list[str]:
 def is_loopback(host: str) -> bool:
     """True if only this machine can reach a server that listens on `host`."""
     return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
-
-
-def is_own(host: str, names: Names, share: bool) -> bool:
-    """True if a server is its owner's alone: nobody else reaches it, by an address, a link or a proxy."""
-    return is_loopback(host) and not (share or names.given or names.public)
 
 
 def hostname(header: str) -> str:

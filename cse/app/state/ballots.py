@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from cse.app.models.recent import Recent
+from cse.app.models.recent import RecentByClient
 from cse.app.state.own_corpora import KEPT, checked_key
 
 if TYPE_CHECKING:
     from cse.judging.judgement import Judgement
     from cse.judging.questions import Question
 
-MOST_VISITORS = 64
+MOST_VISITORS, MOST_OF_CLIENT = 64, 8
 MOST_ASKED = 120  # questions of a ballot
 TEXT = 300  # characters kept of a text: a ballot takes at most 400 kB
 
@@ -59,7 +59,7 @@ class Ballot:
         return next(self.judgement.open(self.questions, self.texts), None)
 
 
-class Ballots(Recent[Ballot]):
+class Ballots(RecentByClient[Ballot]):
     """A ballot per visitor key; the least recently used are dropped, and those unused for `KEPT` seconds.
 
     `lock` is held to change a ballot.
@@ -67,7 +67,7 @@ class Ballots(Recent[Ballot]):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MOST_VISITORS) -> None:
         """`clock` returns seconds."""
-        super().__init__(most, KEPT, clock)
+        super().__init__(most, MOST_OF_CLIENT, KEPT, clock)
         self.lock = Lock()
 
     def put(self, key: Any, result: Ballot) -> None:

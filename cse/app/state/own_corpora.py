@@ -17,13 +17,14 @@ from typing import Any
 
 from cse.app.models.columns import Column
 from cse.app.models.models import Models, error_line
+from cse.app.models.visitors import Client, current_client, first_to_go
 from cse.app.state.encodings import Encoding, Order, encode_block
 from cse.app.validation import FieldError
 
 log = logging.getLogger(__name__)
 KEPT = 2 * 60 * 60  # seconds after the last use
 MOST_KEPT, MOST_BYTES_KEPT = 64, 512 * 2**20  # of all visitors together
-MOST_BYTES_EACH = 256 * 2**20  # texts and vectors of one visitor
+MOST_OF_CLIENT, MOST_BYTES_EACH = 8, 256 * 2**20  # of a client, which may have several keys
 TEXT_BYTES = 60  # of a text in memory besides its characters
 PAUSE = 0.01  # seconds between blocks, so that a waiting thread gets the lock
 KEY = re.compile(r"[0-9a-f]{32}")
@@ -91,11 +92,12 @@ class OwnCorpus:
 
 @dataclass
 class Own:
-    """A visitor's corpus; `used` is the time of the last access."""
+    """A visitor's corpus and the `client` that sent it; `used` is the time of the last access."""
 
     used: float
     corpus: OwnCorpus
     size: int = field(default=0)
+    client: Client | None = None
 
     @property
     def running(self) -> bool:
@@ -106,6 +108,7 @@ class Own:
 class OwnCorpora:
     """The visitors' corpora by key, thread-safe; beyond the bounds the least recently used are dropped.
 
+    A client beyond its own bounds loses its own; beyond those of all, whoever holds most loses first.
     One thread encodes all of them, a block of texts at a time and in turns, those without any vectors first.
     """
 
@@ -130,16 +133,21 @@ class OwnCorpora:
     def put(self, key: Any, corpus: OwnCorpus, columns: Sequence[Column]) -> None:
         """Keep a corpus in place of the key's earlier one, and have the columns encode it in this order.
 
-        Raises ValueError for an invalid key, and if there is no room.
+        Raises ValueError for an invalid key, and if those that are encoded leave no room.
         """
         checked_key(key, "texts")
+        client = current_client()
         with self._lock:
             self._sweep()
             busy = [own for owner, own in self._owned.items() if own.running and owner != key]
-            if len(busy) >= self._most or sum(own.size for own in busy) + corpus.size > self._most_bytes:
-                raise ValueError(FULL)
+            near = [own for own in busy if client and own.client and own.client.address == client.address]
+            for those, share in ((busy, 1), (near, 2)):  # half of the room for one address
+                size = sum(own.size for own in those) + corpus.size
+                if share * len(those) >= self._most or (those and share * size > self._most_bytes):
+                    raise ValueError(FULL)
             self._owned.pop(key, None)
-            self._owned[key] = Own(self._clock(), corpus, corpus.size)
+            self._owned[key] = Own(self._clock(), corpus, corpus.size, client)
+            self._bound(client)
         self.encode(corpus, columns)
 
     def encode(self, corpus: OwnCorpus, columns: Sequence[Column]) -> None:
@@ -170,6 +178,7 @@ class OwnCorpora:
                 own.size = own.corpus.size
                 if own.size > MOST_BYTES_EACH:
                     encoding.fail(NO_ROOM)
+                self._bound(own.client)
                 self._sweep()
             time.sleep(PAUSE)
 
@@ -196,10 +205,19 @@ class OwnCorpora:
         return own
 
     def _sweep(self) -> None:
-        """Drop expired entries, and the least recently used beyond the bounds; entries that are encoded stay."""
-        for key, own in [item for item in self._owned.items() if not item[1].running]:
-            size = sum(each.size for each in self._owned.values())
-            crowded = len(self._owned) > self._most or size > self._most_bytes
-            if not crowded and self._clock() - own.used <= KEPT:
-                return  # the rest was used later
-            del self._owned[key]
+        """Drop expired entries, and beyond the bounds the oldest of who holds most; entries that are encoded stay."""
+        idle = [(key, own) for key, own in self._owned.items() if not own.running]
+        while idle and self._clock() - idle[0][1].used > KEPT:
+            del self._owned[idle.pop(0)[0]]
+        while idle:
+            many = len(self._owned) > self._most
+            if not many and sum(own.size for own in self._owned.values()) <= self._most_bytes:
+                return
+            sizes = [1 if many else own.size for _, own in idle]
+            del self._owned[idle.pop(first_to_go([own.client for _, own in idle], sizes))[0]]
+
+    def _bound(self, client: Client | None) -> None:
+        """Drop the oldest corpora of a client beyond its bounds, also those that are encoded, but not its newest."""
+        own = [(key, each) for key, each in self._owned.items() if client is not None and each.client == client]
+        while len(own) > MOST_OF_CLIENT or (len(own) > 1 and sum(each.size for _, each in own) > MOST_BYTES_EACH):
+            del self._owned[own.pop(0)[0]]

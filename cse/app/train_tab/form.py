@@ -26,7 +26,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class TrainForm:
-    """The fields of a request, and the buttons; `status` is the line under them."""
+    """The fields of a request, and the buttons; `status` is the line under them, `promise` the bounds of a training."""
 
     method: gr.Radio
     fields: Sequence[gr.components.Component]
@@ -34,6 +34,13 @@ class TrainForm:
     stop: gr.Button
     resume: gr.Button
     status: gr.HTML
+    minutes: gr.Slider
+    promise: gr.HTML
+
+    @staticmethod
+    def bounded(rules: Rules) -> list[Any]:
+        """Return the updates of `minutes` and `promise` by the rules for a client."""
+        return [gr.update(maximum=rules.minutes, value=min(30, rules.minutes)), html.hint(rules.promise)]
 
     @staticmethod
     def values(method: str, name: str, start: str, minutes: float, *settings: Any) -> dict[str, Any]:
@@ -61,5 +68,5 @@ def train_form(state: AppState, rules: Rules) -> TrainForm:
         )  # fmt: skip
         with gr.Row():
             fields = setting_fields(method)
-    gr.HTML(html.hint(rules.promise), apply_default_css=False)
-    return TrainForm(method, [method, name, origin, minutes, *fields], start, stop, resume, status)
+    promise = gr.HTML(html.hint(rules.promise), apply_default_css=False)
+    return TrainForm(method, [method, name, origin, minutes, *fields], start, stop, resume, status, minutes, promise)

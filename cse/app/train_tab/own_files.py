@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gradio as gr
 
 from cse.app.drawing import html
 from cse.app.drawing.components import NUMBERS
 from cse.app.train_tab.results import LANE, attach
-from cse.app.training.opened import ARCHIVES_REFUSED, FOLDERS_REFUSED
+from cse.app.training.opened import ARCHIVES_REFUSED, FOLDERS_REFUSED, OFFERED, UNOWNED
+from cse.app.training.rules import Rules
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
@@ -23,19 +25,40 @@ TAKEN = (
 )
 
 
-def own_files(state: AppState, trainings: Trainings, key: gr.Textbox) -> gr.State:
-    """Add the form. Returns the state that changes when a model became a column."""
-    rules, attached = trainings.rules, gr.State(0)
+class OwnFiles(NamedTuple):
+    """`attached` changes when a model became a column; the `components` depend on what a client may."""
+
+    attached: gr.State
+    components: Sequence[gr.components.Component | gr.Row]
+
+    @staticmethod
+    def permitted(rules: Rules, owner: Rules) -> list[Any]:
+        """Return the updates of the components by the rules for a client."""
+        shown = [gr.update(visible=visible) for visible in (rules.allowed, rules.own, rules.allowed)]
+        return [html.hint(terms(rules, owner)), *shown]
+
+
+def terms(rules: Rules, owner: Rules) -> str:
+    """Return which checkpoints a client may open, by the rules for it and for the owner."""
+    if rules.own:
+        return TAKEN
+    if not owner.allowed:
+        return UNOWNED
+    return f"{TAKEN if rules.allowed else ARCHIVES_REFUSED} {FOLDERS_REFUSED if owner.own else OFFERED}"
+
+
+def own_files(state: AppState, trainings: Trainings, key: gr.Textbox) -> OwnFiles:
+    """Add the form, as visitors see it."""
+    rules, owner, attached = trainings.visitors, trainings.owner, gr.State(0)
     with gr.Accordion("Open a checkpoint of your own", open=False, elem_id="own-model"):
-        if not rules.allowed:
-            gr.HTML(html.hint(f"{ARCHIVES_REFUSED} {FOLDERS_REFUSED}"), apply_default_css=False)
-            return attached
-        gr.HTML(html.hint(TAKEN if rules.own else f"{TAKEN} {FOLDERS_REFUSED}"), apply_default_css=False)
-        with gr.Row(equal_height=True):
+        permission = gr.HTML(html.hint(terms(rules, owner)), apply_default_css=False)
+        if not owner.allowed:
+            return OwnFiles(attached, [])
+        with gr.Row(equal_height=True, visible=rules.allowed) as row:
             folder = gr.Textbox("", label="Folder on this computer", scale=3, min_width=240, visible=rules.own)
             file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=240, height=120)
             name = gr.Textbox("", label="Name of the column", placeholder="as the folder", scale=2, min_width=180)
-        button = gr.Button("Open it", scale=0, min_width=130)
+        button = gr.Button("Open it", scale=0, min_width=130, visible=rules.allowed)
         status = gr.HTML("", apply_default_css=False, elem_id="own-model-said")
 
     def open_it(folder: str, path: str | None, name: str, key: str) -> tuple[Any, ...]:
@@ -53,7 +76,7 @@ def own_files(state: AppState, trainings: Trainings, key: gr.Textbox) -> gr.Stat
         )
 
     button.click(open_it, [folder, file, name, key], [status, attached, file], **LANE)
-    return attached
+    return OwnFiles(attached, [permission, row, folder, button])
 
 
 def unpacked(trainings: Trainings, key: str, path: str, name: str) -> Made:

@@ -10,14 +10,14 @@ import gradio as gr
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import heading
-from cse.app.forms.events import PRIVATE, Run
+from cse.app.forms.events import PRIVATE, QUICK, Run
 from cse.app.forms.links import Linked, Result
 from cse.app.train_tab.form import TrainForm, train_form
 from cse.app.train_tab.own_files import own_files
 from cse.app.train_tab.results import LANE, Results
 from cse.app.training.estimate import in_words, seconds_of, texts_per_second
 from cse.app.training.request import TrainingRequest, checked
-from cse.app.training.rules import REFUSED
+from cse.app.training.rules import REFUSED, UNOWNED
 
 if TYPE_CHECKING:
     from cse.app.corpus.bar import CorpusBar
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class TrainTab(NamedTuple):
-    """`changed` are the events of a new column; `resume` shows an opened page the visitor's training and models."""
+    """`changed` are the events of a new column; `resume` shows an opened page what its visitor may, has and trains."""
 
     linked: list[Linked]
     changed: Sequence[Any]
@@ -35,16 +35,22 @@ class TrainTab(NamedTuple):
 
 
 def train_tab(state: AppState, trainings: Trainings, bar: CorpusBar, strip: Run) -> TrainTab:
-    """Add the tab's content; on a server that does not train it says which option allows it."""
+    """Add the tab's content; to those who may not train it says who may, and which option allows it.
+
+    It is built for visitors, and shows its form to the owner when the page is opened.
+    """
     heading("Train a model on your corpus")
     linked: list[Linked] = []
-    if not trainings.rules.allowed:
-        gr.HTML(html.hint(REFUSED), apply_default_css=False)
+    visitors, owner = trainings.visitors, trainings.owner
+    refusal = gr.HTML(
+        html.hint(REFUSED if owner.allowed else UNOWNED), apply_default_css=False, visible=not visitors.allowed
+    )
+    if not owner.allowed:
         results = None
     else:
-        with gr.Row(elem_classes="cse-train"):
+        with gr.Row(elem_classes="cse-train", visible=visitors.allowed) as work:
             with gr.Column(scale=2, min_width=300):
-                form = train_form(state, trainings.rules)
+                form = train_form(state, owner)
             with gr.Column(scale=3, min_width=300):
                 results = Results(state, trainings, bar.key)
         results.changes.render()
@@ -53,12 +59,26 @@ def train_tab(state: AppState, trainings: Trainings, bar: CorpusBar, strip: Run)
             begin_by(state, trainings, bar, form, results),
             Linked((), Run(results.drawn, [bar.key], results.outputs), (), results=[newest]),
         ]
-    attached = own_files(state, trainings, bar.key)
-    numbers = [attached, *([results.attached] if results else [])]
+    files = own_files(state, trainings, bar.key)
+    numbers = [files.attached, *([results.attached] if results else [])]
     changed = [
         number.change(strip.fn, None, list(strip.outputs), show_progress="hidden", **PRIVATE) for number in numbers
     ]
-    return TrainTab(linked, changed, results.resume if results else lambda after: None)
+
+    def permitted() -> list[Any]:
+        rules = trainings.rules
+        shown = [gr.update(visible=not rules.allowed), gr.update(visible=rules.allowed)]
+        return [*shown, *form.bounded(rules), *files.permitted(rules, owner)]
+
+    def resume(after: Any) -> None:
+        if results is None:
+            return
+        if visitors != owner:
+            outputs = [refusal, work, form.minutes, form.promise, *files.components]
+            after(permitted, None, outputs, **QUICK)
+        results.resume(after)
+
+    return TrainTab(linked, changed, resume)
 
 
 def begin_by(state: AppState, trainings: Trainings, bar: CorpusBar, form: TrainForm, results: Results) -> Linked:
@@ -100,6 +120,7 @@ def begin_by(state: AppState, trainings: Trainings, bar: CorpusBar, form: TrainF
 
 def requested(state: AppState, rules: Rules, corpus: str, key: str, values: Mapping[str, Any]) -> TrainingRequest:
     """Return the request of a page's values on the corpus that it has chosen. Raises ValueError as `checked` does."""
+    rules.check()  # before a folder is looked for
     found = chosen_corpus(state, corpus, key)
     start = state.admission.model(values["start"])
     return checked(rules, found.texts, found.labels, corpus=found.label, **{**values, "start": start})

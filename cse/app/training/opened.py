@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
+from cse.app.models.visitors import Client, current_client, first_to_go
 from cse.app.state.own_corpora import checked_key
 from cse.app.training.archive import unpack_model
 from cse.app.training.outcome import Made
@@ -17,43 +19,59 @@ from cse.app.validation import FieldError, sentence
 from cse.models.names import CONFIG
 
 MOST = 4, 8  # archives of a visitor, and of all
-FOLDERS_REFUSED = (
-    "This server opens no folders of its visitors. Its owner can offer folders with --models-root FOLDER, which + "
-    "model then lists; on your own computer, start the app without --host and --share."
-)
-ARCHIVES_REFUSED = f"This server takes no models. Its owner can allow it with the option {OPTION}."
+OFFERED = "The owner can offer folders with --models-root FOLDER, which + model then lists."
+FOLDERS_REFUSED = f"Folders are for the owner of this server: open the address that it printed at its start. {OFFERED}"
+UNOWNED = f"This server takes no models. Its owner can allow it with the option {OPTION}. {OFFERED}"
+ARCHIVES_REFUSED = f"Models are taken from the owner of this server, and with its option {OPTION} from everyone."
+
+
+class Unpacked(NamedTuple):
+    """An unpacked model, the key and the client that sent it, and the folder to delete with it."""
+
+    key: str
+    client: Client | None
+    made: Made
+    folder: Path
 
 
 class OpenedModels:
-    """The models that visitors unpacked, each with its visitor's key; beyond `MOST` the oldest is deleted."""
+    """The models that visitors unpacked, each with its visitor's key; `MOST` of a visitor and of all are kept.
 
-    def __init__(self, rules: Rules, place: Workplace) -> None:
+    `rules` returns those of the current request.
+    """
+
+    def __init__(self, rules: Callable[[], Rules], place: Workplace) -> None:
         self._rules, self._place, self._lock = rules, place, Lock()
-        self._kept: list[tuple[str, Made, Path]] = []  # with the folder to delete; oldest first
+        self._kept: list[Unpacked] = []  # oldest first
 
     def of(self, key: Any) -> list[Made]:
         """Return the unpacked models of a key."""
         with self._lock:
-            return [made for owner, made, _ in self._kept if owner == key]
+            return [model.made for model in self._kept if model.key == key]
 
     def unpack(self, key: Any, archive: Path, name: str) -> Made:
         """Unpack an archive. Raises ValueError if the server takes none, for an invalid key and a bad archive."""
-        if not self._rules.allowed:
+        rules, client = self._rules(), current_client()
+        if not rules.allowed:
             raise ValueError(ARCHIVES_REFUSED)
         checked_key(key, "a model")
         folder = self._place.fresh()
-        made = Made(name.strip()[:LONGEST_NAME] or "my model", unpack_model(archive, folder, self._rules.run_bytes))
+        made = Made(name.strip()[:LONGEST_NAME] or "my model", unpack_model(archive, folder, rules.run_bytes))
         with self._lock:
-            self._kept.append((key, made, folder))
-            own = [each for each in self._kept if each[0] == key]
-            for old in {id(each): each for each in (*own[: -MOST[0]], *self._kept[: -MOST[1]])}.values():
-                self._kept.remove(old)
-                shutil.rmtree(old[2], ignore_errors=True)
+            self._kept.append(Unpacked(key, client, made, folder))
+            own = [model for model in self._kept if model.key == key or (client and model.client == client)]
+            surplus = own[: -MOST[0]]
+            others = [model for model in self._kept if model not in surplus]
+            while len(others) > MOST[1]:
+                surplus.append(others.pop(first_to_go([model.client for model in others])))
+            self._kept = others
+        for model in surplus:
+            shutil.rmtree(model.folder, ignore_errors=True)
         return made
 
     def folder(self, path: Any) -> Made:
         """Return the model in a folder of the owner's computer. Raises ValueError if it is none, or not the owner's."""
-        if not self._rules.own:
+        if not self._rules().own:
             raise ValueError(FOLDERS_REFUSED)
         place = Path(sentence(path, "The folder")).expanduser()
         if not (place / CONFIG).is_file():

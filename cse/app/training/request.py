@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.app import validation
-from cse.app.training.rules import REFUSED, Rules
+from cse.app.training.rules import Rules
 from cse.methods.presets import BUNDLED_ROW, preset
 from cse.methods.settings import MOST_SEED, SETTINGS
 from cse.models.names import BACKBONE, BUNDLED_NAMES
@@ -117,8 +117,7 @@ def checked(
 
     Raises FieldError for a wrong value, ValueError if the server does not train and for texts that cannot be used.
     """
-    if not rules.allowed:
-        raise ValueError(REFUSED)
+    rules.check()
     validation.one_of(method, "The method", METHODS)
     if len(texts) > rules.texts:
         raise ValueError(f"{corpus} has {len(texts):,} texts; this server trains on at most {rules.texts:,}.")

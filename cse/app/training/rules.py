@@ -1,4 +1,4 @@
-"""Who may train and open own checkpoints on a server, and how much of it."""
+"""What the owner of a server and its visitors may train and open, and how much of it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Rules:
-    """Whether visitors may train (`allowed`), and bounds; `own`: the server is its only visitor's.
+    """Whether a client may train (`allowed`), and bounds; `own`: it may open folders, as the owner of the server.
 
-    `texts` and `minutes` are those of a run, `runs` those that a visitor keeps and `all_runs` those of everyone,
+    `texts` and `minutes` are those of a run, `runs` those that a visitor keeps and `all_runs` those of all visitors,
     `run_bytes` the size of a run's folder, `file_bytes` that of an upload, `kept` the seconds that a run stays after
     its last use.
     """
@@ -28,6 +28,11 @@ class Rules:
     run_bytes: int = 2**30
     file_bytes: int = MAX_FILE_BYTES
     kept: float = 2 * HOUR
+
+    def check(self) -> None:
+        """Raise ValueError if a client may not train."""
+        if not self.allowed:
+            raise ValueError(REFUSED)
 
     @property
     def promise(self) -> str:
@@ -45,14 +50,9 @@ OWN = Rules(
     allowed=True, own=True, texts=50_000, minutes=240, runs=8, all_runs=8, run_bytes=8 * 2**30, file_bytes=2**30,
     kept=10_000 * HOUR,
 )  # fmt: skip
+BY_OWNER = f"with the option {OPTION} (or {VARIABLE}=1 in its environment)"
+UNOWNED = f"This server does not train models. Its owner can allow it {BY_OWNER}."
 REFUSED = (
-    f"This server does not train models. Its owner can allow it with the option {OPTION} (or {VARIABLE}=1 in its "
-    "environment); on your own computer, start the app without --host and --share, and this tab trains."
+    "Training is for the owner of this server: open the address that it printed at its start. The owner can allow it "
+    f"to everyone {BY_OWNER}."
 )
-
-
-def rules_of(own: bool, train: bool) -> Rules:
-    """Return the rules of a server: its owner's alone, or open to guests who may `train` or not."""
-    if own:
-        return OWN
-    return GUESTS if train else CLOSED

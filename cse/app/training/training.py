@@ -13,12 +13,14 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 
 from cse.app.models.models import error_line
+from cse.app.models.visitors import Client
 from cse.app.training.archive import add_export, write_archive
 from cse.app.training.changes import Changes, Comparison
 from cse.app.training.outcome import Made, Outcome, outcome_of
 from cse.app.training.process import CommandProcess
 from cse.app.training.progress import Progress, read_progress
 from cse.app.training.request import MODEL, TrainingRequest
+from cse.app.training.rules import CLOSED
 from cse.storage.writing import partial_folder
 
 log = logging.getLogger(__name__)
@@ -47,6 +49,8 @@ class Training:
         self.outcome: Outcome | None = None
         self.process: CommandProcess | None = None
         self.used = 0.0  # by the clock of `Trainings`
+        self.rules = CLOSED  # of its start, as the client
+        self.client: Client | None = None
         self._most_bytes, self._stopping, self._lock = most_bytes, Event(), Lock()
         self._comparison = Comparison.of(request.start, request.texts, request.labels)
         self._compared = 0  # time of the checkpoint that `changes` are of

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from cse.app.models.visitors import current_client, first_to_go
 from cse.app.state.own_corpora import checked_key
 from cse.app.training.opened import OpenedModels
 from cse.app.training.request import TrainingRequest
@@ -22,12 +23,26 @@ class Trainings:
     """Trainings in memory, their files in a folder; thread-safe. `opened` are the models that visitors sent."""
 
     def __init__(
-        self, rules: Rules = CLOSED, root: Path | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        rules: Rules = CLOSED,
+        root: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        owner: Rules | None = None,
     ) -> None:
-        """`root` is where their folder is made; by default the server's run folder."""
-        self.rules, self._clock, self._place, self._lock = rules, clock, Workplace(root), Lock()
+        """`rules` are those of visitors, `owner` those of the server's owner, by default the same.
+
+        `root` is where their folder is made; by default the server's run folder.
+        """
+        self.visitors, self.owner = rules, owner or rules
+        self._clock, self._place, self._lock = clock, Workplace(root), Lock()
         self._owned: dict[str, list[Training]] = {}  # oldest first
-        self.opened = OpenedModels(rules, self._place)
+        self.opened = OpenedModels(lambda: self.rules, self._place)
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the current request's client; outside of a request a visitor's."""
+        client = current_client()
+        return self.owner if client and client.owner else self.visitors
 
     def of(self, key: Any) -> list[Training]:
         """Return the trainings of a key, the newest first."""
@@ -58,8 +73,9 @@ class Trainings:
             return training
 
     def resume(self, key: Any) -> Training:
-        """Continue the newest training of a key. Raises ValueError if there is none, and while another one runs."""
+        """Continue the newest training of a key. Raises ValueError without one, or the right, and while one runs."""
         training = self.newest(key)
+        self.rules.check()
         with self._lock:
             if training is None:
                 raise ValueError("There is no training of yours to resume; start one.")
@@ -102,11 +118,18 @@ class Trainings:
                     raise ValueError(f"{whose} is running, and this server runs one at a time; wait or stop yours.")
 
     def _make_room(self, key: str) -> None:
-        own = self._owned.get(key, [])
-        while len(own) >= self.rules.runs:
-            own.pop(0).delete()
-        while len(others := self._all()) >= self.rules.all_runs:
-            self._delete(*others[0])
+        """Delete the oldest trainings of a visitor beyond its bound, then of who has most beyond that of all.
+
+        The owner's trainings are not counted with those of visitors.
+        """
+        rules, client = self.rules, current_client()
+        alike = [(owner, each) for owner, each in self._all() if each.rules == rules]
+        own = [item for item in alike if item[0] == key or (client and item[1].client == client)]
+        for item in own[: max(0, len(own) - rules.runs + 1)]:
+            self._delete(*item)
+            alike.remove(item)
+        while len(alike) >= rules.all_runs:
+            self._delete(*alike.pop(first_to_go([each.client for _, each in alike])))
 
     def _delete(self, key: str, training: Training) -> None:
         training.delete()
@@ -116,7 +139,7 @@ class Trainings:
 
     def _sweep(self) -> None:
         for key, training in self._all():
-            if self._clock() - training.used > self.rules.kept:
+            if self._clock() - training.used > training.rules.kept:
                 self._delete(key, training)
 
     def _written(self, request: TrainingRequest, expected: float | None) -> Training:
@@ -128,5 +151,5 @@ class Trainings:
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        training.used = self._clock()
+        training.used, training.rules, training.client = self._clock(), self.rules, current_client()
         return training
