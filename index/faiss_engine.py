@@ -17,7 +17,7 @@ import faiss
 import numpy as np
 
 from cse.vectors import mixed
-from index.manifest import DOCUMENTED_FACTORIES
+from index.manifest import DOCUMENTED_FACTORIES, cure
 
 VERSION: str = faiss.__version__
 MIN_PER_LIST, MAX_PER_LIST = 39, 256  # FAISS's bounds on training points per cluster
@@ -86,7 +86,7 @@ def train(index: Any, vectors: np.ndarray, factory: str) -> None:
 
 def add(index: Any, vectors: np.ndarray, first_row: int) -> None:
     """Append `vectors` (n, d) unit rows under the row numbers from `first_row` on."""
-    with _plain_errors("FAISS cannot add to this index", "rebuild it with scripts.build_index"):
+    with _plain_errors("FAISS cannot add to this index", cure()):
         if keeps_ids(index):
             index.add_with_ids(vectors, np.arange(first_row, first_row + len(vectors), dtype=np.int64))
         else:
@@ -167,7 +167,7 @@ def write(index: Any, path: Path) -> None:
 
 def read_mapped(path: Path) -> Any:
     """A memory-mapped, read-only index. Raises ValueError for a file FAISS cannot read."""
-    with _plain_errors("FAISS cannot read the file", "rebuild it with scripts.build_index"):
+    with _plain_errors("FAISS cannot read the file", cure()):
         return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
 
 

@@ -17,7 +17,7 @@ from index.base import Index, silent
 from index.building import Batches, write_index_folder
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
 from index.hits import Rows, row_numbers, spread
-from index.manifest import CURE, BuildSettings, Manifest, check_model, read_manifest, write_manifest
+from index.manifest import BuildSettings, Manifest, check_model, cure, read_manifest, write_manifest
 from index.texts import checksum, gather, live_rows, open_texts, text_writer, without_rows
 
 
@@ -103,7 +103,7 @@ class VectorIndex(Index):
         except IndexFolderError:
             raise
         except (ValueError, OSError) as error:
-            raise IndexFolderError(f"{folder}: damaged index: {error}; {CURE}") from error
+            raise IndexFolderError(f"{folder}: damaged index: {error}; {cure()}") from error
 
     def sample(self, most: int) -> np.ndarray:
         """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""

@@ -19,7 +19,7 @@ from index import milvus_server as server
 from index.base import Index, silent
 from index.building import Batches
 from index.hits import Rows, row_numbers, spread
-from index.manifest import CURE, BuildSettings, Manifest, check_model
+from index.manifest import BuildSettings, Manifest, check_model, cure
 from index.milvus_server import ROW, SECONDS, TEXT, VECTOR, Address
 from index.stores import Store
 from index.texts import checksum
@@ -96,7 +96,7 @@ class MilvusIndex(Index, Store):
             if building.read_marked(client, address) != (name, manifest):  # saved or rebuilt since it was read
                 return cls.load(place, fingerprint, model=model)
             found = f"holds {total - beyond} sentences, and its manifest says {manifest.count}"
-            raise IndexFolderError(f"{place}: {found}, so some were lost; {CURE}")
+            raise IndexFolderError(f"{place}: {found}, so some were lost; {cure()}")
         return cls(client, address, name, replace(manifest, count=total - beyond), strays=beyond > 0)
 
     @classmethod

@@ -17,14 +17,10 @@ EXPAND = "Mix the query half and half with its K nearest sentences (0: off). Def
 def main(
     index: Annotated[
         str,
-        typer.Argument(
-            metavar="INDEX_DIR", help="Folder of scripts.build_index, or an index on the hub; not with --store."
-        ),
+        typer.Argument(metavar="INDEX_DIR", help="Folder of build-index, or an index on the hub; not with --store."),
     ],
     query: Annotated[str | None, typer.Argument(help="A sentence.", show_default=False)] = None,
-    store: Annotated[
-        str | None, option("Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of scripts.build_index.")
-    ] = None,
+    store: Annotated[str | None, option("Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of build-index.")] = None,
     k: Annotated[int, option("Number of answers.", "-k", min=1)] = 5,
     model: Annotated[str | None, model_option("Default: the model that built the index; others are refused.")] = None,
     pooling: Pooling = None,
@@ -36,9 +32,9 @@ def main(
 ) -> None:
     """Print the best answers of an index to a query: rank, cosine, sentence.
 
-    Example: python -m scripts.search indexes/demo "A man is playing a guitar." -k 5
+    Example: cse search indexes/demo "A man is playing a guitar." -k 5
 
-    Example: python -m scripts.search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
+    Example: cse search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
     """
     from cse.models.names import RecordedModel
     from index.stores import manifest_at, open_at, place_of, store_of

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.errors import ArtefactError
+from cse.errors import ArtefactError, command_line
 from cse.judging.questions import Question
 from cse.judging.verdict import RESULT, SKIP, START, VOTES, Verdict, verdict
 from cse.storage.writing import digest, write_json
@@ -164,7 +164,7 @@ def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
     try:
         found = json.loads(fresh.path.read_text(encoding="utf-8"))
         if not isinstance(found, dict) or not found.keys() >= KEYS:
-            raise ValueError("no file of scripts.judge")
+            raise ValueError(f"no file of {command_line('judge')}")
         cure += ", or pass `overwrite`"
         if overwrite:
             return fresh

@@ -177,7 +177,7 @@ def test_search_refuses_what_is_no_index(tmp_path: Path, corpus: Path, folder: P
     assert_refused(run_search(tmp_path / "nothing", "a dog"), 4, "no such index folder")
     assert_refused(run_search(corpus, "a dog"), 4, "is a file")
     (folder / "index.faiss").write_bytes(b"cut")
-    assert_refused(run_search(folder, "a dog"), 4, "index.faiss has 3 bytes", "rebuild it with scripts.build_index")
+    assert_refused(run_search(folder, "a dog"), 4, "index.faiss has 3 bytes", "it with python -m scripts.build_index")
 
 
 def test_usage_errors_have_code_2(folder: Path, corpus: Path, tmp_path: Path) -> None:
