@@ -28,8 +28,9 @@ def main(
 ) -> None:
     """Look at your texts, try a projection and training on them, and write the model that suits them, with a report.
 
-    With labels a candidate has to beat your model on held-out texts. Without labels a projection is the result, and a
-    trained model is saved too, for you to judge. If nothing is better, the report says to keep your model.
+    With labels a candidate has to group held-out texts better by them than your model; how well it finds a text is not
+    measured. Without labels a projection is the result, and a trained model is saved too, for you to judge. If nothing
+    groups better, the report says to keep your model.
 
     Example: cse adapt sentences.txt --output adapted
 
