@@ -153,13 +153,16 @@ class VectorIndex(Index):
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
         return faiss_engine.expanded(self._index, queries, count)
 
-    def _nearest(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(
+        self, queries: np.ndarray, k: int, chosen: np.ndarray | None, probe: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         if k == 0 or not len(queries):
             return np.empty((len(queries), k), dtype=np.float32), np.empty((len(queries), k), dtype=np.int64)
-        if chosen is None:
+        if chosen is None and probe is None:
             scores, labels = self._searcher(k).search(queries, k)
         else:
-            scores, labels = faiss_engine.search_among(self._index, queries, k, self._labels(chosen))
+            among = None if chosen is None else self._labels(chosen)
+            scores, labels = faiss_engine.search_with(self._index, queries, k, among, probe)
         if labels.min() < 0:
             scores[labels < 0] = -np.inf
         rows = labels if self._live is None else np.where(labels < 0, labels, self._live[labels])

@@ -162,7 +162,9 @@ class MilvusIndex(Index, Store):
             raise ValueError(f"{self._address}: `expand` {count} is for indexes in folders; leave it out")
         return queries
 
-    def _nearest(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(
+        self, queries: np.ndarray, k: int, chosen: np.ndarray | None, probe: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         if chosen is not None and len(self) < self.manifest.rows:
             self._read(chosen, ROW)  # raises for removed rows, which only the server knows
         if k > MOST:
@@ -171,10 +173,10 @@ class MilvusIndex(Index, Store):
         rows = np.full((len(queries), k), -1, dtype=np.int64)
         for start in range(0, len(queries) if k else 0, QUERY_BATCH):
             block = queries[start : start + QUERY_BATCH]
-            answers = self._ask(block, k, chosen)
+            answers = self._ask(block, k, chosen, probe)
             if any(hit[ROW] >= self.manifest.rows for found in answers for hit in found):
                 self._strays = True  # rows that another process is adding took the place of answers: search again
-                answers = self._ask(block, k, chosen)
+                answers = self._ask(block, k, chosen, probe)
             for at, found in enumerate(answers, start=start):
                 for place, hit in enumerate(found):
                     scores[at, place], rows[at, place] = hit["distance"], hit[ROW]
@@ -200,11 +202,15 @@ class MilvusIndex(Index, Store):
         signed = hashlib.sha256(f"{self.manifest.corpus_sha256} {edit}".encode()).hexdigest()
         self.manifest = replace(self.manifest, corpus_sha256=signed)
 
-    def _ask(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> Any:
+    def _ask(self, queries: np.ndarray, k: int, chosen: np.ndarray | None, probe: int | None) -> Any:
         limits = [f"{ROW} in {chosen.tolist()}"] if chosen is not None else []
         limits += [f"{ROW} not in {sorted(self._removed)}"] if self._removed else []
         limits += [f"{ROW} < {self.manifest.rows}"] if self._strays else []
-        depth = {"nprobe": self.manifest.nprobe, "ef": self.manifest.ef_search and max(self.manifest.ef_search, k)}
+        manifest = self.manifest
+        depth = {
+            "nprobe": manifest.nprobe and (probe or manifest.nprobe),
+            "ef": manifest.ef_search and max(probe or manifest.ef_search, k),
+        }
         with server.plain_errors(self._address.collection):
             return self._client.search(
                 self._name, queries, limit=k, filter=" and ".join(limits), output_fields=[ROW],

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import command, print_json, shortened
+from cse.commands.cli import command, log, print_json, shortened, with_flags
 from cse.commands.options import Backend, Family, Pooling, model_option, option
 
 WIDTH = 300  # characters of a hit
 EXPAND = "Mix the query half and half with its K nearest sentences (0: off). Default: as build_index --smooth set it."
+PROBE = "Cells of an IVF index to search, or candidates of HNSW; more find more. Default: as build_index chose."
 
 
 def main(
@@ -27,6 +28,7 @@ def main(
     family: Family = None,
     backend: Backend = "auto",
     expand: Annotated[int | None, option(EXPAND, min=0, show_default=False)] = None,
+    probe: Annotated[int | None, option(PROBE, min=1, show_default=False)] = None,
     verify: Annotated[bool, option("Verify the checksums of a large index again.", "--verify")] = False,
     json_output: Annotated[bool, option("Print query, model and results as JSON.", "--json")] = False,
 ) -> None:
@@ -58,7 +60,10 @@ def main(
 
     encoder = open_model(reference, backend=backend)
     opened = open_at(place, encoder.fingerprint, model=encoder.name, verify=verify)
-    hits = opened.hits(encoder.encode(sentence, normalize_embeddings=False), k, expand=expand)
+    vector = encoder.encode(sentence, normalize_embeddings=False)
+    hits = opened.hits(vector, k, expand=expand, probe=probe, quiet=True)
+    if note := opened.shortfall(len(hits), min(k, len(opened)), probe):
+        log(with_flags(note, app))
     if json_output:
         print_json({"query": sentence, "model": manifest.model, "results": [asdict(hit) for hit in hits]})
         return

@@ -385,6 +385,23 @@ def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(sta
     assert [key for _, key in choices_of(opened)] == ["demo", "pets.txt", "own"]
 
 
+def test_a_search_that_finds_fewer_than_are_shown_says_so_with_the_command_that_finds_more(state, tmp_path) -> None:
+    column = state.models.columns[0]
+    encoder, texts = state.models.encoder(column), [f"{text} {number}" for text in SENTENCES for number in range(9)]
+    settings = BuildSettings(
+        factory="IVF16,Flat", nprobe=1, model=column.model, fingerprint=encoder.fingerprint, corpus="pets.txt"
+    )  # fmt: skip
+    VectorIndex.build([(texts, encoder.encode(texts))], tmp_path / "index", settings=settings)
+    opened = open_state([column.model], [tmp_path / "index"])
+    (found,) = find_all(opened, texts[0], 50, chosen_corpus(opened, "pets.txt", None)).values()
+    assert found.note == (
+        f"found {len(found.hits)} of 50 hits, since this IVF16,Flat index searched 1 of its cells; a larger --probe of "
+        "python -m scripts.search, such as 4, finds more"
+    )
+    (enough,) = find_all(opened, texts[0], 1, chosen_corpus(opened, "pets.txt", None)).values()
+    assert enough.note == ""
+
+
 def test_a_table_that_unpacks_to_gigabytes_is_refused_before_it_is_read(tmp_path, monkeypatch) -> None:
     given = pa.table({"text": ["the cat " * 1000] * 500, "n": range(500)})
     pq.write_table(given, tmp_path / "a.parquet", use_dictionary=False)

@@ -14,6 +14,7 @@ from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY, Corpus
 from cse.app.state.own_corpora import GONE, OwnCorpus
+from cse.errors import command_line
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
@@ -76,6 +77,10 @@ class ChosenCorpus:
         scores = np.divide(rows @ vector, lengths, out=np.zeros(len(rows), np.float32), where=lengths > 0)
         best = np.argsort(-scores, kind="stable")[:count]
         return Nearest(ranked(scores[best], best, lambda rows: [self.texts[row] for row in rows]))
+
+    def shortfall(self, column: Column, encoder: Encoder, found: int, count: int) -> str:
+        """Return why a search for `count` sentences found fewer, and the cure; empty if it did not."""
+        return ""
 
 
 class DemoCorpus(ChosenCorpus):
@@ -142,7 +147,13 @@ class IndexedCorpus(ChosenCorpus):
     def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
         """Return the hits of the column's index, which may be approximate."""
         index = self._corpus.index(column, encoder)
-        return Nearest(index.hits(vector, count), index.manifest.factory, index.recall_at_10)
+        return Nearest(index.hits(vector, count, quiet=True), index.manifest.factory, index.recall_at_10)
+
+    def shortfall(self, column: Column, encoder: Encoder, found: int, count: int) -> str:
+        """Return the index's own reason, with the command that has the cure."""
+        index = self._corpus.index(column, encoder)
+        note = index.shortfall(found, min(count, len(index)))
+        return note.replace("`probe`", f"--probe of {command_line('search')}")
 
 
 def chosen_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus:
