@@ -137,14 +137,10 @@ class Judgement:
 
 
 def scores_by_label(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Return the label scores of "start" and "result" by their `vectors`, (N, d) each; texts with the label "" are
-    left out. Raises ValueError as `label_scores`.
-    """
+    """Return the `label_scores` of "start" and "result" by their `vectors`, (N, d) each."""
     from cse.evaluation.label_scores import label_scores
 
-    known = [row for row, label in enumerate(labels) if label]
-    chosen = [labels[row] for row in known]
-    return {side: label_scores(each[known], chosen) for side, each in zip((START, RESULT), vectors, strict=True)}
+    return {side: label_scores(each, labels) for side, each in zip((START, RESULT), vectors, strict=True)}
 
 
 def texts_digest(texts: Iterable[str]) -> str:

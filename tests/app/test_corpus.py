@@ -19,7 +19,7 @@ from conftest import SENTENCES
 
 import cse
 from cse.app import validation
-from cse.app.api.corpus_api import corpus_endpoints
+from cse.app.api.corpus_api import checked, corpus_endpoints
 from cse.app.api.own_text import own_text_endpoints
 from cse.app.corpus import reading
 from cse.app.corpus.bar import status_html
@@ -34,7 +34,7 @@ from cse.app.duplicates.near_duplicates import find, groups_csv, groups_of_all, 
 from cse.app.export.download import as_csv, as_json, curl_code, python_code
 from cse.app.export.section import take
 from cse.app.models.models import Failure, plain
-from cse.app.sections.map_points import MOST_LINES, corpus_points
+from cse.app.sections.map_points import MOST_LINES, corpus_points, maps_value
 from cse.app.sections.search import find_all, ranking, search
 from cse.app.server.bodies import MOST_BODY
 from cse.app.state.app_state import AppState, open_state
@@ -336,8 +336,24 @@ def test_models_are_scored_on_the_labels_of_a_corpus_as_the_evaluation_scores_th
     assert "damaged" in shown
     with pytest.raises(ValueError, match=r"has no labels\. Upload a table and choose its column of labels"):
         corpus_scores(state, kept(state, SENTENCES, "5" * 32))
-    with pytest.raises(ValueError, match="has 7 labels for 7 texts; 2 to 200 can be scored"):
+    with pytest.raises(ValueError, match="has 7 labels for 7 labelled texts; 2 to 200 can be scored"):
         corpus_scores(state, kept(state, SENTENCES, "6" * 32, SENTENCES))
+
+
+def test_a_missing_label_is_none_of_the_labels(state) -> None:
+    labels = ["x" if "a" in text.split() else "y" for text in SENTENCES]
+    whole = kept(state, SENTENCES * 2, "8" * 32, labels * 2)
+    some = kept(state, [*SENTENCES * 2, "what", "is this"], "9" * 32, [*labels * 2, "", ""])
+    answers = corpus_scores(state, some)
+    assert plain(answers) == plain(corpus_scores(state, whole))
+    shown = scores_html(some, answers)
+    assert "14 texts with 2 labels" in shown
+    assert "2 texts without a label left out." in shown
+    drawn = maps_value(corpus_points(some), {})
+    assert (sorted(drawn["names"][:2]), drawn["names"][2:], drawn["unlabelled"]) == (["x", "y"], ["no label"], 2)
+    assert maps_value(corpus_points(whole), {})["unlabelled"] == -1
+    assert kept(state, SENTENCES, "a" * 32, [""] * 7).labels is None
+    assert checked(["a cat", "a dog"], [" pets ", None])[1] == ["pets", ""]
 
 
 def test_vectors_an_index_and_a_table_are_taken_and_other_commands_open_them(state, tmp_path) -> None:

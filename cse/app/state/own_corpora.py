@@ -51,6 +51,7 @@ def checked_key(key: Any, what: str) -> str:
 class OwnCorpus:
     """A visitor's texts, a label of each if there are labels, and each model's `Encoding` in the order of the work.
 
+    A text without a label has "", and texts that all have none have no labels.
     `rows` are the texts' rows in their file if some others, `without_text`, were left out, else None.
     """
 
@@ -66,7 +67,8 @@ class OwnCorpus:
     ) -> None:
         """`label` names the texts to their visitor; their number is added to it."""
         self.rows, self.without_text = array("i", rows) if without_text else None, without_text
-        self.label, self.texts, self.labels = f"{label} ({len(texts):,})", list(texts), labels and list(labels)
+        self.label, self.texts = f"{label} ({len(texts):,})", list(texts)
+        self.labels = list(labels) if labels and any(labels) else None
         self.number = next(self._numbers)
         self.order = Order(self.texts)
         self.turn = 0  # of the last block, to encode those of all visitors in turns
