@@ -500,7 +500,18 @@ def test_a_wrong_file_is_told_where_it_was_given_and_a_table_asks_for_its_column
             own.get_by_role("button", name=kind).click()
         assert saved.value.suggested_filename == name
     own.get_by_role("button", name="Remove", exact=True).click()
+    undo, said = own.get_by_role("button", name="Undo", exact=True), own.locator("#corpus-gone")
+    expect(undo).to_be_focused()
+    expect(said.get_by_role("status")).to_have_text("pets.csv (2) is removed; Undo brings it back for 10 seconds.")
     expect(own.locator("#corpus input")).to_have_value(f"Demo ({len(Demo().sentences):,})")
+    own.keyboard.press("Enter")
+    expect(own.locator("#corpus input")).to_have_value("pets.csv (2)")
+    expect(said).to_have_text("pets.csv (2) is back.")
+    expect(undo).to_be_hidden()
+    own.get_by_role("button", name="Remove", exact=True).click()
+    expect(own.locator("#corpus input")).to_have_value(f"Demo ({len(Demo().sentences):,})")
+    expect(undo).to_be_hidden()  # after its time
+    expect(said).to_have_text("")
     open_tab(own, "Search")
     expect(example).to_be_visible()
 

@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from threading import Lock, Thread
+from threading import Lock, Thread, Timer
 from typing import Any
 
 from cse.app.models.columns import Column
@@ -25,6 +25,8 @@ KEPT = 2 * 60 * 60  # seconds after the last use
 MOST_KEPT, MOST_BYTES_KEPT = 64, 512 * 2**20  # of all visitors together
 MOST_BYTES_EACH = 256 * 2**20  # texts and vectors of one visitor
 TEXT_BYTES = 60  # of a text in memory besides its characters
+UNDO = 10  # seconds in which a removal can be undone
+GRACE = 2  # seconds more than a page offers that, for the way to the server
 PAUSE = 0.01  # seconds between blocks, so that a waiting thread gets the lock
 KEY = re.compile(r"[0-9a-f]{32}")
 SUMMARY = f"Kept for {KEPT // 3600} hours, for this browser alone"
@@ -121,6 +123,7 @@ class OwnCorpora:
         """`clock` returns seconds; at most `most` visitors with `most_bytes` in all are kept."""
         self._models, self._clock, self._most, self._most_bytes = models, clock, most, most_bytes
         self._owned: dict[str, Own] = {}  # least recently used first
+        self._aside: dict[str, Own] = {}  # removed, for `UNDO` seconds; nothing encodes them
         self._lock, self._turns, self._encoding = Lock(), count(1), False
 
     def corpus(self, key: Any) -> OwnCorpus | None:
@@ -138,9 +141,11 @@ class OwnCorpora:
         with self._lock:
             self._sweep()
             busy = [own for owner, own in self._owned.items() if own.running and owner != key]
-            if len(busy) >= self._most or sum(own.size for own in busy) + corpus.size > self._most_bytes:
+            held = sum(own.size for own in (*busy, *self._aside.values()))
+            if len(busy) >= self._most or held + corpus.size > self._most_bytes:
                 raise ValueError(FULL)
             self._owned.pop(key, None)
+            self._aside.pop(key, None)
             self._owned[key] = Own(self._clock(), corpus, corpus.size)
         self.encode(corpus, columns)
 
@@ -158,6 +163,37 @@ class OwnCorpora:
         """Delete the corpus of a key."""
         with self._lock:
             self._owned.pop(key, None) if isinstance(key, str) else None
+
+    def set_aside(self, key: Any, then: Callable[[], Any] = lambda: None) -> OwnCorpus | None:
+        """Remove the corpus of a key and return it; `restore` brings it back until `then` is called, at its end."""
+        with self._lock:
+            own = self._used(key)
+            if own is None:
+                return None
+            self._aside[key] = self._owned.pop(key)
+        timer = Timer(UNDO + GRACE, self._forget, (key, own, then))
+        timer.daemon = True
+        timer.start()
+        return own.corpus
+
+    def restore(self, key: Any) -> OwnCorpus | None:
+        """Return the corpus of a key that was set aside, kept as before; None if it is gone."""
+        with self._lock:
+            own = self._aside.pop(key, None) if isinstance(key, str) else None
+            if own is None:
+                return None
+            own.used = self._clock()
+            self._owned[key] = own
+        self.encode(own.corpus, ())  # goes on where it was
+        return own.corpus
+
+    def _forget(self, key: str, own: Own, then: Callable[[], Any]) -> None:
+        """End the time in which a removal can be undone, unless it was."""
+        with self._lock:
+            if self._aside.get(key) is not own:
+                return
+            del self._aside[key]
+        then()
 
     def _encode_all(self) -> None:
         while (work := self._next()) is not None:
@@ -200,7 +236,7 @@ class OwnCorpora:
     def _sweep(self) -> None:
         """Drop expired entries, and the least recently used beyond the bounds; entries that are encoded stay."""
         for key, own in [item for item in self._owned.items() if not item[1].running]:
-            size = sum(each.size for each in self._owned.values())
+            size = sum(each.size for each in (*self._owned.values(), *self._aside.values()))
             crowded = len(self._owned) > self._most or size > self._most_bytes
             if not crowded and self._clock() - own.used <= KEPT:
                 return  # the rest was used later
