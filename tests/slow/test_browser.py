@@ -469,6 +469,16 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(page, browser):
     expect(page.locator("#xray tr.cse-mean")).to_contain_text("chosen")
 
 
+def test_similarity_says_which_corpus_its_random_pairs_are_of(browser, url):
+    with watched(browser, url) as page:
+        said = page.locator("#similarity .cse-note").last
+        expect(said).to_contain_text("random pairs of the demo corpus")
+        before = page.locator("#similarity td:nth-child(4)").first.inner_text()
+        paste(page, "\n".join(f"the ticket {number} says that nothing works" for number in range(30)))
+        expect(said).to_contain_text("random pairs of Pasted (30)")
+        expect(page.locator("#similarity td:nth-child(4)").first).not_to_have_text(before)
+
+
 def test_a_wrong_file_is_told_where_it_was_given_and_a_table_asks_for_its_columns(own):
     open_tab(own, "Search")
     own.get_by_role("button", name="Upload", exact=True).click()
