@@ -124,8 +124,8 @@ def pair_section(state: AppState, bar: CorpusBar, first: dict[str, Placed] | Non
         answers = placed(state, s1, s2, reporter(progress), reference)
         return placed_html(*answers, lesson, name_of(reference)), ASK
 
-    fields = {**dict(zip(validation.PAIR, (one, other), strict=True)), FIELD: bar.corpus, "The key": bar.key}
-    run = refusing(compare, fields, [output, words])
+    run = refusing(compare, dict(zip(validation.PAIR, (one, other), strict=True)), [output, words])
+    run = run._replace(inputs=[one, other, bar.corpus, bar.key])  # a refusal of the corpus is not about this
 
     def compare_again(number: int, *shown: Any) -> Any:
         """Compare with random pairs of another corpus; an opened page reports a change of 0."""
