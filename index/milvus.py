@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,7 +19,7 @@ from index import milvus_building as building
 from index import milvus_server as server
 from index.base import Index, silent
 from index.building import Batches
-from index.hits import Rows, row_numbers, spread
+from index.hits import FewHitsWarning, Rows, row_numbers, spread
 from index.manifest import BuildSettings, Manifest, check_model, cure
 from index.milvus_server import ROW, SECONDS, TEXT, VECTOR, Address
 from index.stores import Store
@@ -66,7 +67,8 @@ class MilvusIndex(Index, Store):
         client = server.connect(address)
         building.holds_index(client, address)
         fresh = f"{address.collection}_{secrets.token_hex(4)}"
-        with server.plain_errors(place):
+        with server.plain_errors(place), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FewHitsWarning)  # missing answers lower the recall
             try:
                 manifest, probe = building.fill(client, fresh, batches, settings, report)
                 if settings.factory != EXACT:

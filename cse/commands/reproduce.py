@@ -91,8 +91,8 @@ def main(
     _check_text(chosen, plan)
     if dry_run:
         for row in chosen:
-            for line in plan.commands(row):
-                typer.echo(command_line(*line))
+            for called in plan.commands(row):
+                typer.echo(command_line(*called))
         return
     entries = reproduce(chosen, plan, log)
     for line in markdown(entries):
