@@ -9,14 +9,14 @@ from index.manifest import BuildSettings
 
 if TYPE_CHECKING:
     from index.faiss_index import VectorIndex
-    from index.hits import Hit
+    from index.hits import FewHitsWarning, Hit
 
-__all__ = ["BuildSettings", "Hit", "IndexFolderError", "VectorIndex"]
+__all__ = ["BuildSettings", "FewHitsWarning", "Hit", "IndexFolderError", "VectorIndex"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("Hit", "VectorIndex"):
+    if name not in ("FewHitsWarning", "Hit", "VectorIndex"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from index import faiss_index, hits
 
-    return getattr(hits if name == "Hit" else faiss_index, name)
+    return getattr(faiss_index if name == "VectorIndex" else hits, name)

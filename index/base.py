@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from index.hits import Hit, Rows, ranked
+from index.hits import FewHitsWarning, Hit, Rows, ranked
 from index.manifest import Manifest, check_not_smoothed
 from index.texts import text_array
 from index.vectors import unit_rows
@@ -38,26 +39,72 @@ class Index(ABC):
         return 1.0 if self._is_exact() else self.manifest.recall_at_10
 
     def search(
-        self, vectors: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None
+        self,
+        vectors: np.ndarray,
+        k: int,
+        *,
+        among: Rows | None = None,
+        expand: int | None = None,
+        probe: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Cosines (q, k) float32, best first, and row numbers (q, k) int64 for queries (q, d) of any length.
 
         With `among`, only these rows are searched. k is cut to the number of sentences, or of these rows. If an
-        approximate type finds fewer, the remaining rows are -1 and their scores -inf. Each query is first mixed with
-        its `expand` nearest sentences (`faiss_engine.expanded`), by default with as many as the vectors were smoothed
-        over. On a server k is at most 16,384, there is no `expand`, and its errors are raised as IndexFolderError.
+        approximate type finds fewer, the remaining rows are -1, their scores -inf, and there is a FewHitsWarning.
+        `probe` is the number of cells that an IVF type searches, or of candidates that an HNSW type keeps, by default
+        the manifest's; more find more and take longer. Each query is first mixed with its `expand` nearest sentences
+        (`faiss_engine.expanded`), by default with as many as the vectors were smoothed over. On a server k is at most
+        16,384, there is no `expand`, and its errors are raised as IndexFolderError.
         """
+        scores, rows = self._search(vectors, k, among, expand, probe)
+        if note := self.shortfall(int((rows >= 0).sum()), rows.size, probe):
+            warnings.warn(note, FewHitsWarning, stacklevel=2)
+        return scores, rows
+
+    def shortfall(self, found: int, asked: int, probe: int | None = None) -> str:
+        """Why a search of depth `probe` found fewer hits than were asked for, with the cure; empty if it did not."""
+        depth = probe or self.manifest.nprobe or self.manifest.ef_search
+        if found >= asked or not depth:
+            return ""
+        searched = (
+            f"searched {depth:,} of its cells" if self.manifest.nprobe else f"kept a list of {depth:,} candidates"
+        )
+        why = f"found {found:,} of {asked:,} hits, since this {self.manifest.factory} index {searched}"
+        return f"{why}; a larger `probe`, such as {4 * depth}, finds more"
+
+    def _search(
+        self, vectors: np.ndarray, k: int, among: Rows | None, expand: int | None, probe: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if probe is not None and probe < 1:
+            raise ValueError(f"`probe` is {probe}; give 1 or more")
+        if probe is not None and not (self.manifest.nprobe or self.manifest.ef_search):
+            raise ValueError(f"`probe` is for IVF and HNSW indexes, and this is {self.manifest.factory}; leave it out")
         queries = unit_rows(vectors, dimension=self.manifest.dimension)
         queries = self._expanded(queries, self.manifest.smooth if expand is None else expand)
         chosen = None if among is None else np.unique(self._checked(among))
         if k < 1:
             raise ValueError(f"k is {k}; give at least 1")
-        return self._nearest(queries, min(k, len(self) if chosen is None else len(chosen)), chosen)
+        return self._nearest(queries, min(k, len(self) if chosen is None else len(chosen)), chosen, probe)
 
-    def hits(self, vector: np.ndarray, k: int, *, among: Rows | None = None, expand: int | None = None) -> list[Hit]:
-        """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer."""
-        scores, rows = (found[0] for found in self.search(np.asarray(vector)[None], k, among=among, expand=expand))
-        return ranked(scores, rows, self._texts_of)
+    def hits(
+        self,
+        vector: np.ndarray,
+        k: int,
+        *,
+        among: Rows | None = None,
+        expand: int | None = None,
+        probe: int | None = None,
+        quiet: bool = False,
+    ) -> list[Hit]:
+        """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer.
+
+        There is a FewHitsWarning then, unless `quiet`. `search` has the other arguments.
+        """
+        scores, rows = (found[0] for found in self._search(np.asarray(vector)[None], k, among, expand, probe))
+        hits = ranked(scores, rows, self._texts_of)
+        if not quiet and (note := self.shortfall(len(hits), len(rows), probe)):
+            warnings.warn(note, FewHitsWarning, stacklevel=2)
+        return hits
 
     def texts(self, rows: Rows) -> list[str]:
         """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
@@ -128,7 +175,9 @@ class Index(ABC):
         """Unit `queries` (q, d), each mixed with its `count` nearest sentences."""
 
     @abstractmethod
-    def _nearest(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(
+        self, queries: np.ndarray, k: int, chosen: np.ndarray | None, probe: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """As `search`, of unit `queries` (q, d), among the distinct rows `chosen` (n,), ascending, or all."""
 
     @abstractmethod

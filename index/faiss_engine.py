@@ -17,7 +17,7 @@ import faiss
 import numpy as np
 
 from cse.vectors import mixed
-from index.manifest import DOCUMENTED_FACTORIES
+from index.manifest import DOCUMENTED_FACTORIES, cure
 
 VERSION: str = faiss.__version__
 MIN_PER_LIST, MAX_PER_LIST = 39, 256  # FAISS's bounds on training points per cluster
@@ -86,7 +86,7 @@ def train(index: Any, vectors: np.ndarray, factory: str) -> None:
 
 def add(index: Any, vectors: np.ndarray, first_row: int) -> None:
     """Append `vectors` (n, d) unit rows under the row numbers from `first_row` on."""
-    with _plain_errors("FAISS cannot add to this index", "rebuild it with scripts.build_index"):
+    with _plain_errors("FAISS cannot add to this index", cure()):
         if keeps_ids(index):
             index.add_with_ids(vectors, np.arange(first_row, first_row + len(vectors), dtype=np.int64))
         else:
@@ -122,22 +122,35 @@ def tune(index: Any, nprobe: int | None, ef_search: int | None) -> tuple[int | N
     return nprobe if ivf is not None else None, ef_search if isinstance(_core(index), faiss.IndexHNSW) else None
 
 
-def search_among(index: Any, queries: np.ndarray, k: int, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores (q, k) and labels (q, k) for unit `queries` (q, d), restricted to `labels` (n,) int64; -1 if not found."""
-    return index.search(queries, k, params=_selecting(faiss.downcast_index(index), faiss.IDSelectorBatch(labels)))
+def search_with(
+    index: Any, queries: np.ndarray, k: int, labels: np.ndarray | None, probe: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (q, k) and labels (q, k) for unit `queries` (q, d); -1 if not found.
+
+    Only `labels` (n,) int64 are searched, or all; `probe` is nprobe or efSearch, by default what `tune` set.
+    """
+    selector = None if labels is None else faiss.IDSelectorBatch(labels)
+    return index.search(queries, k, params=_parameters(faiss.downcast_index(index), selector, probe))
 
 
-def _selecting(index: Any, selector: Any) -> Any:
-    """Search parameters that restrict an index to the selector's labels and keep what `tune` set."""
+def _parameters(index: Any, selector: Any, probe: int | None) -> Any:
+    """Search parameters of an index, with those of the indexes inside it."""
     library: Any = faiss  # its stubs lack these parameters
     if isinstance(index, faiss.IndexPreTransform):
         return library.SearchParametersPreTransform(
-            index_params=_selecting(faiss.downcast_index(index.index), selector)
+            index_params=_parameters(faiss.downcast_index(index.index), selector, probe)
         )
+    if isinstance(index, faiss.IndexRefine):
+        return library.IndexRefineSearchParameters(
+            k_factor=index.k_factor,
+            base_index_params=_parameters(faiss.downcast_index(index.base_index), selector, probe),
+        )
+    if isinstance(index, faiss.IndexIDMap):
+        return _parameters(faiss.downcast_index(index.index), selector, probe)
     if isinstance(index, faiss.IndexIVF):
-        return library.SearchParametersIVF(sel=selector, nprobe=index.nprobe)
+        return library.SearchParametersIVF(sel=selector, nprobe=min(index.nlist, probe or index.nprobe))
     if isinstance(index, faiss.IndexHNSW):
-        return library.SearchParametersHNSW(sel=selector, efSearch=index.hnsw.efSearch)
+        return library.SearchParametersHNSW(sel=selector, efSearch=probe or index.hnsw.efSearch)
     return library.SearchParameters(sel=selector)
 
 
@@ -167,7 +180,7 @@ def write(index: Any, path: Path) -> None:
 
 def read_mapped(path: Path) -> Any:
     """A memory-mapped, read-only index. Raises ValueError for a file FAISS cannot read."""
-    with _plain_errors("FAISS cannot read the file", "rebuild it with scripts.build_index"):
+    with _plain_errors("FAISS cannot read the file", cure()):
         return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
 
 

@@ -17,7 +17,7 @@ from index.base import Index, silent
 from index.building import Batches, write_index_folder
 from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
 from index.hits import Rows, row_numbers, spread
-from index.manifest import CURE, BuildSettings, Manifest, check_model, read_manifest, write_manifest
+from index.manifest import BuildSettings, Manifest, check_model, cure, read_manifest, write_manifest
 from index.texts import checksum, gather, live_rows, open_texts, text_writer, without_rows
 
 
@@ -103,7 +103,7 @@ class VectorIndex(Index):
         except IndexFolderError:
             raise
         except (ValueError, OSError) as error:
-            raise IndexFolderError(f"{folder}: damaged index: {error}; {CURE}") from error
+            raise IndexFolderError(f"{folder}: damaged index: {error}; {cure()}") from error
 
     def sample(self, most: int) -> np.ndarray:
         """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""
@@ -153,13 +153,16 @@ class VectorIndex(Index):
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
         return faiss_engine.expanded(self._index, queries, count)
 
-    def _nearest(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(
+        self, queries: np.ndarray, k: int, chosen: np.ndarray | None, probe: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         if k == 0 or not len(queries):
             return np.empty((len(queries), k), dtype=np.float32), np.empty((len(queries), k), dtype=np.int64)
-        if chosen is None:
+        if chosen is None and probe is None:
             scores, labels = self._searcher(k).search(queries, k)
         else:
-            scores, labels = faiss_engine.search_among(self._index, queries, k, self._labels(chosen))
+            among = None if chosen is None else self._labels(chosen)
+            scores, labels = faiss_engine.search_with(self._index, queries, k, among, probe)
         if labels.min() < 0:
             scores[labels < 0] = -np.inf
         rows = labels if self._live is None else np.where(labels < 0, labels, self._live[labels])

@@ -21,7 +21,7 @@ from cse.errors import IndexFolderError
 from cse.storage.checksums import checksum_now, file_state
 from cse.storage.replace import Replacement, followed
 from cse.storage.writing import FolderKind, named_errors
-from index.manifest import CURE, MANIFEST_FILE, Manifest
+from index.manifest import MANIFEST_FILE, Manifest, cure
 
 FAISS_FILE = "index.faiss"
 TEXTS_FILE = "texts.arrow"
@@ -70,15 +70,15 @@ def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
     for name in DATA_FILES:
         path, recorded = folder / name, manifest.files.get(name)
         if not isinstance(recorded, dict) or not path.is_file():
-            raise IndexFolderError(f"{folder}: {name} is missing; {CURE}")
+            raise IndexFolderError(f"{folder}: {name} is missing; {cure()}")
         state, expected = file_state(path), recorded.get("sha256")
         if state[0] != recorded.get("bytes"):
-            raise IndexFolderError(f"{folder}: {name} has {state[0]} bytes, not {recorded.get('bytes')}; {CURE}")
+            raise IndexFolderError(f"{folder}: {name} has {state[0]} bytes, not {recorded.get('bytes')}; {cure()}")
         large = state[0] > STAMPED
         if large and not again and is_stamped(path, str(expected)):
             continue
         if checksum_now(path) != expected:
-            raise IndexFolderError(f"{folder}: {name} is not what {MANIFEST_FILE} describes; {CURE}")
+            raise IndexFolderError(f"{folder}: {name} is not what {MANIFEST_FILE} describes; {cure()}")
         if large:
             stamp(path, state, str(expected))
 

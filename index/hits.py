@@ -20,6 +20,10 @@ class Hit:
     text: str
 
 
+class FewHitsWarning(UserWarning):
+    """An approximate index found fewer hits than were asked for."""
+
+
 def ranked(scores: np.ndarray, rows: np.ndarray, texts: Callable[[np.ndarray], list[str]]) -> list[Hit]:
     """The hits of one query's scores and rows (k,), leaving out row -1; `texts` returns sentences by row."""
     if len(rows) and rows.min() < 0:

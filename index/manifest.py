@@ -8,12 +8,11 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_origin, get_type_hints
 
-from cse.errors import IndexFolderError
+from cse.errors import IndexFolderError, command_line
 from cse.storage.checksums import DIGEST, content_digest, with_digest
 from cse.storage.replace import recover
 
 MANIFEST_FILE = "manifest.json"
-CURE = "rebuild it with scripts.build_index"
 LEFT_OUT = (("family", None), ("smooth", 0))  # fields added later, written only if they differ from this default
 READABLE = (1, 2)  # version 1 has no digest
 INDEX_FORMS = ("datasets", "parquet", "projector")  # of an export by `index.export`
@@ -98,6 +97,11 @@ class Manifest:
         return with_digest(values)
 
 
+def cure() -> str:
+    """What to do about an index that cannot be used, as the end of an error."""
+    return f"rebuild it with {command_line('build_index')}"
+
+
 def factory_guidance() -> str:
     """The documented factories as one paragraph of help."""
     return "; ".join(f"{factory}: {guidance}" for factory, guidance in DOCUMENTED_FACTORIES.items())
@@ -114,13 +118,13 @@ def read_manifest(folder: Path) -> Manifest:
     recover(folder)
     if not folder.is_dir():
         what = "is a file, not an index folder" if folder.exists() else "no such index folder"
-        raise IndexFolderError(f"{folder}: {what}; build it with scripts.build_index")
+        raise IndexFolderError(f"{folder}: {what}; build it with {command_line('build_index')}")
     try:
         values = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise IndexFolderError(f"{folder}: not an index folder, it has no {MANIFEST_FILE}; {CURE}") from error
+        raise IndexFolderError(f"{folder}: not an index folder, it has no {MANIFEST_FILE}; {cure()}") from error
     except (OSError, ValueError, RecursionError) as error:
-        raise IndexFolderError(f"{folder}: cannot read {MANIFEST_FILE} ({error}); {CURE}") from error
+        raise IndexFolderError(f"{folder}: cannot read {MANIFEST_FILE} ({error}); {cure()}") from error
     return parse_manifest(values, f"{folder}: {MANIFEST_FILE}")
 
 
@@ -128,7 +132,7 @@ def parse_manifest(values: Any, what: str) -> Manifest:
     """The manifest of a JSON value. Raises IndexFolderError, beginning with `what`, for anything else."""
     problem = _problem(values)
     if problem:
-        raise IndexFolderError(f"{what} {problem}; {CURE}")
+        raise IndexFolderError(f"{what} {problem}; {cure()}")
     return Manifest(**{name: value for name, value in values.items() if name != DIGEST})
 
 
@@ -139,7 +143,7 @@ def check_model(place: object, manifest: Manifest, fingerprint: str | None, mode
         options = "".join(f" with `{name}` {value}" for name, value in read.items() if value)
         raise IndexFolderError(
             f"{place}: built by {manifest.model} ({manifest.fingerprint[:8]}…), not {model or 'this model'} "
-            f"({fingerprint[:8]}…): search with `model` {manifest.model}{options} or {CURE}"
+            f"({fingerprint[:8]}…): search with `model` {manifest.model}{options} or {cure()}"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,8 +19,8 @@ from index import milvus_building as building
 from index import milvus_server as server
 from index.base import Index, silent
 from index.building import Batches
-from index.hits import Rows, row_numbers, spread
-from index.manifest import CURE, BuildSettings, Manifest, check_model
+from index.hits import FewHitsWarning, Rows, row_numbers, spread
+from index.manifest import BuildSettings, Manifest, check_model, cure
 from index.milvus_server import ROW, SECONDS, TEXT, VECTOR, Address
 from index.stores import Store
 from index.texts import checksum
@@ -66,7 +67,8 @@ class MilvusIndex(Index, Store):
         client = server.connect(address)
         building.holds_index(client, address)
         fresh = f"{address.collection}_{secrets.token_hex(4)}"
-        with server.plain_errors(place):
+        with server.plain_errors(place), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FewHitsWarning)  # missing answers lower the recall
             try:
                 manifest, probe = building.fill(client, fresh, batches, settings, report)
                 if settings.factory != EXACT:
@@ -96,7 +98,7 @@ class MilvusIndex(Index, Store):
             if building.read_marked(client, address) != (name, manifest):  # saved or rebuilt since it was read
                 return cls.load(place, fingerprint, model=model)
             found = f"holds {total - beyond} sentences, and its manifest says {manifest.count}"
-            raise IndexFolderError(f"{place}: {found}, so some were lost; {CURE}")
+            raise IndexFolderError(f"{place}: {found}, so some were lost; {cure()}")
         return cls(client, address, name, replace(manifest, count=total - beyond), strays=beyond > 0)
 
     @classmethod
@@ -162,7 +164,9 @@ class MilvusIndex(Index, Store):
             raise ValueError(f"{self._address}: `expand` {count} is for indexes in folders; leave it out")
         return queries
 
-    def _nearest(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(
+        self, queries: np.ndarray, k: int, chosen: np.ndarray | None, probe: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         if chosen is not None and len(self) < self.manifest.rows:
             self._read(chosen, ROW)  # raises for removed rows, which only the server knows
         if k > MOST:
@@ -171,10 +175,10 @@ class MilvusIndex(Index, Store):
         rows = np.full((len(queries), k), -1, dtype=np.int64)
         for start in range(0, len(queries) if k else 0, QUERY_BATCH):
             block = queries[start : start + QUERY_BATCH]
-            answers = self._ask(block, k, chosen)
+            answers = self._ask(block, k, chosen, probe)
             if any(hit[ROW] >= self.manifest.rows for found in answers for hit in found):
                 self._strays = True  # rows that another process is adding took the place of answers: search again
-                answers = self._ask(block, k, chosen)
+                answers = self._ask(block, k, chosen, probe)
             for at, found in enumerate(answers, start=start):
                 for place, hit in enumerate(found):
                     scores[at, place], rows[at, place] = hit["distance"], hit[ROW]
@@ -200,11 +204,15 @@ class MilvusIndex(Index, Store):
         signed = hashlib.sha256(f"{self.manifest.corpus_sha256} {edit}".encode()).hexdigest()
         self.manifest = replace(self.manifest, corpus_sha256=signed)
 
-    def _ask(self, queries: np.ndarray, k: int, chosen: np.ndarray | None) -> Any:
+    def _ask(self, queries: np.ndarray, k: int, chosen: np.ndarray | None, probe: int | None) -> Any:
         limits = [f"{ROW} in {chosen.tolist()}"] if chosen is not None else []
         limits += [f"{ROW} not in {sorted(self._removed)}"] if self._removed else []
         limits += [f"{ROW} < {self.manifest.rows}"] if self._strays else []
-        depth = {"nprobe": self.manifest.nprobe, "ef": self.manifest.ef_search and max(self.manifest.ef_search, k)}
+        manifest = self.manifest
+        depth = {
+            "nprobe": manifest.nprobe and (probe or manifest.nprobe),
+            "ef": manifest.ef_search and max(probe or manifest.ef_search, k),
+        }
         with server.plain_errors(self._address.collection):
             return self._client.search(
                 self._name, queries, limit=k, filter=" and ".join(limits), output_fields=[ROW],

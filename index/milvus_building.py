@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cse.errors import IndexFolderError
+from cse.errors import IndexFolderError, command_line
 from cse.storage.checksums import feed_texts
 from index import milvus_server as server
 from index.building import Batches, RecallProbe, unit_blocks
-from index.manifest import CURE, BuildSettings, Manifest, parse_manifest
+from index.manifest import BuildSettings, Manifest, cure, parse_manifest
 from index.milvus_server import MANIFEST, OWNER, ROW, SECONDS, TEXT, VECTOR, Address
 
 EF_SEARCH, LEAST_PROBES = 64, 8  # as `index.faiss_engine.tune` chooses
@@ -87,14 +87,14 @@ def read_marked(client: Any, address: Address) -> tuple[str, Manifest]:
     """
     found = server.find(client, address)
     if found is None:
-        raise IndexFolderError(f"{address}: no such collection; build it with scripts.build_index")
+        raise IndexFolderError(f"{address}: no such collection; build it with {command_line('build_index')}")
     name, properties = found
     try:
         values = json.loads(properties.get(MANIFEST, "null"))
     except ValueError as error:
-        raise IndexFolderError(f"{address}: its manifest cannot be read ({error}); {CURE}") from error
+        raise IndexFolderError(f"{address}: its manifest cannot be read ({error}); {cure()}") from error
     if values is None:
-        raise IndexFolderError(f"{address}: is not a complete index of this project; {CURE} under another name")
+        raise IndexFolderError(f"{address}: is not a complete index of this project; {cure()} under another name")
     return name, parse_manifest(values, f"{address}: its manifest")
 
 

@@ -275,3 +275,15 @@ def test_a_part_of_the_app_imports_only_those_below_it() -> None:
             server = {APP_SERVER} if own in ("cse.app.page", "cse.app.serving") else set()
             below = {*APP_PARTS[: APP_PARTS.index(own)], *server}
         assert used <= below, module
+
+
+def test_only_the_owner_of_command_lines_names_a_module_of_the_faces() -> None:
+    """A wheel has no `scripts`, so a message that names `scripts.NAME` is wrong where cse is installed."""
+    shown = {
+        (module, node.value)
+        for module in MODULES
+        if module.partition(".")[0] in ("cse", "index")
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "scripts." in node.value
+    }
+    assert shown == set()

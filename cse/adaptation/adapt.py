@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projected import check_projectable
 from cse.adaptation.report import changed_neighbours, page
 from cse.adaptation.workspace import CANDIDATE, PAGE, REPORT, Workspace, check_output
+from cse.errors import command_line
 from cse.judging.judgement import texts_digest
 from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model
@@ -25,7 +25,6 @@ from cse.text.labelled import LabelledText, check_texts, distinct_sample, labell
 LEAST_TEXTS = LEAST_FITTED * 5 // 4  # four fifths of them are fitted on
 MOST_TEXTS = 100_000  # different ones; more are sampled
 MINUTES = 30.0
-CLONE = Path(__file__).parents[2] / "scripts"  # where the commands are without an installation
 Note = Callable[[str], object]
 
 
@@ -170,5 +169,4 @@ def _command(name: str, words: Sequence[str], options: dict[str, Any]) -> str:
         for key, value in options.items() if value is not None
         for each in (value if isinstance(value, list) else [value])
     ]  # fmt: skip
-    program = ["python", "-m", f"scripts.{name}"] if CLONE.is_dir() else ["cse", name]
-    return shlex.join([*program, *words, *(word for pair in given for word in pair)])
+    return command_line(name, *words, *(word for pair in given for word in pair))

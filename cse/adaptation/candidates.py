@@ -78,8 +78,7 @@ class Trial:
         score = held_out_score(lambda texts: raw_vectors(encoder, texts), self.held[guarded], found[guarded])
         value: dict[str, Any] = {"dimension": found.shape[1], "guard": asdict(score)}
         if self.labels:
-            rows = [row for row, label in enumerate(self.labels) if label]
-            value["labels"] = label_scores(found[rows], [self.labels[row] for row in rows])
+            value["labels"] = label_scores(found, self.labels)
         return value
 
     # -- stages -------------------------------------------------------------------------------------------------

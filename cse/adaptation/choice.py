@@ -27,7 +27,7 @@ FOLDERS = {
 
 @dataclass(frozen=True)
 class Choice:
-    """The `result`, a stage or `START`; the `candidate` to judge, a stage or None; and why, in a sentence."""
+    """The `result`, a stage or `START`; the `candidate` to judge, a stage or None; and what was `measured`, and why."""
 
     result: str
     candidate: str | None
@@ -54,6 +54,14 @@ def called(name: str, stages: Mapping[str, Mapping[str, Any]]) -> str:
     return f"{CALLED[name]} read by {pooling}" if pooling else CALLED[name]
 
 
+def measured(gain: float | None) -> str:
+    """Return what was measured of a model against its start, by its `gain` in points of label neighbours, if any."""
+    if gain is None:
+        return "Neither grouping nor finding was measured."
+    how = "better" if gain > MARGIN else "worse" if gain < -MARGIN else "equally well"
+    return f"Groups by your labels {how}; finding was not measured."
+
+
 def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
     """Return the choice among the finished `stages`.
 
@@ -66,22 +74,24 @@ def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
     if "labels" in stages[START]:
         gains = {name: _gain(stages, name) for name in sound}
         best = max(gains, key=lambda name: gains[name], default=START)
-        if gains.get(best, 0.0) > MARGIN:
-            use = f"Read your model by {stages[READING]['pooling']}" if best == READING else "Use the new model"
-            return Choice(best, None, f"{use}: {called(best, stages)} has {gains[best]:.1f} points more of the nearest "
-                          "texts with the same label than your model as it is.")  # fmt: skip
-        why = f"no candidate beat it by more than {MARGIN} points" if sound else "no candidate could be used"
-        return Choice(START, None, f"Keep your model: {why}.")
+        if not sound:
+            return Choice(START, None, f"{measured(None)} Keep your model: no candidate could be used.")
+        name = called(best, stages)
+        points = f"{abs(gains[best]):.1f} points {'more' if gains[best] >= 0 else 'less'}"
+        why = f"{name} has {points} of the nearest texts with the same label than your model as it is."
+        if gains[best] > MARGIN:
+            return Choice(best, None, f"{measured(gains[best])} {name[0].upper()}{why[1:]}")
+        return Choice(START, None, f"{measured(gains[best])} Keep your model: the best candidate, {why}")
     trained = next((name for name in (TRAINED, TRAINING) if name in sound), None)
-    judged = "" if trained is None else f" Whether {CALLED[trained]} is better still, only you can judge."
+    judged = "" if trained is None else f" Whether {CALLED[trained]} suits you better still, only you can judge."
     for name in (LANGUAGE, PROJECTION):
         if name in sound:
             return Choice(
                 name, trained,
-                f"Use {USED[name]}: without labels nothing was proved on your texts, but such models were better in "
-                f"{_better(name, stages[name])} trials on other texts.{judged}",
+                f"{measured(None)} The result is {USED[name]}: there are no labels to compare by, but such models "
+                f"grouped better by labels in {_better(name, stages[name])} trials on other texts.{judged}",
             )  # fmt: skip
-    return Choice(START, trained, f"Keep your model: no projection of it could be used.{judged}")
+    return Choice(START, trained, f"{measured(None)} Keep your model: no projection of it could be used.{judged}")
 
 
 def _gain(stages: Mapping[str, Mapping[str, Any]], name: str) -> float:

@@ -39,7 +39,7 @@ def build_app(
     allow_hub: bool = False,
     trainings: Trainings | None = None,
 ) -> gr.Blocks:
-    """Build the app with a column per model, and the indexes of `scripts.build_index` to search.
+    """Build the app with a column per model, and the indexes of `build_index` to search.
 
     An index is a folder's path, or the address of a Milvus collection. `family` is that of published checkpoints among
     the models, `pooling` that of plain backbones. Visitors may add models to their own page: bundled ones, folders
@@ -252,7 +252,7 @@ def parser(program: str | None = None) -> argparse.ArgumentParser:
     )
     made.add_argument(
         "--index", "--store", action="append", default=[], metavar="DIR",
-        help="a folder of scripts.build_index to search, one on the hub, or milvus://HOST:PORT/NAME; repeat for more",
+        help="a folder of build-index to search, one on the hub, or milvus://HOST:PORT/NAME; repeat for more",
     )  # fmt: skip
     return made
 

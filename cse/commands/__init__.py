@@ -1,4 +1,4 @@
-"""The commands: each file parses its options, calls the library and prints; `cse NAME` is `python -m scripts.NAME`."""
+"""The commands: each file parses its options, calls the library and prints; `cse NAME` calls it."""
 
 from __future__ import annotations
 

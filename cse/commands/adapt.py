@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import as_called, command, log, print_json
+from cse.commands.cli import command, log, print_json
 from cse.commands.options import Pooling, model_option, option, seed_option
 
 
@@ -28,12 +28,13 @@ def main(
 ) -> None:
     """Look at your texts, try a projection and training on them, and write the model that suits them, with a report.
 
-    With labels a candidate has to beat your model on held-out texts. Without labels a projection is the result, and a
-    trained model is saved too, for you to judge. If nothing is better, the report says to keep your model.
+    With labels a candidate has to group held-out texts better by them than your model; how well it finds a text is not
+    measured. Without labels a projection is the result, and a trained model is saved too, for you to judge. If nothing
+    groups better, the report says to keep your model.
 
-    Example: python -m scripts.adapt sentences.txt --output adapted
+    Example: cse adapt sentences.txt --output adapted
 
-    Example: python -m scripts.adapt table.csv --column text --label topic --output adapted
+    Example: cse adapt table.csv --column text --label topic --output adapted
     """
     from cse.adaptation.adapt import AdaptRequest, adapt
     from cse.adaptation.choice import START
@@ -45,7 +46,7 @@ def main(
         print_json(report)
         return
     for line in lines(report):
-        typer.echo(as_called(line))
+        typer.echo(line)
     typer.echo(f"report: {output / 'report.html'}" + ("; no model was written" if report["decision"] == START else ""))
 
 

@@ -14,6 +14,7 @@ import typer
 
 from cse.commands.cli import command, print_json, progress_options
 from cse.commands.options import BACKEND, FAMILY, MODEL, POOLING, model_option, option, seed_option
+from cse.errors import command_line
 from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def main(
     output: Annotated[str, option("Folder, or milvus://HOST:PORT/COLLECTION.", "--output", "--store", panel=RESULT)],
     model: Annotated[str | None, model_option(MODEL, panel=CORPUS)] = None,
     vectors: Annotated[
-        Path | None, option("Instead of --model: folder of vectors from scripts.encode --shards.", panel=CORPUS)
+        Path | None, option("Instead of --model: folder of vectors from encode --shards.", panel=CORPUS)
     ] = None,
     factory: Annotated[str | None, option(f"FAISS factory (default Flat). {factory_guidance()}.", panel=INDEX)] = None,
     smooth: Annotated[int, option(SMOOTH, panel=INDEX, min=0)] = 0,
@@ -67,15 +68,15 @@ def main(
 ) -> None:
     """Encode a corpus, index its vectors with FAISS and store the sentences with them.
 
-    Example: python -m scripts.build_index corpus.txt --model promptbert --output indexes/demo
+    Example: cse build-index corpus.txt --model promptbert --output indexes/demo
 
-    Example: python -m scripts.build_index more.txt --model promptbert --output indexes/demo --append
+    Example: cse build-index more.txt --model promptbert --output indexes/demo --append
 
-    Example: python -m scripts.build_index corpus.txt --vectors vectors --output indexes/large --factory IVF4096,SQ8
+    Example: cse build-index corpus.txt --vectors vectors --output indexes/large --factory IVF4096,SQ8
 
-    Example: python -m scripts.build_index corpus.txt --model promptbert --output indexes/large --resume
+    Example: cse build-index corpus.txt --model promptbert --output indexes/large --resume
 
-    Example: python -m scripts.build_index corpus.txt --model promptbert --store milvus://127.0.0.1:19530/demo
+    Example: cse build-index corpus.txt --model promptbert --store milvus://127.0.0.1:19530/demo
     """
     from cse.engines.machine import bound_kernels
     from index import BuildSettings
@@ -207,7 +208,9 @@ def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild 
     if not append and store_of(place).on_disk:
         return UnfinishedBuild(Path(place))
     if resume:
-        raise typer.BadParameter("--resume is for new folders; otherwise use scripts.encode --shards and --vectors")
+        raise typer.BadParameter(
+            f"--resume is for new folders; otherwise use {command_line('encode')} --shards and --vectors"
+        )
     return None
 
 

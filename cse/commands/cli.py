@@ -17,6 +17,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from cse.errors import as_called
 from cse.runs.bar import main_process, progress_options
 from cse.storage.writing import is_utf_8
 
@@ -31,9 +32,8 @@ STORAGES = ("float32", "float16", "delta", "int8")  # of a checkpoint
 class Grouped(TyperCommand):
     """A command whose help has a section for each `rich_help_panel`, in the order of their first options."""
 
-    def get_help(self, ctx: Any) -> str:
-        """The help, with commands named as the user calls them."""
-        return as_called(super().get_help(ctx))
+    def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
+        super().__init__(*args, help=as_called(help or ""), **options)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the help of arguments and options."""
@@ -69,7 +69,7 @@ def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., N
 
     def stop(error: BaseException, code: int, message: str | None = None) -> None:
         line = " ".join((message or str(error) or type(error).__name__).split())
-        typer.secho(f"Error: {as_called(with_flags(line, app))}", fg=typer.colors.RED, err=True)
+        typer.secho(f"Error: {with_flags(line, app)}", fg=typer.colors.RED, err=True)
         raise typer.Exit(code) from error
 
     @functools.wraps(function)
@@ -129,13 +129,6 @@ def with_flags(message: str, app: typer.Typer) -> str:
         return param.opts[0] if param.param_type_name == "option" else param.metavar or found[1].upper()
 
     return re.sub(r"`(\w+)`", shown, message)
-
-
-def as_called(text: str) -> str:
-    """`text` with `cse NAME` in place of `scripts.NAME` if the installed command `cse` was called."""
-    if Path(sys.argv[0]).stem != "cse":
-        return text
-    return re.sub(r"(?:python -m )?\bscripts\.(\w+)", lambda found: f"cse {found[1].replace('_', '-')}", text)
 
 
 def completing(*choices: str) -> Callable[[str], list[str]]:

@@ -32,9 +32,7 @@ def main(
         list[str] | None,
         option("Another model column: a checkpoint or backbone folder, which is uploaded, or a hub id."),
     ] = None,
-    index: Annotated[
-        list[Path] | None, option("An index folder of scripts.build_index to search, which is uploaded.")
-    ] = None,
+    index: Annotated[list[Path] | None, option("An index folder of build-index to search, which is uploaded.")] = None,
     output: Annotated[Path | None, option("Keep the staged folder here; default with --dry-run: ./NAME.")] = None,
     private: Annotated[bool, option("Make a new Space private.", "--private")] = False,
     dry_run: Annotated[bool, option("Write the folder and upload nothing.", "--dry-run")] = False,
@@ -42,9 +40,9 @@ def main(
 ) -> None:
     """Stage the files that a Space needs in a folder and upload it.
 
-    Example: python -m scripts.deploy me/embeddings --hardware cpu --dry-run --output space
+    Example: cse deploy me/embeddings --hardware cpu --dry-run --output space
 
-    Example: python -m scripts.deploy me/embeddings --model runs/mine --index indexes/mine
+    Example: cse deploy me/embeddings --model runs/mine --index indexes/mine
     """
     check_choice("hardware", hardware, HARDWARE)
 

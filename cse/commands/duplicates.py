@@ -45,7 +45,7 @@ def main(
 ) -> None:
     """Join texts whose cosine is above a percentile of random pairs into groups, and keep one row of each.
 
-    Example: python -m scripts.duplicates sentences.txt --model promptbert --output unique.csv --groups groups.csv
+    Example: cse duplicates sentences.txt --model promptbert --output unique.csv --groups groups.csv
     """
     import cse
     from cse.text.labelled import check_texts, labelled_texts, left_out

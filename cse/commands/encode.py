@@ -45,13 +45,13 @@ def main(
 ) -> None:
     """Encode every non-empty line of a file; row i of the array is the i-th such line.
 
-    Example: python -m scripts.encode --model promptbert --input sentences.txt --output vectors.npy
+    Example: cse encode --model promptbert --input sentences.txt --output vectors.npy
 
-    Example: cut -f2 table.tsv | python -m scripts.encode --model promptbert --input - --output vectors.npy
+    Example: cut -f2 table.tsv | cse encode --model promptbert --input - --output vectors.npy
 
-    Example: python -m scripts.encode --model promptbert --input corpus.txt.xz --output vectors --shards 100
+    Example: cse encode --model promptbert --input corpus.txt.xz --output vectors --shards 100
 
-    Example: torchrun --nproc-per-node 8 -m scripts.encode --model simcse --input corpus.txt --output parts --shards 99
+    Example: torchrun --nproc-per-node 8 -m cse.commands.encode --model simcse --input big.txt --output big --shards 99
     """
     import numpy as np
 

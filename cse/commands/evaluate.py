@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import tempfile
 import traceback
@@ -15,6 +14,7 @@ import typer
 
 from cse.commands.cli import check_choice, command, completing, log, print_json
 from cse.commands.options import BACKEND, FAMILY, POOLING, model_option, option
+from cse.errors import command_line
 from cse.evaluation.tasks import TASKS, find_task, tasks_with
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def main(
 ) -> None:
     """Score models on a task and print a table, with published scores where there are any.
 
-    Example: python -m scripts.evaluate sts --model promptbert --model simcse --data STS_FOLDER --start --compare
+    Example: cse evaluate sts --model promptbert --model simcse --data STS_FOLDER --start --compare
     """
     from cse.benchmark.harness import EvaluationRequest, evaluate, new_results
     from cse.benchmark.hub_data import fetch
@@ -123,7 +123,7 @@ def main(
         batch_size, final_period, compare, keep_points=figures is not None, progress=sys.stderr.isatty(),
     )  # fmt: skip
     path = Path(json_output) if json_output not in (None, "-") else None
-    fresh = new_results(request, shlex.join(["python", "-m", "scripts.evaluate", *sys.argv[1:]]))
+    fresh = new_results(request, command_line("evaluate", *sys.argv[2 if sys.argv[1:2] == ["evaluate"] else 1 :]))
     results = fresh if overwrite else open_results(path, fresh)
     failures: dict[str, Exception] = {}
     models = evaluate(request, results, path, log, partial(_note, failures))

@@ -35,9 +35,9 @@ def main(
 ) -> None:
     """Export a model for sentence-transformers, peft or ONNX, an index for datasets, Parquet or the projector.
 
-    Example: python -m scripts.export promptbert --to sentence-transformers --output exports/promptbert
+    Example: cse export promptbert --to sentence-transformers --output exports/promptbert
 
-    Example: python -m scripts.export indexes/mine --to parquet --output exports/atlas
+    Example: cse export indexes/mine --to parquet --output exports/atlas
     """
     check_choice("form", to, FORMS)
     if to in INDEX_FORMS:

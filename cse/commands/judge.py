@@ -47,9 +47,9 @@ def main(
 
     Answer A, B, same (s), skip (k) or quit (q). Votes are saved one by one; the same command continues.
 
-    Example: python -m scripts.judge bundled runs/mine --data sentences.txt
+    Example: cse judge bundled runs/mine --data sentences.txt
 
-    Example: python -m scripts.judge simcse promptbert --data table.csv --labels topic --votes 0
+    Example: cse judge simcse promptbert --data table.csv --labels topic --votes 0
     """
     import cse.judging.judgement as judging
     from cse.judging.questions import LEAST_TEXTS, MOST_TEXTS

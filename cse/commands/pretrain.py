@@ -82,7 +82,7 @@ def main(
 ) -> None:
     """Pretrain a small uncased BERT on text files with masked language modelling.
 
-    Example: python -m scripts.pretrain corpus.txt.xz --output runs/backbone --tokens 30000000
+    Example: cse pretrain corpus.txt.xz --output runs/backbone --tokens 30000000
     """
     from cse.pretraining.config import PretrainConfig, PretrainRequest
     from cse.pretraining.loop import pretrain

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(help="A checkpoint folder, or an index folder of scripts.build_index.")],
+    folder: Annotated[Path, typer.Argument(help="A checkpoint folder, or an index folder of build-index.")],
     name: Annotated[
         str, typer.Argument(metavar="OWNER/NAME", help="Model repository, or data set for an index; created if new.")
     ],
@@ -34,11 +34,11 @@ def main(
     ] = False,
     json_output: Annotated[bool, option("Print address and commit as JSON.", "--json")] = False,
 ) -> None:
-    """Upload FOLDER to the hub; `cse.load` and `scripts.search` then open it by NAME or NAME@COMMIT.
+    """Upload FOLDER to the hub; `cse.load` and `cse search` then open it by NAME or NAME@COMMIT.
 
-    Example: python -m scripts.push runs/mine me/my-checkpoint --private
+    Example: cse push runs/mine me/my-checkpoint --private
 
-    Example: python -m scripts.push indexes/mine me/my-index --model me/my-checkpoint
+    Example: cse push indexes/mine me/my-index --model me/my-checkpoint
     """
     from cse.models.card import CardFacts
     from cse.publishing.upload import Repository, check_access, check_name

@@ -9,6 +9,7 @@ import typer
 
 from cse.commands.cli import command, log
 from cse.commands.options import option, seed_option
+from cse.errors import command_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def main(
     ] = None,
     backbone: Annotated[str | None, option("Instead of each row's own: bundled, a folder or a hub id.")] = None,
     seeds: Annotated[list[int] | None, seed_option("Training seed; repeatable; default 42.", "--seed")] = None,
-    train_options: Annotated[str, option("More options of scripts.train, in one string.")] = "",
+    train_options: Annotated[str, option("More options of train, in one string.")] = "",
     sentences: Annotated[
         Path | None, option("Text for PromptBERT's anisotropy (paper: Wikipedia); default STS-B test.")
     ] = None,
@@ -67,7 +68,7 @@ def main(
 
     Finished steps are not repeated, so an interrupted run can be continued.
 
-    Example: python -m scripts.reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
+    Example: cse reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
     from cse.benchmark.published import BASE
     from cse.papers.ledger import markdown, reproduce
@@ -90,8 +91,8 @@ def main(
     _check_text(chosen, plan)
     if dry_run:
         for row in chosen:
-            for line in plan.commands(row):
-                typer.echo(line)
+            for called in plan.commands(row):
+                typer.echo(command_line(*called))
         return
     entries = reproduce(chosen, plan, log)
     for line in markdown(entries):

@@ -12,6 +12,7 @@ import typer
 
 from cse.commands.cli import command, log, print_json, shortened
 from cse.commands.options import option
+from cse.errors import command_line
 
 if TYPE_CHECKING:
     from cse.runs.listing import RunRecord
@@ -21,7 +22,7 @@ WIDEST = 60  # characters of a cell
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(help="A folder of runs of scripts.train, at any depth.")],
+    folder: Annotated[Path, typer.Argument(help="A folder of runs of train, at any depth.")],
     compare: Annotated[
         tuple[Path, Path] | None,
         option("Show what differs in the settings of two runs, by name or folder.", metavar="A B"),
@@ -33,9 +34,9 @@ def main(
 
     Scores on pairs are Spearman x 100; those on held-out texts are no proof of a better model.
 
-    Example: python -m scripts.runs runs --plot curves.svg
+    Example: cse runs runs --plot curves.svg
 
-    Example: python -m scripts.runs runs --compare first second
+    Example: cse runs runs --compare first second
     """
     from cse.runs.listing import list_runs
 
@@ -43,7 +44,7 @@ def main(
         raise typer.BadParameter(f"--plot is {str(plot)!r}; give a file name that ends in .png or .svg")
     runs = _compared(folder, compare) if compare else list_runs(folder)
     if not runs:
-        log(f"no runs of scripts.train below {folder}")
+        log(f"no runs of {command_line('train')} below {folder}")
     _print_json(runs, compare is not None) if json_output else _print(runs, compare is not None)
     for run in runs:
         if run.problem:

@@ -7,38 +7,36 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import command, print_json, shortened
+from cse.commands.cli import command, log, print_json, shortened, with_flags
 from cse.commands.options import Backend, Family, Pooling, model_option, option
 
 WIDTH = 300  # characters of a hit
 EXPAND = "Mix the query half and half with its K nearest sentences (0: off). Default: as build_index --smooth set it."
+PROBE = "Cells of an IVF index to search, or candidates of HNSW; more find more. Default: as build_index chose."
 
 
 def main(
     index: Annotated[
         str,
-        typer.Argument(
-            metavar="INDEX_DIR", help="Folder of scripts.build_index, or an index on the hub; not with --store."
-        ),
+        typer.Argument(metavar="INDEX_DIR", help="Folder of build-index, or an index on the hub; not with --store."),
     ],
     query: Annotated[str | None, typer.Argument(help="A sentence.", show_default=False)] = None,
-    store: Annotated[
-        str | None, option("Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of scripts.build_index.")
-    ] = None,
+    store: Annotated[str | None, option("Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of build-index.")] = None,
     k: Annotated[int, option("Number of answers.", "-k", min=1)] = 5,
     model: Annotated[str | None, model_option("Default: the model that built the index; others are refused.")] = None,
     pooling: Pooling = None,
     family: Family = None,
     backend: Backend = "auto",
     expand: Annotated[int | None, option(EXPAND, min=0, show_default=False)] = None,
+    probe: Annotated[int | None, option(PROBE, min=1, show_default=False)] = None,
     verify: Annotated[bool, option("Verify the checksums of a large index again.", "--verify")] = False,
     json_output: Annotated[bool, option("Print query, model and results as JSON.", "--json")] = False,
 ) -> None:
     """Print the best answers of an index to a query: rank, cosine, sentence.
 
-    Example: python -m scripts.search indexes/demo "A man is playing a guitar." -k 5
+    Example: cse search indexes/demo "A man is playing a guitar." -k 5
 
-    Example: python -m scripts.search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
+    Example: cse search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
     """
     from cse.models.names import RecordedModel
     from index.stores import manifest_at, open_at, place_of, store_of
@@ -62,7 +60,10 @@ def main(
 
     encoder = open_model(reference, backend=backend)
     opened = open_at(place, encoder.fingerprint, model=encoder.name, verify=verify)
-    hits = opened.hits(encoder.encode(sentence, normalize_embeddings=False), k, expand=expand)
+    vector = encoder.encode(sentence, normalize_embeddings=False)
+    hits = opened.hits(vector, k, expand=expand, probe=probe, quiet=True)
+    if note := opened.shortfall(len(hits), min(k, len(opened)), probe):
+        log(with_flags(note, app))
     if json_output:
         print_json({"query": sentence, "model": manifest.model, "results": [asdict(hit) for hit in hits]})
         return

@@ -38,7 +38,7 @@ def main(
 
     With --generate, the paper's other search: T5 writes templates between words and their definitions.
 
-    Example: python -m scripts.search_templates --model bundled --dev STSB/dev.tsv
+    Example: cse search-templates --model bundled --dev STSB/dev.tsv
     """
     from cse.benchmark.results import name_and_checksum
     from cse.evaluation.metrics import check_grades

@@ -30,7 +30,7 @@ def main(
 
     With --file: one tab-separated line per sentence, with its tokens before and after denoising.
 
-    Example: python -m scripts.tokens --model promptbert "The cat sat by the fire." -k 5
+    Example: cse tokens --model promptbert "The cat sat by the fire." -k 5
     """
     import cse
     from cse.methods.templates import Template

@@ -42,9 +42,9 @@ def main(
 ) -> None:
     """Group texts by k-means on their vectors; print each group's size, words by c-TF-IDF and typical texts.
 
-    Example: python -m scripts.topics sentences.txt --model promptbert --groups 8
+    Example: cse topics sentences.txt --model promptbert --groups 8
 
-    Example: python -m scripts.topics table.csv --model promptbert --labels topic --json topics.json --csv topics.csv
+    Example: cse topics table.csv --model promptbert --labels topic --json topics.json --csv topics.csv
     """
     import cse
     from cse.storage.writing import write_json

@@ -22,6 +22,7 @@ from cse.commands.cli import (
     with_flags,
 )
 from cse.commands.options import option
+from cse.errors import command_line
 from cse.methods.catalogue import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 from cse.models.names import BUNDLED_NAMES
@@ -114,16 +115,16 @@ def main(
         bool, option("Show tokens, settings, parameter counts and steps; train nothing.", "--dry-run", panel=RUN)
     ] = False,
     push_to_hub: Annotated[
-        str | None, option("Upload the checkpoint to the hub as scripts.push does.", metavar="OWNER/NAME", panel=RUN)
+        str | None, option("Upload the checkpoint to the hub as push does.", metavar="OWNER/NAME", panel=RUN)
     ] = None,
     json_output: Annotated[bool, option("Print the summary as JSON.", "--json", panel=RUN)] = False,
     **settings: Any,
 ) -> None:
     """Train METHOD on your sentences. Options default to the recipe, or else to the published preset of the backbone.
 
-    Example: python -m scripts.train promptbert --data sentences.txt --dev sts-dev.tsv --output runs/mine
+    Example: cse train promptbert --data sentences.txt --dev sts-dev.tsv --output runs/mine
 
-    Example: python -m scripts.train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
+    Example: cse train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
     """
     from cse.runs.job import JobOptions, assemble, run_job
     from cse.runs.tracking import TRACKERS
@@ -198,7 +199,7 @@ def _warn_if_narrow(encoder: Encoder, run: Run, settings: Mapping[str, Any]) -> 
     if is_narrow(encoder, run.examples[sorted(rows.tolist())]["0"]):
         log(
             f"these texts are of a narrow domain, and the settings of {encoder.method.name} were published for general "
-            "text: they often make such texts worse; scripts.adapt tries what suits them"
+            f"text: they often make such texts worse; {command_line('adapt')} tries what suits them"
         )
 
 

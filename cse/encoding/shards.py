@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.encoding.engine import Update
-from cse.errors import ArtefactError
+from cse.errors import ArtefactError, command_line
 from cse.storage.checksums import checksum, feed_texts
 from cse.storage.replace import sweep
 from cse.storage.writing import read_json, write_file, write_json
@@ -203,12 +203,14 @@ def finish(folder: Path, plan: ShardPlan) -> None:
 def read_plan(folder: Path) -> ShardPlan:
     """Read the plan of a finished folder. Raises ArtefactError if it is none, is unfinished or lacks a part."""
     if (folder / PLAN).is_file() and not (folder / MANIFEST).is_file():
-        raise ArtefactError(f"{folder}: is an unfinished run; continue it by scripts.encode with `resume`")
+        raise ArtefactError(f"{folder}: is an unfinished run; continue it by {command_line('encode')} with `resume`")
     values = {**EARLIER, **read_json(folder / MANIFEST)}
     names = [field.name for field in fields(ShardPlan)]
     missing = [name for name in (*names, "parts") if name not in values]
     if missing or (values["format"], values["version"]) != (ShardPlan.format, ShardPlan.version):
-        raise ArtefactError(f"{folder}: its {MANIFEST} is not that of encoded parts; give a folder of scripts.encode")
+        raise ArtefactError(
+            f"{folder}: its {MANIFEST} is not that of encoded parts; give a folder of {command_line('encode')}"
+        )
     plan = ShardPlan(**{name: values[name] for name in names})
     for shard in range(plan.shards):
         path = folder / plan.name(shard)

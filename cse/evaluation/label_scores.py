@@ -15,13 +15,15 @@ SEEDS = range(3)  # of k-means
 
 
 def label_scores(vectors: np.ndarray, labels: Sequence[str]) -> dict[str, float]:
-    """Return how well vectors (N, d) agree with N labels, x 100, two decimals.
+    """Return how well vectors (N, d) agree with N labels, x 100, two decimals; texts with the label "" are left out.
 
     `neighbours`: share of the five nearest with the text's label; `purity` and `nmi` of k-means with a group per label,
     means of three seeds; `ndcg@10` of each text's nearest, those with its label being relevant, over the texts whose
     label others have too. Raises ValueError for a single label and for a label per text.
     """
-    names, gold = np.unique(np.asarray(labels), return_inverse=True)
+    known = [row for row, label in enumerate(labels) if label]
+    vectors = vectors[known]
+    names, gold = np.unique([labels[row] for row in known], return_inverse=True)
     if not len(names):
         raise ValueError("no text has a label")
     if len(names) == 1:

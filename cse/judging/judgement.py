@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.errors import ArtefactError
+from cse.errors import ArtefactError, command_line
 from cse.judging.questions import Question
 from cse.judging.verdict import RESULT, SKIP, START, VOTES, Verdict, verdict
 from cse.storage.writing import digest, write_json
@@ -137,14 +137,10 @@ class Judgement:
 
 
 def scores_by_label(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Return the label scores of "start" and "result" by their `vectors`, (N, d) each; texts with the label "" are
-    left out. Raises ValueError as `label_scores`.
-    """
+    """Return the `label_scores` of "start" and "result" by their `vectors`, (N, d) each."""
     from cse.evaluation.label_scores import label_scores
 
-    known = [row for row, label in enumerate(labels) if label]
-    chosen = [labels[row] for row in known]
-    return {side: label_scores(each[known], chosen) for side, each in zip((START, RESULT), vectors, strict=True)}
+    return {side: label_scores(each, labels) for side, each in zip((START, RESULT), vectors, strict=True)}
 
 
 def texts_digest(texts: Iterable[str]) -> str:
@@ -164,7 +160,7 @@ def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
     try:
         found = json.loads(fresh.path.read_text(encoding="utf-8"))
         if not isinstance(found, dict) or not found.keys() >= KEYS:
-            raise ValueError("no file of scripts.judge")
+            raise ValueError(f"no file of {command_line('judge')}")
         cure += ", or pass `overwrite`"
         if overwrite:
             return fresh

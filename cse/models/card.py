@@ -151,6 +151,6 @@ def index_card(facts: CardFacts, model: str, rows: int, factory: str) -> str:
         [
             "---", data.to_yaml(), "---", "# A search index", "",
             f"{rows:,} sentences and their vectors by {model} in a FAISS index ({factory}); the sentences are in it.",
-            "", "```bash", f'python -m scripts.search {facts.name} "A man is playing a guitar." -k 3', "```", "",
+            "", "```bash", f'cse search {facts.name} "A man is playing a guitar." -k 3', "```", "",
         ]
     )  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.benchmark.results import provenance
+from cse.errors import command_line
 from cse.evaluation.tasks import find_task
 from cse.papers.ledger_entry import LedgerEntry, judged
 from cse.papers.obtained import obtained
@@ -42,15 +43,16 @@ def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> Led
 
     Raises ValueError if a command fails, and as `obtained` does.
     """
+    commands = plan.commands(row)
     entry = LedgerEntry(
         row.name, row.average, row.deviation, row.seeds, row.backbone, row.task, row.source, row.copied,
-        tuple(plan.commands(row)),
+        tuple(command_line(*words) for words in commands),
     )  # fmt: skip
     if row.copied:
         return entry
     if row.checkpoint and not available(row.backbone):
         return replace(entry, backbone=row.backbone, note="needs the model hub, or the checkpoint in its cache")
-    for command in entry.commands:
+    for command in commands:
         run_command(command, plan, row, report)
     runs = tuple(obtained(row, plan, seed) for seed in plan.runs(row))
     seeds = tuple(plan.seeds) if row.method else ()

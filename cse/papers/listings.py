@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from cse.errors import command_line
 from cse.evaluation.token_bias import BYTE_FREQUENT, WORDPIECE_FREQUENT
 from cse.methods.presets import PUBLISHED, preset
 from cse.methods.templates import NEGATIVE, POSITIVE
@@ -99,8 +99,8 @@ def likeliest_words(backbone: str) -> list[str]:
 
 def word_commands(backbone: str) -> list[str]:
     """The commands that print the words of `likeliest_words`: two per sentence, without and with denoising."""
-    words = ["python", "-m", "scripts.tokens", "--model", backbone, "--pooling", "prompt"]
-    return [shlex.join([*words, text, *more]) for text in WORD_SENTENCES for more in (["--no-denoise"], [])]
+    words = ["tokens", "--model", backbone, "--pooling", "prompt"]
+    return [command_line(*words, text, *more) for text in WORD_SENTENCES for more in (["--no-denoise"], [])]
 
 
 WORDS = ("promptbert", "7")

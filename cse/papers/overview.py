@@ -10,12 +10,12 @@ from cse.papers.listings import LISTINGS, WORDS
 
 CHECKPOINTS = "published"  # rows of checkpoints, each its own backbone
 DRAWING = "a drawing of the method, without numbers"
-UNTIED = "runs here on small models: scripts.pretrain --untied, scripts.evaluate geometry --figures"
+UNTIED = "runs here on small models: pretrain --untied, evaluate geometry --figures"
 OTHERS = {
     WORDS: "runs here with --backbone bundled; needs bert-base-uncased",
     ("promptbert", "figure-2"): UNTIED,
     ("dcpcse", "figure-1"): DRAWING,
-    ("conpvp", "figure-1"): "runs here: scripts.tokens --template",
+    ("conpvp", "figure-1"): "runs here: tokens --template",
     **{("conpvp", f"figure-{number}"): DRAWING for number in (2, 3)},
 }
 

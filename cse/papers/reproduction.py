@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.benchmark.published import TEMPLATES
+from cse.errors import FACES, command_line
 from cse.evaluation.tasks import find_task
 from cse.models.checkpoint import CHECKPOINT
 from cse.papers.template_search import read_scores
@@ -28,7 +29,7 @@ class Plan:
 
     `data` contains each task's folder and, in `sts_senteval`, the STS text that the papers scored, which replaces
     `sts`; `train_data` is the training text of unsupervised rows, `triplets` that of supervised ones, a file or a hub
-    id; `train_options` are more options of `scripts.train`; `sentences` is the text for PromptBERT's anisotropy.
+    id; `train_options` are more options of the command `train`; `sentences` is the text for PromptBERT's anisotropy.
     """
 
     data: Path
@@ -53,8 +54,8 @@ class Plan:
         """The model to open; a published checkpoint is its own."""
         return row.backbone if row.checkpoint else self.backbone or row.backbone
 
-    def commands(self, row: PublishedRow) -> list[str]:
-        """Every command of a row, in order; none for a copied one."""
+    def commands(self, row: PublishedRow) -> list[list[str]]:
+        """Every command of a row with its words, in order; none for a copied one."""
         if row.copied:
             return []
         if row.task == "templates":
@@ -77,16 +78,20 @@ class Plan:
     def checkpoint(self, row: PublishedRow, seed: int) -> Path:
         """The checkpoint folder of a trained row, unique to its training and shared by tables."""
         name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train_options, str(seed)]))
-        return self.output / "checkpoints" / f"{name.replace('--', '')}-{settings_digest(*self._training(row, seed))}"
+        return self.output / "checkpoints" / f"{name.replace('--', '')}-{self._digest(row, seed)}"
 
     def _training(self, row: PublishedRow, seed: int) -> list[str]:
-        words = ["scripts.train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
+        words = ["train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
         words += ["--dev", str(self._dev), "--seed", str(seed)]
-        return ["python", "-m", *words, *row.train_options, *shlex.split(self.train_options)]
+        return [*words, *row.train_options, *shlex.split(self.train_options)]
 
-    def train(self, row: PublishedRow, seed: int) -> str:
+    def _digest(self, row: PublishedRow, seed: int) -> str:
+        name, *words = self._training(row, seed)
+        return settings_digest("python", "-m", f"{FACES}.{name}", *words)  # wherever it runs
+
+    def train(self, row: PublishedRow, seed: int) -> list[str]:
         """The training command of one seed."""
-        return shlex.join([*self._training(row, seed), "--output", str(self.checkpoint(row, seed))])
+        return [*self._training(row, seed), "--output", str(self.checkpoint(row, seed))]
 
     def results(self, row: PublishedRow, seed: int | None) -> Path:
         """The results file of one evaluation."""
@@ -104,21 +109,21 @@ class Plan:
         options = ["--tokenised", str(self.tokenised)] if tokenised else []
         return [*options, *(["--sentences", str(sampled)] if sampled else [])]
 
-    def evaluate(self, row: PublishedRow, seed: int | None) -> str:
+    def evaluate(self, row: PublishedRow, seed: int | None) -> list[str]:
         """The evaluation command of one run."""
         pooling = [] if (named := self.pooling(row)) is None else ["--pooling", named]
-        words = ["scripts.evaluate", row.task, "--model", self.model(row, seed), *pooling]
+        words = ["evaluate", row.task, "--model", self.model(row, seed), *pooling]
         words += ["--data", str(self.data / find_task(row.task).folder), *self._text(row)]
         results = self.results(row, seed)
         drawn = bool(find_task(row.task).figures)
         figures = ["--figures", str(self.output / "figures" / results.stem)] if drawn else []
-        return shlex.join(["python", "-m", *words, *shlex.split(row.evaluate), *figures, "--json", str(results)])
+        return [*words, *shlex.split(row.evaluate), *figures, "--json", str(results)]
 
-    def templates(self) -> str:
+    def templates(self) -> list[str]:
         """The command that scores every template of Table 4 on STS-B dev."""
-        words = ["scripts.search_templates", "--model", self._template_backbone, "--final-period"]
+        words = ["search_templates", "--model", self._template_backbone, "--final-period"]
         words += ["--templates", str(self.output / TEMPLATES_FILE), "--dev", str(self._template_dev)]
-        return shlex.join(["python", "-m", *words, "--json", str(self.template_scores)])
+        return [*words, "--json", str(self.template_scores)]
 
     @property
     def template_scores(self) -> Path:
@@ -147,27 +152,28 @@ def settings_digest(*parts: str) -> str:
     return digest("\n".join(parts))[:8]
 
 
-def run_command(command: str, plan: Plan, row: PublishedRow, report: Callable[[str], None]) -> None:
+def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: Callable[[str], None]) -> None:
     """Run a command of a row unless its result exists; an interrupted training or template search continues.
 
     `report` gets the command. Raises ValueError if it fails.
     """
-    words = shlex.split(command)
-    if "scripts.train" in words:
+    name, *words = command
+    if name == "train":
         checkpoint = Path(words[words.index("--output") + 1])
         if CHECKPOINT.is_marked(checkpoint):
             return
         words += ["--resume"] if checkpoint.with_name(f"{checkpoint.name}.partial").is_dir() else []
-    if "scripts.search_templates" in words:
+    if name == "search_templates":
         if _templates_are_scored(plan):
             return
         text = "\n".join(TEMPLATES) + "\n"
         write_file(plan.output / TEMPLATES_FILE, lambda fresh: fresh.write_text(text, encoding="utf-8"))
-    report(f"  {command}")
-    module = words[2].replace("scripts.", "cse.commands.", 1)  # exists without a clone, too
-    done = subprocess.run([sys.executable, "-m", module, *words[3:]], stdout=subprocess.DEVNULL)
+    line = command_line(*command)
+    report(f"  {line}")
+    module = f"cse.commands.{name}"  # exists without a clone, too
+    done = subprocess.run([sys.executable, "-m", module, *words], stdout=subprocess.DEVNULL)
     if done.returncode:
-        raise ValueError(f"{row.name}: `{command}` ended with exit code {done.returncode}; the line above says why")
+        raise ValueError(f"{row.name}: `{line}` ended with exit code {done.returncode}; the line above says why")
 
 
 def _templates_are_scored(plan: Plan) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cse.benchmark.published import BASE, ROWS
 from cse.benchmark.scoreboard import AVERAGE
+from cse.errors import as_called
 from cse.evaluation.significance import Sample
 from cse.papers.ledger_entry import LedgerEntry, compared
 
@@ -46,7 +47,7 @@ def entry(board: Scoreboard, row: Row, published: PublishedRow) -> LedgerEntry:
     source = "; ".join(filter(None, [published.source, missing_options(published, board.results.protocol)]))
     return LedgerEntry(
         title, published.average, published.deviation, published.seeds, published.backbone, published.task, source,
-        copied=False, commands=(board.results.command,), backbone=(row.record.key or "").partition(" ")[0],
+        copied=False, commands=(as_called(board.results.command),), backbone=(row.record.key or "").partition(" ")[0],
         seeds=row.seeds, note=None if own else "no number to compare", comparison=own,
     )  # fmt: skip
 

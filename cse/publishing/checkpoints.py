@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from cse.errors import ArtefactError
+from cse.errors import ArtefactError, command_line
 from cse.models.card import CardFacts, model_card
 from cse.models.checkpoint import CHECKPOINT, LOG
 from cse.models.names import record_file
@@ -33,7 +33,7 @@ def _check_is_checkpoint(source: Path) -> None:
         return
     opens_elsewhere = (source / "modules.json").is_file()
     cure = f'SentenceTransformer("{source}").push_to_hub("OWNER/NAME")' if opens_elsewhere else "`hf upload`"
-    raise ArtefactError(f"{source}: is no checkpoint of scripts.train and no index; upload it by {cure}")
+    raise ArtefactError(f"{source}: is no checkpoint of {command_line('train')} and no index; upload it by {cure}")
 
 
 def push_checkpoint(source: Path, repository: Repository, facts: CardFacts) -> Uploaded:

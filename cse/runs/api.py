@@ -50,7 +50,7 @@ def train(
 ) -> TrainingResult:
     """Train a method on your text, write a checkpoint folder and return the result, whose `load()` opens the model.
 
-    `scripts.train` does the same with the same settings, so both write the same checkpoint.
+    The command `train` does the same with the same settings, so both write the same checkpoint.
 
         texts = ["a cat sleeps", "the dog runs", ...]
         result = cse.train("promptbert", texts, output="runs/mine", dev=[(4.5, "a cat", "one cat"), ...], seed=43)

@@ -1,6 +1,6 @@
 """Training jobs: from a request and a recipe to a checkpoint folder and its result.
 
-`cse.train` and `scripts.train` both take these steps: `JobOptions.check`, `assemble`, `run_job`.
+`cse.train` and the command `train` both take these steps: `JobOptions.check`, `assemble`, `run_job`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from cse.errors import ArtefactError
+from cse.errors import ArtefactError, command_line
 from cse.methods.serialise import to_json
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
 from cse.models.names import CONFIG, record_file
@@ -102,7 +102,7 @@ def read_run(path: Path, name: str) -> RunRecord:
     """The run in a folder, under a name. Raises ValueError if it is no folder of a run."""
     unfinished = path.name.endswith(PARTIAL)
     if not path.is_dir() or not any((path / file).is_file() for file in (RUN, LOG, CONFIG)):
-        raise ValueError(f"{path}: no run in it; give a folder that scripts.train wrote")
+        raise ValueError(f"{path}: no run in it; give a folder that {command_line('train')} wrote")
     settings: dict[str, Any] = {}
     dev: Mapping[str, Any] = {}
     log: tuple[Mapping[str, Any], ...] = ()

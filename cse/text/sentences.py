@@ -92,7 +92,8 @@ def cell_text(source: str, where: str, name: str, value: Any) -> str:
     if isinstance(value, (list, dict, bytes)):
         kind = type(value).__name__
         raise ValueError(f"{source}: {where} has a {kind} as {name!r}, not text; give a column of texts")
-    text = "" if value is None else str(value).strip()
+    missing = value is None or value != value  # NaN
+    text = "" if missing else str(value).strip()
     if len(text) > LONGEST_LINE:
         raise ValueError(f"{source}: {where} is longer than {LONGEST_LINE:,} characters; cut it into sentences")
     return text

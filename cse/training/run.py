@@ -127,7 +127,7 @@ class Run:
         return min(whole, self.config.max_steps or whole)
 
     def learning_rate(self, step: int) -> float:
-        """Linear decay to zero without warm-up, as in the released scripts."""
+        """Linear decay to zero without warm-up, as the released code does."""
         return self.config.learning_rate * (1 - step / self.steps)
 
     def recipe(self, encoder: TorchEncoder) -> dict[str, Any]:

@@ -115,7 +115,9 @@ def test_what_follows_begins_with_the_pooling_that_the_labels_prefer(
         cse.load(str(tmp_path / "out")).encode(held), cse.load(str(bert_folder), "cls").encode(held), atol=1e-5
     )
     assert (report["decision"], report["stages"]["reading"]["pooling"]) == ("reading", "cls")  # the cheapest of equals
-    assert report["sentence"].startswith("Read your model by cls: your model read by cls has 20.0 points more")
+    assert report["sentence"].startswith(
+        "Groups by your labels better; finding was not measured. Your model read by cls has 20.0 points more"
+    )
     assert any(line.startswith("projection read by cls ") for line in lines(report))
     assert report["stages"].get("training", {}).get("record", {"pooling": "cls"})["pooling"] == "cls"
 
@@ -248,7 +250,7 @@ def test_the_terminal_shows_what_the_columns_mean_and_commands_that_can_be_typed
     shown = lines(whole)
     assert explained(whole) in shown
     assert any(line.startswith("repeat this run: python -m scripts.adapt ") for line in shown)
-    monkeypatch.setattr(adapting, "CLONE", tmp_path / "nowhere")
+    monkeypatch.setattr("cse.errors.PACKAGE", tmp_path / "cse")
     assert adapting._command("judge", ["a b"], {"seed": 1}) == "cse judge 'a b' --seed 1"
 
 
@@ -363,7 +365,7 @@ def test_the_command_prints_the_short_form_or_json(table: Path, bert_folder: Pat
     words = (table, "--column", 2, "--label", 1, "--backbone", bert_folder, "--output", tmp_path / "out", "--minutes")
     done = run("adapt", *words, 0.0001)
     assert done.exit_code == 0, done.output
-    assert "Keep your model" in done.stdout
+    assert "Neither grouping nor finding was measured. Keep your model: no candidate could be used." in done.stdout
     assert "400 texts" in done.stdout
     refused(run("adapt", *words, 0.0001), 3, "already holds something")
     again = run("adapt", *words, 0.0001, "--overwrite", "--json")

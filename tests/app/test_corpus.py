@@ -18,24 +18,27 @@ from app_models import write_model
 from conftest import SENTENCES
 
 import cse
+from cse.analysis.calibration import percentile, random_cosines
 from cse.app import validation
-from cse.app.api.corpus_api import corpus_endpoints
+from cse.app.api.corpus_api import checked, corpus_endpoints
 from cse.app.api.own_text import own_text_endpoints
 from cse.app.corpus import reading
 from cse.app.corpus.bar import status_html
-from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus
+from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus, reference_corpus
 from cse.app.corpus.exports import taken
 from cse.app.corpus.pairs import drawn_pair, near_pairs
 from cse.app.corpus.reading import file_texts, preview
 from cse.app.corpus.scores import corpus_scores, scores_html
 from cse.app.corpus.texts_form import described, read
+from cse.app.drawing.distribution import placed_html
 from cse.app.duplicates.groups_html import groups_html
 from cse.app.duplicates.near_duplicates import find, groups_csv, groups_of_all, kept_csv
 from cse.app.export.download import as_csv, as_json, curl_code, python_code
 from cse.app.export.section import take
 from cse.app.models.models import Failure, plain
-from cse.app.sections.map_points import MOST_LINES, corpus_points
+from cse.app.sections.map_points import MOST_LINES, corpus_points, maps_value
 from cse.app.sections.search import find_all, ranking, search
+from cse.app.sections.similarity import name_of, placed
 from cse.app.server.bodies import MOST_BODY
 from cse.app.state.app_state import AppState, open_state
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
@@ -336,8 +339,48 @@ def test_models_are_scored_on_the_labels_of_a_corpus_as_the_evaluation_scores_th
     assert "damaged" in shown
     with pytest.raises(ValueError, match=r"has no labels\. Upload a table and choose its column of labels"):
         corpus_scores(state, kept(state, SENTENCES, "5" * 32))
-    with pytest.raises(ValueError, match="has 7 labels for 7 texts; 2 to 200 can be scored"):
+    with pytest.raises(ValueError, match="has 7 labels for 7 labelled texts; 2 to 200 can be scored"):
         corpus_scores(state, kept(state, SENTENCES, "6" * 32, SENTENCES))
+
+
+def test_a_missing_label_is_none_of_the_labels(state) -> None:
+    labels = ["x" if "a" in text.split() else "y" for text in SENTENCES]
+    whole = kept(state, SENTENCES * 2, "8" * 32, labels * 2)
+    some = kept(state, [*SENTENCES * 2, "what", "is this"], "9" * 32, [*labels * 2, "", ""])
+    answers = corpus_scores(state, some)
+    assert plain(answers) == plain(corpus_scores(state, whole))
+    shown = scores_html(some, answers)
+    assert "14 texts with 2 labels" in shown
+    assert "2 texts without a label left out." in shown
+    drawn = maps_value(corpus_points(some), {})
+    assert (sorted(drawn["names"][:2]), drawn["names"][2:], drawn["unlabelled"]) == (["x", "y"], ["no label"], 2)
+    assert maps_value(corpus_points(whole), {})["unlabelled"] == -1
+    assert kept(state, SENTENCES, "a" * 32, [""] * 7).labels is None
+    assert checked(["a cat", "a dog"], [" pets ", None])[1] == ["pets", ""]
+
+
+def test_a_pair_is_judged_by_random_pairs_of_the_chosen_corpus(state) -> None:
+    texts = [f"{text} {number}" for text in SENTENCES for number in ("one", "two", "three")]
+    corpus, key = kept(state, [*texts, *texts], "b" * 32), "b" * 32
+    reference = reference_corpus(state, OWN_KEY, key)
+    answers, _ = placed(state, *SENTENCES[:2], reference=reference)
+    for column in state.models.columns[:2]:
+        encoder = state.models.encoder(column)
+        wanted = random_cosines(corpus.vectors(column, encoder)[: len(texts)])
+        np.testing.assert_allclose(reference.random_cosines(state, column, encoder), wanted, atol=1e-5)
+        first, other = unit_rows(encoder.encode(SENTENCES[:2]))
+        assert answers[column.name].percentile == pytest.approx(percentile(float(first @ other), wanted), abs=0.5)
+    shown = placed_html(answers, {}, corpus=name_of(reference))
+    assert "random pairs of Pasted (42)" in shown.replace(corpus.label, "Pasted (42)")
+    assert "the demo corpus" not in shown
+    kept(state, texts, key)  # another corpus under the same key has another scale
+    assert reference_corpus(state, OWN_KEY, key).number != reference.number
+
+
+def test_a_corpus_that_is_small_or_gone_leaves_the_demo_as_the_scale(state) -> None:
+    kept(state, SENTENCES * 9, "c" * 32)
+    assert [reference_corpus(state, OWN_KEY, key).key for key in ("c" * 32, "d" * 32, None)] == ["demo"] * 3
+    assert name_of(reference_corpus(state, "demo", None)) == "the demo corpus"
 
 
 def test_vectors_an_index_and_a_table_are_taken_and_other_commands_open_them(state, tmp_path) -> None:
@@ -383,6 +426,23 @@ def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(sta
     with pytest.raises(ValueError, match="PromptBERT has no index of these sentences"):
         corpus.vectors(opened.models.columns[1], encoder)
     assert [key for _, key in choices_of(opened)] == ["demo", "pets.txt", "own"]
+
+
+def test_a_search_that_finds_fewer_than_are_shown_says_so_with_the_command_that_finds_more(state, tmp_path) -> None:
+    column = state.models.columns[0]
+    encoder, texts = state.models.encoder(column), [f"{text} {number}" for text in SENTENCES for number in range(9)]
+    settings = BuildSettings(
+        factory="IVF16,Flat", nprobe=1, model=column.model, fingerprint=encoder.fingerprint, corpus="pets.txt"
+    )  # fmt: skip
+    VectorIndex.build([(texts, encoder.encode(texts))], tmp_path / "index", settings=settings)
+    opened = open_state([column.model], [tmp_path / "index"])
+    (found,) = find_all(opened, texts[0], 50, chosen_corpus(opened, "pets.txt", None)).values()
+    assert found.note == (
+        f"found {len(found.hits)} of 50 hits, since this IVF16,Flat index searched 1 of its cells; a larger --probe of "
+        "python -m scripts.search, such as 4, finds more"
+    )
+    (enough,) = find_all(opened, texts[0], 1, chosen_corpus(opened, "pets.txt", None)).values()
+    assert enough.note == ""
 
 
 def test_a_table_that_unpacks_to_gigabytes_is_refused_before_it_is_read(tmp_path, monkeypatch) -> None:

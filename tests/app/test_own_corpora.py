@@ -10,7 +10,7 @@ from cse.app.models.columns import Column
 from cse.app.models.models import Failure
 from cse.app.state import encodings, own_corpora
 from cse.app.state.encodings import BLOCK, CHARACTERS, Order, quick
-from cse.app.state.own_corpora import FULL, KEPT, OwnCorpora, OwnCorpus
+from cse.app.state.own_corpora import FULL, KEPT, UNDO, OwnCorpora, OwnCorpus
 from cse.vectors import cosines
 
 ONE, TWO, THREE = "1" * 32, "2" * 32, "3" * 32
@@ -212,3 +212,54 @@ def test_texts_are_encoded_in_bfloat16_only_by_openvino_and_where_that_is_fast(b
     assert (opened.graphs.precision, fast.graphs.precision, fast.fingerprint) == ("f32", "bf16", opened.fingerprint)
     assert cosines(fast.encode(texts), opened.encode(texts)).min() > 0.999
     assert quick(on_torch) is on_torch
+
+
+class Later:
+    """Stands for a timer, whose time ends when the test says so."""
+
+    def __init__(self, seconds, function, words) -> None:
+        self.seconds, self.end = seconds, lambda: function(*words)
+        made.append(self)
+
+    def start(self) -> None:
+        """Wait for `end`."""
+
+
+made: list[Later] = []
+
+
+def test_a_removal_can_be_undone_until_its_time_ends(monkeypatch) -> None:
+    monkeypatch.setattr(own_corpora, "Timer", Later)
+    models = Models(held=True)
+    kept, corpus, ended = OwnCorpora(models), OwnCorpus("a", ["a"] * (2 * BLOCK), ["x"] * (2 * BLOCK)), []
+    kept.put(ONE, corpus, [FIRST])
+    models.permits.release()  # one of two blocks
+    assert kept.set_aside(ONE, lambda: ended.append(1)) is corpus
+    assert kept.corpus(ONE) is kept.set_aside(ONE) is None
+    models.permits.release(9)
+    done(kept, ONE)
+    assert not corpus.encodings[FIRST].ended  # what is removed is not encoded
+    assert kept.restore(TWO) is None
+    assert kept.restore(ONE) is kept.corpus(ONE) is corpus
+    done(kept, ONE)
+    assert corpus.encodings[FIRST].complete
+    made[-1].end()  # of a removal that was undone
+    assert (kept.corpus(ONE), ended, made[-1].seconds >= UNDO) == (corpus, [], True)
+    kept.set_aside(ONE, lambda: ended.append(2))
+    made[-1].end()
+    assert (kept.restore(ONE), ended, kept._aside) == (None, [2], {})
+
+
+def test_new_texts_take_the_place_of_removed_ones_and_those_count_while_they_are_kept(monkeypatch) -> None:
+    monkeypatch.setattr(own_corpora, "Timer", Later)
+    size = OwnCorpus("a", ["a"] * 9).size
+    kept = OwnCorpora(Models(), most_bytes=2 * size)
+    for key in (ONE, TWO):
+        kept.put(key, OwnCorpus("a", ["a"] * 9), [])
+        kept.set_aside(key)
+    with pytest.raises(ValueError, match=FULL):
+        kept.put(THREE, OwnCorpus("a", ["a"] * 9), [])
+    made[-1].end()
+    kept.put(ONE, new := OwnCorpus("b", ["b"] * 9), [])
+    assert kept.restore(ONE) is None
+    assert kept.corpus(ONE) is new

@@ -11,12 +11,14 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from cse.app.drawing.palette import MODELS, OWN
+from cse.app.export import own_figures
 from cse.app.export.figures import FIGURES, draw, figure_file
 from cse.app.export.look import MOST_SIZE, SIZE, WIDTHS, Look, line, look_of
 from cse.app.export.sheets import sheet
 from cse.app.export.taken import Taken, caption
 from cse.app.export.tidy import TABLES
 from cse.app.export.typeset import as_latex, as_markdown, latex
+from cse.app.state.model_map import same_label
 from cse.app.state.records import record_of
 from cse.benchmark.plotting import paper_style
 
@@ -393,3 +395,15 @@ def test_an_svg_and_the_page_do_not_disturb_each_other():
     for thread in threads:
         thread.join()
     assert sizes == {6: 6, 9: 9, 12: 12}
+
+
+def test_texts_without_a_label_are_grey_and_none_of_the_labels_in_a_figure():
+    names, of = own_figures.legend_of(["b", "", "a", "b"])
+    assert (names, of.tolist()) == (["a", "b", "no label"], [1, 2, 0, 1])
+    assert own_figures.shade(2, names[2]) == own_figures.FAINT
+
+
+def test_neighbours_without_a_label_are_no_neighbours_of_another_label():
+    near = np.array([[1, 2], [0, 2], [0, 1]])
+    assert same_label(near, np.array(["a", "a", ""])) == 1.0
+    assert same_label(near, np.array(["a", "", ""])) is None

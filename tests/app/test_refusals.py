@@ -107,8 +107,8 @@ def runs() -> dict[str, Run]:
 @pytest.mark.parametrize(
     ("form", "values", "wrong"),
     [
-        ("pair", ["", "a"], 0),
-        ("pair", ["a", ""], 1),
+        ("pair", ["", "a", "demo", ""], 0),
+        ("pair", ["a", "", "demo", ""], 1),
         ("pairs", ["a", "simcse", "", "cosine"], 0),
         ("tokens", ["", 5, 1], 0),
         ("tokens", ["a", 0, 1], 1),

@@ -137,10 +137,15 @@ def test_a_corpus_is_sampled_evenly_and_a_pinned_sentence_is_among_the_points():
 
 
 def test_many_labels_share_a_name_and_long_texts_are_cut():
-    names, of = legend(["a"] * 5 + [str(number) for number in range(20)] + ["b"] * 3)
+    labels = ["a"] * 5 + [str(number) for number in range(20)] + ["b"] * 3
+    names, of, missing = legend(labels)
+    assert missing == -1
     assert (names[:2], names[-1], len(names)) == (["a", "b"], "11 others", 12)
     assert (of[0], of[-1], of[-4]) == (0, 1, 11)
     assert legend(["x", "y", "x"])[1].tolist() == [0, 1, 0]
+    more, places, missing = legend(["", *labels, ""])
+    assert (more, missing) == ([*names, "no label"], 12)
+    assert places.tolist() == [12, *of.tolist(), 12]
     assert shortened(["x" * 500] * 10) == ["x" * 500] * 10
     assert [len(text) for text in shortened(["x" * 500, "y"] * 10_000)[:2]] == [LEAST_SHOWN + 1, 1]
 

@@ -15,6 +15,8 @@ from conftest import ROOT
 from typer.testing import CliRunner
 
 from cse.commands.cli import check_outputs, command, with_flags
+from cse.errors import IndexFolderError, command_line
+from index.manifest import read_manifest
 from tests.bench.group import commands
 
 
@@ -148,15 +150,27 @@ def test_commands_speak_of_their_own_flags(tmp_path: Path) -> None:
 
 def test_an_installed_command_speaks_of_itself_as_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
     encode, search = (importlib.import_module(f"cse.commands.{name}").app for name in ("encode", "search"))
-    wanted = {"/x/bin/cse": "cse build-index", "/x/scripts/search.py": "scripts.build_index"}
-    for program, command_line in wanted.items():
+    wanted = {"/x/bin/cse": "cse build-index", "/x/scripts/search.py": "python -m scripts.build_index"}
+    for program, line in wanted.items():
         monkeypatch.setattr("sys.argv", [program])
-        assert command_line in CliRunner().invoke(search, ["nowhere", "a dog"]).stderr
+        assert line in CliRunner().invoke(search, ["nowhere", "a dog"]).stderr
         shown = CliRunner().invoke(encode, ["--help"]).stdout
         assert ("Example: cse encode" in shown, "python -m scripts" in shown) == (
             program.endswith("cse"),
             "scripts" in program,
         )
+
+
+def test_an_installed_package_names_the_command_that_the_wheel_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/x/bin/notebook"])
+    monkeypatch.setattr("cse.errors.PACKAGE", tmp_path / "site-packages" / "cse")
+    (tmp_path / "site-packages" / "scripts").mkdir(parents=True)
+    (tmp_path / "site-packages" / "scripts" / "search.py").touch()  # of another project
+    assert command_line("search", "my index", "a dog", "-k", "3") == "cse search 'my index' 'a dog' -k 3"
+    with pytest.raises(IndexFolderError, match=r"build it with cse build-index$"):
+        read_manifest(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(

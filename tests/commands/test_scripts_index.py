@@ -71,6 +71,21 @@ def folder(tmp_path: Path, corpus: Path) -> Path:
     return tmp_path / "demo"
 
 
+def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(tmp_path: Path) -> None:
+    (tmp_path / "many.txt").write_text("".join(f"{text} {number}\n" for text in CORPUS for number in range(20)))
+    built = run_build(
+        tmp_path / "many.txt", "--model", "promptbert", "--output", tmp_path / "ivf", "--factory", "IVF32,Flat"
+    )
+    assert built.exit_code == 0, built.output
+    few, all_of_them = (run_search(tmp_path / "ivf", "a dog", "-k", 90, "--probe", probe) for probe in (1, 32))
+    assert few.stderr.splitlines()[-1] == (
+        f"found {len(few.stdout.splitlines())} of 90 hits, since this IVF32,Flat index searched 1 of its cells; "
+        "a larger --probe, such as 4, finds more"
+    )
+    assert (len(all_of_them.stdout.splitlines()), "hits" in all_of_them.stderr) == (90, False)
+    assert "searched 8 of its cells" in run_search(tmp_path / "ivf", "a dog", "-k", 90, "--json").stderr
+
+
 def assert_refused(result: Result, code: int, *parts: str) -> None:
     """One line on stderr (after any progress) that says `parts`, nothing on stdout."""
     assert result.exit_code == code, result.output
@@ -177,7 +192,7 @@ def test_search_refuses_what_is_no_index(tmp_path: Path, corpus: Path, folder: P
     assert_refused(run_search(tmp_path / "nothing", "a dog"), 4, "no such index folder")
     assert_refused(run_search(corpus, "a dog"), 4, "is a file")
     (folder / "index.faiss").write_bytes(b"cut")
-    assert_refused(run_search(folder, "a dog"), 4, "index.faiss has 3 bytes", "rebuild it with scripts.build_index")
+    assert_refused(run_search(folder, "a dog"), 4, "index.faiss has 3 bytes", "it with python -m scripts.build_index")
 
 
 def test_usage_errors_have_code_2(folder: Path, corpus: Path, tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_wrong_options_are_refused(bert_folder: Path, table: Path, tmp_path: Pat
     assert not (tmp_path / "v.json").exists()
     (tmp_path / "v.json").write_text("[]")
     refused(judge(*models, "--data", table, "--json", tmp_path / "v.json"), 4, "holds no votes that can be read")
-    cure = "holds no votes that can be read (no file of scripts.judge); give another --json"
+    cure = "holds no votes that can be read (no file of python -m scripts.judge); give another --json"
     refused(judge(*models, "--data", table, "--json", tmp_path / "v.json", "--overwrite", votes="A\n"), 4, cure)
     assert (tmp_path / "v.json").read_text() == "[]"
     refused(judge(*models, "--data", table, "--json", tmp_path), 3, "is a folder, not a file")

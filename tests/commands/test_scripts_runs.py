@@ -184,6 +184,6 @@ def test_wrong_folders_and_files_are_refused(folder: Path, tmp_path: Path) -> No
     assert "ends in .png or .svg" in runs(folder, "--plot", "curves.pdf", code=2)[1]
     (tmp_path / "empty").mkdir()
     shown, notes = runs(tmp_path / "empty")
-    assert (shown, notes) == ("", f"no runs of scripts.train below {tmp_path / 'empty'}\n")
+    assert (shown, notes) == ("", f"no runs of python -m scripts.train below {tmp_path / 'empty'}\n")
     assert json.loads(runs(tmp_path / "empty", "--json")[0]) == []
     assert "no run has a log to draw" in runs(tmp_path / "empty", "--plot", tmp_path / "c.png", code=3)[1]

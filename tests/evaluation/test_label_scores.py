@@ -39,6 +39,12 @@ def test_separate_labels_score_100_and_shuffled_ones_chance() -> None:
     assert chance["nmi"] < 5
 
 
+def test_texts_without_a_label_are_left_out() -> None:
+    vectors, gold = np.random.default_rng(3).normal(size=(40, 5)), ["a", "b", "", "c"] * 10
+    known = [row for row, label in enumerate(gold) if label]
+    assert label_scores(vectors, gold) == label_scores(vectors[known], [gold[row] for row in known])
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [(["a"] * 4, "all texts have the same label 'a'"), (list("abcd"), "each of the 4 texts has a label of its own"),

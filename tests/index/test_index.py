@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import faiss
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 from index_corpus import FACTORIES, FLOORS, D, N, brute_force, build, overlap, sentences, vectors
 
-from index import BuildSettings, Hit, VectorIndex
+from index import BuildSettings, FewHitsWarning, Hit, VectorIndex
+from index.milvus import MilvusIndex
+from index.milvus_server import parse_address
 from index.vectors import unit_rows
 
 
@@ -35,13 +38,55 @@ def test_hits_are_what_search_finds_for_one_query(tmp_path: Path) -> None:
 
 def test_what_an_approximate_type_does_not_find_is_minus_one_and_no_hit(tmp_path: Path) -> None:
     index = build(tmp_path / "x", "IVF32,Flat", nprobe=1)
-    scores, rows = index.search(vectors(4), N)
+    with pytest.warns(FewHitsWarning, match=r"of 2,400 hits, since this IVF32,Flat index searched 1 of its cells"):
+        scores, rows = index.search(vectors(4), N)
     assert np.isneginf(scores[rows == -1]).all()
     assert np.isfinite(scores[rows >= 0]).all()
     assert -1 in rows[0]
-    found = index.hits(vectors(N)[0], N)
+    some = int((rows[0] >= 0).sum())
+    with pytest.warns(
+        FewHitsWarning, match=rf"^found {some} of 600 hits, .*; a larger `probe`, such as 4, finds more$"
+    ):
+        found = index.hits(vectors(N)[0], N)
+    assert index.hits(vectors(N)[0], N, quiet=True) == found
     assert [hit.row for hit in found] == rows[0][rows[0] >= 0].tolist()
     assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
+
+
+@pytest.mark.parametrize("factory", ["IVF32,Flat", "OPQ8,IVF32,SQ8", "IVF32,SQ8,RFlat", "HNSW4,Flat", "IDMap,HNSW4"])
+def test_a_larger_probe_finds_what_is_missing(factory: str, tmp_path: Path) -> None:
+    index, queries = build(tmp_path / "x", factory, nprobe=1, ef_search=1), vectors(5)
+    assert len(index.hits(queries[0], 100, quiet=True)) < 100
+    rows = index.search(queries, 100, probe=600)[1]  # without a warning, which were an error here
+    assert (rows >= 0).all()
+    assert overlap(rows, brute_force(queries, vectors(N), 100)[1]) > 0.9
+    assert len(index.hits(queries[0], 100, quiet=True)) < 100
+    few = [number for number in range(N) if number % 60 == 0]
+    if factory.startswith("IVF"):
+        assert sorted(index.search(queries, 10, among=few, probe=32)[1][0].tolist()) == few
+    with pytest.raises(ValueError, match="`probe` is 0; give 1 or more"):
+        index.search(queries, 3, probe=0)
+
+
+def test_an_exact_type_takes_no_probe(flat: VectorIndex) -> None:
+    with pytest.raises(ValueError, match="`probe` is for IVF and HNSW indexes, and this is Flat; leave it out"):
+        flat.hits(vectors(1)[0], 3, probe=8)
+
+
+def test_a_collection_passes_its_probe_on_and_says_what_is_missing(tmp_path: Path) -> None:
+    depths = []
+
+    def answer(name: str, queries: np.ndarray, search_params: dict[str, Any], **options: Any) -> list[list[dict]]:
+        depths.append(search_params["params"])
+        return [[{"row": 7, "distance": 0.5}]] * len(queries)
+
+    manifest = build(tmp_path / "x", "IVF32,Flat", nprobe=2).manifest
+    client = SimpleNamespace(search=answer, get=lambda *words, **options: [{"row": 7, "text": "sentence 7 é"}])
+    collection = MilvusIndex(client, parse_address("milvus://127.0.0.1:1/x"), "x", manifest)
+    with pytest.warns(FewHitsWarning, match=r"found 1 of 3 hits, since this IVF32,Flat index searched 2 of its cells"):
+        assert [hit.row for hit in collection.hits(vectors(1)[0], 3)] == [7]
+    collection.hits(vectors(1)[0], 3, probe=16, quiet=True)
+    assert depths == [{"nprobe": 2}, {"nprobe": 16}]
 
 
 @pytest.mark.parametrize("factory", FACTORIES)

@@ -120,7 +120,7 @@ def test_another_model_is_refused_with_the_cure(flat: VectorIndex, tmp_path: Pat
         VectorIndex.load(tmp_path / "flat", "c3d4" * 16, model="simcse")
     assert str(caught.value) == (
         f"{tmp_path / 'flat'}: built by promptbert (a1b2a1b2…), not simcse (c3d4c3d4…): "
-        "search with `model` promptbert or rebuild it with scripts.build_index"
+        "search with `model` promptbert or rebuild it with python -m scripts.build_index"
     )
     assert caught.value.exit_code == 4
 
@@ -172,7 +172,7 @@ def test_damage_is_refused_in_one_line_with_the_cure(
     with pytest.raises(IndexFolderError, match=message) as caught:
         VectorIndex.load(tmp_path / "flat")
     assert str(caught.value).startswith(f"{tmp_path / 'flat'}: ")
-    assert str(caught.value).endswith("rebuild it with scripts.build_index")
+    assert str(caught.value).endswith("rebuild it with python -m scripts.build_index")
     assert "\n" not in str(caught.value)
 
 

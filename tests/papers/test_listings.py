@@ -46,7 +46,7 @@ def test_the_overview_has_every_table_with_its_state() -> None:
         *map(str, range(1, 7)), *(f"figure-{number}" for number in range(1, 8)),
     ]  # fmt: skip
     assert {(row.paper, row.table) for row in ROWS} <= {tuple(line) for line in known}
-    assert state("promptbert", "12") == "copied: needs BERT pretrained anew; scripts.pretrain makes small ones"
+    assert state("promptbert", "12") == "copied: needs BERT pretrained anew; pretrain makes small ones"
     assert state("promptbert", "6") == (
         "runs here with --backbone bundled; needs bert-base-uncased, bert-large-uncased, roberta-base, sts, "
         "--train-data, --triplets; 1 of 6 rows copied"

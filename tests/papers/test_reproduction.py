@@ -41,20 +41,20 @@ def test_the_papers_text_is_scored_where_it_is_there(tmp_path: Path) -> None:
     assert "--tokenised" not in plan.commands(bare)[0]
     (tmp_path / "sts_senteval").mkdir()
     for row, extra in ((bare, ""), (last, f" --sentences {tmp_path / 'wiki.txt'}")):
-        (command,) = plan.commands(row)
+        (command,) = map(" ".join, plan.commands(row))
         assert f"--data {tmp_path / 'sts'} --tokenised {tmp_path / 'sts_senteval'}{extra} " in command
         assert plan.results(row, None) not in before
-    (templates,) = plan.commands(rows("promptbert", "4")[0])
+    (templates,) = map(" ".join, plan.commands(rows("promptbert", "4")[0]))
     assert f"--dev {tmp_path / 'sts' / 'STSB' / 'dev.tsv'}" in templates
     (tmp_path / "sts_senteval" / "STSB").mkdir()
     (tmp_path / "sts_senteval" / "STSB" / "dev.tsv").touch()
-    (templates,) = plan.commands(rows("promptbert", "4")[0])
+    (templates,) = map(" ".join, plan.commands(rows("promptbert", "4")[0]))
     assert f"--dev {tmp_path / 'sts_senteval' / 'STSB' / 'dev.tsv'}" in templates
 
 
 def test_transfer_is_scored_as_the_papers_did() -> None:
     plan = Plan(Path("/d"), Path("/o"), "a.txt", "n.csv", "bundled", (1,), "")
-    options = {row.name: plan.commands(row)[-1] for row in (*rows("promptbert", "15"), *rows("conpvp", "5"))}
+    options = {row.name: " ".join(plan.commands(row)[-1]) for row in (*rows("promptbert", "15"), *rows("conpvp", "5"))}
     assert all("--classifier senteval" in command for command in options.values())
     assert {name for name, command in options.items() if "--final-period" in command} == {
         name for name in options if name.startswith("Prompt")

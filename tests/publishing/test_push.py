@@ -111,7 +111,7 @@ def test_a_model_of_another_command_is_refused_with_what_uploads_it(
     texts = [f"the dog number {number} {'and a cat ' * (number % 4)}" for number in range(40)]
     adapted = tmp_path / "adapted"
     project(str(bert_folder), texts, adapted, components=5)
-    refused = f"Error: {adapted}: is no checkpoint of scripts.train and no index; upload it by"
+    refused = f"Error: {adapted}: is no checkpoint of python -m scripts.train and no index; upload it by"
     for options in ((), ("--dry-run",)):
         wanted = f'{refused} SentenceTransformer("{adapted}").push_to_hub("OWNER/NAME")\n'
         assert push(adapted, "me/adapted", *options, code=4) == wanted

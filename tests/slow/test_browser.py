@@ -469,6 +469,16 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(page, browser):
     expect(page.locator("#xray tr.cse-mean")).to_contain_text("chosen")
 
 
+def test_similarity_says_which_corpus_its_random_pairs_are_of(browser, url):
+    with watched(browser, url) as page:
+        said = page.locator("#similarity .cse-note").last
+        expect(said).to_contain_text("random pairs of the demo corpus")
+        before = page.locator("#similarity td:nth-child(4)").first.inner_text()
+        paste(page, "\n".join(f"the ticket {number} says that nothing works" for number in range(30)))
+        expect(said).to_contain_text("random pairs of Pasted (30)")
+        expect(page.locator("#similarity td:nth-child(4)").first).not_to_have_text(before)
+
+
 def test_a_wrong_file_is_told_where_it_was_given_and_a_table_asks_for_its_columns(own):
     open_tab(own, "Search")
     own.get_by_role("button", name="Upload", exact=True).click()
@@ -500,7 +510,18 @@ def test_a_wrong_file_is_told_where_it_was_given_and_a_table_asks_for_its_column
             own.get_by_role("button", name=kind).click()
         assert saved.value.suggested_filename == name
     own.get_by_role("button", name="Remove", exact=True).click()
+    undo, said = own.get_by_role("button", name="Undo", exact=True), own.locator("#corpus-gone")
+    expect(undo).to_be_focused()
+    expect(said.get_by_role("status")).to_have_text("pets.csv (2) is removed; Undo brings it back for 10 seconds.")
     expect(own.locator("#corpus input")).to_have_value(f"Demo ({len(Demo().sentences):,})")
+    own.keyboard.press("Enter")
+    expect(own.locator("#corpus input")).to_have_value("pets.csv (2)")
+    expect(said).to_have_text("pets.csv (2) is back.")
+    expect(undo).to_be_hidden()
+    own.get_by_role("button", name="Remove", exact=True).click()
+    expect(own.locator("#corpus input")).to_have_value(f"Demo ({len(Demo().sentences):,})")
+    expect(undo).to_be_hidden()  # after its time
+    expect(said).to_have_text("")
     open_tab(own, "Search")
     expect(example).to_be_visible()
 

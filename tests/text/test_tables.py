@@ -4,9 +4,12 @@ import gzip
 import re
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cse.evaluation.classification import labelled_rows
+from cse.text.labelled import labelled_texts
 from cse.text.sentences import examples, sentences
 
 
@@ -187,3 +190,9 @@ def test_supervised_rows_of_a_tsv_begin_after_their_header(tmp_path: Path) -> No
     path = written(tmp_path / "a.tsv", f"sent0\tsent1\thard_neg\n{lines}")
     assert list(examples(path, supervised=True)) == rows
     assert list(examples(written(tmp_path / "b.tsv", lines), supervised=True)) == rows
+
+
+def test_a_missing_cell_of_a_number_column_is_no_label(tmp_path: Path) -> None:
+    given = pa.table({"text": ["a", "b", "c"], "label": [1.0, float("nan"), None]})
+    pq.write_table(given, tmp_path / "a.parquet")
+    assert [row.label for row in labelled_texts(tmp_path / "a.parquet", "text", "label").rows] == ["1.0", "", ""]

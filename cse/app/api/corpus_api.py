@@ -32,7 +32,7 @@ def corpus_endpoints(state: AppState) -> list[Callable[..., Any]]:
 
         Args:
             texts: up to 50,000 texts, in a request of at most 4 MB; [] for the progress with those kept under the key.
-            labels: a label for each text, or nothing.
+            labels: a label for each text, "" or null for a text without one; or nothing.
             key: 32 hexadecimal digits under which texts are replaced; without one the answer has a new one.
         """
         if texts:
@@ -82,7 +82,10 @@ def checked(texts: Any, labels: Any) -> tuple[list[str], list[str] | None]:
         return [text for text, _ in bounded((text, "") for text in found)], None
     if not isinstance(labels, list) or len(labels) != len(texts):
         raise validation.FieldError("The labels", f"Send a label for each of the {len(texts):,} texts, or none.")
-    named = [validation.text(label, f"Label {number}") for number, label in enumerate(labels, start=1)]
+    named = [
+        "" if label is None else validation.text(label, f"Label {number}").strip()
+        for number, label in enumerate(labels, start=1)
+    ]
     bounded(zip(found, named, strict=True))
     return found, named
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -16,13 +17,14 @@ from cse.app.models.naming import title
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.encodings import Encoding
-from cse.app.state.own_corpora import GONE, OwnCorpus
+from cse.app.state.own_corpora import GONE, UNDO, OwnCorpus
 from cse.text.labelled import left_out
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
 BUTTONS = ("Upload", "Paste", "Export")
 POLL = 1.0  # seconds between looks at an encoding
 STEPS = 1000  # more than the encodings of one corpus
+TO_UNDO = "() => requestAnimationFrame(() => document.getElementById('corpus-undo')?.focus())"
 # The browser reports no choice in a dropdown; what waits for an edit of this one (static/refusals.js) hears of it.
 EDITED = "() => document.getElementById('corpus').dispatchEvent(new Event('input'))"
 
@@ -49,13 +51,15 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
         corpus = gr.Dropdown(choices_of(state), value=DEMO_KEY, label="Corpus", elem_id="corpus", scale=0)
         upload, paste, save = (gr.Button(name, size="sm", scale=0, min_width=76) for name in BUTTONS)
         remove = gr.Button("Remove", size="sm", scale=0, min_width=76, visible=False)
+        undo = gr.Button("Undo", size="sm", scale=0, min_width=76, visible=False, elem_id="corpus-undo")
+        gone = gr.HTML("", apply_default_css=False, elem_id="corpus-gone")
         status = gr.HTML("", apply_default_css=False, elem_id="corpus-status")
     form, used = texts_form(state, corpus, key, (upload, paste))
     export = export_form(state, corpus, key, save)
     for button, other in ((upload, export), (paste, export), (save, form)):
         button.click(hide, None, other, **QUICK)
     number = gr.Number(0, precision=0, visible="hidden")  # a State takes no value outside of the queue
-    changed, timer = gr.State(0), gr.Timer(POLL, active=False)
+    changed, timer, undoable = gr.State(0), gr.Timer(POLL, active=False), gr.Timer(UNDO, active=False)
     shown = [status, number, timer, remove]
 
     def follow(corpus: str, key: str) -> tuple[Any, ...]:
@@ -64,11 +68,6 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
         running = own is not None and own.current is not None
         mine = gr.update(visible=own is not None)
         return status_html(corpus, own), version(state, corpus, own), gr.Timer(active=running), mine
-
-    def drop(key: str) -> Any:
-        state.own_corpora.remove(key)
-        state.ballots.drop(key)  # it holds texts
-        return gr.update(choices=choices_of(state), value=DEMO_KEY)
 
     def resume(key: str, request: gr.Request) -> Any:
         bare = not dict(request.query_params)
@@ -80,14 +79,48 @@ def corpus_bar(state: AppState, key: gr.Textbox) -> CorpusBar:
     corpus.change(follow, [corpus, key], shown, **QUICK)
     timer.tick(follow, [corpus, key], shown, **QUICK)
     used.success(follow, [corpus, key], shown, **QUICK)  # the choice may have been the visitor's own before
-    removed = remove.click(drop, key, corpus, **QUICK)
+    offered = [gone, undo, undoable]
+    removed = remove.click(partial(put_aside, state), key, [corpus, *offered], **QUICK)
+    removed.success(None, js=TO_UNDO, **HIDDEN)  # the button that had the focus is gone
+    undone = undo.click(partial(bring_back, state), key, [corpus, *offered], **QUICK)
+    for end in (undoable.tick, used.success):
+        end(lambda: ("", hide(), gr.Timer(active=False)), None, offered, **QUICK)
     for chosen in (corpus.change, used.success):
         chosen(None, js=EDITED, **HIDDEN)
 
     def resume_after(event: Any) -> Any:
         return event(resume, key, corpus, show_progress="hidden", **HIDDEN)
 
-    return CorpusBar(corpus, key, changed, row, (form, export), (used, removed), resume_after)
+    return CorpusBar(corpus, key, changed, row, (form, export), (used, removed, undone), resume_after)
+
+
+def put_aside(state: AppState, key: str) -> tuple[Any, ...]:
+    """Remove the texts of a key, and its votes, which hold some; return updates of the choice and of what undoes it."""
+    ballot = state.ballots.get(key)
+
+    def drop_ballot() -> None:
+        if state.ballots.get(key) is ballot:
+            state.ballots.drop(key)
+
+    own = state.own_corpora.set_aside(key, drop_ballot)
+    said = "" if own is None else told(f"{own.label} is removed; Undo brings it back for {UNDO} seconds.")
+    chosen = gr.update(choices=choices_of(state), value=DEMO_KEY)
+    return chosen, said, gr.update(visible=own is not None), gr.Timer(active=own is not None)
+
+
+def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
+    """Undo a removal; return the same updates."""
+    own = state.own_corpora.restore(key)
+    if own is None:
+        said = html.alert("These texts are gone; upload or paste them again.")
+        return gr.skip(), said, hide(), gr.Timer(active=False)
+    chosen = gr.update(choices=choices_of(state, key), value=OWN_KEY)
+    return chosen, told(f"{own.label} is back."), hide(), gr.Timer(active=False)
+
+
+def told(text: str) -> str:
+    """Return a line that screen readers announce."""
+    return f'<p class="cse-note" role="status">{html.escape(text)}</p>'
 
 
 def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:

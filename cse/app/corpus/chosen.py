@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cse.analysis.projection import evenly
 from cse.app import validation
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure
-from cse.app.models.remembered import fingerprint_of
-from cse.app.state.corpora import DEMO_KEY, OWN_KEY, Corpus
+from cse.app.models.remembered import fingerprint_of, number_of
+from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD, Corpus
 from cse.app.state.own_corpora import GONE, OwnCorpus
+from cse.errors import command_line
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 FIELD = "The corpus"
 EXACT = "Flat"
 NONE_YET = "Your texts"
+LEAST_PAIRED = 20  # different texts; fewer have too few random pairs
 
 
 class Nearest(NamedTuple):
@@ -42,6 +45,7 @@ class ChosenCorpus:
     """
 
     key: str
+    number = 0  # tells one corpus under a key from another
     label: str
     texts: Sequence[str]  # in the order of the vectors
     labels: Sequence[str] | None = None
@@ -77,6 +81,27 @@ class ChosenCorpus:
         best = np.argsort(-scores, kind="stable")[:count]
         return Nearest(ranked(scores[best], best, lambda rows: [self.texts[row] for row in rows]))
 
+    def random_cosines(self, state: AppState, column: Column, encoder: Encoder) -> np.ndarray:
+        """Return (P,) ascending cosines of all pairs of different texts that are spread over the corpus."""
+        from cse.analysis.calibration import random_cosines
+
+        key = self.key, self.number, number_of(encoder)
+        found = state.references.get(key)
+        if found is None:
+            first = list({text: row for row, text in reversed(list(enumerate(self.texts)))}.values())[::-1]
+            rows = [first[place] for place in evenly(len(first), SPREAD)]
+            found = random_cosines(self.some_vectors(rows, column, encoder))
+            state.references.put(key, found)
+        return found
+
+    def some_vectors(self, rows: Sequence[int], column: Column, encoder: Encoder) -> np.ndarray:
+        """Return the vectors (n, d) of a few rows, also before a column has those of all."""
+        return encoder.encode([self.texts[row] for row in rows])
+
+    def shortfall(self, column: Column, encoder: Encoder, found: int, count: int) -> str:
+        """Return why a search for `count` sentences found fewer, and the cure; empty if it did not."""
+        return ""
+
 
 class DemoCorpus(ChosenCorpus):
     """The bundled sentences, labelled by topic."""
@@ -90,13 +115,17 @@ class DemoCorpus(ChosenCorpus):
         """Return the shipped vectors, or encode the sentences at the first call."""
         return self._demo.vectors(encoder)
 
+    def random_cosines(self, state: AppState, column: Column, encoder: Encoder) -> np.ndarray:
+        """Return those of the bundled sentences."""
+        return self._demo.random_cosines(encoder)
+
 
 class VisitorCorpus(ChosenCorpus):
     """A visitor's own texts."""
 
     def __init__(self, state: AppState, own: OwnCorpus) -> None:
         self._kept, self._own = state.own_corpora, own
-        self.key, self.label, self.encoded = OWN_KEY, own.label, list(own.encodings)
+        self.key, self.number, self.label, self.encoded = OWN_KEY, own.number, own.label, list(own.encodings)
         self.texts, self.labels, self.rows = own.texts, own.labels, own.rows
 
     def ready(self, columns: Sequence[Column]) -> list[Column]:
@@ -108,6 +137,12 @@ class VisitorCorpus(ChosenCorpus):
         """Return the columns that have encoded all texts, have failed, or have not been asked to encode them."""
         known = self._own.encodings
         return [column for column in columns if column not in known or known[column].ended] or list(columns)
+
+    def some_vectors(self, rows: Sequence[int], column: Column, encoder: Encoder) -> np.ndarray:
+        """Return those that are there, or encode the texts."""
+        if self.ready([column]):
+            return self.vectors(column, encoder)[rows]
+        return super().some_vectors(rows, column, encoder)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the vectors; a column that has not begun begins now."""
@@ -142,7 +177,13 @@ class IndexedCorpus(ChosenCorpus):
     def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
         """Return the hits of the column's index, which may be approximate."""
         index = self._corpus.index(column, encoder)
-        return Nearest(index.hits(vector, count), index.manifest.factory, index.recall_at_10)
+        return Nearest(index.hits(vector, count, quiet=True), index.manifest.factory, index.recall_at_10)
+
+    def shortfall(self, column: Column, encoder: Encoder, found: int, count: int) -> str:
+        """Return the index's own reason, with the command that has the cure."""
+        index = self._corpus.index(column, encoder)
+        note = index.shortfall(found, min(count, len(index)))
+        return note.replace("`probe`", f"--probe of {command_line('search')}")
 
 
 def chosen_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus:
@@ -158,6 +199,15 @@ def chosen_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus
     if own is None:
         raise validation.FieldError(FIELD, GONE)
     return VisitorCorpus(state, own)
+
+
+def reference_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus:
+    """Return the corpus whose random pairs a cosine is compared with: the chosen one, the demo if that has too few."""
+    try:
+        chosen = chosen_corpus(state, corpus, key)
+        return chosen if len(set(chosen.texts)) >= LEAST_PAIRED else DemoCorpus(state)
+    except ValueError:  # its texts are gone
+        return DemoCorpus(state)
 
 
 def vectors_by_model(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cse.analysis.projection import evenly
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus, vectors_by_model
 from cse.app.drawing import html
@@ -45,13 +46,14 @@ def corpus_scores(
 
 
 def sample(corpus: ChosenCorpus) -> tuple[np.ndarray, list[str]]:
-    """Return the (n,) rows of the texts that are scored, and their labels. Raises FieldError."""
+    """Return the (n,) rows of the texts that are scored, all with labels, and these. Raises FieldError."""
     if corpus.labels is None:
         raise validation.FieldError(FIELD, NO_LABELS.format(corpus.label))
-    rows = np.unique(np.linspace(0, len(corpus.texts) - 1, min(MOST_SCORED, len(corpus.texts))).astype(int))
+    known = np.array([row for row, label in enumerate(corpus.labels) if label])
+    rows = known[evenly(len(known), MOST_SCORED)]
     labels = [corpus.labels[row] for row in rows]
     if not 2 <= (count := len(set(labels))) <= min(MOST_LABELS, len(rows) // 2):
-        of = f"{validation.counted(count, 'label')} for {validation.counted(len(rows), 'text')}"
+        of = f"{validation.counted(count, 'label')} for {validation.counted(len(rows), 'labelled text')}"
         reason = f"{corpus.label} has {of}; 2 to {MOST_LABELS} can be scored."
         raise validation.FieldError(FIELD, reason)
     return rows, labels
@@ -69,7 +71,10 @@ def scores_html(corpus: ChosenCorpus, answers: Mapping[str, dict[str, float] | F
     heads = ["Model", *map(score_term, SHOWN)]
     shown = html.headed(heads, rows, "Scores on the labels of the corpus") if known else ""
     _, labels = sample(corpus)
-    return html.failures(failed) + shown + html.hint(READING.format(corpus.label, len(labels), len(set(labels))))
+    without = sum(not label for label in corpus.labels or ())
+    left = f" {validation.counted(without, 'text')} without a label left out." if without else ""
+    reading = READING.format(corpus.label, len(labels), len(set(labels)))
+    return html.failures(failed) + shown + html.hint(reading + left)
 
 
 def figure(value: float, best: float) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from cse.app.drawing.components import script
 from cse.app.drawing.glossary import asking
-from cse.app.drawing.palette import DARK, LIGHT, MODELS
+from cse.app.drawing.palette import DARK, LIGHT, MODELS, NO_LABEL
 from cse.app.drawing.verdicts import neighbourhoods
 from cse.app.models.models import Failure
 from cse.app.models.naming import TITLES
@@ -45,17 +45,18 @@ def canvas_value(
 ) -> dict[str, Any]:
     """Return the component's value. The scripts treat texts and names as plain text, never as HTML.
 
-    `labels` (N) become `names` and indices into them (`legend`). Options: `joined` draws a line between points 2i and
-    2i + 1, `rows` (N) are the ids of the points in pins, `pin` is the point to pin at first, a new `request` pins it
-    again, and `note` says which texts are drawn.
+    `labels` (N) become `names` and indices into them, `unlabelled` that of none (`legend`). Options: `joined` draws a
+    line between points 2i and 2i + 1, `rows` (N) are the ids of the points in pins, `pin` is the point to pin at first,
+    a new `request` pins it again, and `note` says which texts are drawn.
     """
-    names, of = legend(labels) if labels else ([], np.zeros(0))
+    names, of, missing = legend(labels) if labels else ([], np.zeros(0), -1)
     differing = disagreements(maps)
     return {
         "texts": shortened(texts),
         "lengths": packed(np.array([min(len(text), STEPS) for text in texts]), "<u2"),
         "names": names,
         "labels": packed(of, "<u1"),
+        "unlabelled": missing,
         "colours": {"light": LIGHT, "dark": DARK},
         "maps": [{"name": name, **map_value(drawn)} for name, drawn in maps.items()],
         "says": neighbourhoods(differing),
@@ -64,19 +65,23 @@ def canvas_value(
     }
 
 
-def legend(labels: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Return at most as many names as there are colours, and the (N,) index of each label's name.
+def legend(labels: Sequence[str]) -> tuple[list[str], np.ndarray, int]:
+    """Return at most as many names as there are colours, the (N,) index of each label's name, and that of `NO_LABEL`.
 
-    Of more labels the most frequent have a name, and the last name stands for the others.
+    Of more labels the most frequent have a name, and another name stands for the others. The label "" is none: its
+    name is one more, the last, or its index -1.
     """
-    counts = Counter(labels)
+    counts = Counter(filter(None, labels))
     names = list(counts)
     if len(names) > COLOURS:
         names = [name for name, _ in counts.most_common(COLOURS - 1)]
-    numbers = {name: number for number, name in enumerate(names)}
+    numbers, others = {name: number for number, name in enumerate(names)}, len(names)
     if len(counts) > len(names):
         names.append(f"{len(counts) - len(names):,} {OTHERS}")
-    return names, np.array([numbers.get(label, len(names) - 1) for label in labels])
+    missing = len(names) if counts.total() < len(labels) else -1
+    if missing >= 0:
+        names.append(NO_LABEL)
+    return names, np.array([numbers.get(label, others) if label else missing for label in labels]), missing
 
 
 def shortened(texts: Sequence[str]) -> list[str]:

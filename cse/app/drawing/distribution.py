@@ -8,13 +8,13 @@ from typing import NamedTuple
 from cse.analysis.calibration import BINS, HIGHEST, LOWEST
 from cse.app.drawing import html
 from cse.app.drawing.glossary import term
-from cse.app.drawing.verdicts import scales
+from cse.app.drawing.verdicts import DEMO, scales
 from cse.app.models.models import Failure, divided
 from cse.app.models.naming import title
 
 TICKS = (0.0, 0.5, 1.0)
 EXPLANATION = (  # HTML
-    "Grey: the cosines of random pairs of the demo corpus. The percentile is the share of them that this pair is "
+    "Grey: the cosines of random pairs of {}. The percentile is the share of them that this pair is "
     "closer than. Compare models by percentiles: each model has its own scale of "
     f"cosines ({term('anisotropy')})."
 )
@@ -28,8 +28,10 @@ class Placed(NamedTuple):
     histogram: list[float]
 
 
-def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, list[str]], lesson: str = "") -> str:
-    """Return a row per model and a summary; `notes` are warnings about each sentence."""
+def placed_html(
+    answers: Mapping[str, Placed | Failure], notes: Mapping[str, list[str]], lesson: str = "", corpus: str = DEMO
+) -> str:
+    """Return a row per model and a summary; `notes` are warnings about each sentence, the random pairs `corpus`'s."""
     rows = (f'<tr><th scope="row">{html.model(name)}</th>{cells(answer)}</tr>' for name, answer in answers.items())
     table = html.headed(HEADINGS, rows, "Cosine of the pair in every model", "cse-table cse-placed")
     warnings = "".join(
@@ -37,9 +39,10 @@ def placed_html(answers: Mapping[str, Placed | Failure], notes: Mapping[str, lis
         for what, about in notes.items()
         if about
     )
-    anisotropy = scales({name: answer.histogram for name, answer in divided(answers)[0].items()})
+    anisotropy = scales({name: answer.histogram for name, answer in divided(answers)[0].items()}, corpus)
+    explained = f'<p class="cse-note">{EXPLANATION.format(html.escape(corpus))}</p>'
     seen = " ".join(part for part in (lesson, in_short(answers)) if part)
-    return f'{warnings}{table}{html.verdict(seen)}{html.verdict(anisotropy)}<p class="cse-note">{EXPLANATION}</p>'
+    return f"{warnings}{table}{html.verdict(seen)}{html.verdict(anisotropy)}{explained}"
 
 
 def in_short(answers: Mapping[str, Placed | Failure]) -> str:

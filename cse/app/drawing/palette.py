@@ -19,6 +19,7 @@ DARK = (
     "#76b1b1", "#8962eb", "#ebd89d", "#eb2789", "#c4d800", "#9d764e",
     "#d8d8ff", "#008989", "#c49d89", "#b19deb", "#9debd8", "#9d9d14",
 )  # fmt: skip
+NO_LABEL = "no label"  # the name of texts without one, which are grey
 # Of the bundled models: at least 3:1 on the backgrounds of both schemes.
 MODELS = {"simcse": "#3d8eff", "promptbert": "#eb2f00", "dcpcse": "#178267", "conpvp": "#ca499f"}
 OWN = ("#6655ff", "#777744", "#bb7788", "#779955")  # of other models, in the order of the page's columns

@@ -39,7 +39,7 @@ def tint(value: float, ramp: Ramp) -> str:
 
 
 def tints(ramp: Ramp) -> list[str]:
-    """Return a ramp from -1 to 1 in `STEPS` equal steps, for scripts."""
+    """Return a ramp from -1 to 1 in `STEPS` equal steps, for JavaScript."""
     return [tint(float(value), ramp) for value in np.linspace(-1, 1, STEPS + 1)]
 
 

@@ -34,7 +34,7 @@ class Found(NamedTuple):
     """A model's best sentences, more than are shown; `least` is the smallest cosine of a result.
 
     `factory` is the index's type, `recall` its recall@10 if known, `milliseconds` the time of the search without
-    encoding the query.
+    encoding the query, `note` why fewer were found than are shown.
     """
 
     hits: list[Hit]
@@ -42,6 +42,7 @@ class Found(NamedTuple):
     recall: float | None = None
     milliseconds: float | None = None
     least: float = EVERYTHING
+    note: str = ""
 
     def results(self, count: int) -> list[Hit]:
         """Return the first `count` hits with a cosine of at least `least`."""

@@ -13,6 +13,7 @@ from cse.analysis.rankings import overlap
 from cse.app.models.naming import title
 
 UNHEARD = 0.1  # of the way to an unrelated sentence
+DEMO = "the demo corpus"
 NARROW, APART = 0.4, 0.1  # a mean cosine of random pairs that is high, and a difference of two such means that matters
 FAINT = 0.01  # a probability of the likeliest word that tells nothing
 MOST_NAMED = 5  # removed words listed
@@ -37,8 +38,8 @@ def reaction(moved: Mapping[str, float], what: str) -> str:
     return f"{listed(hearing, moved)} {react} to {what}; {listed(deaf, moved)} {no} (below {percent(UNHEARD)})."
 
 
-def scales(histograms: Mapping[str, Sequence[float]]) -> str:
-    """Return whether the models' cosines share a scale; a histogram is that of random pairs (calibration.histogram)."""
+def scales(histograms: Mapping[str, Sequence[float]], corpus: str = DEMO) -> str:
+    """Return whether the models' cosines share a scale; a histogram is that of random pairs of a corpus."""
     means = {name: mean_of(shares) for name, shares in histograms.items() if sum(shares)}
     if not means:
         return ""
@@ -46,12 +47,12 @@ def scales(histograms: Mapping[str, Sequence[float]]) -> str:
     if narrow:
         whose = listed(narrow, means)
         them = ", ".join(f"{means[name]:.2f}" for name in means if name in narrow)
-        return f"Even random pairs of the demo corpus have a high cosine in {whose} (mean {them}): compare percentiles."
+        return f"Even random pairs of {corpus} have a high cosine in {whose} (mean {them}): compare percentiles."
     low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
     if means[high] - means[low] < APART:
         return ""
     return (
-        f"Random pairs of the demo corpus have a mean cosine of {means[low]:.2f} in {title(low)} and {means[high]:.2f} "
+        f"Random pairs of {corpus} have a mean cosine of {means[low]:.2f} in {title(low)} and {means[high]:.2f} "
         f"in {title(high)}: compare percentiles."
     )
 

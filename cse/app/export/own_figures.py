@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.app.drawing.attention import LONGEST
-from cse.app.drawing.palette import LIGHT
+from cse.app.drawing.palette import LIGHT, NO_LABEL
 from cse.app.drawing.ranks import cut
 from cse.app.drawing.terms import MEASURES
 from cse.app.export.dots import Dot, dots, legend
@@ -167,14 +167,18 @@ def map_figure(taken: Taken, look: Look) -> Figure:
 
 
 def legend_of(labels: list[str]) -> tuple[list[str], np.ndarray]:
-    """Return at most as many names as there are colours, and the (N,) index of each label's name."""
-    known = [label for label, _ in Counter(labels).most_common()]
+    """Return at most as many names as there are colours, and the (N,) index of each label's name.
+
+    The label "" is none; its name, `NO_LABEL`, is one more.
+    """
+    known = [label for label, _ in Counter(filter(None, labels)).most_common()]
     kept = sorted(known if len(known) <= len(LIGHT) else known[: len(LIGHT) - 1], key=str)
-    names = [line(label, 24) or "no label" for label in kept] + ([OTHERS] if len(kept) < len(known) else [])
+    names = [line(label, 24) for label in kept] + ([OTHERS] if len(kept) < len(known) else [])
     places = {label: place for place, label in enumerate(kept)}
-    return names, np.array([places.get(label, len(names) - 1) for label in labels])
+    of = np.array([places.get(label, len(kept)) if label else len(names) for label in labels])
+    return [*names, *([NO_LABEL] if "" in labels else [])], of
 
 
 def shade(place: int, label: str) -> str:
-    """Return a label's colour; the rest of many labels is grey."""
-    return FAINT if label == OTHERS else LIGHT[place % len(LIGHT)]
+    """Return a label's colour; the rest of many labels is grey, and so are texts without one."""
+    return FAINT if label in (OTHERS, NO_LABEL) else LIGHT[place % len(LIGHT)]

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 
-from cse.app.corpus.chosen import chosen_corpus
+from cse.app.corpus.chosen import chosen_corpus, reference_corpus
 from cse.app.drawing.components import file_value, saved_file
 from cse.app.drawing.palette import own_colours
 from cse.app.export.download import FORMS, stem
@@ -22,8 +22,8 @@ from cse.app.forms.events import HIDDEN, MAPS, PRIVATE, guarded
 from cse.app.forms.links import Linked
 from cse.app.models.models import Failure, divided
 from cse.app.models.remembered import fingerprint_of
-from cse.app.sections.similarity import placed
-from cse.app.state.corpora import OWN_KEY
+from cse.app.sections.similarity import name_of, placed
+from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.records import seeds_of
 from cse.benchmark.plotting import KINDS
 
@@ -81,12 +81,16 @@ def take(state: AppState, answers: Answers, endpoint: str, inputs: dict[str, Any
     columns = (chosen_corpus(state, read, key).columns if read else None) or state.models.columns
     columns = [column for column in columns if given.get("model", column.name) == column.name]
     named, _ = divided(state.models.apply(lambda _, encoder: fingerprint_of(encoder), columns))
-    pairs = divided(placed(state, **given)[0])[0] if endpoint == "similarity" else {}
+    reference, pairs = "", dict[str, Any]()
+    if endpoint == "similarity":
+        corpus = reference_corpus(state, inputs.get("corpus", DEMO_KEY), inputs.get("key"))
+        reference, pairs = name_of(corpus), divided(placed(state, **given, reference=corpus)[0])[0]
     return Taken(
         endpoint, given, named, answer, tuple(column.added for column in columns if column.added),
         own=bool(key), private=endpoint in PAGE_ONLY,
         percentiles={name: found.percentile for name, found in pairs.items()},
         seeds=seeds_of((column.name, column.model) for column in columns if column.name in named),
+        reference=reference,
         histograms={name: found.histogram for name, found in pairs.items()}, colours=own_colours(columns),
     )  # fmt: skip
 

@@ -45,7 +45,8 @@ class Taken:
     """The `answer` of an endpoint to `inputs`, with the fingerprints of its `models` and the app's `version`.
 
     `seeds` are those of the models' training. `percentiles` are those of a pair's cosines by model, which the page
-    shows too. Figures alone show the `histograms` of random pairs, and the `colours` of models that are not bundled.
+    shows too, among random pairs of the corpus `reference`. Figures alone show the `histograms` of random pairs, and
+    the `colours` of models that are not bundled.
     `added` are the names by which the visitor added models. An answer with `own` is about the visitor's corpus, whose
     texts code has to send. A `private` one is about other data of the visitor's page, so no code can repeat it.
     """
@@ -58,6 +59,7 @@ class Taken:
     own: bool = False
     private: bool = False
     percentiles: dict[str, float] = field(default_factory=dict)
+    reference: str = ""
     seeds: dict[str, int] = field(default_factory=dict)
     histograms: dict[str, list[float]] = field(default_factory=dict)
     colours: dict[str, str] = field(default_factory=dict)
@@ -91,6 +93,7 @@ def caption(taken: Taken) -> str:
     quoted = [f"“{line(taken.inputs[name], SHOWN)}”" for name in QUOTED if taken.inputs.get(name)]
     named = [f"{words} {line(taken.inputs[name], SHOWN)}" for name, words in NAMED.items() if taken.inputs.get(name)]
     what = NAMES.get(taken.endpoint, taken.endpoint.capitalize())
+    what += f" of {line(taken.reference, SHOWN)}" if taken.reference else ""
     parts = [f"{what}: {', '.join(quoted + named)}." if quoted or named else f"{what}."]
     if "protocol" in (taken.answer if isinstance(taken.answer, dict) else {}):
         parts.append(line(taken.answer["protocol"], 600))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 HEADS = ("Published row", "Published", "Obtained here", "Difference", "On", "Remarks")
 READING = (
     "What the papers published beside what the bundled models obtained on the same task, from the shipped results. The "
-    "papers' backbone is far larger, so a gap is expected; scripts.reproduce makes the same table with any "
+    "papers' backbone is far larger, so a gap is expected; the command reproduce makes the same table with any "
     "backbone."
 )
 

@@ -38,6 +38,7 @@ from cse.app.scoreboard.scores import (
 )
 from cse.app.scoreboard.speed import speeds
 from cse.app.state.app_state import AppState
+from cse.errors import as_called
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BACKBONE, START
 
@@ -99,7 +100,7 @@ def board_html(board: Scoreboard, names: Names) -> str:
         f'<section class="cse-board"><h2 id="{place}">{html.escape(task.title)}</h2>'
         f"<p>{html.escape(task.summary)}</p>{named}"
         f'<div class="cse-charts">{pictures}</div>{found}{table}<p class="cse-note">{protocol}</p>'
-        f"{html.fold('Command', f'<code>{html.escape(board.results.command)}</code>')}</section>"
+        f"{html.fold('Command', f'<code>{html.escape(as_called(board.results.command))}</code>')}</section>"
     )
 
 

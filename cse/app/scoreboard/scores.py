@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from cse.app.models.columns import Column, free_name
 from cse.app.models.models import Failure
 from cse.app.state.app_state import AppState
 from cse.app.state.records import record_of
+from cse.errors import command_line
 
 if TYPE_CHECKING:
     from cse.benchmark.scoreboard import Row, Scoreboard
@@ -51,11 +51,11 @@ def unscored(boards: dict[str, Scoreboard], columns: Sequence[Column]) -> list[C
 
 def scoring_command(task: str, columns: Sequence[Column]) -> str:
     """Return the command that scores the columns on a task."""
-    words = ["python", "-m", "scripts.evaluate", task]
+    words = [task]
     for option in ("model", "pooling", "family"):
         given = dict.fromkeys(getattr(column, option) for column in columns)
         words += [word for value in given if value for word in (f"--{option}", value)]
-    return shlex.join([*words, "--data", task])
+    return command_line("evaluate", *words, "--data", task)
 
 
 def plain_board(board: Scoreboard, names: Names) -> dict[str, Any]:

@@ -33,6 +33,9 @@ You can eat there on Sundays.
 She planted tomatoes in the garden.
 The train to Berlin leaves at noon."""
 MEASURES = {"cosine": "Cosine", "percentile": "Percentile"}
+ABOUT = (
+    "Type sentences and see which of them a model finds alike. Percentiles are among random pairs of the demo corpus."
+)
 NOTHING = ""  # no model is subtracted
 SWITCH = "(value, model, minus, measure) => ({...value, model, minus, measure})"
 
@@ -91,7 +94,7 @@ def subtrahends(names: Iterable[str]) -> list[tuple[str, str]]:
 
 def list_section(state: AppState, first: dict[str, AllPairs] | None) -> Linked:
     """Add the list of sentences and the map of their pairs. Returns its part of the address."""
-    heading("All pairs of a list", "Type sentences and see which of them a model finds alike.", words=["percentile"])
+    heading("All pairs of a list", ABOUT, words=["percentile"])
     with gr.Row(equal_height=True):
         box = gr.Textbox(
             LIST, label=f"Sentences, one per line ({LEAST} to {MOST})", lines=6, max_lines=12, scale=4, min_width=240

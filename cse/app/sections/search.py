@@ -19,7 +19,8 @@ from cse.app.forms.events import PRIVATE, PROGRESS, QUICK, private, reporter
 from cse.app.forms.links import Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
-from cse.app.models.models import Failure
+from cse.app.models.models import Failure, divided
+from cse.app.models.naming import title
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY
 from cse.runs.progress import Report, silent
@@ -64,7 +65,7 @@ def find_all(
         found = corpus.nearest(column, encoder, vectors[0], max(count, depth))
         took = 1000 * (time.perf_counter() - started)
         least = cosine_at(place, state.demo.random_cosines(encoder)) if place else EVERYTHING
-        return Found(*found, took, least)
+        return Found(*found, took, least, corpus.shortfall(column, encoder, len(found.hits), count))
 
     return state.models.apply_to([wanted], hits, corpus.columns if columns is None else columns, report)
 
@@ -104,8 +105,10 @@ def search_tab(state: AppState, bar: CorpusBar, first: dict[str, Found] | None =
         chosen = chosen_corpus(state, corpus, key)
         columns = chosen.answering(chosen.columns or state.models.columns)  # others follow when they are ready
         answers = find_all(state, query, k, chosen, threshold, report=reporter(progress), columns=columns)
-        note = html.hint(chosen.note) if chosen.note else ""
-        return note + search_html(int(k), answers, findable=chosen.key == DEMO_KEY)
+        few = (f"{title(name)}: {found.note}." for name, found in divided(answers)[0].items() if found.note)
+        return "".join(map(html.hint, filter(None, [chosen.note, *few]))) + search_html(
+            int(k), answers, findable=chosen.key == DEMO_KEY
+        )
 
     fields = {
         "The query": query, "k": k, "The minimum percentile": threshold, "The corpus": bar.corpus, "The key": bar.key

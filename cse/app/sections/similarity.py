@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from cse.analysis.notes import input_notes
 from cse.app import validation
 from cse.app.corpus.bar import CorpusBar
-from cse.app.corpus.chosen import FIELD, chosen_corpus
+from cse.app.corpus.chosen import FIELD, ChosenCorpus, DemoCorpus, chosen_corpus, reference_corpus
 from cse.app.corpus.pairs import DRAWN, drawn_pair
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, submit
@@ -23,6 +23,7 @@ from cse.app.models.models import Failure, Models, divided
 from cse.app.models.naming import title
 from cse.app.sections.words import ASK, words_section
 from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO_KEY
 from cse.runs.progress import Report, silent
 
 if TYPE_CHECKING:
@@ -51,20 +52,23 @@ def similarity(models: Models, s1: str, s2: str) -> dict[str, float | Failure]:
 
 
 def placed(
-    state: AppState, s1: str, s2: str, report: Report = silent
+    state: AppState, s1: str, s2: str, report: Report = silent, reference: ChosenCorpus | None = None
 ) -> tuple[dict[str, Placed | Failure], dict[str, list[str]]]:
-    """Return each model's cosine among those of random pairs, and notes on each sentence."""
+    """Return each model's cosine among those of random pairs of the `reference`, by default the demo; and notes.
+
+    The notes are about each sentence.
+    """
     from cse.analysis.calibration import histogram, percentile
 
-    pair = validation.pair(s1, s2)
+    pair, corpus = validation.pair(s1, s2), reference or DemoCorpus(state)
     notes: dict[str, dict[str, list[str]]] = {what: {} for what in validation.PAIR}
 
     def place(column: Column, encoder: Encoder, vectors: np.ndarray) -> Placed:
-        reference, found = state.demo.random_cosines(encoder), cosine(vectors)
+        others, found = corpus.random_cosines(state, column, encoder), cosine(vectors)
         for what, text in zip(notes, pair, strict=True):
             for note in input_notes(encoder, text):
                 notes[what].setdefault(note, []).append(title(column.name))
-        return Placed(found, percentile(found, reference), histogram(reference))
+        return Placed(found, percentile(found, others), histogram(others))
 
     answers = state.models.apply_to(pair, place, report=report)
     count = len(divided(answers)[0])
@@ -80,6 +84,11 @@ def cosine(vectors: np.ndarray) -> float:
     from cse.vectors import cosines
 
     return float(cosines(vectors[:1], vectors[1:])[0])
+
+
+def name_of(corpus: ChosenCorpus) -> str:
+    """Return a corpus's name in a sentence about its random pairs."""
+    return "the demo corpus" if corpus.key == DEMO_KEY else corpus.label
 
 
 def pair_section(state: AppState, bar: CorpusBar, first: dict[str, Placed] | None) -> Linked:
@@ -108,20 +117,29 @@ def pair_section(state: AppState, bar: CorpusBar, first: dict[str, Placed] | Non
     output = result("similarity", placed_html(first, {}, LESSONS["paraphrase"]) if first else hint)
     words = words_section(state.models, [one, other])
 
-    def compare(s1: str, s2: str, progress: gr.Progress = PROGRESS) -> tuple[str, str]:
+    def compare(s1: str, s2: str, corpus: str, key: str, progress: gr.Progress = PROGRESS) -> tuple[str, str]:
         lesson = next((LESSONS[name] for name, pair in PAIRS.items() if pair == (s1, s2)), "")
         # `ASK` replaces the words of the previous pair.
-        return placed_html(*placed(state, s1, s2, reporter(progress)), lesson), ASK
+        reference = reference_corpus(state, corpus, key)
+        answers = placed(state, s1, s2, reporter(progress), reference)
+        return placed_html(*answers, lesson, name_of(reference)), ASK
 
     run = refusing(compare, dict(zip(validation.PAIR, (one, other), strict=True)), [output, words])
+    run = run._replace(inputs=[one, other, bar.corpus, bar.key])  # a refusal of the corpus is not about this
+
+    def compare_again(number: int, *shown: Any) -> Any:
+        """Compare with random pairs of another corpus; an opened page reports a change of 0."""
+        return run.fn(*shown) if number else [gr.skip()] * len(run.outputs)
+
     triggers = [button.click, one.submit, other.submit]
     private(triggers, run, examples)
+    bar.changed.change(compare_again, [bar.changed, *run.inputs], list(run.outputs), **PRIVATE)
     for click, draw in drawn:
         click(draw.fn, list(draw.inputs), list(draw.outputs), **PRIVATE).success(
             run.fn, list(run.inputs), list(run.outputs), **PRIVATE
         )
     results = [
-        Result("Two sentences", "similarity", ("s1", "s2")),
+        Result("Two sentences", "similarity", ("s1", "s2", "corpus", "key")),
         Result("Words of the pair", "words", ("s1", "s2")),
     ]
     return Linked(("a", "b"), run, triggers, examples=examples, results=results)

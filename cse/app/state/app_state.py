@@ -16,6 +16,8 @@ from cse.app.state.own_corpora import OwnCorpora
 from cse.models.names import BUNDLED
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from cse.app.state.groups import Groups
     from cse.app.state.model_map import ModelMap
     from cse.benchmark.scoreboard import Scoreboard
@@ -33,9 +35,9 @@ class AppState:
     """The state of one app.
 
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
-    add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps`, `groups` and near-duplicates (`near`) are
-    cached; `own_corpora` and `ballots` are kept by the secret key of a visitor (`cse.app.forms.visitor_key`), `corpora`
-    are indexes.
+    add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps`, `groups`, near-duplicates (`near`) and
+    `references`, the cosines of random pairs of a corpus by a model, are cached; `own_corpora` and `ballots` are kept
+    by the secret key of a visitor (`cse.app.forms.visitor_key`), `corpora` are indexes.
     """
 
     models: Models
@@ -48,6 +50,7 @@ class AppState:
     maps: Recent[ModelMap] = field(default_factory=lambda: Recent(MOST_MAPS))
     groups: Recent[Groups] = field(default_factory=lambda: Recent(MOST_MAPS))
     near: Recent[NearDuplicates] = field(default_factory=lambda: Recent(MOST_NEAR))
+    references: Recent[np.ndarray] = field(default_factory=lambda: Recent(MOST_MAPS))
     ballots: Ballots = field(default_factory=Ballots)
 
 

@@ -13,6 +13,7 @@ from cse.app.models.models import Models
 from cse.app.models.naming import title
 from cse.app.models.recent import Recent
 from cse.app.models.remembered import fingerprint_of, number_of
+from cse.errors import command_line
 from cse.models.names import BACKBONE, BUNDLED, canonical_name
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Corpus:
         """Return the (n, d) float32 unit vectors of `texts`. Raises ValueError if the column has no index of them."""
         if column not in self.columns:
             raise ValueError(
-                f"{title(column.name)} has no index of these sentences; build one with scripts.build_index."
+                f"{title(column.name)} has no index of these sentences; build one with {command_line('build_index')}."
             )
         return self.index(column, encoder).vectors(self.texts()[0])
 
@@ -147,7 +148,7 @@ def unknown_models_note(columns: Sequence[Column], models: Models) -> str:
         return ""
     return (
         f"Indexed with {odd}, which is no column of this page. To compare, start the app with that --model, or index "
-        "the same sentences with the page's models (scripts.build_index) and give each folder with --index."
+        f"the same sentences with the page's models ({command_line('build_index')}) and give each folder with --index."
     )
 
 

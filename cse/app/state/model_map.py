@@ -52,9 +52,13 @@ def measure(vectors: np.ndarray, xy: np.ndarray, topics: Sequence[str] | None) -
     )
 
 
-def same_label(near: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share in [0, 1] of the neighbours `near` (N, k) that have the label (N,) of their point."""
-    return float((labels[near] == labels[:, None]).mean())
+def same_label(near: np.ndarray, labels: np.ndarray) -> float | None:
+    """Return the share in [0, 1] of the neighbours `near` (N, k) that have the label (N,) of their point.
+
+    Points with the label "" do not count, nor do they as neighbours; None if no others are neighbours.
+    """
+    known = (labels != "")[:, None] & (labels[near] != "")
+    return float((labels[near] == labels[:, None])[known].mean()) if known.any() else None
 
 
 def disagreements(maps: Mapping[str, ModelMap | Failure]) -> dict[tuple[str, str], np.ndarray]:

@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from threading import Lock, Thread
+from threading import Lock, Thread, Timer
 from typing import Any
 
 from cse.app.models.columns import Column
@@ -26,6 +26,8 @@ KEPT = 2 * 60 * 60  # seconds after the last use
 MOST_KEPT, MOST_BYTES_KEPT = 64, 512 * 2**20  # of all visitors together
 MOST_OF_CLIENT, MOST_BYTES_EACH = 8, 256 * 2**20  # of a client, which may have several keys
 TEXT_BYTES = 60  # of a text in memory besides its characters
+UNDO = 10  # seconds in which a removal can be undone
+GRACE = 2  # seconds more than a page offers that, for the way to the server
 PAUSE = 0.01  # seconds between blocks, so that a waiting thread gets the lock
 KEY = re.compile(r"[0-9a-f]{32}")
 SUMMARY = f"Kept for {KEPT // 3600} hours, for this browser alone"
@@ -52,6 +54,7 @@ def checked_key(key: Any, what: str) -> str:
 class OwnCorpus:
     """A visitor's texts, a label of each if there are labels, and each model's `Encoding` in the order of the work.
 
+    A text without a label has "", and texts that all have none have no labels.
     `rows` are the texts' rows in their file if some others, `without_text`, were left out, else None.
     """
 
@@ -67,7 +70,8 @@ class OwnCorpus:
     ) -> None:
         """`label` names the texts to their visitor; their number is added to it."""
         self.rows, self.without_text = array("i", rows) if without_text else None, without_text
-        self.label, self.texts, self.labels = f"{label} ({len(texts):,})", list(texts), labels and list(labels)
+        self.label, self.texts = f"{label} ({len(texts):,})", list(texts)
+        self.labels = list(labels) if labels and any(labels) else None
         self.number = next(self._numbers)
         self.order = Order(self.texts)
         self.turn = 0  # of the last block, to encode those of all visitors in turns
@@ -122,6 +126,7 @@ class OwnCorpora:
         """`clock` returns seconds; at most `most` visitors with `most_bytes` in all are kept."""
         self._models, self._clock, self._most, self._most_bytes = models, clock, most, most_bytes
         self._owned: dict[str, Own] = {}  # least recently used first
+        self._aside: dict[str, Own] = {}  # removed, for `UNDO` seconds; nothing encodes them
         self._lock, self._turns, self._encoding = Lock(), count(1), False
 
     def corpus(self, key: Any) -> OwnCorpus | None:
@@ -141,11 +146,13 @@ class OwnCorpora:
             self._sweep()
             busy = [own for owner, own in self._owned.items() if own.running and owner != key]
             near = [own for own in busy if client and own.client and own.client.address == client.address]
-            for those, share in ((busy, 1), (near, 2)):  # half of the room for one address
+            aside = list(self._aside.values())
+            for those, share in (([*busy, *aside], 1), (near, 2)):  # half of the room for one address
                 size = sum(own.size for own in those) + corpus.size
                 if share * len(those) >= self._most or (those and share * size > self._most_bytes):
                     raise ValueError(FULL)
             self._owned.pop(key, None)
+            self._aside.pop(key, None)
             self._owned[key] = Own(self._clock(), corpus, corpus.size, client)
             self._bound(client)
         self.encode(corpus, columns)
@@ -164,6 +171,37 @@ class OwnCorpora:
         """Delete the corpus of a key."""
         with self._lock:
             self._owned.pop(key, None) if isinstance(key, str) else None
+
+    def set_aside(self, key: Any, then: Callable[[], Any] = lambda: None) -> OwnCorpus | None:
+        """Remove the corpus of a key and return it; `restore` brings it back until `then` is called, at its end."""
+        with self._lock:
+            own = self._used(key)
+            if own is None:
+                return None
+            self._aside[key] = self._owned.pop(key)
+        timer = Timer(UNDO + GRACE, self._forget, (key, own, then))
+        timer.daemon = True
+        timer.start()
+        return own.corpus
+
+    def restore(self, key: Any) -> OwnCorpus | None:
+        """Return the corpus of a key that was set aside, kept as before; None if it is gone."""
+        with self._lock:
+            own = self._aside.pop(key, None) if isinstance(key, str) else None
+            if own is None:
+                return None
+            own.used = self._clock()
+            self._owned[key] = own
+        self.encode(own.corpus, ())  # goes on where it was
+        return own.corpus
+
+    def _forget(self, key: str, own: Own, then: Callable[[], Any]) -> None:
+        """End the time in which a removal can be undone, unless it was."""
+        with self._lock:
+            if self._aside.get(key) is not own:
+                return
+            del self._aside[key]
+        then()
 
     def _encode_all(self) -> None:
         while (work := self._next()) is not None:
@@ -211,13 +249,18 @@ class OwnCorpora:
             del self._owned[idle.pop(0)[0]]
         while idle:
             many = len(self._owned) > self._most
-            if not many and sum(own.size for own in self._owned.values()) <= self._most_bytes:
+            size = sum(own.size for own in (*self._owned.values(), *self._aside.values()))
+            if not many and size <= self._most_bytes:
                 return
             sizes = [1 if many else own.size for _, own in idle]
             del self._owned[idle.pop(first_to_go([own.client for _, own in idle], sizes))[0]]
 
     def _bound(self, client: Client | None) -> None:
         """Drop the oldest corpora of a client beyond its bounds, also those that are encoded, but not its newest."""
-        own = [(key, each) for key, each in self._owned.items() if client is not None and each.client == client]
-        while len(own) > MOST_OF_CLIENT or (len(own) > 1 and sum(each.size for _, each in own) > MOST_BYTES_EACH):
-            del self._owned[own.pop(0)[0]]
+        if client is None:
+            return
+        stores = (self._aside, self._owned)  # what was removed goes first
+        own = [(store, key, each) for store in stores for key, each in store.items() if each.client == client]
+        while len(own) > MOST_OF_CLIENT or (len(own) > 1 and sum(each.size for *_, each in own) > MOST_BYTES_EACH):
+            store, key, _ = own.pop(0)
+            del store[key]

@@ -23,8 +23,6 @@ UNGUARDED = (
     "No text is held out, since that needs 100 different texts of six words or more: only the loss shows how it goes."
 )
 SHOWN_NEIGHBOURS = 3
-LEAD = {True: "Better", False: "No better than its start", None: "Not proved better"}
-LIKELY = "Probably better, not proved on your texts"  # an adaptation without labels
 
 
 def training_html(training: Training) -> str:
@@ -99,15 +97,15 @@ def lines_html(lines: Sequence[str]) -> str:
 
 
 def outcome_html(outcome: Outcome) -> str:
-    """Return what to conclude, as large whether it is good or not, with the scores of an adaptation."""
+    """Return what was measured, as large whether it is good or not, what to conclude, and an adaptation's scores."""
     names = " and ".join(f"“{made.name}”" for made in outcome.models)
     be = "is a column" if len(outcome.models) == 1 else "are columns"
     added = f"{names} {be} of your page now." if names else ""
     opens = html.hint(f"Download: {opened_by(outcome.models[0].folder)}") if outcome.models else ""
     scores = scores_html(outcome.table, outcome.explained) if outcome.table else ""
-    lead = LIKELY if outcome.better is None and outcome.table else LEAD[outcome.better]
+    lead, _, rest = map(html.escape, outcome.sentence.partition(". "))
     return (
-        f'<div class="cse-card cse-outcome"><h2>{lead}</h2><p>{html.escape(outcome.sentence)}</p>'
+        f'<div class="cse-card cse-outcome"><h2>{lead}</h2><p>{rest}</p>'
         f"<p>{html.escape(added)}</p>{opens}{scores}</div>"
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from cse.app import validation
 from cse.app.training.rules import Rules
+from cse.errors import command_line
 from cse.methods.presets import BUNDLED_ROW, preset
 from cse.methods.settings import MOST_SEED, SETTINGS
 from cse.models.names import BACKBONE, BUNDLED_NAMES
@@ -75,7 +75,7 @@ class TrainingRequest:
     @property
     def command(self) -> str:
         """The command that repeats the training."""
-        return shlex.join(["cse", *self.words(self.slug)])
+        return command_line(*self.words(self.slug))
 
     @property
     def slug(self) -> str:

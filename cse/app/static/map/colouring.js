@@ -12,7 +12,7 @@ function byGroup() {
 }
 
 function byLabel() {
-  return {title: 'Labels', names: props.value.names, of: labels, named: !props.value.joined};
+  return {title: 'Labels', names: props.value.names, of: labels, named: !props.value.joined, missing: props.value.unlabelled};
 }
 
 // Fifths of the texts by their length in characters; equal lengths stay together.

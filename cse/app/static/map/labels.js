@@ -14,7 +14,7 @@ function showNames() {
   const members = painted.names.map(() => []);
   painted.of.forEach((entry, index) => members[entry].push(index));
   parts.names = (painted.named ? painted.names : []).flatMap((title, entry) => {
-    if (!members[entry].length) return [];
+    if (!members[entry].length || entry === painted.missing) return [];
     const label = add(parts.frame, 'span', 'cse-name', title);
     label.setAttribute('aria-hidden', 'true');  // the legend names them
     const at = [0, 1].map(axis => median(members[entry].map(index => current().points[2 * index + axis])));

@@ -5,9 +5,11 @@ const TINTS = {  // least, middle and most
 };
 let scheme = 'light';
 
-// An entry of an ordered colouring has a tint, another one of the hues; beyond the hues entries are grey.
+// An entry of an ordered colouring has a tint, another one of the hues; beyond the hues entries are grey,
+// and so is that of texts without a label.
 function colour(entry) {
-  const hues = props.value.colours[scheme], total = painted.names.length;
+  const hues = props.value.colours[scheme], total = painted.names.length - (painted.missing >= 0);
+  if (entry === painted.missing) return tint(0);
   if (painted.ordered) return tint(entry / Math.max(1, total - 1));
   return entry < (total > hues.length ? hues.length - 1 : hues.length) ? hues[entry] : tint(0);
 }
