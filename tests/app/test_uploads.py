@@ -1,6 +1,7 @@
 """Uploaded files: one path each, a bound for each client and for all, and a folder that ends with its server."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -31,11 +32,13 @@ def url(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("uploads")))
         with gr.Blocks(analytics_enabled=False) as blocks:
-            file = gr.File(label="File")
+            file = gr.File(label="File", file_types=[".txt"])
             kind = gr.Dropdown(["Flat", ("Small", "SQ8")], label="Index", value="Flat")
+            any_kind = gr.Dropdown([], label="Column of labels", allow_custom_value=True)
             number = gr.Number(0, minimum=0, maximum=9, label="Seed")
             said = gr.Textbox()
             gr.Button().click(read, [file, kind, number], said, api_name="read")
+            gr.Button().click(str.upper, any_kind, said, api_name="column")
             gr.Button().click(lambda: gr.Dropdown(["Flat", "own"]), None, kind, api_name="more", queue=False)
         _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
         yield f"{address}gradio_api"
@@ -114,6 +117,20 @@ def test_a_value_that_a_field_does_not_take_is_one_line(url, capfd, name, kind, 
     assert capfd.readouterr().err == ""
 
 
+def test_a_file_of_another_kind_than_a_field_takes_is_one_line(url, capfd) -> None:
+    for name in ("a.zip", "txt", "a.txt.gz"):
+        (path,) = upload(url, b"x", name).json()
+        assert read(url, path) == f"File takes .txt, not {name}; give another file."
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("value", [3, 2.5, True, ["n"], {"a": 1}])
+def test_a_field_that_takes_new_choices_takes_text_alone(url, value) -> None:
+    answer = httpx.post(f"{url}/call/column", json={"data": [value], "session_hash": "mine"})
+    assert answer.json()["error"] == f"Column of labels cannot be {json.dumps(value)}; send text."
+    assert httpx.post(f"{url}/call/column", json={"data": ["topic"], "session_hash": "mine"}).is_success
+
+
 def test_a_choice_that_an_answer_added_is_taken_of_that_session_alone(url) -> None:
     functions = httpx.get(f"{url}/../config").json()["dependencies"]
     (more,) = [each["id"] for each in functions if each["api_name"] == "more"]
@@ -173,6 +190,33 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path) -> None:
         store(SimpleNamespace(read=read), tmp_path / "new" / "a.txt")
     assert told.value.status_code == 503
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_large_file_that_does_not_fit_the_temporary_folder_is_one_line(url, monkeypatch, capfd) -> None:
+    """A form of more than 1 MB is spooled to the disk while it is read."""
+    import tempfile
+
+    closed = []
+
+    class Full(tempfile.SpooledTemporaryFile):
+        def rollover(self) -> None:
+            raise OSError(28, "No space left on device")
+
+        def close(self) -> None:
+            closed.append(self)
+            super().close()
+
+    monkeypatch.setattr("starlette.formparsers.SpooledTemporaryFile", Full)
+    uploads = Path(os.environ["GRADIO_TEMP_DIR"])
+    before = set(uploads.rglob("*"))
+    full = upload(url, b"x" * 8_000_000)
+    assert (full.status_code, full.text) == (
+        503, "The file cannot be stored here (No space left on device); try again later."
+    )  # fmt: skip
+    assert closed
+    assert set(uploads.rglob("*")) <= before
+    assert upload(url, b"x" * 1000).status_code == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_next(tmp_path) -> None:

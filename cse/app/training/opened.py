@@ -15,6 +15,7 @@ from cse.app.training.rules import OPTION, Rules
 from cse.app.training.workplace import Workplace
 from cse.app.validation import FieldError, sentence
 from cse.models.names import CONFIG
+from cse.storage.writing import named_errors
 
 MOST = 4, 8  # archives of a visitor, and of all
 FOLDERS_REFUSED = (
@@ -41,8 +42,9 @@ class OpenedModels:
         if not self._rules.allowed:
             raise ValueError(ARCHIVES_REFUSED)
         checked_key(key, "a model")
-        folder = self._place.fresh()
-        made = Made(name.strip()[:LONGEST_NAME] or "my model", unpack_model(archive, folder, self._rules.run_bytes))
+        with named_errors(Path(archive.name), "server", only_full=True):
+            model = unpack_model(archive, folder := self._place.fresh(), self._rules.run_bytes)
+        made = Made(name.strip()[:LONGEST_NAME] or "my model", model)
         with self._lock:
             self._kept.append((key, made, folder))
             own = [each for each in self._kept if each[0] == key]
