@@ -106,10 +106,10 @@ def read_backbone(
             raise UnsupportedError("its tokenizer needs transformers")
         if added:
             stored, config["vocab_size"] = added.without(stored), config["vocab_size"] - added.slots
-        found = _sorted_out(config, tokenizer, stored, versions)
-        if found.eps < 0 or found.row_limit < 1:  # or a TypeError
+        backbone = _sorted_out(config, tokenizer, stored, versions)
+        if backbone.eps < 0 or backbone.row_limit < 1:  # or an error of a value that is no number
             raise UnsupportedError("its configuration is unusual")
-        return found
+        return backbone
     except (UnsupportedError, ArtefactError):
         raise
     except Exception as error:  # `tokenizers` raises nothing more special

@@ -154,7 +154,9 @@ class Unprintable(Exception):
         raise MemoryError
 
 
-@pytest.mark.parametrize("error", [Panic("a panic"), MemoryError(), Unprintable(), OSError(28, "No space left")], ids=type)
+@pytest.mark.parametrize(
+    "error", [Panic("a panic"), MemoryError(), Unprintable(), OSError(28, "No space left")], ids=type
+)
 @pytest.mark.parametrize("inside", [True, False])
 def test_whatever_fails_ends_its_own_encoding_with_a_line_and_the_others_go_on(error, inside, monkeypatch, caplog):
     def failing(encoder, texts):

@@ -102,7 +102,9 @@ def test_an_archive_that_the_disk_has_no_room_for_is_a_line_and_leaves_nothing(t
     path = packed(tmp_path / "x.zip", CONFIG, WEIGHTS)
     models = OpenedModels(Rules(allowed=True), Workplace(tmp_path))
     monkeypatch.setattr(archive.zipfile.ZipExtFile, "read", full)
-    with pytest.raises(OSError, match=r"^x\.zip: cannot be written \(.*No space left on device\); free some space") as error:
+    with pytest.raises(
+        OSError, match=r"^x\.zip: cannot be written \(.*No space left on device\); free some space"
+    ) as error:
         models.unpack("1" * 32, path, "mine")
     assert str(tmp_path) not in str(error.value)
     assert [each for each in tmp_path.rglob("*") if each.is_file()] == [path]

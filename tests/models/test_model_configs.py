@@ -1,4 +1,4 @@
-"""A wrong value in a model's files is a line; one that asks for more than its weights hold makes nothing of that size."""
+"""A wrong value in a model's files is a line, before anything larger than its weights is made."""
 
 import json
 import shutil

@@ -120,7 +120,9 @@ def test_texts_that_serve_no_purpose_are_refused(texts: list[str], message: str)
 def test_a_column_that_is_no_text_is_a_line(tmp_path: Path, number: object) -> None:
     for name, content in (("a.csv", "a man plays,1\nthe dog runs,2\n"), ("a.jsonl", '{"text": "a man", "n": 1}')):
         (tmp_path / name).write_text(content)
-        with pytest.raises(ValueError, match=rf"{name}: a column is {re.escape(repr(number))}, not text; give its name"):
+        with pytest.raises(
+            ValueError, match=rf"{name}: a column is {re.escape(repr(number))}, not text; give its name"
+        ):
             labelled_texts(tmp_path / name, None, number)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match=rf"{name}: a column is"):
             list(sentences(tmp_path / name, number))  # type: ignore[arg-type]

@@ -55,7 +55,9 @@ def reason_of_choice(what: str, field: Any, value: Any) -> str | None:
             cure = f"give a number from {field.minimum} to {field.maximum}"
         return f"{what} cannot be {json.dumps(value)[:60]}; {cure}."
     if isinstance(field, gr.Dropdown) and field.allow_custom_value and not isinstance(value, str | None):
-        return f"{what} cannot be {json.dumps(value)[:60]}; send text."  # Gradio takes any value where it takes a new one
+        return (
+            f"{what} cannot be {json.dumps(value)[:60]}; send text."  # Gradio takes any value where it takes a new one
+        )
     return None
 
 

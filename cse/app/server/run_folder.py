@@ -28,7 +28,9 @@ def run_folder(within: Path | None = None) -> Iterator[Path]:
     try:
         with (folder / f"{LOCK}-new").open("w") as lock:
             hold(lock)
-            if os.name == "posix":  # others sweep a folder with a lock that they can hold, so it is held before it is one
+            if (
+                os.name == "posix"
+            ):  # others sweep a folder with a lock that they can hold, so it is held before it is one
                 Path(lock.name).rename(folder / LOCK)
             yield folder
     finally:
