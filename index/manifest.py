@@ -176,4 +176,5 @@ def _problem(values: Any) -> str | None:
     for name, hint in get_type_hints(Manifest).items():
         if not isinstance(values[name], hint if isinstance(hint, UnionType) else get_origin(hint) or hint):
             return f"has {name} {values[name]!r}, which is not {hint}"
-    return None
+    small = next((name for name in ("nprobe", "ef_search") if values[name] is not None and values[name] < 1), None)
+    return small and f"has {small} {values[small]}, which is less than 1"

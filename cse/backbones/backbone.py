@@ -17,6 +17,7 @@ import torch
 from cse.backbones.additions import KEY, Additions
 from cse.backbones.sizes import check_family, check_fit, check_sizes
 from cse.backbones.stored_backbone import UNUSED
+from cse.backbones.stored_tokenizer import NEEDED
 from cse.errors import ArtefactError
 from cse.storage import hub
 from cse.storage.checksums import backbone_digest, check_checksums
@@ -89,12 +90,14 @@ def _load(
     except Exception as error:  # a foreign folder may cause any error; the user's cure is the same
         lines = str(error).strip().splitlines() or [type(error).__name__]
         reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
-        raise ArtefactError(f"cannot open backbone {str(name)!r}: {reason}; give a masked language model") from error
+        raise ArtefactError(
+            f"cannot open backbone {str(name)!r}: {reason}; copy it again, or give a masked language model"
+        ) from error
     _check_weights(str(name), info)
     if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):  # as without tokenizer files
         raise ArtefactError(f"{name}: no vocabulary in it (tokenizer.json, vocab.txt, vocab.json); copy its tokenizer")
-    if tokenizer.mask_token_id is None:
-        raise ArtefactError(f"backbone {str(name)!r} has no mask token in its tokenizer")
+    if lacking := next((role for role in NEEDED if getattr(tokenizer, f"{role}_token_id") is None), None):
+        raise ArtefactError(f"backbone {str(name)!r} has no {lacking} token in its tokenizer")
     piece, last = max(tokenizer.get_vocab().items(), key=lambda item: item[1])
     embeddings: Any = model.get_input_embeddings()
     if last >= (rows := embeddings.num_embeddings):

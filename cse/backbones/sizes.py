@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 
 SIZE = re.compile(r"(num|n)_\w+|\w+_(size|dim|positions|embeddings|labels)")  # names of sizes
 LAYER = re.compile(r"\blayers?\.(\d+)\.")
+# Sizes of every supported family.
+POSITIVE = (
+    "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads", "num_hidden_layers",
+    "vocab_size",
+)  # fmt: skip
 MOST = 2  # parameters of a model per stored number; a file may lack the head or tied embeddings
 CURE = "copy the model again, with the files that belong together"
 
 
 def check_sizes(path: Path, weights: Mapping[str, np.ndarray]) -> None:
-    """Raise ArtefactError if a size in a config.json is larger than any dimension of the weights.
+    """Raise ArtefactError if a size in a config.json is no number, or larger than any dimension of the weights.
 
     Call it before transformers reads the file and creates lists of these sizes.
     """
@@ -34,6 +39,8 @@ def check_sizes(path: Path, weights: Mapping[str, np.ndarray]) -> None:
     for name, value in read_json(path).items():
         if SIZE.fullmatch(name) and isinstance(value, int | float) and value > largest:
             raise ArtefactError(f"{path}: its {name} is {value:,}, and no weights are larger than {largest:,}; {CURE}")
+        if name in POSITIVE and (type(value) is not int or value < 1):
+            raise ArtefactError(f"{path}: its {name} is {value!r:.40}, not a number of 1 or more; {CURE}")
 
 
 def check_family(config: PreTrainedConfig) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 
 from cse.backbones.additions import Additions
 from cse.backbones.sizes import check_sizes
-from cse.backbones.stored_tokenizer import StoredTokenizer, read_tokenizer
+from cse.backbones.stored_tokenizer import NEEDED, StoredTokenizer, read_tokenizer
+from cse.errors import ArtefactError
 from cse.storage import hub
 from cse.storage.checksums import Version, backbone_digest, check_checksums, version
 from cse.storage.weights import find_weights, read_arrays
@@ -79,9 +80,9 @@ def read_backbone(
 ) -> StoredBackbone:
     """Read the backbone of a folder or hub id, as `cse.backbones.backbone.load_backbone` does with PyTorch.
 
-    Raises UnsupportedError for whatever this reader does not know, damaged files included: PyTorch then opens the
-    model or says what is wrong with it. Raises ArtefactError for files that do not match the folder's checksums, and
-    for sizes beyond those of the weights.
+    Raises UnsupportedError for whatever this reader does not know: PyTorch then opens the model or says what is wrong
+    with it. Raises ArtefactError for files that are no JSON, that do not match the folder's checksums, and for sizes
+    beyond those of the weights.
     """
     check_checksums(Path(name), "copy it again")
     commit = hub.commit_of(str(name), revision)
@@ -105,10 +106,13 @@ def read_backbone(
             raise UnsupportedError("its tokenizer needs transformers")
         if added:
             stored, config["vocab_size"] = added.without(stored), config["vocab_size"] - added.slots
-        return _sorted_out(config, tokenizer, stored, versions)
-    except UnsupportedError:
+        backbone = _sorted_out(config, tokenizer, stored, versions)
+        if backbone.eps < 0 or backbone.row_limit < 1:  # or an error of a value that is no number
+            raise UnsupportedError("its configuration is unusual")
+        return backbone
+    except (UnsupportedError, ArtefactError):
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except Exception as error:  # `tokenizers` raises nothing more special
         raise UnsupportedError(f"its files are unusual ({type(error).__name__}: {error})") from error
 
 
@@ -145,7 +149,8 @@ def _sorted_out(
     )
     blocks[WORDS] = words if words.dtype == np.float16 else float32(words)
     vocabulary = tokenizer.get_vocab()
-    if max(vocabulary.values()) >= len(blocks[WORDS]) or None in (tokenizer.mask_token_id, tokenizer.pad_token_id):
+    needed = [getattr(tokenizer, f"{role}_token_id") for role in NEEDED]
+    if max(vocabulary.values()) >= len(blocks[WORDS]) or None in needed:
         raise UnsupportedError("its tokenizer and its embeddings do not fit")
     whole = {f"{base}.{name}": array for name, array in blocks.items()} | head_names if head else blocks
     return StoredBackbone(config, tokenizer, blocks, head, _fingerprint(versions, whole, vocabulary), roberta=roberta)

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.backbones.additions import Additions
+from cse.storage.writing import read_json
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+NEEDED = ("mask", "pad", "cls", "sep")  # of the tokens in the rows of a model
 BERT = dict(zip(ROLES[2:], ("[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"), strict=True))
 GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")  # without "Fast": classes that read a tokenizer.json as it is
 ROBERTA = dict(zip(ROLES, ("<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"), strict=True))
@@ -84,9 +86,8 @@ def read_tokenizer(
     """
     from tokenizers import Tokenizer
 
+    stored, config = read_json(tokenizer_file), read_json(config_file) if config_file else {}
     text = tokenizer_file.read_text(encoding="utf-8")
-    stored = json.loads(text)
-    config = json.loads(config_file.read_text(encoding="utf-8")) if config_file else {}
     kind = str(config.get("tokenizer_class", "")).removesuffix("Fast")
     defaults = {"BertTokenizer": BERT, "RobertaTokenizer": ROBERTA}.get(kind)
     if additions and kind in GENERIC:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, get_type_hints
 
 from cse.methods.method import Contrast, Head, Method, Pooling, Reading, When
 from cse.methods.templates import Template
@@ -49,6 +49,18 @@ def from_json(value: dict[str, Any]) -> Method:
             raise ValueError("it has no views")
         (template,), *further = views
         reading = Reading(template, **{name: given.pop(name) for name in READING & given.keys()})
-        return Method(reading=reading, further=tuple(further), **given)
+        method = Method(reading=reading, further=tuple(further), **given)
+        for part in (method, reading, *(template for view in method.views for template in view)):
+            _check_types(part)
+        return method
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"not a method: {error}") from error
+
+
+def _check_types(part: Method | Reading | Template) -> None:
+    """Raise TypeError for a number, a text or a claim of another type: `soft` 0.5 would be read as true."""
+    for name, hint in get_type_hints(type(part)).items():
+        value = getattr(part, name)
+        kinds = (int, float) if hint is float else (hint,)
+        if hint in (str, bool, int, float) and type(value) not in kinds:
+            raise TypeError(f"its {name} is {value!r:.40}, not {hint.__name__}")

@@ -26,6 +26,7 @@ from cse.models.start import load_start
 from cse.storage import hub
 from cse.storage.replace import read_settled
 from cse.storage.weights import find_weights, read_arrays
+from cse.storage.writing import damage_named
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
@@ -114,6 +115,7 @@ def _open_by_openvino(reference: ModelReference, device: str | None) -> Encoder:
     return encoder
 
 
+@damage_named
 def _settled(reference: ModelReference, engine: type[Engine]) -> Engine:
     return read_settled(Path(location(reference.name)), lambda: _read(reference, engine))
 

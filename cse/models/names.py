@@ -18,7 +18,7 @@ from cse.models.sentence_transformers import RecordedPooling, modules_of, record
 from cse.storage import hub
 from cse.storage.replace import recover
 from cse.storage.weights import find_weights, stored_keys
-from cse.storage.writing import read_json
+from cse.storage.writing import damage_named, read_json
 
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
 BUNDLED_NAMES = ("simcse", "promptbert", "dcpcse", "conpvp")
@@ -85,6 +85,7 @@ class RecordedModel:
         return resolve(model or self.name, pooling, family)
 
 
+@damage_named
 def resolve(
     model: str, pooling: str | None = None, family: str | None = None, *, lenient: bool = False
 ) -> ModelReference:
@@ -119,6 +120,7 @@ def resolve(
     return reference
 
 
+@damage_named
 def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
     """Return the reference of a model that can be trained: a backbone, or that of a sentence-transformers model.
 

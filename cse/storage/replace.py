@@ -43,9 +43,12 @@ class Replacement:
         begun = cls(folder, f"{HERE}-{secrets.token_hex(4)}")
         lock = begun.place("lock")
         try:
-            begun.held = _hold(lock, "xb")
+            begun.held = _hold(lock, "xb", wait=True)  # for another writer that takes it for a dead one's
             if begun.held is None:  # a lock file without a lock would look like a dead writer's
                 lock.unlink(missing_ok=True)
+            elif not lock.exists():  # that writer removed it before it was locked
+                begun.held.close()
+                return cls.begin(folder)
             begun.fresh.mkdir()
         except BaseException:
             begun.clear()

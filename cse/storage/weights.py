@@ -84,26 +84,30 @@ def _shards(model: str, index: Path, revision: str | None) -> list[Path]:
 
 
 def _keys(path: Path) -> Iterable[str]:
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
     if path.suffix != ".safetensors":
         return _unpickled(path).keys()
     try:
         with safe_open(path, framework="numpy") as file:
             return list(file.keys())
-    except SafetensorError as error:
+    except OSError:
+        raise
+    except Exception as error:  # a damaged header, or a type of number that numpy lacks
         raise _damaged(path, error) from error
 
 
 def _stored(path: Path) -> dict[str, np.ndarray]:
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
     try:
         with safe_open(path, framework="numpy") as file:
             if all(file.get_slice(name).get_dtype() != "BF16" for name in file.keys()):  # noqa: SIM118  no mapping
                 return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         return _with_bfloat16(path)
-    except SafetensorError as error:
+    except OSError:
+        raise
+    except Exception as error:  # a damaged header, or a type of number that numpy lacks
         raise _damaged(path, error) from error
 
 

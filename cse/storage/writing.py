@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from cse.errors import ArtefactError
 from cse.storage.replace import Replacement, followed, recover, settle
 
 DIGITS = 12  # of a digest, in hex
 BLOCK = 1 << 20
+Read = TypeVar("Read", bound=Callable[..., Any])
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -126,6 +128,27 @@ def named_errors(place: Path, what: str = "folder", only_full: bool = False) -> 
             raise
         cure = f"free some space or give another {what}" if full else f"give another {what}"
         raise OSError(f"{place}: cannot be written ({error}); {cure}") from error
+
+
+def damage_named(read: Read) -> Read:
+    """Return `read`, whose first argument names a model, with the errors of code that trusts its files as one line.
+
+    Any error but ValueError, OSError and those of the machine then becomes an ArtefactError.
+    """
+
+    @wraps(read)
+    def named(model: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return read(model, *args, **options)
+        except Exception as error:
+            known = isinstance(error, (ValueError, OSError, MemoryError, ImportError))
+            if known and not isinstance(error, UnicodeError):
+                raise
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+            place = getattr(model, "name", model)
+            raise ArtefactError(f"{place}: its files are damaged ({reason}); copy or train it again") from error
+
+    return cast("Read", named)
 
 
 def _disk_is_full(error: Exception) -> bool:

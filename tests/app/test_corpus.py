@@ -1,5 +1,6 @@
 """The chosen corpus: what is read from files and lines, what is refused, vectors, exact search, nothing left behind."""
 
+import asyncio
 import base64
 import csv
 import io
@@ -9,13 +10,16 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
+import httpx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from app_models import write_model
 from conftest import SENTENCES
+from starlette.applications import Starlette
 
 import cse
 from cse.analysis.calibration import percentile, random_cosines
@@ -25,6 +29,7 @@ from cse.app.api.own_text import own_text_endpoints
 from cse.app.corpus import reading
 from cse.app.corpus.bar import status_html
 from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus, reference_corpus
+from cse.app.corpus.export import PATH, file_route
 from cse.app.corpus.exports import taken
 from cse.app.corpus.pairs import drawn_pair, near_pairs
 from cse.app.corpus.reading import file_texts, preview
@@ -483,3 +488,17 @@ def test_a_program_keeps_texts_takes_their_vectors_and_deletes_them(state) -> No
             texts(*wrong)
     with pytest.raises(ValueError, match="The start must be a whole number from 0 to 1199"):
         vectors("simcse", "demo", start=1200)
+
+
+@pytest.mark.parametrize("body", ["{", "[]", "[" * 100_000 + "]" * 100_000, '{"kind": {"a": []}}', '{"kind": "npy"}'])
+def test_a_request_for_a_file_that_cannot_be_read_is_a_line(body: str) -> None:
+    app = Starlette(routes=[file_route()])
+    app.get_blocks = lambda: SimpleNamespace(app_state=SimpleNamespace(corpora={}, own_corpora={}))  # type: ignore[attr-defined]
+
+    async def sent() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
+            return await client.post(PATH, content=body)
+
+    answer = asyncio.run(sent())
+    assert answer.status_code == 422
+    assert "\n" not in answer.json()["detail"]

@@ -1,16 +1,22 @@
 """Visitors' texts: kept for a time and within bounds, encoded in turns, gone when asked."""
 
 import threading
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import cse
+from cse.app.api.corpus_api import progress
+from cse.app.corpus.bar import status_html
+from cse.app.corpus.chosen import VisitorCorpus
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure
 from cse.app.state import encodings, own_corpora
-from cse.app.state.encodings import BLOCK, CHARACTERS, Order, quick
-from cse.app.state.own_corpora import FULL, KEPT, UNDO, OwnCorpora, OwnCorpus
+from cse.app.state.corpora import OWN_KEY
+from cse.app.state.encodings import BLOCK, CHARACTERS, Encoding, Order, quick
+from cse.app.state.own_corpora import FAILED, FULL, KEPT, NO_ROOM, UNDO, OwnCorpora, OwnCorpus
 from cse.vectors import cosines
 
 ONE, TWO, THREE = "1" * 32, "2" * 32, "3" * 32
@@ -136,6 +142,114 @@ def test_a_model_that_is_not_ready_says_how_far_it_is_and_one_that_fails_why():
     models.permits.release(1)
     done(kept)
     with pytest.raises(ValueError, match="its weights are damaged"):
+        encoding.vectors()
+
+
+class Panic(BaseException):
+    """As libraries in Rust raise, outside of Exception."""
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise MemoryError
+
+
+@pytest.mark.parametrize(
+    "error", [Panic("a panic"), MemoryError(), Unprintable(), OSError(28, "No space left")], ids=type
+)
+@pytest.mark.parametrize("inside", [True, False])
+def test_whatever_fails_ends_its_own_encoding_with_a_line_and_the_others_go_on(error, inside, monkeypatch, caplog):
+    def failing(encoder, texts):
+        if encoder.name == "first":
+            raise error
+        return apply(encoder, texts)
+
+    def failing_size(corpus):
+        first = corpus.encodings.get(FIRST)
+        if first and first.done and not first.failure:
+            raise error
+        return 100
+
+    apply, kept = Encoder.encode, OwnCorpora(Models())
+    if inside:
+        monkeypatch.setattr(Encoder, "encode", failing)
+    else:
+        monkeypatch.setattr(OwnCorpus, "size", property(failing_size))
+    kept.put(ONE, own("a"), [FIRST, SECOND])
+    done(kept)
+    first, second = kept.corpus(ONE).encodings.values()
+    assert len(second.vectors()) == 2
+    with pytest.raises(ValueError, match=FAILED if not isinstance(error, OSError) or not inside else "No space left"):
+        first.vectors()
+    assert ("an encoding failed" in caplog.text) == (not isinstance(error, OSError) or not inside)
+    kept.put(TWO, own("b"), [SECOND])
+    done(kept)
+    assert kept.corpus(TWO).encodings[SECOND].complete
+
+
+def test_an_encoding_that_no_thread_could_begin_is_refused_and_begins_with_the_next(monkeypatch):
+    def start(_):
+        raise RuntimeError("can't start new thread")
+
+    kept = OwnCorpora(Models())
+    with monkeypatch.context() as patch:
+        patch.setattr(own_corpora.Thread, "start", start)
+        with pytest.raises(ValueError, match=FULL):
+            kept.put(ONE, own("a"), [FIRST])
+    kept.put(TWO, own("b"), [FIRST])
+    done(kept)
+    assert [kept.corpus(key).encodings[FIRST].complete for key in (ONE, TWO)] == [True, True]
+
+
+def test_progress_and_vectors_are_read_while_another_thread_adds_models(monkeypatch):
+    """A dictionary that changes within a loop over it ends the loop in a RuntimeError."""
+    kept, corpus, names = OwnCorpora(Models()), own("a"), map(str, count())
+    kept.put(ONE, corpus, [FIRST, SECOND])
+    done(kept)
+    known = {name: vars(Encoding)[name] for name in ("ended", "complete", "seconds_left")}
+
+    def interrupted(name):
+        def read(encoding):
+            if threading.current_thread() is threading.main_thread():
+                other = threading.Thread(target=kept.encode, args=(corpus, [Column(next(names), "")]))
+                other.start()
+                other.join()
+            return getattr(known[name], "fget", known[name])(encoding)
+
+        return read if name == "seconds_left" else property(read)
+
+    for name in known:
+        monkeypatch.setattr(Encoding, name, interrupted(name))
+    state = SimpleNamespace(own_corpora=kept)
+    chosen = VisitorCorpus(state, corpus)
+    assert chosen.ready([FIRST, SECOND]) == chosen.answering([FIRST, SECOND]) == [FIRST, SECOND]
+    assert corpus.complete >= 2
+    assert corpus.current is None or corpus.current.column not in (FIRST, SECOND)
+    assert "first" in progress(corpus)
+    assert "first" in status_html(OWN_KEY, corpus) or corpus.current is None
+
+
+def test_two_requests_that_see_a_replaced_model_encode_the_texts_again_once():
+    kept, corpus = OwnCorpora(Models()), own("a")
+    kept.put(ONE, corpus, [FIRST])
+    done(kept)
+    old = corpus.encodings[FIRST]
+    for _ in range(2):
+        kept.encode(corpus, [FIRST], stale=old)
+    done(kept)
+    assert kept._models.order == [("a", "first")] * 2
+    assert corpus.encodings[FIRST] is not old
+
+
+def test_vectors_that_are_dropped_while_they_are_read_are_a_line(monkeypatch):
+    encoding = Encoding(FIRST, 2, 2, rows=np.zeros((2, 4), np.float16))
+
+    def complete(encoding):
+        encoding.fail(NO_ROOM)  # as another thread may here
+        return True
+
+    monkeypatch.setattr(Encoding, "complete", property(complete))
+    with pytest.raises(ValueError, match="give fewer texts"):
         encoding.vectors()
 
 

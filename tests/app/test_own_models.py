@@ -1,13 +1,18 @@
 """Archives that visitors send are read within bounds, and nothing of a bad one is left; what was trained is judged."""
 
+import shutil
 import stat
 import zipfile
+from random import Random
 
 import pytest
 
 from cse.app.training import archive
 from cse.app.training.archive import unpack_model
+from cse.app.training.opened import OpenedModels
 from cse.app.training.outcome import conclusion
+from cse.app.training.rules import Rules
+from cse.app.training.workplace import Workplace
 
 CONFIG, WEIGHTS = ("m/config.json", b"{}"), ("m/model.safetensors", b"weights")
 
@@ -66,6 +71,43 @@ def test_a_file_that_is_no_archive_or_lies_about_its_size_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"cannot be read as a \.zip"):
         unpack_model(bad, tmp_path / "out", 10_000)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_archive_is_a_model_or_a_line_wherever_the_damage_is(tmp_path, method):
+    path, random, lines = tmp_path / "x.zip", Random(0), set()
+    with zipfile.ZipFile(path, "w", method) as opened:
+        for name, content in (CONFIG, WEIGHTS):
+            opened.writestr(name, content * 50)
+    whole = path.read_bytes()
+    for _ in range(400):
+        damaged = bytearray(whole[: random.choice([len(whole), random.randrange(len(whole))])])
+        for place in random.choices(range(len(damaged)), k=2) if damaged else ():
+            damaged[place] = random.choice([0, 128, 255])
+        path.write_bytes(damaged)
+        try:
+            assert (unpack_model(path, tmp_path / "out", 10_000) / "config.json").is_file()
+            shutil.rmtree(tmp_path / "out")
+        except ValueError as error:
+            lines.add(str(error).partition(" (")[0])
+        assert not (tmp_path / "out").exists()
+    assert "The file cannot be read as a .zip" in lines
+    assert all(line.startswith(("The file", "The archive")) and "\n" not in line for line in lines)
+
+
+def test_an_archive_that_the_disk_has_no_room_for_is_a_line_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    path = packed(tmp_path / "x.zip", CONFIG, WEIGHTS)
+    models = OpenedModels(Rules(allowed=True), Workplace(tmp_path))
+    monkeypatch.setattr(archive.zipfile.ZipExtFile, "read", full)
+    with pytest.raises(
+        OSError, match=r"^x\.zip: cannot be written \(.*No space left on device\); free some space"
+    ) as error:
+        models.unpack("1" * 32, path, "mine")
+    assert str(tmp_path) not in str(error.value)
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == [path]
 
 
 def test_only_configurations_weights_and_vocabularies_are_unpacked(tmp_path):

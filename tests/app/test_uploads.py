@@ -1,6 +1,7 @@
 """Uploaded files: one path each, a bound for each client and for all, and a folder that ends with its server."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -31,11 +32,13 @@ def url(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("uploads")))
         with gr.Blocks(analytics_enabled=False) as blocks:
-            file = gr.File(label="File")
+            file = gr.File(label="File", file_types=[".txt"])
             kind = gr.Dropdown(["Flat", ("Small", "SQ8")], label="Index", value="Flat")
+            any_kind = gr.Dropdown([], label="Column of labels", allow_custom_value=True)
             number = gr.Number(0, minimum=0, maximum=9, label="Seed")
             said = gr.Textbox()
             gr.Button().click(read, [file, kind, number], said, api_name="read")
+            gr.Button().click(str.upper, any_kind, said, api_name="column")
             gr.Button().click(lambda: gr.Dropdown(["Flat", "own"]), None, kind, api_name="more", queue=False)
         _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
         yield f"{address}gradio_api"
@@ -114,6 +117,20 @@ def test_a_value_that_a_field_does_not_take_is_one_line(url, capfd, name, kind, 
     assert capfd.readouterr().err == ""
 
 
+def test_a_file_of_another_kind_than_a_field_takes_is_one_line(url, capfd) -> None:
+    for name in ("a.zip", "txt", "a.txt.gz"):
+        (path,) = upload(url, b"x", name).json()
+        assert read(url, path) == f"File takes .txt, not {name}; give another file."
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("value", [3, 2.5, True, ["n"], {"a": 1}])
+def test_a_field_that_takes_new_choices_takes_text_alone(url, value) -> None:
+    answer = httpx.post(f"{url}/call/column", json={"data": [value], "session_hash": "mine"})
+    assert answer.json()["error"] == f"Column of labels cannot be {json.dumps(value)}; send text."
+    assert httpx.post(f"{url}/call/column", json={"data": ["topic"], "session_hash": "mine"}).is_success
+
+
 def test_a_choice_that_an_answer_added_is_taken_of_that_session_alone(url) -> None:
     functions = httpx.get(f"{url}/../config").json()["dependencies"]
     (more,) = [each["id"] for each in functions if each["api_name"] == "more"]
@@ -175,6 +192,33 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(tmp_path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_large_file_that_does_not_fit_the_temporary_folder_is_one_line(url, monkeypatch, capfd) -> None:
+    """A form of more than 1 MB is spooled to the disk while it is read."""
+    import tempfile
+
+    closed = []
+
+    class Full(tempfile.SpooledTemporaryFile):
+        def rollover(self) -> None:
+            raise OSError(28, "No space left on device")
+
+        def close(self) -> None:
+            closed.append(self)
+            super().close()
+
+    monkeypatch.setattr("starlette.formparsers.SpooledTemporaryFile", Full)
+    uploads = Path(os.environ["GRADIO_TEMP_DIR"])
+    before = set(uploads.rglob("*"))
+    full = upload(url, b"x" * 8_000_000)
+    assert (full.status_code, full.text) == (
+        503, "The file cannot be stored here (No space left on device); try again later."
+    )  # fmt: skip
+    assert closed
+    assert set(uploads.rglob("*")) <= before
+    assert upload(url, b"x" * 1000).status_code == 200
+    assert capfd.readouterr().err == ""
+
+
 def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_next(tmp_path) -> None:
     from cse.app.server.run_folder import LOCK, run_folder
 
@@ -191,6 +235,40 @@ def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_nex
                 [running.name, second.name, "others"]
             )
     assert list((tmp_path / "new").iterdir()) == [other]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such locks (2026-11)")
+@pytest.mark.parametrize("step", ["mkdtemp", "open", "flock", "rename"])
+def test_a_new_folder_outlives_another_server_that_sweeps_at_any_moment(tmp_path, monkeypatch, step) -> None:
+    import fcntl
+    import tempfile
+
+    from cse.app.server.run_folder import run_folder, sweep
+
+    owner, swept = {"mkdtemp": tempfile, "open": Path, "flock": fcntl, "rename": Path}[step], []
+    original = getattr(owner, step)
+
+    def interrupted(*arguments, **options):
+        def look() -> None:
+            if not swept:
+                swept.append(step)
+                sweep(tmp_path)
+
+        before = step == "flock"
+        if before:
+            look()
+        made = original(*arguments, **options)
+        if not before:
+            look()
+        return made
+
+    monkeypatch.setattr(owner, step, interrupted)
+    with run_folder(tmp_path) as folder:
+        sweep(tmp_path)
+        assert list(tmp_path.iterdir()) == [folder]
+        (folder / "upload").write_text("x")
+    assert swept
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals (2026-11)")

@@ -193,6 +193,7 @@ def test_damage_is_refused_in_one_line_with_the_cure(
         ({"dimension": 31}, "damaged index"),
         ({"count": 599}, "damaged index"),
         ({"rows": 601}, "damaged index"),
+        ({"nprobe": -1}, "has nprobe -1, which is less than 1"),
     ],
 )
 def test_a_foreign_manifest_is_refused(values: dict[str, Any], message: str, flat: VectorIndex, tmp_path: Path) -> None:

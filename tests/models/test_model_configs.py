@@ -1,10 +1,14 @@
-"""A config.json that asks for more than its weights hold is refused before anything of that size is made."""
+"""A wrong value in a model's files is a line, before anything larger than its weights is made."""
 
 import json
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
+import torch
+from conftest import SENTENCES
+from safetensors.torch import save_file
 from transformers import BertModel
 
 import cse
@@ -55,6 +59,85 @@ def test_a_family_that_is_not_read_is_refused_before_a_module_is_built(
     monkeypatch.setattr("transformers.DistilBertForMaskedLM.__init__", lambda *arguments: pytest.fail("built"))
     with pytest.raises(ArtefactError, match="distilbert model is not supported"):
         load_backbone(folder)
+
+
+WRONG = (None, 0, -1, 10**30, "abc", {"a": 1}, "DEEP")
+DEEP = "[" * 100_000 + "]" * 100_000
+# In each file the keys of which some wrong value once ended in a traceback.
+KEYS = {
+    "config.json": ("num_attention_heads", "hidden_size", "num_hidden_layers", "layer_norm_eps", "cse", "model_type"),
+    "tokenizer.json": ("added_tokens", "normalizer", "post_processor", "version", "model"),
+    "tokenizer_config.json": ("tokenizer_class", "sep_token", "pad_token", "model_max_length", "do_lower_case"),
+    "cse_checkpoint.json": ("backbone", "settings", "sha256", "format"),
+    "cse_checkpoint.json method": ("views", "prefix", "pooling", "frozen"),
+    "cse_checkpoint.json method views 0 0": ("soft", "text"),
+}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint with every kind of file, without the checksums that would notice a change first."""
+    folder = tmp_path_factory.mktemp("run") / "promptbert"
+    cse.train(
+        "promptbert", SENTENCES, output=folder, backbone=str(bert_folder), batch_size=2, max_steps=1, progress=False
+    )
+    record = json.loads((folder / "cse_checkpoint.json").read_text())
+    kept = {key: value for key, value in record.items() if key not in ("sha256", "digest")}
+    (folder / "cse_checkpoint.json").write_text(json.dumps(kept))
+    return folder
+
+
+@pytest.mark.parametrize("backend", ["torch", "auto"])
+@pytest.mark.parametrize("place", KEYS)
+def test_a_wrong_value_in_a_models_json_is_its_vectors_or_a_line(
+    checkpoint: Path, tmp_path: Path, place: str, backend: str
+) -> None:
+    """Any other error than these two would end a command in a traceback."""
+    name, *inside = place.split()
+    folder = tmp_path / "model"
+    shutil.copytree(checkpoint, folder)
+    text = (folder / name).read_text()
+    for key, wrong in product(KEYS[place], WRONG):
+        value = json.loads(text)
+        within = value
+        for step in inside:
+            within = within[int(step) if step.isdigit() else step]
+        within[key] = wrong
+        (folder / name).write_text(json.dumps(value).replace('"DEEP"', DEEP))
+        try:
+            assert cse.load(str(folder), backend=backend).encode("a man").shape == (32,)
+        except (ValueError, OSError) as error:
+            line = str(error)
+            assert ("model" in line or "promptbert" in line, "\n" in line, len(line) < 900) == (True, False, True), line
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "line"),
+    [
+        ("config.json", {"num_attention_heads": 0}, "its num_attention_heads is 0, not a number of 1 or more; copy"),
+        ("config.json", {"hidden_size": "32"}, "its hidden_size is '32', not a number of 1 or more; copy"),
+        ("tokenizer.json", {"version": DEEP}, "tokenizer.json: cannot read tokenizer.json, damaged .*; copy"),
+        ("tokenizer_config.json", {"cls_token": None}, "has no cls token in its tokenizer"),
+        ("cse_checkpoint.json", {"method": {"soft": 1}}, "not a checkpoint of this project .unknown fields"),
+    ],
+)
+def test_a_wrong_value_is_named_with_the_cure(
+    checkpoint: Path, tmp_path: Path, name: str, changes: dict, line: str
+) -> None:
+    shutil.copytree(checkpoint, tmp_path / "model")
+    value = json.loads((tmp_path / "model" / name).read_text())
+    (tmp_path / "model" / name).write_text(json.dumps({**value, **changes}).replace(f'"{DEEP}"', DEEP))
+    with pytest.raises(ArtefactError, match=line) as caught:
+        cse.load(str(tmp_path / "model"))
+    assert caught.value.exit_code == 4
+    assert "\n" not in str(caught.value)
+
+
+def test_a_type_of_number_that_numpy_lacks_is_a_line(checkpoint: Path, tmp_path: Path) -> None:
+    shutil.copytree(checkpoint, tmp_path / "model")
+    save_file({"x": torch.zeros(2).to(torch.float8_e5m2)}, tmp_path / "model" / "model.safetensors")
+    with pytest.raises(ArtefactError, match=r"model\.safetensors: damaged .*float8_e5m2.*; copy or train it again"):
+        cse.load(str(tmp_path / "model"))
 
 
 @pytest.mark.parametrize("name", ["config.json", "modules.json", "config_sentence_transformers.json"])

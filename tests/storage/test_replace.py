@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from conftest import ROOT
@@ -22,6 +23,7 @@ from index import VectorIndex
 KILLS = """
 import json, os, shutil, sys
 from pathlib import Path
+from threading import Timer
 
 package, exchange = sys.argv[1], sys.argv[2] == "exchange"
 folder = Path(sys.argv[3]) / "place"
@@ -129,6 +131,7 @@ def test_a_folder_that_was_deleted_does_not_come_back(tmp_path: Path) -> None:
 WRITER = """
 import sys, time
 from pathlib import Path
+from threading import Timer
 from cse.storage.replace import Replacement
 writer = Replacement.begin(Path(sys.argv[1]))
 (writer.fresh / "half").write_text("x")
@@ -170,6 +173,35 @@ def test_the_next_write_removes_what_the_dead_left_and_nothing_of_the_living(tmp
     stop(living)
     swap.Replacement.begin(folder).clear()
     assert {path.name for path in tmp_path.iterdir()} == {"x", abroad.name, ".x.new-12345"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
+@pytest.mark.parametrize("sweeper_holds", [False, True])
+def test_a_writer_whose_new_lock_another_takes_for_a_dead_ones_still_has_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sweeper_holds: bool
+) -> None:
+    import fcntl
+
+    folder, flock, others = tmp_path / "x", fcntl.flock, []
+
+    def late(file: object, how: int) -> None:
+        """Sweep as another writer does, between the making of the lock and its locking; it may take some time."""
+        if not others:
+            others.append(next(tmp_path.glob(".x.lock-*")).open("r+b"))
+            flock(others[0], fcntl.LOCK_EX)
+            finish = swap.Replacement(folder, swap._token(Path(others[0].name)), others[0]).clear
+            Timer(0.2, finish).start() if sweeper_holds else finish()
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    replacement = swap.Replacement.begin(folder)
+    while not others[0].closed:
+        os.sched_yield()
+    swap.sweep(folder)
+    (replacement.fresh / "new").touch()
+    replacement.swap()
+    replacement.clear()
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/new"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")

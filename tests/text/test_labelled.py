@@ -1,6 +1,7 @@
 """Texts with labels and whole rows from any file; files that hold none are refused with the cure."""
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,20 @@ def test_unknown_and_equal_columns_and_missing_files_are_named(tmp_path: Path) -
 def test_texts_that_serve_no_purpose_are_refused(texts: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_texts("a.txt", texts, 2, "groups")
+
+
+@pytest.mark.parametrize("number", [3, 0, -1, 2.0, True, ["n"]])
+def test_a_column_that_is_no_text_is_a_line(tmp_path: Path, number: object) -> None:
+    for name, content in (("a.csv", "a man plays,1\nthe dog runs,2\n"), ("a.jsonl", '{"text": "a man", "n": 1}')):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(
+            ValueError, match=rf"{name}: a column is {re.escape(repr(number))}, not text; give its name"
+        ):
+            labelled_texts(tmp_path / name, None, number)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=rf"{name}: a column is"):
+            list(sentences(tmp_path / name, number))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"a\.csv: no column '3'; it has 1, 2"):
+        labelled_texts(tmp_path / "a.csv", "1", "3")
 
 
 def test_only_many_repetitions_of_few_short_texts_look_like_labels() -> None:

@@ -136,14 +136,15 @@ def status_html(corpus: str, own: OwnCorpus | None) -> str:
         return ""
     if own is None:
         return html.alert(GONE)
-    encodings, current = own.encodings.values(), own.current
+    encodings = own.encodings.values()
     failed = "".join(html.alert(f"{title(each.column.name)}: {each.failure}") for each in encodings if each.failure)
     missing = f'<p class="cse-note">{left_out(own.without_text)}.</p>' if own.without_text else ""
-    if current is None:
-        return missing + failed
     ready = ", ".join(html.escape(title(each.column.name)) for each in encodings if each.complete)
-    waiting = sum(not each.ended for each in encodings) - 1
-    parts = (f"{ready} ready" if ready else "", progress(current), f"{waiting} more to come" if waiting else "")
+    waiting = [each for each in encodings if not each.ended]
+    if not waiting:
+        return missing + failed
+    more = f"{len(waiting) - 1} more to come" if len(waiting) > 1 else ""
+    parts = (f"{ready} ready" if ready else "", progress(waiting[0]), more)
     return missing + failed + f'<p class="cse-note" role="status">{" · ".join(filter(None, parts))}</p>'
 
 

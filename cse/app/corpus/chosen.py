@@ -148,8 +148,7 @@ class VisitorCorpus(ChosenCorpus):
         """Return the vectors; a column that has not begun begins now."""
         encoding = self._own.encodings.get(column)
         if encoding is None or (encoding.complete and encoding.fingerprint != fingerprint_of(encoder)):
-            self._own.encodings.pop(column, None)
-            self._kept.encode(self._own, [column])
+            self._kept.encode(self._own, [column], stale=encoding)
             encoding = self._own.encodings[column]
         return encoding.vectors()
 

@@ -62,7 +62,7 @@ async def answer(request: Request) -> Response:
         if not isinstance(body, dict):
             raise ValueError(f"Send a JSON object with {', '.join(FIELDS)}.")
         sent: Sent = await run_in_threadpool(taken, state, *(body.get(field) for field in FIELDS))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # RecursionError: deeply nested lists
         return JSONResponse({"detail": str(error)}, HTTPStatus.UNPROCESSABLE_ENTITY)
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(sent.name)}", "Cache-Control": "no-store"}
     return StreamingResponse(sent.parts, media_type=sent.kind, headers=headers)

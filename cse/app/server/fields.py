@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any
 
 import gradio as gr
 from gradio.data_classes import FileData
-from gradio_client.utils import is_file_obj_with_meta
+from gradio_client.utils import is_file_obj_with_meta, is_valid_file
 
 A_FILE = '{"path": ..., "meta": {"_type": "gradio.FileData"}}'
 MOST_NAMED = 20  # choices listed in a message
@@ -35,6 +36,9 @@ def reason_of_value(what: str, field: Any, value: Any, blocks: gr.Blocks) -> str
         return f"{what} was not uploaded here, or too long ago; upload it again."
     if value is not None and not (files == [value] and is_valid(value)):
         return f"{what} takes {A_FILE} that was uploaded here, or null, not {json.dumps(value)[:60]}."
+    if value is not None and field.file_types and not is_valid_file(value["path"], field.file_types):
+        name = PurePath(value["path"]).name[:60]
+        return f"{what} takes {' or '.join(field.file_types)}, not {name}; give another file."
     return None
 
 
@@ -50,6 +54,10 @@ def reason_of_choice(what: str, field: Any, value: Any) -> str | None:
         else:
             cure = f"give a number from {field.minimum} to {field.maximum}"
         return f"{what} cannot be {json.dumps(value)[:60]}; {cure}."
+    if isinstance(field, gr.Dropdown) and field.allow_custom_value and not isinstance(value, str | None):
+        return (
+            f"{what} cannot be {json.dumps(value)[:60]}; send text."  # Gradio takes any value where it takes a new one
+        )
     return None
 
 

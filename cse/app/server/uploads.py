@@ -89,6 +89,8 @@ async def received(scope: Scope, receive: Receive, folder: Path, largest: int) -
         raise too_slow(SECONDS) from None
     except ClientDisconnect:  # nobody receives the response
         raise HTTPException(HTTPStatus.BAD_REQUEST, "The client left.") from None
+    except OSError as error:  # a large file is spooled to the disk meanwhile
+        raise not_stored(error) from error
     try:
         file = form.get("files")
         if not isinstance(file, UploadFile):
@@ -111,9 +113,13 @@ def store(source: Any, path: Path) -> None:
             shutil.copyfileobj(source, target)
     except OSError as error:
         shutil.rmtree(path.parent, ignore_errors=True)
-        raise HTTPException(
-            HTTPStatus.SERVICE_UNAVAILABLE, f"The file cannot be stored here ({error.strerror}); try again later."
-        ) from error
+        raise not_stored(error) from error
+
+
+def not_stored(error: OSError) -> HTTPException:
+    """Return the refusal of a file that cannot be written, as on a full disk."""
+    line = f"The file cannot be stored here ({error.strerror or error}); try again later."
+    return HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, line)
 
 
 def finished() -> Response:

@@ -69,14 +69,15 @@ class Encoding:
 
     def vectors(self) -> np.ndarray:
         """Return the (N, d) float32 vectors. Raises ValueError with the progress if they are not complete."""
+        rows, complete = self.rows, self.complete  # which another thread may drop now
         if self.failure:
             raise ValueError(self.failure)
-        if self.rows is None or not self.complete:
+        if rows is None or not complete:
             left = self.seconds_left()
             when = "in a while" if left is None else f"in {max(1, round(left))} seconds"
             done = int(100 * self.done / self.total)
             raise ValueError(f"{title(self.column.name)} has encoded {done} % of your texts; try again {when}.")
-        return self.rows.astype(np.float32)
+        return rows.astype(np.float32)
 
 
 class Order:

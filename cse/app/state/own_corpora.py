@@ -9,7 +9,7 @@ import logging
 import re
 import time
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Lock, Thread, Timer
@@ -41,6 +41,7 @@ GONE = (
     "it restarts or newer ones need the room. Upload or paste them above the tabs, or choose another corpus."
 )
 NO_ROOM = f"Your texts and vectors have more than {MOST_BYTES_EACH // 2**20} MB; give fewer texts."
+FAILED = "The server failed at these texts; upload or paste them again, or try other ones."
 FULL = "The server holds as many texts as it can; try again in a few minutes."
 
 
@@ -75,7 +76,7 @@ class OwnCorpus:
         self.number = next(self._numbers)
         self.order = Order(self.texts)
         self.turn = 0  # of the last block, to encode those of all visitors in turns
-        self.encodings: dict[Column, Encoding] = {}
+        self.encodings: Mapping[Column, Encoding] = {}  # replaced, never changed: loops over it need no lock
         self._text_size = sum(len(text.encode()) + TEXT_BYTES for text in (*self.texts, *(self.labels or ())))
 
     @property
@@ -157,15 +158,22 @@ class OwnCorpora:
             self._bound(client)
         self.encode(corpus, columns)
 
-    def encode(self, corpus: OwnCorpus, columns: Sequence[Column]) -> None:
-        """Have the columns encode a corpus after those that do already."""
+    def encode(self, corpus: OwnCorpus, columns: Sequence[Column], stale: Encoding | None = None) -> None:
+        """Have the columns encode a corpus after those that do already; a `stale` encoding is dropped.
+
+        Raises ValueError if the system starts no thread; the next call begins these, too.
+        """
         with self._lock:
-            for column in columns:
-                corpus.encodings.setdefault(column, Encoding(column, len(corpus.texts)))
+            known = {column: encoding for column, encoding in corpus.encodings.items() if encoding is not stale}
+            fresh = {column: Encoding(column, len(corpus.texts)) for column in columns if column not in known}
+            corpus.encodings = {**known, **fresh}
             if self._encoding:
                 return
+            try:
+                Thread(target=self._encode_all, name="encoding corpora", daemon=True).start()
+            except RuntimeError as error:
+                raise ValueError(FULL) from error
             self._encoding = True
-        Thread(target=self._encode_all, name="encoding corpora", daemon=True).start()
 
     def remove(self, key: Any) -> None:
         """Delete the corpus of a key."""
@@ -205,20 +213,24 @@ class OwnCorpora:
 
     def _encode_all(self) -> None:
         while (work := self._next()) is not None:
-            own, encoding = work
             try:
-                encode_block(self._models, own.corpus.texts, own.corpus.order, encoding)
-            except Exception as error:  # the thread has no caller to raise to
-                if not isinstance(error, (ValueError, OSError)):
-                    log.exception("an encoding failed")
-                encoding.failure = error_line(error, encoding.column.model, encoding.column.name)
-            with self._lock:
-                own.size = own.corpus.size
-                if own.size > MOST_BYTES_EACH:
-                    encoding.fail(NO_ROOM)
-                self._bound(own.client)
-                self._sweep()
+                self._encode_block(*work)
+            except BaseException:  # the thread has no caller; libraries in Rust panic outside of Exception
+                work[1].fail(FAILED)
+                log.exception("an encoding failed")
             time.sleep(PAUSE)
+
+    def _encode_block(self, own: Own, encoding: Encoding) -> None:
+        try:
+            encode_block(self._models, own.corpus.texts, own.corpus.order, encoding)
+        except (ValueError, OSError) as error:
+            encoding.fail(error_line(error, encoding.column.model, encoding.column.name))
+        with self._lock:
+            own.size = own.corpus.size
+            if own.size > MOST_BYTES_EACH:
+                encoding.fail(NO_ROOM)
+            self._bound(own.client)
+            self._sweep()
 
     def _next(self) -> tuple[Own, Encoding] | None:
         """Return the corpus whose turn it is, and its encoding; None, after which the thread ends, if none waits."""

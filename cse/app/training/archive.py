@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from cse.adaptation.workspace import CANDIDATE
 from cse.app.training.process import CommandProcess
 from cse.models.names import CONFIG
+from cse.storage.writing import FULL
 
 MOST_FILES, DEEPEST = 200, 4
 READ = (".json", ".safetensors")
@@ -81,12 +82,13 @@ def unpack_model(archive: Path, folder: Path, most: int) -> Path:
             for member in wanted:
                 left -= unpack_member(opened, member, folder.joinpath(*PurePosixPath(member.filename).parts), left)
         return model_in(folder)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except Exception as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise ValueError(f"The file cannot be read as a .zip ({error}); pack the model's folder again.") from error
-    except (ValueError, OSError):
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+        if type(error) is ValueError or getattr(error, "errno", None) in FULL:
+            raise
+        # The libraries that decompress raise errors of any type for a damaged archive.
+        reason = " ".join(str(error).split())[:160] or type(error).__name__
+        raise ValueError(f"The file cannot be read as a .zip ({reason}); pack the model's folder again.") from error
 
 
 def checked_members(members: Sequence[zipfile.ZipInfo], most: int) -> list[zipfile.ZipInfo]:

@@ -17,6 +17,7 @@ from cse.app.training.rules import OPTION, Rules
 from cse.app.training.workplace import Workplace
 from cse.app.validation import FieldError, sentence
 from cse.models.names import CONFIG
+from cse.storage.writing import named_errors
 
 MOST = 4, 8  # archives of a visitor, and of all
 OFFERED = "The owner can offer folders with --models-root FOLDER, which + model then lists."
@@ -55,8 +56,9 @@ class OpenedModels:
         if not rules.allowed:
             raise ValueError(ARCHIVES_REFUSED)
         checked_key(key, "a model")
-        folder = self._place.fresh()
-        made = Made(name.strip()[:LONGEST_NAME] or "my model", unpack_model(archive, folder, rules.run_bytes))
+        with named_errors(Path(archive.name), "server", only_full=True):
+            model = unpack_model(archive, folder := self._place.fresh(), rules.run_bytes)
+        made = Made(name.strip()[:LONGEST_NAME] or "my model", model)
         with self._lock:
             self._kept.append(Unpacked(key, client, made, folder))
             own = [model for model in self._kept if model.key == key or (client and model.client == client)]

@@ -72,7 +72,7 @@ class CommandProcess:
             return ""
         if code < 0:
             return f"The training process was killed (signal {-code}); the machine may lack memory. Resume goes on."
-        error = next((line for line in reversed(self.lines) if line.startswith("Error: ")), "")
+        error = next((line for line in reversed(tuple(self.lines)) if line.startswith("Error: ")), "")
         return error.removeprefix("Error: ") or f"The training process ended with code {code}."
 
     def _read(self) -> None:
