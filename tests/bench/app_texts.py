@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any
 
 from cse.app.state.corpora import Demo
-from cse.models.names import BUNDLED_NAMES
 from tests.bench.app import CALL_LIMIT, call, compare
 from tests.bench.app_mix import Mixed, timed, watching
 from tests.bench.machine import processor_seconds, resident_memory
@@ -73,7 +72,7 @@ def measure_stays(
     `think` is the mean of the seconds before a visitor's next call.
     """
     compare(url, 0, "first")
-    figures = figure_calls(url)
+    models, figures = [each["name"] for each in json.loads(call(url, "models", []))[0]], figure_calls(url)
     found, over = Mixed(), threading.Event()
     begun, computed = time.perf_counter(), processor_seconds(process) if process else None
 
@@ -81,7 +80,7 @@ def measure_stays(
         for count in itertools.count():
             if over.is_set():
                 return
-            stay(Stay(url, random.Random(f"{number} {count}"), texts, think, figures), found, over)
+            stay(Stay(url, random.Random(f"{number} {count}"), texts, think, models, figures), found, over)
 
     with ThreadPoolExecutor(visitors + 1) as pool, watching(pool, found, process, over):
         jobs = [pool.submit(stays, number) for number in range(visitors)]
@@ -103,6 +102,7 @@ class Stay:
     chance: random.Random
     texts: int
     think: float
+    models: list[str]
     figures: list[tuple[int, list[Any]]]
 
 
@@ -137,7 +137,7 @@ def used(visitor: Stay, kind: str, texts: list[str], key: str, session: str) -> 
     """One use of a visitor's texts, or of texts that are typed. Raises ValueError where there is no answer."""
     url, chance = visitor.url, visitor.chance
     first, second = (f"{chance.choice(sentences())} {chance.randrange(10**6)}" for _ in range(2))
-    model = chance.choice(BUNDLED_NAMES)
+    model = chance.choice(visitor.models)
     values: dict[str, list[object]] = {
         "similarity": [first, second], "words": [first, second], "tokens": [first, 5, 1.0],
         "pairs": ["\n".join(chance.sample(texts, 6))], "xray": [first, second, []], "changes": [first, ""],
@@ -145,7 +145,7 @@ def used(visitor: Stay, kind: str, texts: list[str], key: str, session: str) -> 
         "search": [first, 10, "own", 0.0, key], "disagreements": ["corpus", "", "own", key],
         "map": ["corpus", "", len(texts) if len(texts) > 100 else 100, chance.randrange(3), 5, "own", key],
         "duplicates": [model, "own", 5.0, "first", 1, key], "vectors": [model, "own", key, 0],
-        "judge": [*chance.sample(BUNDLED_NAMES, 2), "own", 10, key], "encode": [texts[:64], model, False],
+        "judge": [*chance.sample(visitor.models, 2), "own", 10, key], "encode": [texts[:64], model, False],
         "selection": [list(range(10)), model, "corpus", "", 10_000, 5, "own", key],
     }  # fmt: skip
     if kind == "file":

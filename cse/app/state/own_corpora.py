@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import time
 from array import array
 from collections.abc import Callable, Sequence
@@ -17,7 +18,6 @@ from typing import Any
 
 from cse.app.models.columns import Column
 from cse.app.models.models import Models, error_line
-from cse.app.models.recent import bytes_of
 from cse.app.state.encodings import Encoding, Order, encode_block
 from cse.app.validation import FieldError
 
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 KEPT = 2 * 60 * 60  # seconds after the last use
 MOST_KEPT, MOST_BYTES_KEPT = 64, 512 * 2**20  # of all visitors together
 MOST_BYTES_EACH = 256 * 2**20  # texts and vectors of one visitor
+TEXT_BYTES = 24  # of a text besides its characters: its places in a list and in the order
 PAUSE = 0.01  # seconds between blocks, so that a waiting thread gets the lock
 KEY = re.compile(r"[0-9a-f]{32}")
 SUMMARY = f"Kept for {KEPT // 3600} hours, for this browser alone"
@@ -71,8 +72,8 @@ class OwnCorpus:
         self.order = Order(self.texts)
         self.turn = 0  # of the last block, to encode those of all visitors in turns
         self.encodings: dict[Column, Encoding] = {}
-        # An emoji makes all characters of its text four bytes long; the order has 16 bytes for each text.
-        self._text_size = bytes_of([self.texts, self.labels]) + 16 * len(self.texts)
+        # An emoji makes all characters of its text four bytes long.
+        self._text_size = sum(sys.getsizeof(text) + TEXT_BYTES for text in (*self.texts, *(self.labels or ())))
 
     @property
     def size(self) -> int:
