@@ -22,8 +22,7 @@ COPY index index
 COPY cse cse
 
 USER visitor
-# As scripts/demo sets them: return freed memory to the system.
-ENV MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=1048576 PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 EXPOSE 7860
 HEALTHCHECK --start-period=60s CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7860', timeout=10)"]
 CMD ["python", "app.py", "--host", "0.0.0.0", "--port", "7860"]

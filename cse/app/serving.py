@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.engines.machine import bound_kernels
+from cse.engines.machine import bound_arenas, bound_kernels
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BUNDLED_NAMES
 
@@ -62,6 +62,7 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     options = parser(program).parse_args(arguments)
     os.environ["GRADIO_SERVER_NAME"] = HOST if ":" in options.host else options.host  # Gradio first binds IPv4 to it
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    bound_arenas()
     bound_kernels()
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000000")  # calls between unused statistics

@@ -266,7 +266,7 @@ def test_removed_texts_are_gone_and_no_longer_encoded():
 
 
 def test_a_corpus_of_more_than_its_share_keeps_the_vectors_that_fit(monkeypatch):
-    monkeypatch.setattr(own_corpora, "MOST_BYTES_EACH", 2 * 61 + 3 * 8)
+    monkeypatch.setattr(own_corpora, "MOST_BYTES_EACH", 2 * 74 + 3 * 8)
     kept = OwnCorpora(Models())
     kept.put(ONE, own("a"), [FIRST, SECOND])
     done(kept)

@@ -157,26 +157,37 @@ def bench_uploads(
     visitors: Annotated[int, typer.Option(min=1, max=64, help="Visitors at once.")] = 16,
     texts: Annotated[int, typer.Option(min=2, max=50_000, help="Texts of each.")] = 200,
     train: Annotated[str | None, typer.Option(help="What one more visitor trains meanwhile, by its label.")] = None,
+    seconds: Annotated[float, typer.Option(min=0, help="How long visitors come and go; 0: each comes once.")] = 0.0,
+    think: Annotated[
+        float, typer.Option(min=0.001, help="With --seconds, mean seconds between a visitor's calls.")
+    ] = 1.0,
     json_output: Json = False,
 ) -> None:
     """Start the app and let visitors upload, search and map texts of their own at once, while another compares.
 
     Prints times by kind, errors, and the server's memory before they came and after they left. Exit code 1 for errors.
-    With `--train SimCSE` one more visitor, in Chromium, trains on the demo corpus beside them.
+    With `--train SimCSE` one more visitor, in Chromium, trains on the demo corpus beside them. With `--seconds`
+    visitors use everything, in two sessions each, and new ones follow; prints the memory by second and by quarter.
 
     Example: python -m tests.bench uploads --visitors 16
     """
     from tests.bench.app import started_app
-    from tests.bench.app_texts import measure_uploads
+    from tests.bench.app_mix import to_json
+    from tests.bench.app_texts import measure_stays, measure_uploads
     from tests.bench.film import begin_training, opened_page
 
     with started_app(ROOT) as (url, first_page, process), ExitStack() as beside:
         log(f"first page after {first_page:.1f} s; {visitors} visitors with {texts:,} texts each")
         if train:
             begin_training(beside.enter_context(opened_page(url, 1280, 720)), train)
-        found = measure_uploads(url, visitors, texts, process)
-    _print(json_output, found.to_json())
-    if found.mixed.errors:
+        if seconds:
+            mixed = measure_stays(url, visitors, texts, seconds, process, think=think)
+            figures = {"visitors": visitors, "texts": texts, "think": think, **to_json(mixed)}
+        else:
+            found = measure_uploads(url, visitors, texts, process)
+            mixed, figures = found.mixed, found.to_json()
+    _print(json_output, figures)
+    if mixed.errors:
         raise typer.Exit(1)
 
 

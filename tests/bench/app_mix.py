@@ -48,13 +48,16 @@ class Mixed:
         return sum(map(len, self.took.values()))
 
     @property
-    def growth(self) -> float | None:
-        """The server's memory in the last quarter of the time over that in its second, by medians; None for too few."""
+    def quarters(self) -> list[float]:
+        """The median of the server's memory in each quarter of the time; empty for too few measurements."""
         quarter = len(self.memory) // 4
-        if not quarter:
-            return None
-        sizes = [size for _, size in self.memory]
-        return median(sizes[-quarter:]) / median(sizes[quarter : 2 * quarter])
+        sizes = [size for _, size in self.memory[len(self.memory) - 4 * quarter :]]
+        return [median(sizes[start : start + quarter]) for start in range(0, 4 * quarter, quarter)] if quarter else []
+
+    @property
+    def growth(self) -> float | None:
+        """The server's memory in the last quarter of the time over that in its second; None for too few."""
+        return self.quarters[3] / self.quarters[1] if self.quarters else None
 
 
 def bear(
@@ -183,5 +186,6 @@ def to_json(found: Mixed) -> dict[str, Any]:
         "loads": [asdict(load) for load in found.loads],
         "memory_mb": [[round(second), round(size / 2**20)] for second, size in found.memory],
         "most_memory_mb": round(max((size for _, size in found.memory), default=0) / 2**20),
+        "quarters_mb": [round(size / 2**20) for size in found.quarters],
         "growth": found.growth,
     }

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import secrets
 import threading
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
 from cse.app.state.corpora import Demo
-from tests.bench.app import call, compare
-from tests.bench.app_mix import Mixed, timed
-from tests.bench.machine import resident_memory
+from tests.bench.app import CALL_LIMIT, call, compare
+from tests.bench.app_mix import Mixed, timed, watching
+from tests.bench.machine import processor_seconds, resident_memory
 
 WAIT = 1.0  # seconds between looks at an encoding
 MAPPED = 100  # texts on each visitor's map
 SETTLED = 3.0  # seconds from the last visitor's end to the look at the memory
+SESSIONS = 2  # of each of these visitors
+KINDS = (
+    "similarity", "words", "tokens", "pairs", "xray", "changes", "template", "search", "disagreements", "map", "map",
+    "duplicates", "vectors", "judge", "encode", "selection", "file", "figure",
+)  # fmt: skip
 
 
 @dataclass
@@ -55,6 +62,136 @@ def measure_uploads(url: str, visitors: int, texts: int, process: int | None = N
     found.seconds = time.perf_counter() - begun
     time.sleep(SETTLED)
     return Uploaded(visitors, texts, found, before, memory_of(process))
+
+
+def measure_stays(
+    url: str, visitors: int, texts: int, seconds: float, process: int | None = None, *, think: float = 1.0
+) -> Mixed:
+    """Have so many visitors use everything with texts of their own for so long, each going after a while for a new one.
+
+    `think` is the mean of the seconds before a visitor's next call.
+    """
+    compare(url, 0, "first")
+    models, figures = [each["name"] for each in json.loads(call(url, "models", []))[0]], figure_calls(url)
+    found, over = Mixed(), threading.Event()
+    begun, computed = time.perf_counter(), processor_seconds(process) if process else None
+
+    def stays(number: int) -> None:
+        for count in itertools.count():
+            if over.is_set():
+                return
+            stay(Stay(url, random.Random(f"{number} {count}"), texts, think, models, figures), found, over)
+
+    with ThreadPoolExecutor(visitors + 1) as pool, watching(pool, found, process, over):
+        jobs = [pool.submit(stays, number) for number in range(visitors)]
+        over.wait(seconds)
+        over.set()
+        for job in jobs:
+            job.result()
+    found.seconds = time.perf_counter() - begun
+    after = processor_seconds(process) if process else None
+    found.computed = after - computed if after is not None and computed is not None else None
+    return found
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A visitor's stay: `texts` is the most of them, `figures` are the page's calls that draw one."""
+
+    url: str
+    chance: random.Random
+    texts: int
+    think: float
+    models: list[str]
+    figures: list[tuple[int, list[Any]]]
+
+
+def stay(visitor: Stay, found: Mixed, over: threading.Event) -> None:
+    """Upload texts and use them in `SESSIONS` sessions, one after the other; half of the visitors delete them."""
+    url, chance = visitor.url, visitor.chance
+    count, number = chance.randint(20, visitor.texts), chance.randrange(10**9)
+    texts, key = [ticket(number, row) for row in range(count)], ""
+
+    def upload(session: str) -> None:
+        nonlocal key
+        key = json.loads(call(url, "texts", [texts, [f"label {row % 5}" for row in range(count)], ""], session))[0][
+            "key"
+        ]
+
+    for _ in range(SESSIONS):
+        session = secrets.token_hex(8)
+        timed("page", found, lambda: page(url))
+        if not key:
+            timed("upload", found, lambda session=session: upload(session))
+            timed("all models", found, lambda session=session: wait_for(url, key, session, None))
+        for _ in range(chance.randint(4, 10)):
+            if over.wait(chance.expovariate(1 / visitor.think)):
+                break
+            kind = chance.choice(KINDS)
+            timed(kind, found, lambda kind=kind, session=session: used(visitor, kind, texts, key, session))
+    if chance.random() < 0.5:
+        timed("deletion", found, lambda: call(url, "forget", [key], secrets.token_hex(8)))
+
+
+def used(visitor: Stay, kind: str, texts: list[str], key: str, session: str) -> None:
+    """One use of a visitor's texts, or of texts that are typed. Raises ValueError where there is no answer."""
+    url, chance = visitor.url, visitor.chance
+    first, second = (f"{chance.choice(sentences())} {chance.randrange(10**6)}" for _ in range(2))
+    model = chance.choice(visitor.models)
+    values: dict[str, list[object]] = {
+        "similarity": [first, second], "words": [first, second], "tokens": [first, 5, 1.0],
+        "pairs": ["\n".join(chance.sample(texts, 6))], "xray": [first, second, []], "changes": [first, ""],
+        "template": [first, f'"[X]" is {chance.randrange(10**4)} [MASK] .', 5],
+        "search": [first, 10, "own", 0.0, key], "disagreements": ["corpus", "", "own", key],
+        "map": ["corpus", "", len(texts) if len(texts) > 100 else 100, chance.randrange(3), 5, "own", key],
+        "duplicates": [model, "own", 5.0, "first", 1, key], "vectors": [model, "own", key, 0],
+        "judge": [*chance.sample(visitor.models, 2), "own", 10, key], "encode": [texts[:64], model, False],
+        "selection": [list(range(10)), model, "corpus", "", 10_000, 5, "own", key],
+    }  # fmt: skip
+    if kind == "file":
+        body = json.dumps({"kind": chance.choice(("npy", "zip", "csv")), "corpus": "own", "key": key, "model": model})
+        request = urllib.request.Request(f"{url}/corpus/files", body.encode(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=CALL_LIMIT) as answer:
+            answer.read()
+    elif kind == "figure":
+        page_call(url, *chance.choice(visitor.figures), session)
+    else:
+        answered(call(url, kind, values[kind], session))
+
+
+def page(url: str) -> None:
+    """Read the page and its settings."""
+    for path in ("", "/config"):
+        with urllib.request.urlopen(f"{url}{path}", timeout=CALL_LIMIT) as answer:
+            answer.read()
+
+
+def figure_calls(url: str) -> list[tuple[int, list[Any]]]:
+    """Return the number and the first inputs of each function of the page that makes a figure."""
+    with urllib.request.urlopen(f"{url}/config", timeout=CALL_LIMIT) as answer:
+        config = json.load(answer)
+    props = {each["id"]: each["props"] for each in config["components"]}
+    buttons = {number for number, each in props.items() if str(each.get("value")).startswith("Figure (")}
+    return [
+        (each["id"], ["" if (value := props[number].get("value")) is None else value for number in each["inputs"]])
+        for each in config["dependencies"]
+        if any(target in buttons for target, _ in each["targets"])
+    ]
+
+
+def page_call(url: str, function: int, inputs: list[Any], session: str) -> None:
+    """Call a function of the page as the page does. Raises ValueError with the app's reason."""
+    body = json.dumps({"data": inputs, "fn_index": function, "session_hash": session}).encode()
+    request = urllib.request.Request(f"{url}/gradio_api/queue/join", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=CALL_LIMIT) as answer:
+        answer.read()
+    with urllib.request.urlopen(f"{url}/gradio_api/queue/data?session_hash={session}", timeout=CALL_LIMIT) as stream:
+        for line in stream:
+            message = json.loads(line.decode().removeprefix("data:")) if line.startswith(b"data:") else {}
+            if message.get("msg") == "process_completed":
+                if not message["success"]:
+                    raise ValueError(f"function {function} answered {message['output']}"[:200])
+                return
 
 
 def visit_all(url: str, visitors: int, texts: int, found: Mixed, first: int) -> None:

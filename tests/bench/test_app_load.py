@@ -11,7 +11,7 @@ from tests.bench import app as app_load
 from tests.bench import app_texts
 from tests.bench.app import Load, call, measure
 from tests.bench.app_mix import Mixed, bear, timed, to_json
-from tests.bench.app_texts import measure_uploads
+from tests.bench.app_texts import KINDS, measure_stays, measure_uploads
 from tests.bench.machine import processor_seconds, resident_memory
 
 
@@ -37,6 +37,7 @@ def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_
             call(url, "similarity", ["", "b"])
         found = bear(url, clients=4, seconds=1.5, process=os.getpid())
         uploaded = measure_uploads(url, visitors=2, texts=70, process=os.getpid()).to_json()
+        stays = measure_stays(url, visitors=2, texts=40, seconds=1.0, process=os.getpid(), think=0.01)
     assert [load.what for load in loads] == ["one visitor", "3 visitors", "one visitor beside a map"]
     assert [load.count >= least for load, least in zip(loads, (1, 3, 1), strict=True)] == [True] * 3
     assert all(0 < load.median <= load.p95 <= load.worst for load in loads)
@@ -51,6 +52,9 @@ def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_
     assert {load["what"] for load in uploaded["loads"]} == kinds | {"comparison"}
     assert {load["count"] for load in uploaded["loads"] if load["what"] in kinds} == {2}
     assert min(uploaded["memory_mb"]) > 50
+    assert dict(stays.errors) == {}
+    assert {"page", "upload", "all models"} < set(stays.took) <= {"page", "upload", "all models", "deletion", *KINDS}
+    assert all(size > 50 * 2**20 for _, size in stays.memory)
 
 
 def test_what_goes_wrong_under_load_is_counted_by_its_reason():
@@ -68,8 +72,8 @@ def test_what_goes_wrong_under_load_is_counted_by_its_reason():
 
 def test_memory_has_grown_by_its_last_quarter_over_its_second():
     grown = Mixed(memory=[(second, size) for second, size in enumerate((9, 9, 4, 4, 5, 5, 8, 6))])
-    assert grown.growth == 7 / 4
-    assert Mixed(memory=[(0, 1)]).growth is None
+    assert (grown.quarters, grown.growth) == ([9, 4, 5, 7], 7 / 4)
+    assert (Mixed(memory=[(0, 1)]).quarters, Mixed(memory=[(0, 1)]).growth) == ([], None)
 
 
 def test_a_process_has_the_time_and_memory_that_the_system_tells() -> None:

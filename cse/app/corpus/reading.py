@@ -15,6 +15,7 @@ MOST_TEXTS, MOST_CHARACTERS = 50_000, 16_000_000
 MOST_UNPACKED = 128 * 2**20  # bytes of a compressed table
 SUFFIXES = (".txt", *(suffix for suffix in TABLES if suffix != JSON))
 T = TypeVar("T", bound="tuple[Any, ...]")
+MOST_HEADER = 100_000  # characters of the columns' names, which the server keeps for each session as choices
 SEEN = 5  # rows of a file shown for the choice of its columns
 
 
@@ -44,6 +45,10 @@ def preview(path: str) -> Preview:
             names, rows = first_rows(file, SEEN)
             if len(names) > 1 or " " not in "".join(names):  # a single word may be a heading
                 columns = list(dict.fromkeys(names))
+                if (length := sum(map(len, columns))) > MOST_HEADER:
+                    raise ValueError(
+                        f"{file}: the names of its columns have {length:,} characters; give at most {MOST_HEADER:,}."
+                    )
                 return Preview(columns, rows, usual_column(columns))
         return Preview([], [[row.text] for row in islice(labelled_texts(file).rows, SEEN)])
 

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import cse
 from cse.app.models.columns import Added, Column, columns
 from cse.app.models.recent import Recent
-from cse.app.models.remembered import MOST_TEXTS, Reader
+from cse.app.models.remembered import MOST_BYTES, MOST_TEXTS, Reader
 from cse.app.models.turns import Turn, Turns
 from cse.app.models.visitors import ClientLeft, client_left
 from cse.runs.progress import Report, silent
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-MOST_OPEN = 8  # models that visitors added, kept open by the server
+MOST_OPEN, MOST_OPEN_BYTES = 8, 6 * 2**30  # models that visitors added, kept open by the server
+PARAMETER_BYTES = 12  # the weights as float32, and the engines' copies of them
 PATH = re.compile(r"(?<![\w:/.])(?:/[^\s/'\"`,;:()]+)+/([^\s/'\"`,;:()]+)")
 
 
@@ -55,8 +56,10 @@ class Models:
         """
         self.own, self.added, self._fetch = columns(models, family, pooling), Added(), fetch
         self._encoders: dict[tuple[str, str | None, str | None], Encoder] = {}
-        self._visiting: Recent[Encoder] = Recent(MOST_OPEN)
-        self._texts: Recent[np.ndarray] = Recent(MOST_TEXTS)
+        self._visiting: Recent[Encoder] = Recent(
+            MOST_OPEN, most_bytes=MOST_OPEN_BYTES, size=lambda encoder: PARAMETER_BYTES * encoder.parameter_count
+        )
+        self._texts: Recent[np.ndarray] = Recent(MOST_TEXTS, most_bytes=MOST_BYTES)
         self._turns: WeakValueDictionary[tuple[str, str | None, str | None], Turns] = WeakValueDictionary()
         self._turns_lock = Lock()
 

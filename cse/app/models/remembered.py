@@ -16,7 +16,7 @@ from cse.app.models.recent import Recent
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
 
-MOST_TEXTS = 8192  # of all models: 12 MB of vectors of 384 numbers
+MOST_TEXTS, MOST_BYTES = 8192, 32 * 2**20  # of all models; the vectors of 384 numbers have 12 MB
 LONGEST = 1000  # characters of a cached text
 
 _marks: WeakKeyDictionary[Encoder, str] = WeakKeyDictionary()

@@ -28,6 +28,7 @@ RESULTS = BUNDLED / "results"
 MOST_MAPS = 64  # of a model each
 MOST_SPEEDS = 64
 MOST_NEAR = 16  # 1.3 MB each for 50,000 texts
+MOST_BYTES = 32 * 2**20  # of maps, of groups, and of near-duplicates: words of groups may be as long as the texts
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ class AppState:
     boards: dict[str, Scoreboard] | Failure
     admission: Admission = field(default_factory=Admission)
     speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
-    maps: Recent[ModelMap] = field(default_factory=lambda: Recent(MOST_MAPS))
-    groups: Recent[Groups] = field(default_factory=lambda: Recent(MOST_MAPS))
-    near: Recent[NearDuplicates] = field(default_factory=lambda: Recent(MOST_NEAR))
-    references: Recent[np.ndarray] = field(default_factory=lambda: Recent(MOST_MAPS))
+    maps: Recent[ModelMap] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
+    groups: Recent[Groups] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
+    near: Recent[NearDuplicates] = field(default_factory=lambda: Recent(MOST_NEAR, most_bytes=MOST_BYTES))
+    references: Recent[np.ndarray] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
     ballots: Ballots = field(default_factory=Ballots)
 
 

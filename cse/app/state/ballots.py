@@ -67,7 +67,7 @@ class Ballots(RecentByClient[Ballot]):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MOST_VISITORS) -> None:
         """`clock` returns seconds."""
-        super().__init__(most, MOST_OF_CLIENT, KEPT, clock)
+        super().__init__(most, MOST_OF_CLIENT, seconds=KEPT, clock=clock)
         self.lock = Lock()
 
     def put(self, key: Any, result: Ballot) -> None:

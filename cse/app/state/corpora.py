@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEMO = BUNDLED / "demo"
 DEMO_KEY, OWN_KEY = "demo", "own"  # reserved: no index has these keys
 VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
-MOST_KEPT = 32  # models whose vectors and indexes are cached
+MOST_KEPT, MOST_BYTES_KEPT = 32, 64 * 2**20  # models whose vectors and indexes are cached; vectors of the demo
 MOST_READ = 50_000  # sentences of an index, for what needs all of them
 SPREAD = 200  # sentences that make the random pairs
 
@@ -88,7 +88,8 @@ class Demo:
         """Read the sentences; no model is opened yet."""
         rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
         self.topics, self.sentences = ([row[side] for row in rows] for side in (0, 1))
-        self._vectors, self._random = Recent[np.ndarray](MOST_KEPT), Recent[np.ndarray](MOST_KEPT)
+        self._vectors = Recent[np.ndarray](MOST_KEPT, most_bytes=MOST_BYTES_KEPT)
+        self._random = Recent[np.ndarray](MOST_KEPT)
 
     def vectors(self, encoder: Encoder) -> np.ndarray:
         """Return the (N, d) float32 vectors of all sentences, in the corpus's order: shipped or computed."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 KEPT = 2 * 60 * 60  # seconds after the last use
 MOST_KEPT, MOST_BYTES_KEPT = 64, 512 * 2**20  # of all visitors together
 MOST_OF_CLIENT, MOST_BYTES_EACH = 8, 256 * 2**20  # of a client, which may have several keys
-TEXT_BYTES = 60  # of a text in memory besides its characters
+TEXT_BYTES = 24  # of a text besides its characters: its places in a list and in the order
 UNDO = 10  # seconds in which a removal can be undone
 GRACE = 2  # seconds more than a page offers that, for the way to the server
 PAUSE = 0.01  # seconds between blocks, so that a waiting thread gets the lock
@@ -77,7 +78,8 @@ class OwnCorpus:
         self.order = Order(self.texts)
         self.turn = 0  # of the last block, to encode those of all visitors in turns
         self.encodings: Mapping[Column, Encoding] = {}  # replaced, never changed: loops over it need no lock
-        self._text_size = sum(len(text.encode()) + TEXT_BYTES for text in (*self.texts, *(self.labels or ())))
+        # An emoji makes all characters of its text four bytes long.
+        self._text_size = sum(sys.getsizeof(text) + TEXT_BYTES for text in (*self.texts, *(self.labels or ())))
 
     @property
     def size(self) -> int:

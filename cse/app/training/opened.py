@@ -57,8 +57,8 @@ class OpenedModels:
             raise ValueError(ARCHIVES_REFUSED)
         checked_key(key, "a model")
         with named_errors(Path(archive.name), "server", only_full=True):
-            model = unpack_model(archive, folder := self._place.fresh(), rules.run_bytes)
-        made = Made(name.strip()[:LONGEST_NAME] or "my model", model)
+            opened = unpack_model(archive, folder := self._place.fresh(), rules.run_bytes)
+        made = Made(name.strip()[:LONGEST_NAME] or "my model", opened)
         with self._lock:
             self._kept.append(Unpacked(key, client, made, folder))
             own = [model for model in self._kept if model.key == key or (client and model.client == client)]
