@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields
+from itertools import chain
 from typing import Any, get_type_hints
 
 from cse.methods.method import Contrast, Head, Method, Pooling, Reading, When
@@ -50,15 +51,16 @@ def from_json(value: dict[str, Any]) -> Method:
         (template,), *further = views
         reading = Reading(template, **{name: given.pop(name) for name in READING & given.keys()})
         method = Method(reading=reading, further=tuple(further), **given)
-        for part in (method, reading, *(template for view in method.views for template in view)):
+        parts: list[Any] = [method, reading, *chain.from_iterable(method.views)]
+        for part in parts:
             _check_types(part)
         return method
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"not a method: {error}") from error
 
 
-def _check_types(part: Method | Reading | Template) -> None:
-    """Raise TypeError for a number, a text or a claim of another type: `soft` 0.5 would be read as true."""
+def _check_types(part: Any) -> None:
+    """Raise TypeError for a number, a text or a claim of another type in a dataclass: `soft` 0.5 would be true."""
     for name, hint in get_type_hints(type(part)).items():
         value = getattr(part, name)
         kinds = (int, float) if hint is float else (hint,)
