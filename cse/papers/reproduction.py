@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from cse.benchmark.published import TEMPLATES
 from cse.evaluation.tasks import find_task
 from cse.models.checkpoint import CHECKPOINT
 from cse.papers.template_search import read_scores
+from cse.runs.child import start_command
 from cse.storage.writing import digest, write_file
 
 if TYPE_CHECKING:
@@ -164,10 +164,10 @@ def run_command(command: str, plan: Plan, row: PublishedRow, report: Callable[[s
         text = "\n".join(TEMPLATES) + "\n"
         write_file(plan.output / TEMPLATES_FILE, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     report(f"  {command}")
-    module = words[2].replace("scripts.", "cse.commands.", 1)  # exists without a clone, too
-    done = subprocess.run([sys.executable, "-m", module, *words[3:]], stdout=subprocess.DEVNULL)
-    if done.returncode:
-        raise ValueError(f"{row.name}: `{command}` ended with exit code {done.returncode}; the line above says why")
+    with start_command([words[2].removeprefix("scripts."), *words[3:]], stdout=subprocess.DEVNULL) as process:
+        code = process.wait()
+    if code:
+        raise ValueError(f"{row.name}: `{command}` ended with exit code {code}; the line above says why")
 
 
 def _templates_are_scored(plan: Plan) -> bool:
