@@ -14,6 +14,7 @@ from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projected import check_projectable
 from cse.adaptation.report import changed_neighbours, page
 from cse.adaptation.workspace import CANDIDATE, PAGE, REPORT, Workspace, check_output
+from cse.encoding.processes import check_alone
 from cse.errors import command_line
 from cse.judging.judgement import texts_digest
 from cse.methods.settings import SETTINGS
@@ -60,6 +61,7 @@ def adapt(
     Raises ValueError for bad texts and as `check_output` does, ArtefactError for a model that cannot be opened.
     """
     place = Path(output)
+    check_alone("an adaptation")
     SETTINGS["seed"].check(request.seed)
     if request.minutes is not None and not 0 < request.minutes < float("inf"):
         raise ValueError(f"`minutes` is {request.minutes!r}; give a number above 0")

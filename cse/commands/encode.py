@@ -110,12 +110,13 @@ class Parts:
 def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]], output: Path, options: Parts) -> None:
     from tqdm import tqdm
 
-    from cse.encoding.shards import ShardPlan, count_texts, encode_in_parts, processes
+    from cse.encoding.processes import together
+    from cse.encoding.shards import ShardPlan, count_texts, encode_in_parts
     from cse.models.loading import open_model
 
-    processes()  # sets this process's GPU before the model is loaded
-    encoder = open_model(reference, backend=options.backend)
-    count, sha256 = count_texts(texts())
+    with together():  # which sets this process's GPU
+        encoder = open_model(reference, backend=options.backend)
+        count, sha256 = count_texts(texts())
     plan = ShardPlan(
         reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,
         count, sha256, options.shards, options.batch_size,

@@ -22,6 +22,7 @@ from cse.commands.cli import (
     with_flags,
 )
 from cse.commands.options import option
+from cse.encoding.processes import together
 from cse.errors import command_line
 from cse.methods.catalogue import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
@@ -133,24 +134,25 @@ def main(
     for tracker in report_to or ():
         check_choice("tracker", tracker, TRACKERS)
     options = JobOptions(output, resume, overwrite, storage, precision, report_to or ())
-    if not dry_run:
-        options.check()  # fail before anything is read
-        if main_process():
-            _check_push(push_to_hub)
-    from cse.models.names import BACKBONE
-    from cse.training.plan import plan
-    from cse.training.run import TrainRequest
+    with together():
+        if not dry_run:
+            options.check()  # fail before anything is read
+            if main_process():
+                _check_push(push_to_hub)
+        from cse.models.names import BACKBONE
+        from cse.training.plan import plan
+        from cse.training.run import TrainRequest
 
-    repeated = _recipe(recipe, method)
-    request = TrainRequest(
-        repeated.name, data, BACKBONE, supervised, None if dev == "none" else dev, column, limit, settings
-    )
-    encoder, run = assemble(request, repeated, backbone, log)
+        repeated = _recipe(recipe, method)
+        request = TrainRequest(
+            repeated.name, data, BACKBONE, supervised, None if dev == "none" else dev, column, limit, settings
+        )
+        encoder, run = assemble(request, repeated, backbone, log)
+        if main_process() and recipe is None and not (supervised or resume or dry_run):
+            _warn_if_narrow(encoder, run, settings)
     if dry_run:
         shown = plan(encoder, run)
     else:
-        if main_process() and recipe is None and not (supervised or resume):
-            _warn_if_narrow(encoder, run, settings)
         shown = run_job(encoder, run, options, repeated, note=log).known()
         if push_to_hub and main_process():
             shown["pushed"] = _push(output, push_to_hub)

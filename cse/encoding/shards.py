@@ -7,24 +7,21 @@ The folder holds `part-00000-of-00004.npy` and so on, (n, d) float32 rows in the
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cse.encoding.engine import Update
+from cse.encoding.processes import processes, together
 from cse.errors import ArtefactError, command_line
 from cse.storage.checksums import checksum, feed_texts
 from cse.storage.replace import sweep
 from cse.storage.writing import read_json, write_file, write_json
-
-if TYPE_CHECKING:
-    from accelerate import PartialState
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
 EARLIER: dict[str, Any] = {"batch_size": None}  # values of plans without these fields
@@ -65,28 +62,6 @@ class ShardPlan:
         return f"part-{shard:05}-of-{self.shards:05}.npy"
 
 
-class OneProcess:
-    """The only process of a run that no launcher started, with the attributes of `accelerate.PartialState`."""
-
-    is_main_process, process_index, num_processes = True, 0, 1
-
-    def wait_for_everyone(self) -> None:
-        """Return at once."""
-
-
-def processes() -> PartialState | OneProcess:
-    """Return the processes of an `accelerate launch` or `torchrun`, each on its own GPU if there are any.
-
-    Without a launcher nothing is imported: PyTorch takes 400 MB that OpenVINO does not need.
-    """
-    if "WORLD_SIZE" not in os.environ:
-        return OneProcess()
-    import torch
-    from accelerate import PartialState
-
-    return PartialState(cpu=not torch.cuda.is_available())
-
-
 def encode_in_parts(
     folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, resume: bool, report: Update
 ) -> None:
@@ -95,13 +70,14 @@ def encode_in_parts(
     Raises ValueError as `begin` and `write_parts` do.
     """
     state = processes()
-    if state.is_main_process:
-        begin(folder, plan, resume)
-    state.wait_for_everyone()
-    write_parts(folder, plan, texts, encode, range(state.process_index, plan.shards, state.num_processes), report)
-    state.wait_for_everyone()
-    if state.is_main_process:
-        finish(folder, plan)
+    with together():
+        if state.is_main_process:
+            begin(folder, plan, resume)
+    with together():
+        write_parts(folder, plan, texts, encode, range(state.process_index, plan.shards, state.num_processes), report)
+    with together():
+        if state.is_main_process:
+            finish(folder, plan)
 
 
 def count_texts(texts: Iterable[str]) -> tuple[int, str]:

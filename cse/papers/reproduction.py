@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from cse.errors import FACES, command_line
 from cse.evaluation.tasks import find_task
 from cse.models.checkpoint import CHECKPOINT
 from cse.papers.template_search import read_scores
+from cse.runs.child import start_command
 from cse.storage.writing import digest, write_file
 
 if TYPE_CHECKING:
@@ -170,10 +170,10 @@ def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: C
         write_file(plan.output / TEMPLATES_FILE, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     line = command_line(*command)
     report(f"  {line}")
-    module = f"cse.commands.{name}"  # exists without a clone, too
-    done = subprocess.run([sys.executable, "-m", module, *words], stdout=subprocess.DEVNULL)
-    if done.returncode:
-        raise ValueError(f"{row.name}: `{line}` ended with exit code {done.returncode}; the line above says why")
+    with start_command([name, *words], stdout=subprocess.DEVNULL) as process:
+        code = process.wait()
+    if code:
+        raise ValueError(f"{row.name}: `{line}` ended with exit code {code}; the line above says why")
 
 
 def _templates_are_scored(plan: Plan) -> bool:

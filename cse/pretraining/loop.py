@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from cse.backbones.backbone import backbone_tensors, describe, row_limit
+from cse.encoding.processes import check_alone
 from cse.encoding.rows import render
 from cse.methods.templates import PLAIN
 from cse.models.names import resolve_backbone
@@ -69,6 +70,7 @@ def pretrain(
     """
     from transformers.utils import logging
 
+    check_alone("pretraining")
     logging.disable_progress_bar()
     init, blend = (None if name is None else resolve_backbone(name).name for name in (request.init, request.blend))
     request = replace(request, output=Path(request.output), init=init, blend=blend)
@@ -107,8 +109,6 @@ def start_training(request: PretrainRequest, setup: PretrainingSetup) -> Trainin
     """The model on its device with its optimiser and batch sampler."""
     config = request.config
     accelerator = start_accelerator(request.precision)
-    if accelerator.num_processes > 1:
-        raise ValueError("pretraining runs in one process; start it without accelerate launch")
     learned = [parameter for parameter in setup.model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(
         learned, lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay, fused=True

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cse.encoding.processes import together
 from cse.engines.precision import PRECISIONS
 from cse.methods.settings import CALLED, SETTINGS, Setting
 from cse.models.names import BACKBONE
@@ -99,12 +100,13 @@ def train(
         supervised = bool(data) and isinstance(data[0], tuple | list) if supervised is None else supervised
     reports = list(report_to) if isinstance(report_to, list | tuple) else [report_to]
     options = JobOptions(Path(output), resume, overwrite, storage, precision, reports)
-    options.check()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers warn of it in every later fork of a notebook
     request = TrainRequest(
         repeated.name, data, BACKBONE, bool(supervised), None if dev == "none" else dev, column, limit, settings
     )
-    encoder, run = assemble(request, repeated, None if backbone is None else str(backbone), log.warning)
+    with together():
+        options.check()
+        encoder, run = assemble(request, repeated, None if backbone is None else str(backbone), log.warning)
     return run_job(encoder, run, options, repeated, note=log.warning, callbacks=called, progress=progress)
 
 

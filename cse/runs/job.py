@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.encoding.encoder import Encoder
+from cse.encoding.processes import together
 from cse.engines.torch_encoder import TorchEncoder
 from cse.models.card import openers
 from cse.models.checkpoint import read_checkpoint_config
@@ -111,9 +112,10 @@ def run_job(
     with ExitStack() as stack:
         show = stack.enter_context(step_bar(encoder.name, run.steps)) if progress else None
         called: list[Callback] = [show] if show else []
-        if main_process():
-            followed = tracking(options.report_to, options.output, tracked_settings(encoder, run))
-            called += [stack.enter_context(followed), *callbacks]
+        with together():
+            if main_process():
+                followed = tracking(options.report_to, options.output, tracked_settings(encoder, run))
+                called += [stack.enter_context(followed), *callbacks]
 
         def report(entry: LogEntry) -> None:
             if "note" in entry:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
-from accelerate.utils import broadcast_object_list
+from accelerate.utils import broadcast_object_list, gather_object
 
+from cse.encoding.processes import together
 from cse.engines.torch_encoder import TorchEncoder
 from cse.models.checkpoint import LOG, read_start, save
 from cse.models.storage import Storage
@@ -62,17 +63,21 @@ def train(
     """
     accelerator = start_accelerator(precision)
     first = accelerator.is_main_process
-    with reserved_output(output, resume=resume, overwrite=overwrite) if first else nullcontext():
-        if first and storage.differs:
-            read_start(encoder)  # a checkpoint of differences that cannot be stored fails before training
+    with ExitStack() as stack:
+        with together():
+            if first:
+                stack.enter_context(reserved_output(output, resume=resume, overwrite=overwrite))
+                if storage.differs:
+                    read_start(encoder)  # a checkpoint of differences that cannot be stored fails before training
         loop = TrainingLoop.start(encoder, run, partial_folder(output), accelerator)
         if resume:
             loop.restore(report)
         if run.selects and "start" not in loop.state["dev"]:
             loop.state["dev"] = {"start": loop.score(0)}
         loop.run_steps(Path(output), storage, report)
-        if first:
-            publish(loop.work, Path(output), overwrite, loop.state["dev"])
+        with together():
+            if first:
+                publish(loop.work, Path(output), overwrite, loop.state["dev"])
     return loop.summary(output)
 
 
@@ -112,17 +117,26 @@ class TrainingLoop:
         return cls(encoder, run, work, accelerator, model, optimizer, momentum, state, initial)
 
     def restore(self, report: LogWriter) -> None:
-        """Continue from the saved state, or report that there is none. Raises ArtefactError as `load_state` does."""
+        """Continue from the saved state, or report that there is none.
+
+        Raises ArtefactError as `load_state` does, ValueError if the processes read different states.
+        """
 
         def note(line: str) -> None:
             if self.accelerator.is_main_process:
                 report({"step": 0, "note": line})
 
-        if check_resume(self.work, True, note):
-            saved = load_state(self.work, self.tensors(), self.optimizer, self.state["recipe"])
-            self.state = cast("TrainingState", saved)
-            if "best" in self.state["dev"]:
-                check_best(self.work)
+        with together():
+            if check_resume(self.work, True, note):
+                saved = load_state(self.work, self.tensors(), self.optimizer, self.state["recipe"])
+                self.state = cast("TrainingState", saved)
+                if "best" in self.state["dev"]:
+                    check_best(self.work)
+        if len(steps := set(gather_object([self.state["step"]]))) > 1:
+            raise ValueError(
+                f"{self.work}: the processes read the states of steps {', '.join(map(str, sorted(steps)))}; give an "
+                "`output` that all machines share"
+            )
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """The tensors that a resumed run needs besides the optimiser's moments, by name."""
@@ -135,7 +149,9 @@ class TrainingLoop:
         """
         run, state, first = self.run, self.state, self.accelerator.is_main_process
         steps, started = range(state["step"], state["step"] if "stopped" in state else run.steps), time.perf_counter()
-        with open_log(self.work, state, first) as log:
+        with ExitStack() as stack:
+            with together():
+                log = stack.enter_context(open_log(self.work, state, first))
             for step, data in zip(steps, map(self.data, steps), strict=True):
                 try:
                     entry: LogEntry = {"step": step + 1, "loss": self.step(step, data)}
@@ -151,17 +167,18 @@ class TrainingLoop:
                 seconds = time.perf_counter() - started
                 state["seconds"] += seconds
                 entry["sentences_per_second"] = round(run.config.batch_size / seconds, 1)
-                log.write(
-                    json.dumps(entry) + "\n"
-                )  # before the state: a resumed run removes the lines of steps it repeats
-                log.flush()
-                if first and improved:
-                    with self.averaged():
-                        save(self.encoder, self.work / BEST, training_record(run, state), storage=storage, home=home)
-                if first and due:
-                    state["log"] = file_digest(self.work / LOG)
-                    save_state(self.work, self.tensors(), self.optimizer, dict(state))
-                report({**entry, "learning_rate": run.learning_rate(step), "best": state["dev"].get("best")})
+                with together():
+                    # before the state: a resumed run removes the lines of steps it repeats
+                    log.write(json.dumps(entry) + "\n")
+                    log.flush()
+                    if first and improved:
+                        with self.averaged():
+                            record = training_record(run, state)
+                            save(self.encoder, self.work / BEST, record, storage=storage, home=home)
+                    if first and due:
+                        state["log"] = file_digest(self.work / LOG)
+                        save_state(self.work, self.tensors(), self.optimizer, dict(state))
+                    report({**entry, "learning_rate": run.learning_rate(step), "best": state["dev"].get("best")})
                 if "stopped" in state:
                     break
                 started = time.perf_counter()
@@ -180,7 +197,10 @@ class TrainingLoop:
         return step_data(self.encoder, batch, self.run.config, step * processes + rank)
 
     def step(self, step: int, data: StepData) -> float:
-        """Take one optimiser step and return its loss. Raises LossNotFiniteError if it is not finite."""
+        """Take one optimiser step and return its loss, the mean of all processes.
+
+        Raises LossNotFiniteError on all of them if one's is not finite.
+        """
         config, accelerator = self.run.config, self.accelerator
         for group in self.optimizer.param_groups:
             group["lr"] = self.run.learning_rate(step)
@@ -191,7 +211,7 @@ class TrainingLoop:
         accelerator.clip_grad_norm_(self.model.parameters(), config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        value = float(loss.detach())
+        value = float(accelerator.reduce(loss.detach(), "mean"))
         if not np.isfinite(value):
             raise LossNotFiniteError(f"the loss became {value} at step {step + 1}; lower `learning_rate`")
         return value
@@ -231,9 +251,10 @@ class TrainingLoop:
 
     def score(self, step: int) -> float:
         """The dev score after `step` steps, or that of held-out texts, with which the state says if they collapsed."""
-        if not self.run.held_out:
-            return dev_score(self.encoder, self.run, step)
-        found = held_out_score(lambda texts: self.encoder.encode(texts, batch_size=256), self.run.held_out)
+        with together():
+            if not self.run.held_out:
+                return dev_score(self.encoder, self.run, step)
+            found = held_out_score(lambda texts: self.encoder.encode(texts, batch_size=256), self.run.held_out)
         (found,) = broadcast_object_list([found])  # all processes stop at the same step
         if step == 0:
             self.state["held_out"] = asdict(found)

@@ -4,14 +4,18 @@ import errno
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 import zipfile
+from contextlib import suppress
 
 import gradio as gr
 import numpy as np
+import psutil
 import pytest
 from app_models import AtOnce
-from conftest import SENTENCES, WORDS
+from conftest import ROOT, SENTENCES, WORDS
 from sentence_transformers import SentenceTransformer
 
 import cse
@@ -108,6 +112,94 @@ def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(
         shutil.rmtree(tmp_path / path)
 
 
+class StoppedAtTheEnd(AtOnce):
+    """Stands for a process that is stopped when it has published its result."""
+
+    failure, stopped = "The training process was killed (signal 15)", False
+
+    def ended(self, seconds: float) -> bool:
+        return self.stopped
+
+    def end(self, patience: float = 0) -> None:
+        self.stopped = True
+
+
+@pytest.mark.parametrize(("method", "settings"), [("dcpcse", {"batch_size": 8, "max_steps": 2}), ("adapt", {})])
+def test_a_run_that_is_stopped_when_its_model_is_published_is_finished(
+    trainings, bert_folder, method, settings, monkeypatch
+):
+    def process(words, folder):
+        return (AtOnce if words[0] == "export" else StoppedAtTheEnd)(words, folder)
+
+    monkeypatch.setattr(module, "CommandProcess", process)
+    texts = [f"{text} {number}" for number, text in enumerate(TEXTS * 3)]
+    asked = checked(OWN, texts, None, name="mine", method=method, start=str(bert_folder), minutes=5, settings=settings)
+    training = trainings.begin(ONE, asked)
+    trainings.stop(ONE)
+    finished(training)
+    assert not training.failure
+    said = training_html(training)
+    assert html.escape(training.outcome.sentence) in said
+    assert "Finished: " in said
+    with zipfile.ZipFile(trainings.archive(ONE, training.outcome.models[0].name)) as archive:
+        assert any(name.endswith("config.json") for name in archive.namelist())
+    with pytest.raises(ValueError, match="This training is finished: its outcome is on this page"):
+        trainings.resume(ONE)
+
+
+def test_a_model_that_is_published_is_shown_even_if_it_cannot_be_exported(trainings, bert_folder, monkeypatch):
+    def refused(words, folder):
+        if words[0] == "export":
+            raise OSError("no process can be started")
+        return AtOnce(words, folder)
+
+    monkeypatch.setattr(module, "CommandProcess", refused)
+    settings = {"batch_size": 8, "max_steps": 2}
+    asked = checked(OWN, TEXTS, None, name="mine", method="dcpcse", start=str(bert_folder), settings=settings)
+    training = trainings.begin(ONE, asked)
+    finished(training)
+    assert training.failure == "no process can be started"
+    assert "sentence-transformers cannot, as it lacks its backbone" in opened_by(training.outcome.models[0].folder)
+    assert trainings.archive(ONE, "mine").is_file()
+
+
+def test_a_run_stopped_in_its_grace_can_be_resumed(trainings, request_, monkeypatch):
+    monkeypatch.setattr(module.Training, "begin", lambda training: None)
+    training = trainings.begin(ONE, request_)
+    for seconds, resumable in ((60 * 5 + module.GRACE, True), (60 * 5 + module.GRACE + 1, False)):
+        training.seconds = seconds
+        assert training.resumable == resumable
+
+
+SERVER = """
+import sys
+from pathlib import Path
+from cse.app.training.process import CommandProcess
+
+print(CommandProcess(sys.argv[2:], Path(sys.argv[1])).pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_training_ends_with_a_server_that_is_killed(request_, tmp_path):
+    (tmp_path / "temporary").mkdir()
+    request_.write_texts(tmp_path)
+    words = [*request_.words(), "--epochs", "1000"]
+    command = [sys.executable, "-c", SERVER, str(tmp_path), *words]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        training = psutil.Process(int(server.stdout.readline()))
+        until((tmp_path / "model.partial" / "train_log.jsonl").exists)
+        assert is_running(training)
+        server.kill()
+    until(lambda: not is_running(training))
+
+
+def is_running(process):
+    with suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE  # which a container's first process may not collect
+    return False
+
+
 def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(tmp_path, monkeypatch):
     for name in ("kept", "gone"):
         (tmp_path / name).mkdir()
@@ -128,7 +220,6 @@ def test_the_zip_of_a_training_opens_in_sentence_transformers_as_the_page_says(
     trainings, bert_folder, tmp_path, method, trusted, monkeypatch
 ):
     monkeypatch.setattr(module, "CommandProcess", AtOnce)
-    monkeypatch.setattr("cse.app.training.archive.CommandProcess", AtOnce)
     asked = checked(
         OWN, TEXTS, None, name="mine", method=method, start=str(bert_folder), minutes=5,
         settings={"batch_size": 8, "max_steps": 2},

@@ -1,6 +1,6 @@
 """The commands of a reproduction, where their artefacts lie, and which of them are not run again."""
 
-import subprocess
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,11 +67,11 @@ def test_transfer_is_scored_as_the_papers_did() -> None:
 def test_a_template_search_that_was_stopped_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[list[str]] = []
 
-    def note(parts: list[str], **_: object) -> subprocess.CompletedProcess:
-        ran.append(parts)
-        return subprocess.CompletedProcess(parts, 0)
+    def note(words: list[str], **_: object) -> AbstractContextManager:
+        ran.append(words)
+        return nullcontext(SimpleNamespace(wait=lambda: 0))
 
-    monkeypatch.setattr("cse.papers.reproduction.subprocess", SimpleNamespace(run=note, DEVNULL=None))
+    monkeypatch.setattr("cse.papers.reproduction.start_command", note)
     plan, row, lines = Plan(tmp_path, tmp_path / "out", None, None, "bundled", (1,), ""), rows("promptbert", "4")[0], []
     (command,) = plan.commands(row)
     settings = SearchSettings("bundled", "0" * 12, "dev.tsv", 10, False, True)

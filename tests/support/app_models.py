@@ -35,6 +35,9 @@ class AtOnce:
     def ended(self, seconds: float) -> bool:
         return True
 
+    def end(self, patience: float = 0) -> None:
+        """It has ended."""
+
 
 def write_model(folder: Path, backbone: Path, method: str, seed: int = 0) -> Path:
     """Write an untrained checkpoint of `method` to `folder`; its head start is random by `seed`."""

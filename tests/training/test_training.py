@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,12 +19,15 @@ from milvus_server import free_port
 from test_encoder import DISTINCT, make
 from typer.testing import CliRunner
 
+from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.backbones.backbone import set_dropout
 from cse.commands.train import app
 from cse.engines.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.settings import TrainConfig
 from cse.models.loading import load
+from cse.pretraining.config import PretrainRequest
+from cse.pretraining.loop import pretrain
 from cse.storage.writing import partial_folder
 from cse.training import loop as training
 from cse.training.loop import train
@@ -307,3 +311,85 @@ def test_two_processes_train_as_one(bert_folder: Path, tmp_path: Path) -> None:
     assert both.stdout.count("steps: 3") == 1
     assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), abs=1e-4)
     assert losses(tmp_path / "one")[0] != pytest.approx(losses(tmp_path / "one")[2], abs=1e-2)
+
+
+# As above, once for every failure; each process writes its messages to a file. The alarm ends one that waits for ever.
+FAILING = """
+import errno, os, signal, sys
+import datasets, torch
+from transformers import BertForMaskedLM
+from cse.commands.train import app
+from cse.runs import job
+from cse.training import loop
+
+def raising(error):
+    def raised(*given, **named):
+        raise error
+    return raised
+
+FAILURES = {  # the process, and what fails there
+    "loss": ("1", loop, "masked_language_loss", lambda *given: torch.tensor(float("nan"), requires_grad=True)),
+    "texts": ("1", job, "prepare", raising(ValueError("no texts here"))),
+    "restore": ("1", loop, "check_resume", raising(ValueError("no state here"))),
+    "state": ("0", loop, "save_state", raising(OSError(errno.ENOSPC, "No space left on device"))),
+    "publish": ("0", loop, "publish", raising(KeyboardInterrupt())),
+    "taken": ("", loop, "publish", loop.publish),
+}
+
+folder, ports, *words = sys.argv[1:]
+for port, (name, (failing, module, function, change)) in zip(ports.split(), FAILURES.items()):
+    for rank in "01":
+        if not os.fork():
+            signal.alarm(300)
+            os.environ.update(RANK=rank, LOCAL_RANK=rank, MASTER_PORT=port)
+            os.dup2(os.open(f"{folder}/{name}-{rank}.txt", os.O_WRONLY | os.O_CREAT), 2)
+            if rank == failing:
+                setattr(module, function, change)
+            resumed = ["--resume"] if name == "restore" else []
+            app([*words, "--output", f"{folder}/{name}", *resumed])
+    print(name, *sorted(os.waitstatus_to_exitcode(os.wait()[1]) for _ in "01"))
+"""
+ERRORS = {  # the one of the process that fails, with the exit codes of both
+    "loss": ("the loss became nan at step 1; lower --learning-rate", "3 3"),
+    "texts": ("no texts here", "3 3"),
+    "restore": ("no state here", "3 3"),
+    "state": ("[Errno 28] No space left on device", "3 3"),
+    "publish": ("interrupted", "130 130"),
+    "taken": ("{folder}/taken already holds something; give another --output or pass --overwrite", "3 3"),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, 2026-11-26")
+def test_an_error_of_one_process_ends_both_with_that_line(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.txt").write_text("mine")
+    unfinished = make(str(bert_folder), "dcpcse")
+    with pytest.raises(Killed):
+        train(unfinished, run_of(unfinished), tmp_path / "restore", report=kill_after(1))
+    words = ["dcpcse", "--mlm-weight", "0.1", "--batch-size", "8", "--eval-every", "2"]
+    words += ["--data", str(tmp_path / "texts.txt"), "--backbone", str(bert_folder)]
+    world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "ACCELERATE_USE_CPU": "1"}
+    ports = " ".join(str(free_port()) for _ in ERRORS)
+    command = [sys.executable, "-c", FAILING, str(tmp_path), ports, *words]
+    ran = subprocess.run(command, cwd=ROOT, env={**os.environ, **world}, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    ended = dict(line.split(maxsplit=1) for line in ran.stdout.splitlines())
+    assert ended == {name: codes for name, (_, codes) in ERRORS.items()}
+    for name, (error, _) in ERRORS.items():
+        for rank in "01":
+            (said,) = re.findall("Error: (.*)", (tmp_path / f"{name}-{rank}.txt").read_text())
+            assert re.sub("^process [01]: ", "", said) == error.format(folder=tmp_path)
+
+
+def test_work_of_one_process_is_refused_before_one_of_several_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for work in (
+        lambda: pretrain(PretrainRequest([tmp_path / "texts.txt"], tmp_path / "out")),
+        lambda: adapt(AdaptRequest(str(tmp_path / "texts.txt")), tmp_path / "out"),
+    ):
+        with pytest.raises(ValueError, match="runs in one process; start it without accelerate launch"):
+            work()
+    assert not any(tmp_path.iterdir())

@@ -97,7 +97,7 @@ def begin_by(state: AppState, trainings: Trainings, bar: CorpusBar, form: TrainF
         try:
             trainings.resume(key)
         except ValueError as error:
-            return [html.alert(str(error)), *results.unchanged()]
+            return [html.alert(str(error)), *results.drawn(key)]
         return ["", *results.drawn(key)]
 
     def estimate(*given: Any) -> str:

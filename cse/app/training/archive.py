@@ -5,13 +5,16 @@ from __future__ import annotations
 import shutil
 import stat
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from cse.adaptation.workspace import CANDIDATE
-from cse.app.training.process import CommandProcess
 from cse.models.names import CONFIG
 from cse.storage.writing import FULL
+
+if TYPE_CHECKING:
+    from cse.app.training.process import CommandProcess
 
 MOST_FILES, DEEPEST = 200, 4
 READ = (".json", ".safetensors")
@@ -21,16 +24,16 @@ PATIENCE = 300.0  # seconds of an export
 BLOCK = 2**20
 
 
-def add_export(model: Path, folder: Path) -> None:
+def add_export(model: Path, folder: Path, start: Callable[[list[str]], CommandProcess]) -> None:
     """Write the folder `EXPORT` for a checkpoint without its backbone, which sentence-transformers cannot open.
 
-    Raises ValueError if the command fails.
+    `start` runs a command in `folder`. Raises ValueError if the command fails.
     """
     from cse.models.checkpoint import CHECKPOINT, read_checkpoint_config
 
     if not CHECKPOINT.is_marked(model) or read_checkpoint_config(model).whole or (folder / EXPORT).exists():
         return
-    process = CommandProcess(["export", str(model), "--to", PREFIX_CODE, "--output", EXPORT], folder)
+    process = start(["export", str(model), "--to", PREFIX_CODE, "--output", EXPORT])
     if not process.ended(PATIENCE):
         process.end()
     if process.failure:
@@ -47,7 +50,8 @@ def opened_by(model: Path) -> str:
             f"Unpack it and open it in sentence-transformers with {call}, trust_remote_code=True): its folder has the "
             "code that reads the prefix. Without that argument the prefix is left out, and the vectors are wrong."
         )
-    reason = read_checkpoint_config(model).reason if CHECKPOINT.is_marked(model) else ""
+    record = read_checkpoint_config(model) if CHECKPOINT.is_marked(model) else None
+    reason = "" if record is None else record.reason or ("" if record.whole else "lacks its backbone")
     if reason:
         return f'Unpack it and open it with cse.load("FOLDER"). sentence-transformers cannot, as it {reason}.'
     return f'Unpack it and open it in sentence-transformers with {call}), or with cse.load("FOLDER").'

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from threading import Thread
 
 import cse
 from cse.engines.machine import without_bound
+from cse.runs.child import start_command
 
 ROOT = Path(cse.__file__).parents[1]
 NICE = 10  # the page comes first
@@ -25,17 +25,16 @@ BAR = "%|"  # in a line of a progress bar
 class CommandProcess:
     """A running `cse` command in a folder that also holds its temporary files; `lines` are its last messages.
 
-    It has its own process group. Its messages go through a pipe, so that a full disk hides none of them, and that it
-    ends soon after a server that was killed.
+    It has its own process group, and ends with this process. Its messages go through a pipe, so that a full disk hides
+    none of them.
     """
 
     def __init__(self, words: Sequence[str], folder: Path) -> None:
         """Start the command. Raises OSError if the system cannot."""
         self.lines: deque[str] = deque(maxlen=MOST_LINES)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "cse.commands", *words], cwd=folder, env=environment(folder),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
-            start_new_session=True,
+        self._process = start_command(
+            words, environment(folder), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            errors="replace", start_new_session=True,
         )  # fmt: skip
         with suppress(OSError, AttributeError):  # it has ended, or Windows
             os.setpriority(os.PRIO_PROCESS, self._process.pid, NICE)
@@ -53,15 +52,19 @@ class CommandProcess:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return False
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         self._reader.join(PATIENCE)
         return True
 
-    def end(self) -> None:
-        """End the process and those that it started, at once if it does not in time."""
+    def end(self, patience: float = PATIENCE) -> None:
+        """End the process and those that it started, by SIGKILL if it does not within the seconds of `patience`."""
+        if self.ended(0):
+            return
         for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
             with suppress(OSError):
                 os.killpg(self.pid, number) if hasattr(os, "killpg") else self._process.send_signal(number)
-            if self.ended(PATIENCE):
+            if self.ended(patience):
                 return
 
     @property

@@ -65,14 +65,22 @@ class Training:
 
     @property
     def resumable(self) -> bool:
-        """True if it was stopped, or failed, before its time was over."""
-        return self.state in (State.STOPPED, State.FAILED) and self.seconds < 60 * self.request.minutes
+        """True if it was stopped, or failed, before its time was over or after its model was published."""
+        in_time = self.seconds <= 60 * self.request.minutes + GRACE
+        return self.state in (State.STOPPED, State.FAILED) and (in_time or self._published)
+
+    @property
+    def _published(self) -> bool:
+        """True if the command has published its result, which it does in one step."""
+        return (self.folder / MODEL).is_dir()
 
     def begin(self) -> None:
         """Start the process, or continue what an earlier one left. Raises ValueError if it runs or is over."""
         with self._lock:
+            if self.state is State.FINISHED:
+                raise ValueError("This training is finished: its outcome is on this page. Start another one.")
             if not self.resumable:
-                raise ValueError("This training runs already, or is over; start another one.")
+                raise ValueError("This training runs already, or its time is over; start another one.")
             begun = partial_folder(self.folder / MODEL).exists()
             self._stopping.clear()
             self.state, self.failure = State.RUNNING, ""
@@ -91,9 +99,12 @@ class Training:
         return not self.running
 
     def delete(self) -> None:
-        """End the process and delete the folder."""
+        """End the process at once and delete the folder."""
         self.stop()
-        self.wait()
+        while self.running:
+            if self.process is not None:
+                self.process.end(0)
+            self.wait(POLL / 10)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def archive(self, made: Made) -> Path:
@@ -106,11 +117,13 @@ class Training:
 
     def _run(self, words: list[str]) -> None:
         try:
-            failure = self._watched(words)
-            state = State.STOPPED if self._stopping.is_set() else State.FAILED if failure else State.FINISHED
-            if state is State.FINISHED:
-                self._finish()
-            self.failure, self.state = "" if state is State.STOPPED else failure, state
+            failure = "" if self._published else self._watched(words)
+            if self._published or not failure:  # a published model is whole, whatever ended the process
+                self.failure, self.state = self._finish(), State.FINISHED
+            elif self._stopping.is_set():
+                self.state = State.STOPPED
+            else:
+                self.failure, self.state = failure, State.FAILED
         except Exception as error:  # the thread has no caller to raise to
             if not isinstance(error, (ValueError, OSError)):
                 log.exception("a training failed")
@@ -119,16 +132,22 @@ class Training:
     def _watched(self, words: Sequence[str]) -> str:
         """Run a command to its end, and return why it failed; empty if it did not."""
         began, earlier = time.monotonic(), self.seconds
-        self.process = process = CommandProcess(words, self.folder)
-        reason = ""
-        while not process.ended(POLL):
-            self.seconds, self.lines = earlier + time.monotonic() - began, tuple(process.lines)
-            self._look()
-            reason = self._reason_to_end()
-            if reason or self._stopping.is_set():
-                process.end()
+        process, reason = self._start(words), ""
+        try:
+            while not process.ended(POLL):
+                self.seconds, self.lines = earlier + time.monotonic() - began, tuple(process.lines)
+                self._look()
+                reason = self._reason_to_end()
+                if reason or self._stopping.is_set():
+                    process.end()
+        finally:
+            process.end()
         self._look()
         return error_line(ValueError(reason or process.failure)) if reason or process.failure else ""
+
+    def _start(self, words: Sequence[str]) -> CommandProcess:
+        self.process = CommandProcess(words, self.folder)
+        return self.process
 
     def _look(self) -> None:
         """Read the progress, and compare the best checkpoint with the start if there is a new one."""
@@ -146,12 +165,18 @@ class Training:
             return f"It wrote more than the {self._most_bytes / 1e9:.1f} GB that a run may take on this server."
         return ""
 
-    def _finish(self) -> None:
-        made = outcome_of(self.request, self.folder, None).models
-        if made:
-            add_export(made[0].folder, self.folder)
-            self.changes = self._comparison.with_model(made[0].folder)
+    def _finish(self) -> str:
+        """Set the outcome, and return why the model could not be compared, or exported; empty if it could."""
+        outcome, failure = outcome_of(self.request, self.folder, None), ""
+        if outcome.models:
+            folder = outcome.models[0].folder
+            try:
+                self.changes = self._comparison.with_model(folder)
+                add_export(folder, self.folder, self._start)
+            except (ValueError, OSError) as error:
+                failure = error_line(error)
         self.outcome = outcome_of(self.request, self.folder, self.changes)
+        return failure
 
 
 def size_of(folder: Path) -> int:
