@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from cse.storage.checksums import backbone_digest, check_checksums
 from cse.storage.weights import find_weights, read_arrays
 
 if TYPE_CHECKING:
-    from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 CAPTURING = "transformers.utils.output_capturing"
 HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
@@ -183,21 +184,22 @@ def row_limit(model: PreTrainedModel) -> int:
     return int(model.config.max_position_embeddings) - first_position(model)
 
 
-def prefix_cache(model: PreTrainedModel, prefix: torch.Tensor) -> Cache:
-    """Return a cache with each row's `prefix` (B, P, layers * 2 * d) as keys and values of every layer.
+def run_behind(base: Any, prefix: torch.Tensor, mask: torch.Tensor, **inputs: Any) -> Any:
+    """Return the output of a bare model whose layers read each row's `prefix` (B, P, layers * 2 * d) before its tokens.
 
-    Row layout of the published checkpoints: layer 0 keys, layer 0 values, layer 1 keys, ... A forward pass changes the
-    cache, so every call needs its own.
+    Row layout of the published checkpoints: layer 0 keys, layer 0 values, layer 1 keys, ... `mask` (B, L) is that of
+    the tokens.
     """
     from transformers import DynamicCache
 
-    config = model.config
-    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    layers, heads = base.config.num_hidden_layers, base.config.num_attention_heads
     parts = prefix.unflatten(2, (layers, 2, heads, -1)).permute(2, 3, 0, 4, 1, 5)  # (layers, 2, B, heads, P, d / heads)
     cache = DynamicCache()
     for layer, (keys, values) in enumerate(parts):
         cache.update(keys, values, layer)
-    return cache
+    # transformers 5.24 renamed the argument. Blocks ignore an unknown one, and then the mask does not fit.
+    name = "cache" if "cache" in inspect.signature(type(base).forward).parameters else "past_key_values"
+    return base(attention_mask=torch.cat([mask.new_ones(prefix.shape[:2]), mask], 1), **{name: cache}, **inputs)
 
 
 def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:

@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 if TYPE_CHECKING:
-    from transformers import Cache, PreTrainedModel
+    from transformers import PreTrainedModel
 
 FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert")  # whose blocks are BERT's
 FUSED = "sdpa"  # other attentions are for analysis of the blocks (`cse.analysis.prefix`)
@@ -32,21 +32,23 @@ def _forward(
     hidden: torch.Tensor,
     mask: torch.Tensor | None = None,
     *args: Any,
-    past_key_values: Cache | None = None,
     read_at: torch.Tensor | None = None,
     **options: Any,
 ) -> torch.Tensor:
     """Run a block's own forward or, with `read_at`, only these tokens; the others are needed for keys and values."""
     if read_at is None:
-        return type(block).forward(block, hidden, mask, *args, past_key_values=past_key_values, **options)
+        return type(block).forward(block, hidden, mask, *args, **options)
+    from transformers import Cache
+
     own = block.attention.self
     read = hidden[torch.arange(len(hidden), device=hidden.device), read_at][:, None]  # (B, 1, d)
     queries, keys, values = (
         states.unflatten(-1, (own.num_attention_heads, -1)).transpose(1, 2)  # (B, heads, 1 or L, d / heads)
         for states in (own.query(read), own.key(hidden), own.value(hidden))
     )
-    if past_key_values is not None:
-        keys, values = past_key_values.update(keys, values, own.layer_idx)
+    for option in (*args, *options.values()):
+        if isinstance(option, Cache):  # transformers 5.24 renamed it
+            keys, values = option.update(keys, values, own.layer_idx)
     if mask is not None:  # (B, 1, L, P + L), boolean or additive, equal for all L queries
         mask = mask[:, :, :1] if mask.dtype is torch.bool else mask[:, :, :1].to(queries.dtype)
     dropout = own.dropout.p if block.training else 0.0

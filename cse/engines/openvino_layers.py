@@ -55,7 +55,7 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
 
     Inputs: `words` (B, L, d), the tokens' embeddings (a table in the graph would be held as float32); `positions`;
     `mask`, 1 at a token; `pooled`, 1 at one that a mean reads; `at` (B,), the token that is read. `prefix`
-    (P, layers * 2 * d) holds keys and values, as `cse.backbones.backbone.prefix_cache` reads it.
+    (P, layers * 2 * d) holds keys and values, as `cse.backbones.backbone.run_behind` reads it.
     """
     words = op.parameter(PartialShape([-1, -1, int(backbone.config["hidden_size"])]), Type.f32, name="words")
     positions = op.parameter(PartialShape([-1, -1]), Type.i32, name="positions")

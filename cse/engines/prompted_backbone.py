@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from cse.backbones.backbone import first_position, mlm_head, picklable, prefix_cache, row_limit
+from cse.backbones.backbone import first_position, mlm_head, picklable, row_limit, run_behind
 from cse.encoding.rows import HARD, Row, TokenTemplate, padded, pooled_mask, rendered, token_mask
 from cse.engines.cutoff import zero_cut
 from cse.engines.heads import INIT_STD
@@ -148,14 +149,13 @@ class PromptedBackbone(nn.Module):
         if self._may_learn():
             self.forget_biases()
         tokens = self._collate(rows)
-        inputs: dict[str, Any] = {"attention_mask": tokens.mask, "position_ids": tokens.positions}
+        base, inputs = self.model.base_model, {"position_ids": tokens.positions, **read_at}
+        run = partial(base, attention_mask=tokens.mask)
         if self.prefix is not None:
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
-            inputs["past_key_values"] = prefix_cache(self.model, prefix)
-            inputs["attention_mask"] = torch.cat([tokens.mask.new_ones(prefix.shape[:2]), tokens.mask], 1)
-        with zero_cut(self.model.base_model.embeddings, rows):
-            inputs |= {"inputs_embeds": self._embed(tokens), "output_hidden_states": layers != LAST, **read_at}
-            output = self.model.base_model(**inputs)
+            run = partial(run_behind, base, prefix, tokens.mask)
+        with zero_cut(base.embeddings, rows):
+            output = run(inputs_embeds=self._embed(tokens), output_hidden_states=layers != LAST, **inputs)
         last = output.last_hidden_state
         return [last if layer == -1 else output.hidden_states[layer] for layer in layers], tokens.pooled
 

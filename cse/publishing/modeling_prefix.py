@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -28,7 +29,9 @@ class Prefixed:
         start = first + len(self.prefix)
         options["position_ids"] = torch.arange(start, start + input_ids.shape[1], device=input_ids.device)[None]
         options["attention_mask"] = torch.cat([mask.new_ones(len(mask), len(self.prefix)), mask], 1)
-        options["past_key_values"] = self._cache(len(input_ids))
+        # transformers 5.24 renamed the argument. A model ignores an unknown one, and then the mask does not fit.
+        name = "cache" if "cache" in inspect.signature(BertModel.forward).parameters else "past_key_values"
+        options[name] = self._cache(len(input_ids))
         return super().forward(input_ids=input_ids, **options)  # type: ignore[misc]
 
     def _cache(self, rows: int) -> DynamicCache:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import importlib.util
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from cse.backbones.backbone import first_position, prefix_cache
+from cse.backbones.backbone import first_position, run_behind
 from cse.engines.torch_encoder import TorchEncoder
 from cse.models.pipeline_writer import write_tokenizer
 from cse.models.plain import PlainModel, ReadAt, plain_model
@@ -40,13 +41,10 @@ class Graph(torch.nn.Module):
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         """(B, d) float32 vectors."""
         positions = torch.arange(input_ids.shape[1])[None] + self.first
-        options: dict[str, Any] = {"position_ids": positions, "attention_mask": attention_mask}
+        run = partial(self.base, attention_mask=attention_mask)
         if self.prefix is not None:
-            rows = input_ids.shape[0]
-            options["past_key_values"] = prefix_cache(self.base, self.prefix.expand(rows, -1, -1))
-            ones = torch.ones(rows, len(self.prefix), dtype=attention_mask.dtype)
-            options["attention_mask"] = torch.cat([ones, attention_mask], 1)
-        states = self.base(input_ids=input_ids, **options).last_hidden_state
+            run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
+        states = run(input_ids=input_ids, position_ids=positions).last_hidden_state
         pooled = states[:, 0] if self.read_at is ReadAt.FIRST else self._weighted(states, input_ids, attention_mask)
         vectors = pooled if self.head is None else self.head(pooled)
         return torch.nn.functional.normalize(vectors) if self.normalised else vectors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,12 @@ import torch
 from conftest import SENTENCES
 from released import PREFIX, SLOTS, release, trainer_keys
 from torch.nn.functional import gelu, layer_norm, linear
-from transformers import AutoModel, AutoTokenizer, DynamicCache
+from transformers import AutoModel, AutoTokenizer, BertModel, DynamicCache
 
 import cse
 from cse.models.families import FAMILIES, PUBLISHED_IDS
 
+CACHE = next(name for name in ("cache", "past_key_values") if name in signature(BertModel.forward).parameters)
 TEXTS = [*SENTENCES, "The dog, happy.", "cat"]
 TOLERANCE = 1e-5  # of float32 numbers up to 3; the last layer, read at one position, adds in another order
 LAYOUTS = [  # family, backbone, converted to transformers' own keys, a pickle of tensors
@@ -103,7 +105,7 @@ def behind_the_prefix(plain: Plain, text: str) -> torch.Tensor:
         keys, values = (rows[:, (2 * layer + part) * width :][:, :width] for part in (0, 1))
         cache.update(*(part.view(1, PREFIX, heads, -1).transpose(1, 2) for part in (keys, values)), layer)
     ids = plain.ids(text, specials=True)
-    return plain.hidden(ids, past_key_values=cache, attention_mask=torch.ones(1, PREFIX + len(ids)))[0]
+    return plain.hidden(ids, **{CACHE: cache}, attention_mask=torch.ones(1, PREFIX + len(ids)))[0]
 
 
 def behind_the_prefix_with_head(plain: Plain, text: str) -> torch.Tensor:

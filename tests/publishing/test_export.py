@@ -107,7 +107,8 @@ def test_peft_gives_the_vectors_and_so_does_reading_back(backbone: str, tmp_path
         warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by an older name
         model = PeftModel.from_pretrained(base, str(tmp_path / "out")).eval()
     inputs = AutoTokenizer.from_pretrained(tmp_path / "out")(TEXTS, padding=True, truncation=True, return_tensors="pt")
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
         states = model(**inputs).last_hidden_state
     np.testing.assert_allclose(states[:, 0].numpy(), encoder.encode(TEXTS), atol=ROUNDING)
     np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(TEXTS), encoder.encode(TEXTS), atol=ROUNDING)
