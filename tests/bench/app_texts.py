@@ -11,7 +11,7 @@ import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from cse.app.state.corpora import Demo
@@ -122,13 +122,13 @@ def stay(visitor: Stay, found: Mixed, over: threading.Event) -> None:
         session = secrets.token_hex(8)
         timed("page", found, lambda: page(url))
         if not key:
-            timed("upload", found, lambda session=session: upload(session))
-            timed("all models", found, lambda session=session: wait_for(url, key, session, None))
+            timed("upload", found, partial(upload, session))
+            timed("all models", found, partial(wait_for, url, key, session, None))
         for _ in range(chance.randint(4, 10)):
             if over.wait(chance.expovariate(1 / visitor.think)):
                 break
             kind = chance.choice(KINDS)
-            timed(kind, found, lambda kind=kind, session=session: used(visitor, kind, texts, key, session))
+            timed(kind, found, partial(used, visitor, kind, texts, key, session))
     if chance.random() < 0.5:
         timed("deletion", found, lambda: call(url, "forget", [key], secrets.token_hex(8)))
 
