@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
-    from cse.runs.api import train
+    from cse.encoder.encoder import Encoder
+    from cse.training.api import train
 
 __all__ = ["Encoder", "load", "train"]
 __version__ = "0.2.0"
@@ -31,11 +31,11 @@ def load(
 def __getattr__(name: str) -> Any:
     """Import `Encoder` or `train` at its first use."""
     if name == "Encoder":
-        from cse.encoding.encoder import Encoder
+        from cse.encoder.encoder import Encoder
 
         globals()[name] = Encoder
     elif name == "train":
-        from cse.runs.api import train
+        from cse.training.api import train
 
         globals()[name] = train
     else:

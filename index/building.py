@@ -13,10 +13,18 @@ import numpy as np
 
 from cse.vectors import smoothed
 from index import faiss_engine
-from index.folder import FAISS_FILE, TEXTS_FILE, file_records
+from index.folder import (
+    FAISS_FILE,
+    TEXTS_FILE,
+    TextWriter,
+    checksum,
+    file_records,
+    open_texts,
+    text_array,
+    text_writer,
+    unit_rows,
+)
 from index.manifest import BuildSettings, Manifest, write_manifest
-from index.texts import TextWriter, checksum, open_texts, text_array, text_writer
-from index.vectors import unit_rows
 
 Batches = Iterable[tuple[Sequence[str], np.ndarray]]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from cse.storage.replace import read_settled
+from cse.files.replace import read_settled
 from index.faiss_index import VectorIndex
 from index.folder import DATA_FILES, verify_files
 from index.manifest import Manifest, read_manifest, write_manifest

@@ -11,14 +11,24 @@ import numpy as np
 import pyarrow as pa
 
 from cse.errors import IndexFolderError
-from cse.storage.replace import read_settled
+from cse.files.replace import read_settled
 from index import faiss_engine
-from index.base import Index, silent
+from index.base import Index, Rows, row_numbers, silent, spread
 from index.building import Batches, write_index_folder
-from index.folder import FAISS_FILE, TEXTS_FILE, file_records, replacing, verify_files
-from index.hits import Rows, row_numbers, spread
+from index.folder import (
+    FAISS_FILE,
+    TEXTS_FILE,
+    checksum,
+    file_records,
+    gather,
+    live_rows,
+    open_texts,
+    replacing,
+    text_writer,
+    verify_files,
+    without_rows,
+)
 from index.manifest import BuildSettings, Manifest, check_model, cure, read_manifest, write_manifest
-from index.texts import checksum, gather, live_rows, open_texts, text_writer, without_rows
 
 
 class VectorIndex(Index):

@@ -9,8 +9,8 @@ from types import UnionType
 from typing import Any, get_origin, get_type_hints
 
 from cse.errors import IndexFolderError, command_line
-from cse.storage.checksums import DIGEST, content_digest, with_digest
-from cse.storage.replace import recover
+from cse.files.checksums import DIGEST, content_digest, with_digest
+from cse.files.replace import recover
 
 MANIFEST_FILE = "manifest.json"
 LEFT_OUT = (("family", None), ("smooth", 0))  # fields added later, written only if they differ from this default

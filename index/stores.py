@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from cse.storage.hub import data_folder
+from cse.files.hub import data_folder
 from index.folder import FILES, INDEX
 from index.manifest import BuildSettings, Manifest, read_manifest
 

@@ -112,7 +112,7 @@ def tiny_roberta(folder: Path) -> Path:
 
 @lru_cache(16)
 def _opened(folder: str, *changed: int) -> Any:
-    from cse.backbones.backbone import load_backbone
+    from cse.encoder.backbone import load_backbone
 
     return load_backbone(folder)
 

@@ -11,17 +11,17 @@ from typing import Any
 from cse.adaptation.candidates import LEAST_FITTED, Trial
 from cse.adaptation.choice import FOLDERS, LANGUAGE, PROJECTION, READING, START, TRAINED, TRAINING, Choice, choose
 from cse.adaptation.facts import split, text_facts
-from cse.adaptation.projected import check_projectable
+from cse.adaptation.projection import check_projectable
 from cse.adaptation.report import changed_neighbours, page
 from cse.adaptation.workspace import CANDIDATE, PAGE, REPORT, Workspace, check_output
-from cse.encoding.processes import check_alone
+from cse.analysis.votes import texts_digest
+from cse.corpus.labelled import LabelledText, check_texts, distinct_sample, labelled_texts
+from cse.encoder.processes import check_alone
 from cse.errors import command_line
-from cse.judging.judgement import texts_digest
+from cse.files.writing import reserved
 from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model
 from cse.models.names import BACKBONE, Kind, resolve
-from cse.storage.reservation import reserved
-from cse.text.labelled import LabelledText, check_texts, distinct_sample, labelled_texts
 
 LEAST_TEXTS = LEAST_FITTED * 5 // 4  # four fifths of them are fitted on
 MOST_TEXTS = 100_000  # different ones; more are sampled

@@ -12,17 +12,25 @@ from typing import Any
 import numpy as np
 
 from cse.adaptation.choice import FOLDERS, LANGUAGE, PROJECTION, READING, START, TRAINED, TRAINING, other_reading
-from cse.adaptation.language import BATCH_TOKENS, learn_language, tokens_per_text, training_precision
-from cse.adaptation.language import STEPS as LANGUAGE_STEPS
-from cse.adaptation.projected import PLAIN_POOLINGS, copy_plain, raw_vectors, write_projected
-from cse.adaptation.projection import LEAST_WITH_NEIGHBOURS, NEIGHBOURS, Projection, fit_projection
+from cse.adaptation.facts import BATCH_TOKENS, learn_language, tokens_per_text, training_precision
+from cse.adaptation.facts import STEPS as LANGUAGE_STEPS
+from cse.adaptation.projection import (
+    LEAST_WITH_NEIGHBOURS,
+    NEIGHBOURS,
+    PLAIN_POOLINGS,
+    Projection,
+    copy_plain,
+    fit_projection,
+    raw_vectors,
+    write_projected,
+)
 from cse.adaptation.workspace import INPUTS, LEARNED, Workspace
-from cse.encoding.encoder import Encoder
-from cse.evaluation.label_scores import label_scores
+from cse.encoder.encoder import Encoder
+from cse.evaluation.clustering import label_scores
+from cse.files.writing import read_json, write_folder, write_json
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.loading import load, on_torch, open_model
 from cse.models.names import Kind, ModelReference, resolve
-from cse.storage.writing import read_json, write_folder, write_json
 from cse.training.held_out import MOST as MOST_GUARDED
 from cse.training.held_out import can_hold_out, held_out_score
 from cse.vectors import nearest_others
@@ -176,7 +184,7 @@ class Trial:
         return EVERY * int(min(STEPS // EVERY, max(0.0, whole)))
 
     def _train(self, steps: int) -> tuple[Encoder, dict[str, Any]]:
-        from cse.runs.api import train
+        from cse.training.api import train
 
         output, inputs = self.place / TRAINING, self.place / INPUTS
         if not inputs.exists():

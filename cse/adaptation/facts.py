@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 
-from cse.encoding.encoder import Encoder
-from cse.encoding.tokenising import plain_ids, shortened
-from cse.grouping.duplicates import default_percentile, groups_of, threshold
-from cse.grouping.links import strongest_links
-from cse.text.labelled import LabelledText
+from cse.analysis.duplicates import default_percentile, groups_of, strongest_links, threshold
+from cse.corpus.labelled import LabelledText
+from cse.encoder.encoder import Encoder
+from cse.encoder.rows import plain_ids, shortened
+from cse.evaluation.isotropy import effective_rank
+from cse.methods.catalogue import UNTRAINED
+from cse.models.names import BUNDLED
 from cse.vectors import unit_rows
 
 SHARE, MOST_HELD = 5, 2_000  # one text of so many is held out; at most so many
@@ -113,3 +118,74 @@ def _near_percent(vectors: np.ndarray, seed: int) -> float:
     least = threshold(unit, default_percentile(len(unit)), seed)
     groups = groups_of(strongest_links(unit, search, least).groups(least))
     return round(100 * sum(map(len, groups)) / max(1, len(unit)), 1)
+
+
+BATCH_TOKENS, STEPS, RATE = 1024, 75, 5e-5
+
+
+def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int, seed: int) -> str:
+    """Continue the masked language modelling of a backbone on texts, and return the folder of the new backbone.
+
+    It is written in `folder`; a run that was killed is started again. Raises ValueError if the texts are too few word
+    pieces or the backbone cannot be pretrained.
+    """
+    from cse.training.pretraining import pretrain
+    from cse.training.pretraining_data import MODEL_FOLDER, PretrainConfig, PretrainRequest
+
+    corpus = folder.with_suffix(".txt")
+    corpus.write_text("\n".join(" ".join(text.split()) for text in texts), encoding="utf-8")
+    config = PretrainConfig(tokens=steps * BATCH_TOKENS, batch_tokens=BATCH_TOKENS, learning_rate=RATE, seed=seed)
+    precision = training_precision()
+    pretrain(PretrainRequest([corpus], folder, config, name, overwrite=True, eval_every=steps, precision=precision))
+    return str(folder / MODEL_FOLDER)
+
+
+def tokens_per_text(encoder: Encoder, texts: Sequence[str]) -> float:
+    """Return the mean number of tokens of texts, without special ones, as a model reads them."""
+    template = encoder.views[0][0]
+    contents = encoder.tokenise(texts, [template] * len(texts))
+    return sum(map(len, contents)) / len(contents)
+
+
+def training_precision() -> str:
+    """Return the precision of a training: bf16 where the device is fast at it."""
+    from cse.encoder.devices import best_device, computes_in_bf16
+
+    return "bf16" if computes_in_bf16("auto", str(best_device())) else "no"
+
+
+NARROWNESS_SAMPLE = 250  # of the texts, and as many general ones
+TOKENS = 24  # read of each
+NARROW = 0.98
+
+
+def is_narrow(encoder: Encoder, texts: Sequence[str]) -> bool:
+    """True if texts are of a narrow domain to the backbone of an encoder.
+
+    False for fewer than `NARROWNESS_SAMPLE` distinct ones, and for the demo corpus, with which they are compared.
+
+    The measure is the effective rank (Roy and Vetterli 2007) of the mean-pooled unit vectors of 250 texts, divided by
+    that of 250 sentences of the bundled demo corpus. With the bundled backbone and with all-MiniLM-L6-v2, two samples
+    each: Wikipedia lines and sentences of mixed domains 1.02 to 1.07; AG News .87 to .97, Stack Overflow titles .87 to
+    .95, Google News .80 to .86. Below .98 texts count as narrow. Mean cosines, and the rank itself, separate these sets
+    within one model and not across models.
+    """
+    distinct, general = sorted(set(texts)), list(general_texts())
+    if len(distinct) < NARROWNESS_SAMPLE or distinct == general:
+        return False
+    plain = encoder.reading_by(replace(UNTRAINED["mean"].reading, prefix=encoder.reading.prefix))
+    own, reference = (_rank(plain, Random(0).sample(each, NARROWNESS_SAMPLE)) for each in (distinct, general))
+    return bool(own < NARROW * reference)
+
+
+@cache
+def general_texts() -> tuple[str, ...]:
+    """The sentences of the bundled demo corpus."""
+    lines = (BUNDLED / "demo" / "corpus.tsv").read_text(encoding="utf-8").splitlines()
+    return tuple(sorted({line.split("\t")[1] for line in lines}))
+
+
+def _rank(encoder: Encoder, texts: Sequence[str]) -> float:
+    """The effective rank of the vectors of texts, read to a few tokens."""
+    contents = encoder.tokenise(texts, [encoder.views[0][0]] * len(texts), TOKENS)
+    return effective_rank(encoder.encode_ids(contents).astype(np.float64))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cse.adaptation.choice import MEASURE, called
-from cse.judging.questions import NEIGHBOURS, differences
+from cse.analysis.votes import NEIGHBOURS, differences
 from cse.vectors import nearest_others
 
 SHOWN = 10  # texts whose neighbours changed most

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from cse.adaptation.choice import FOLDERS, START, TRAINING
-from cse.adaptation.projected import MODEL_FILES
+from cse.adaptation.projection import MODEL_FILES
 from cse.errors import ArtefactError
-from cse.storage.replace import sweep
-from cse.storage.reservation import check_folder
-from cse.storage.writing import FolderKind, partial_folder, read_json, write_file, write_folder, write_json
+from cse.files.replace import sweep
+from cse.files.writing import FolderKind, check_folder, partial_folder, read_json, write_file, write_folder, write_json
 
 REPORT, PAGE, CANDIDATE, MARK = "report.json", "report.html", "candidate", "adaptation.json"
 LEARNED = "language"  # the folder of masked language modelling, and its texts

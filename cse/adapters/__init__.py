@@ -9,7 +9,7 @@ from cse.adapters.opening import needing, opened
 
 if TYPE_CHECKING:
     from cse.adapters.langchain_embeddings import EncoderEmbeddings
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 __all__ = ["langchain", "mteb"]
 

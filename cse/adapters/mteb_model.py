@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mteb.models import ModelMeta
     from mteb.types import PromptType
 
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 ENGLISH = ("eng-Latn",)
 

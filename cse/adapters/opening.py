@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 
 def opened(model: str | Encoder) -> Encoder:
     """Return an encoder unchanged; open a name, folder or id with `cse.load`."""
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
     from cse.models.loading import load
 
     return model if isinstance(model, Encoder) else load(model)

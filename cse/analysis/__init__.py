@@ -1,1 +1,1 @@
-"""Explanations of a model: calibration, attribution, perturbations, maps, prefixes, prototypes."""
+"""Analyses of models and texts: calibration, attribution, maps, prefixes, topics, near-duplicates, blind votes."""

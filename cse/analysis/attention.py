@@ -14,8 +14,8 @@ if TYPE_CHECKING:  # the app shows stored results before torch is imported
     import torch
     from torch import nn
 
-    from cse.encoding.rows import Row
-    from cse.engines.torch_encoder import TorchEncoder
+    from cse.encoder.rows import Row
+    from cse.encoder.torch_encoder import TorchEncoder
 
 LEARNED = "[P]"  # a learned token of a template
 

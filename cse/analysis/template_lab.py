@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation.metrics import correlation, pair_cosines
-from cse.evaluation.significance import Difference, paired_bootstrap
+from cse.corpus.sentences import Pair
+from cse.evaluation.metrics import Difference, correlation, pair_cosines, paired_bootstrap
 from cse.methods.method import EMBEDDINGS, Pooling
 from cse.methods.templates import Template
-from cse.text.sentences import Pair
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
     from cse.evaluation import Encode
 
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cse.analysis.projection import centred
-from cse.analysis.rankings import Disagreement
+from cse.analysis.maps import centred
+from cse.analysis.perturbations import Disagreement
 from cse.analysis.template_lab import Comparison, Trial
 from cse.app.corpus.chosen import DemoCorpus
 from cse.app.drawing.canvas import map_of, map_value
@@ -40,9 +40,9 @@ from cse.app.state.corpora import DEMO, VECTORS
 from cse.app.state.groups import GROUPS
 from cse.app.state.maps import MapKey, draw_maps, model_key
 from cse.app.state.model_map import ModelMap
-from cse.evaluation.significance import Difference
+from cse.evaluation.metrics import Difference
+from cse.files.writing import read_json
 from cse.models.names import BUNDLED_NAMES
-from cse.storage.writing import read_json
 
 FILE = DEMO / "opening.json"
 DECIMALS = 4
@@ -68,7 +68,7 @@ def read_opening(models: Models) -> Opening:
     """Return the shipped first results of the page's columns; empty if a column is not a bundled model."""
     if any(column.opened_by not in {(name, None, None) for name in BUNDLED_NAMES} for column in models.columns):
         return Opening()
-    from index.hits import Hit
+    from index.base import Hit
 
     stored, names = read_json(FILE), [column.name for column in models.columns]
 

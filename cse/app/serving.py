@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.engines.machine import bound_arenas, bound_kernels
+from cse.encoder.devices import bound_arenas, bound_kernels
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BUNDLED_NAMES
 

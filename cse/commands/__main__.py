@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import cse
-from cse.runs.child import end_with_parent
+from cse.encoder.processes import end_with_parent
 
 FOLDER = Path(__file__).parent
 NO_COMMANDS = ("__init__", "__main__", "cli", "options")

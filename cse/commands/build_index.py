@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from tqdm import tqdm
 
-    from cse.encoding.unfinished_build import UnfinishedBuild
+    from cse.encoder.shards import UnfinishedBuild
     from cse.models.names import ModelReference
     from index.manifest import Manifest
     from index.stores import Place
@@ -78,7 +78,7 @@ def main(
 
     Example: cse build-index corpus.txt --model promptbert --store milvus://127.0.0.1:19530/demo
     """
-    from cse.engines.machine import bound_kernels
+    from cse.encoder.devices import bound_kernels
     from index import BuildSettings
     from index.stores import manifest_at, open_at, place_of, store_of
 
@@ -163,7 +163,7 @@ def _encoding(
 
 
 def _encoded(folder: Path, stream: Iterator[str]) -> Source:
-    from cse.encoding.shards import read_plan, with_texts
+    from cse.encoder.shards import read_plan, with_texts
 
     plan = read_plan(folder)
     return Source(
@@ -202,7 +202,7 @@ def _check_output(place: Place, factory: str | None, *, overwrite: bool, append:
 
 def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild | None:
     """The saved state of a build at `place`; only new indexes in folders have one."""
-    from cse.encoding.unfinished_build import UnfinishedBuild
+    from cse.encoder.shards import UnfinishedBuild
     from index.stores import store_of
 
     if not append and store_of(place).on_disk:
@@ -215,7 +215,7 @@ def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild 
 
 
 def _sentences(corpus: str, column: str | None) -> Iterator[str]:
-    from cse.text.sentences import sentences
+    from cse.corpus.sentences import sentences
 
     stream = iter(sentences(corpus, column))
     first = next(stream, None)

@@ -18,10 +18,10 @@ import typer
 from typer.core import TyperCommand
 
 from cse.errors import as_called
-from cse.runs.bar import main_process, progress_options
-from cse.storage.writing import is_utf_8
+from cse.files.writing import is_utf_8
+from cse.training.tracking import main_process, progress_options
 
-__all__ = ["main_process", "progress_options"]  # of `cse.runs.bar`
+__all__ = ["main_process", "progress_options"]  # of `cse.training.tracking`
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 BROKEN_PIPE = 141  # 128 + SIGPIPE

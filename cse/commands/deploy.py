@@ -14,8 +14,8 @@ from cse.commands.cli import check_choice, command, log, print_json
 from cse.commands.options import option
 
 if TYPE_CHECKING:
-    from cse.publishing.space import SpaceRequest, StagedSpace
-    from cse.publishing.upload import Uploaded
+    from cse.models.push import Uploaded
+    from cse.models.space import SpaceRequest, StagedSpace
 
 HARDWARE = ("zero-gpu", "cpu", "gpu")
 
@@ -46,9 +46,9 @@ def main(
     """
     check_choice("hardware", hardware, HARDWARE)
 
-    from cse.publishing.space import Hardware, SpaceRequest, folder_size
-    from cse.publishing.upload import check_access, check_name
-    from cse.storage.writing import write_folder
+    from cse.files.writing import write_folder
+    from cse.models.push import check_access, check_name
+    from cse.models.space import Hardware, SpaceRequest, folder_size
 
     check_name(name)
     place = output or (Path(name.rpartition("/")[2]) if dry_run else None)
@@ -71,8 +71,8 @@ def main(
 
 
 def _fill(request: SpaceRequest, indexes: Sequence[Path], folder: Path) -> None:
-    from cse.publishing.space import INDEXES, stage
-    from cse.storage.hub import data_folder
+    from cse.files.hub import data_folder
+    from cse.models.space import INDEXES, stage
     from index.folder import FILES
 
     sources = [data_folder(place, FILES) for place in indexes]
@@ -96,8 +96,8 @@ def _copy_index(source: Path, target: Path, staged: StagedSpace) -> None:
 
 
 def _upload(folder: Path, request: SpaceRequest, private: bool) -> Uploaded:
-    from cse.publishing.space import MACHINES, OWNED, Hardware
-    from cse.publishing.upload import Repository, upload
+    from cse.models.push import Repository, upload
+    from cse.models.space import MACHINES, OWNED, Hardware
 
     free = request.hardware is not Hardware.GPU  # users choose paid hardware themselves
     repository = Repository(

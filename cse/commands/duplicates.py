@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse import Encoder
-    from cse.grouping.duplicates import Member
-    from cse.text.labelled import LabelledTexts
+    from cse.analysis.duplicates import Member
+    from cse.corpus.labelled import LabelledTexts
     from index import VectorIndex
     from index.building import Batches
 
@@ -48,7 +48,7 @@ def main(
     Example: cse duplicates sentences.txt --model promptbert --output unique.csv --groups groups.csv
     """
     import cse
-    from cse.text.labelled import check_texts, labelled_texts, left_out
+    from cse.corpus.labelled import check_texts, labelled_texts, left_out
 
     check_choice("row to keep", keep, KEEP)
     if percentile == 100:
@@ -104,8 +104,7 @@ def _found(
     """The groups of two rows or more, the percentile and its cosine; vectors and index are written to `folder`."""
     import numpy as np
 
-    from cse.grouping.duplicates import default_percentile, groups_of, members, numbered, threshold
-    from cse.grouping.links import strongest_links
+    from cse.analysis.duplicates import default_percentile, groups_of, members, numbered, strongest_links, threshold
 
     distinct, rows = numbered(texts)
     place = default_percentile(len(distinct)) if options.percentile is None else options.percentile
@@ -146,7 +145,7 @@ def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Optio
 
 
 def _write(path: Path, fill: Callable[[TextIO], None]) -> None:
-    from cse.storage.writing import write_file
+    from cse.files.writing import write_file
 
     def write(fresh: Path) -> None:
         with fresh.open("w", encoding="utf-8", newline="") as opened:
@@ -157,14 +156,14 @@ def _write(path: Path, fill: Callable[[TextIO], None]) -> None:
 
 
 def _write_kept(opened: TextIO, table: LabelledTexts, dropped: set[int]) -> None:
-    from cse.text.labelled import write_table
+    from cse.corpus.labelled import write_table
 
     write_table(opened, table.columns, (row.cells for row in table.every if row.row not in dropped))
 
 
 def _write_groups(opened: TextIO, found: list[list[Member]], texts: list[str], rows: list[int]) -> None:
-    from cse.grouping.duplicates import GROUP_COLUMNS, group_rows
-    from cse.text.spreadsheet import csv_text
+    from cse.analysis.duplicates import GROUP_COLUMNS, group_rows
+    from cse.corpus.tables import csv_text
 
     opened.write(csv_text(GROUP_COLUMNS, group_rows(found, texts, rows)))
 

@@ -55,12 +55,11 @@ def main(
     """
     import numpy as np
 
-    from cse.engines.machine import bound_kernels
-    from cse.engines.precision import PRECISIONS, in_precision
+    from cse.corpus.sentences import sentences
+    from cse.encoder.devices import PRECISIONS, bound_kernels, in_precision
+    from cse.files.writing import write_file
     from cse.models.loading import open_model
     from cse.models.names import resolve
-    from cse.storage.writing import write_file
-    from cse.text.sentences import sentences
 
     check_choice("precision", precision, PRECISIONS)
     bound_kernels()
@@ -90,7 +89,7 @@ def main(
 
 
 def _sentences_of_stdin() -> list[str]:
-    from cse.text.files import stream_lines
+    from cse.corpus.files import stream_lines
 
     stripped = (line.strip() for line in stream_lines(sys.stdin.buffer, "standard input"))
     return [line for line in stripped if line]
@@ -110,8 +109,8 @@ class Parts:
 def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]], output: Path, options: Parts) -> None:
     from tqdm import tqdm
 
-    from cse.encoding.processes import together
-    from cse.encoding.shards import ShardPlan, count_texts, encode_in_parts
+    from cse.encoder.processes import together
+    from cse.encoder.shards import ShardPlan, count_texts, encode_in_parts
     from cse.models.loading import open_model
 
     with together():  # which sets this process's GPU

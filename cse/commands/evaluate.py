@@ -20,7 +20,7 @@ from cse.evaluation.tasks import TASKS, find_task, tasks_with
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.benchmark.results import ModelRecord
+    from cse.evaluation.results import ModelRecord
     from cse.evaluation.tasks import Task
 
 
@@ -92,10 +92,10 @@ def main(
 
     Example: cse evaluate sts --model promptbert --model simcse --data STS_FOLDER --start --compare
     """
-    from cse.benchmark.harness import EvaluationRequest, evaluate, new_results
-    from cse.benchmark.hub_data import fetch
-    from cse.benchmark.models import ModelSelection
-    from cse.benchmark.results import open_results
+    from cse.evaluation.evaluated_models import ModelSelection
+    from cse.evaluation.harness import EvaluationRequest, evaluate, new_results
+    from cse.evaluation.hub_data import fetch
+    from cse.evaluation.results import open_results
     from cse.evaluation.tasks import LOGISTIC, TaskData
 
     check_choice("task", task, TASKS)
@@ -157,7 +157,7 @@ def _check_options(task: str, given: list[str]) -> None:
 
 
 def _print(task: Task, models: Mapping[str, ModelRecord], comparisons: Sequence[str]) -> None:
-    from cse.benchmark.tables import seed_lines, table, warnings
+    from cse.evaluation.results import seed_lines, table, warnings
 
     for line in warnings(task, models):
         log(line)
@@ -166,7 +166,7 @@ def _print(task: Task, models: Mapping[str, ModelRecord], comparisons: Sequence[
 
 
 def _draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> None:
-    from cse.benchmark.task_figures import draw
+    from cse.evaluation.figures import draw
 
     for path in draw(task, models, folder):
         log(f"wrote {path}")

@@ -47,9 +47,9 @@ def main(
     else:
         if (Path(model) / "manifest.json").is_file():
             raise ValueError(f"{model} is an index; give `to` as one of {', '.join(INDEX_FORMS)}")
+        from cse.models.export import check_output, export_model
         from cse.models.loading import open_by_torch
         from cse.models.names import resolve
-        from cse.publishing.export import check_output, export_model
 
         check_output(output, overwrite=overwrite)
         export_model(open_by_torch(resolve(model, pooling, family), "cpu"), to, output, overwrite=overwrite)
@@ -57,9 +57,9 @@ def main(
 
 
 def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
-    from cse.publishing.export import check_output
-    from cse.publishing.export_files import EXPORT
-    from cse.storage.writing import write_folder
+    from cse.files.writing import write_folder
+    from cse.models.export import check_output
+    from cse.models.export_files import EXPORT
     from index import VectorIndex
     from index.export import fill
 
@@ -71,7 +71,7 @@ def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
 
 def _map(index: VectorIndex) -> dict[str, list[float]] | None:
     """The t-SNE coordinates x and y of an index's sentences; None for more than `MAPPED`."""
-    from cse.analysis.projection import project
+    from cse.analysis.maps import project
     from index.export import contents
 
     if len(index) > MAPPED:

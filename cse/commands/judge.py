@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse import Encoder
-    from cse.judging.judgement import Judged, Judgement, Setup
-    from cse.judging.questions import Question
-    from cse.text.labelled import LabelledText
+    from cse.analysis.votes import Judged, Judgement, Question, Setup
+    from cse.corpus.labelled import LabelledText
 
 WIDTH = 160  # characters shown of a text
 OWN = "own"  # the pooling that a model records
@@ -51,10 +50,10 @@ def main(
 
     Example: cse judge simcse promptbert --data table.csv --labels topic --votes 0
     """
-    import cse.judging.judgement as judging
-    from cse.judging.questions import LEAST_TEXTS, MOST_TEXTS
-    from cse.storage.writing import check_regular
-    from cse.text.labelled import check_texts, distinct_sample, labelled_texts
+    import cse.analysis.votes as judging
+    from cse.analysis.votes import LEAST_TEXTS, MOST_TEXTS
+    from cse.corpus.labelled import check_texts, distinct_sample, labelled_texts
+    from cse.files.writing import check_regular
 
     if len(pooling or ()) > 2:
         raise typer.BadParameter("--pooling: give it once, or twice: of START, then of RESULT")
@@ -86,8 +85,8 @@ def main(
 
 def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[LabelledText]) -> int:
     """Print the scores of labels, ask for missing votes and save each; return the number of questions."""
-    from cse.judging.questions import questions, vote_by_label
-    from cse.storage.writing import check_writable
+    from cse.analysis.votes import questions, vote_by_label
+    from cse.files.writing import check_writable
 
     texts, labels, setup = [row.text for row in rows], [row.label for row in rows], judgement.setup
     finished = judgement.counted >= judgement.wanted
@@ -117,7 +116,7 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[L
 
 def _ask(question: Question, texts: Sequence[str], place: str) -> str | None:
     """The answer of the person to a question: a vote, or None to stop."""
-    from cse.judging.verdict import SAME, SKIP
+    from cse.analysis.votes import SAME, SKIP
 
     log(f"\n{place}   {_short(texts[question.row])}\n")
     for name, rows in zip("AB", question.lists, strict=True):
@@ -153,7 +152,7 @@ def _report(judgement: Judgement, questions: int) -> None:
 
 def _scores(setup: Setup, vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
     """Print and return the scores of both models on the labelled texts."""
-    from cse.judging.judgement import scores_by_label
+    from cse.analysis.votes import scores_by_label
 
     try:
         scores = scores_by_label(vectors, labels)
@@ -170,7 +169,7 @@ def _open(
     start: str, result: str, pooling: Sequence[str], family: str | None
 ) -> tuple[tuple[Encoder, ...], tuple[Judged, ...]]:
     """Both encoders, and what is recorded of them; `pooling` applies to plain backbones only."""
-    from cse.judging.judgement import Judged
+    from cse.analysis.votes import Judged
     from cse.models.loading import open_model
     from cse.models.names import resolve
 

@@ -9,10 +9,10 @@ import typer
 
 from cse.commands.cli import PRECISIONS, check_choice, command, log, print_json
 from cse.commands.options import option, seed_option
-from cse.text.sources import TABLES
+from cse.corpus.sources import TABLES
 
 if TYPE_CHECKING:
-    from cse.pretraining.config import CurveEntry, ResumeNote
+    from cse.training.pretraining_data import CurveEntry, ResumeNote
 
 
 HEAD = 64  # numbers of an attention head
@@ -84,8 +84,8 @@ def main(
 
     Example: cse pretrain corpus.txt.xz --output runs/backbone --tokens 30000000
     """
-    from cse.pretraining.config import PretrainConfig, PretrainRequest
-    from cse.pretraining.loop import pretrain
+    from cse.training.pretraining import pretrain
+    from cse.training.pretraining_data import PretrainConfig, PretrainRequest
 
     check_choice("precision", precision, PRECISIONS)
     if hidden > HEAD and hidden % HEAD:

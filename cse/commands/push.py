@@ -14,7 +14,7 @@ from cse.commands.options import option
 
 if TYPE_CHECKING:
     from cse.models.card import CardFacts
-    from cse.publishing.upload import Repository, Uploaded
+    from cse.models.push import Repository, Uploaded
 
 
 def main(
@@ -41,7 +41,7 @@ def main(
     Example: cse push indexes/mine me/my-index --model me/my-checkpoint
     """
     from cse.models.card import CardFacts
-    from cse.publishing.upload import Repository, check_access, check_name
+    from cse.models.push import Repository, check_access, check_name
     from index.manifest import MANIFEST_FILE
 
     check_name(name)
@@ -59,7 +59,7 @@ def main(
     if is_index:
         done = _push_index(folder, repository, facts, model)
     else:
-        from cse.publishing.checkpoints import push_checkpoint
+        from cse.models.push import push_checkpoint
 
         done = push_checkpoint(folder, repository, facts)
     if json_output:
@@ -69,7 +69,7 @@ def main(
 
 
 def _push_index(folder: Path, repository: Repository, facts: CardFacts, model: str | None) -> Uploaded:
-    from cse.publishing.upload import upload
+    from cse.models.push import upload
     from index.folder import FILES
 
     with tempfile.TemporaryDirectory() as temporary:
@@ -95,7 +95,7 @@ def _stage_index(folder: Path, staged: Path, facts: CardFacts, model: str | None
 
 def _staged_files(folder: Path, facts: CardFacts, model: str | None, is_index: bool) -> dict[str, int]:
     """The files that an upload consists of, and their sizes in bytes."""
-    from cse.publishing.checkpoints import stage_checkpoint
+    from cse.models.push import stage_checkpoint
 
     with tempfile.TemporaryDirectory() as temporary:
         staged = Path(temporary) / "staged"

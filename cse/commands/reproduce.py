@@ -14,13 +14,13 @@ from cse.errors import command_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cse.benchmark.published import PublishedRow
-    from cse.papers.reproduction import Plan
+    from cse.evaluation.published import PublishedRow
+    from cse.evaluation.reproduction import Plan
 
 
 def _list(listed: bool) -> None:
     if listed:
-        from cse.papers.overview import overview
+        from cse.evaluation.reproduction import overview
 
         for line in overview():
             typer.echo(line)
@@ -28,7 +28,7 @@ def _list(listed: bool) -> None:
 
 
 def _chosen(paper: str, table: str, only: str | None) -> list[PublishedRow]:
-    from cse.benchmark.published import rows
+    from cse.evaluation.published import rows
 
     chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
     if not chosen:
@@ -70,12 +70,17 @@ def main(
 
     Example: cse reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
-    from cse.benchmark.published import BASE
-    from cse.papers.ledger import markdown, reproduce
-    from cse.papers.listings import LISTINGS, WORDS, likeliest_words, word_commands
-    from cse.papers.obtained import draw_figure
-    from cse.papers.overview import check_known
-    from cse.papers.reproduction import Plan
+    from cse.evaluation.ledger import markdown, reproduce
+    from cse.evaluation.published import BASE
+    from cse.evaluation.reproduction import (
+        LISTINGS,
+        WORDS,
+        Plan,
+        check_known,
+        draw_figure,
+        likeliest_words,
+        word_commands,
+    )
 
     check_known(paper, table)
     if (paper, table) in LISTINGS or (paper, table) == WORDS:

@@ -15,7 +15,7 @@ from cse.commands.options import option
 from cse.errors import command_line
 
 if TYPE_CHECKING:
-    from cse.runs.listing import RunRecord
+    from cse.training.listing import RunRecord
 
 COLUMNS = ("run", "state", "method", "data", "scored on", "start", "best", "gain", "steps", "time")
 WIDEST = 60  # characters of a cell
@@ -38,7 +38,7 @@ def main(
 
     Example: cse runs runs --compare first second
     """
-    from cse.runs.listing import list_runs
+    from cse.training.listing import list_runs
 
     if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
         raise typer.BadParameter(f"--plot is {str(plot)!r}; give a file name that ends in .png or .svg")
@@ -55,21 +55,21 @@ def main(
 
 def _compared(folder: Path, names: tuple[Path, Path]) -> list[RunRecord]:
     """The two runs of these names below the folder, or else in these folders."""
-    from cse.runs.listing import read_run
+    from cse.training.listing import read_run
 
     places = [folder / name if (folder / name).is_dir() else name for name in names]
     return [read_run(place, str(name)) for place, name in zip(places, names, strict=True)]
 
 
 def _print_json(runs: Sequence[RunRecord], compared: bool) -> None:
-    from cse.runs.listing import differences
+    from cse.training.listing import differences
 
     shown = [run.to_json() for run in runs]
     print_json({"runs": shown, "differences": differences(*runs)} if compared else shown)
 
 
 def _print(runs: Sequence[RunRecord], compared: bool) -> None:
-    from cse.runs.listing import differences
+    from cse.training.listing import differences
 
     if runs:
         _print_table([COLUMNS, *map(_cells, runs)])
@@ -101,7 +101,7 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _draw(runs: Sequence[RunRecord], path: Path) -> None:
-    from cse.benchmark.figures import training_curves
+    from cse.evaluation.figures import training_curves
 
     logs = {run.name: run.log for run in runs if run.log}
     if not logs:

@@ -13,7 +13,7 @@ from cse.commands.options import FAMILY, option
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cse.papers.template_search import TemplateScore
+    from cse.evaluation.template_search import TemplateScore
 
 
 def main(
@@ -40,12 +40,12 @@ def main(
 
     Example: cse search-templates --model bundled --dev STSB/dev.tsv
     """
-    from cse.benchmark.results import name_and_checksum
+    from cse.corpus.sentences import scored_pairs
+    from cse.evaluation import template_search as search
     from cse.evaluation.metrics import check_grades
+    from cse.evaluation.results import name_and_checksum
     from cse.models.loading import open_model
     from cse.models.names import resolve_backbone
-    from cse.papers import template_search as search
-    from cse.text.sentences import scored_pairs
 
     if generate is not None:
         _write_candidates(generate, templates)
@@ -65,7 +65,7 @@ def main(
 
 def _write_candidates(model: str, path: Path | None) -> None:
     """Generate templates with `model` and write them to `path`, unless it exists."""
-    from cse.papers.template_generation import generated, load_seq2seq, write_templates
+    from cse.evaluation.template_generation import generated, load_seq2seq, write_templates
 
     if path is None:
         raise typer.BadParameter("--generate needs --templates, the file for the candidates")

@@ -33,8 +33,8 @@ def main(
     Example: cse tokens --model promptbert "The cat sat by the fire." -k 5
     """
     import cse
+    from cse.corpus.sentences import sentences
     from cse.methods.templates import Template
-    from cse.text.sentences import sentences
 
     if (sentence is None) == (file is None):
         raise ValueError("give either a sentence or --file")

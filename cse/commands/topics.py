@@ -15,7 +15,7 @@ from cse.commands.options import MODEL, Family, Pooling, option, seed_option
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.text.labelled import LabelledText
+    from cse.corpus.labelled import LabelledText
 
 LEAST_TEXTS = 4
 STDOUT = "-"
@@ -47,8 +47,8 @@ def main(
     Example: cse topics table.csv --model promptbert --labels topic --json topics.json --csv topics.csv
     """
     import cse
-    from cse.storage.writing import write_json
-    from cse.text.labelled import check_texts, labelled_texts, left_out
+    from cse.corpus.labelled import check_texts, labelled_texts, left_out
+    from cse.files.writing import write_json
 
     json_file = None if json_output in (None, STDOUT) else Path(json_output)
     check_outputs(file, json_output=json_file, csv_output=csv_output)
@@ -81,7 +81,7 @@ def _topics(
     """The groups and their scores as JSON values, and the group of each row (N,); equal texts are encoded once."""
     import numpy as np
 
-    from cse.grouping.topics import class_words, default_groups, grouped, typical
+    from cse.analysis.topics import class_words, default_groups, grouped, typical
 
     texts = list(dict.fromkeys(row.text for row in rows))
     log(f"encoding {len(texts):,} texts with {encoder.name}")
@@ -106,7 +106,7 @@ def _topics(
 
 def _label(rows: Sequence[LabelledText], members: np.ndarray) -> dict[str, Any]:
     """The most frequent label of a group and its share of the labelled members; empty without labels."""
-    from cse.grouping.topics import majority
+    from cse.analysis.topics import majority
 
     found = majority([rows[row].label or "" for row in members.tolist()])
     return {"label": found[0], "share": round(found[1], 4)} if found else {}
@@ -116,7 +116,7 @@ def _scores(rows: Sequence[LabelledText], numbers: np.ndarray) -> dict[str, Any]
     """Purity and NMI, x 100, of the rows that have a label; empty if there is none."""
     import numpy as np
 
-    from cse.evaluation.label_scores import nmi, purity
+    from cse.evaluation.clustering import nmi, purity
 
     known = [row for row, each in enumerate(rows) if each.label]
     if not known:
@@ -127,8 +127,8 @@ def _scores(rows: Sequence[LabelledText], numbers: np.ndarray) -> dict[str, Any]
 
 
 def _write_csv(path: Path, rows: Sequence[LabelledText], numbers: np.ndarray, groups: Sequence[dict[str, Any]]) -> None:
-    from cse.storage.writing import write_file
-    from cse.text.spreadsheet import csv_text
+    from cse.corpus.tables import csv_text
+    from cse.files.writing import write_file
 
     words = [" ".join(each["word"] for each in group["words"]) for group in groups]
     columns = CSV_COLUMNS if any(row.label for row in rows) else CSV_COLUMNS[:-1]

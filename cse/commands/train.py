@@ -22,16 +22,16 @@ from cse.commands.cli import (
     with_flags,
 )
 from cse.commands.options import option
-from cse.encoding.processes import together
+from cse.corpus.sources import TABLES
+from cse.encoder.processes import together
 from cse.errors import command_line
 from cse.methods.catalogue import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 from cse.models.names import BUNDLED_NAMES
-from cse.text.sources import TABLES
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
-    from cse.runs.recipe import Recipe
+    from cse.encoder.encoder import Encoder
+    from cse.training.recipe import Recipe
     from cse.training.run import Run
 
 SAMPLED = 1_000  # examples whose domain is looked at
@@ -127,8 +127,8 @@ def main(
 
     Example: cse train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
     """
-    from cse.runs.job import JobOptions, assemble, run_job
-    from cse.runs.tracking import TRACKERS
+    from cse.training.api import JobOptions, assemble, run_job
+    from cse.training.tracking import TRACKERS
 
     _check_choices(method, supervised, settings, precision, storage)
     for tracker in report_to or ():
@@ -140,7 +140,7 @@ def main(
             if main_process():
                 _check_push(push_to_hub)
         from cse.models.names import BACKBONE
-        from cse.training.plan import plan
+        from cse.training.loop import plan
         from cse.training.run import TrainRequest
 
         repeated = _recipe(recipe, method)
@@ -179,7 +179,7 @@ def _check_choices(
 
 def _recipe(place: str | None, method: str | None) -> Recipe:
     """The recipe in `place`; if that is None, an empty recipe of the method."""
-    from cse.runs.recipe import chosen_recipe, read_recipe
+    from cse.training.recipe import chosen_recipe, read_recipe
 
     found = None if place is None else read_recipe(place)
     try:
@@ -192,7 +192,7 @@ def _warn_if_narrow(encoder: Encoder, run: Run, settings: Mapping[str, Any]) -> 
     """Print a line if the published rate and temperature meet texts of a narrow domain."""
     import numpy as np
 
-    from cse.adaptation.narrowness import is_narrow
+    from cse.adaptation.facts import is_narrow
 
     if any(settings.get(name) is not None for name in ("learning_rate", "temperature")):
         return
@@ -209,7 +209,7 @@ def _check_push(name: str | None) -> None:
     """Raise the errors of the upload after training that can be found before it."""
     if name is None:
         return
-    from cse.publishing.upload import check_access, check_name
+    from cse.models.push import check_access, check_name
 
     check_name(name)
     check_access()
@@ -218,8 +218,7 @@ def _check_push(name: str | None) -> None:
 def _push(output: Path, name: str) -> str:
     """Upload the checkpoint; return the name and commit that open it from the hub."""
     from cse.models.card import CardFacts
-    from cse.publishing.checkpoints import push_checkpoint
-    from cse.publishing.upload import Repository
+    from cse.models.push import Repository, push_checkpoint
 
     return f"{name}@{push_checkpoint(output, Repository(name), CardFacts()).commit}"
 

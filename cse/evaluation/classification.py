@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.text.sentences import text_lines
-from cse.text.tables import names_text
+from cse.corpus.sentences import text_lines
+from cse.corpus.tables import names_text
 
 if TYPE_CHECKING:
     import numpy as np

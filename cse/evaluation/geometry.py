@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cse.corpus.sentences import scored_pairs
+from cse.corpus.sentences import sentences as read_sentences
 from cse.evaluation import sts
 from cse.evaluation.isotropy import DIGITS, alignment, anisotropy, pair_map, uniformity
 from cse.evaluation.metrics import distinct_texts, pair_vectors
@@ -20,11 +22,9 @@ from cse.evaluation.token_bias import (
     frequent_tokens,
     group_cosines,
     picture,
+    removal_curve,
     token_groups,
 )
-from cse.evaluation.token_removal import removal_curve
-from cse.text.sentences import scored_pairs
-from cse.text.sentences import sentences as read_sentences
 from cse.vectors import cosines
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cse.corpus.sentences import text_lines
 from cse.evaluation.tasks import Task, TaskData
-from cse.text.sentences import text_lines
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Search, Unit

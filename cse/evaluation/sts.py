@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cse.corpus.sentences import Pair, scored_pairs
 from cse.evaluation.metrics import correlation, correlation_or_none, mean_or_none, pair_cosines, pearson
 from cse.evaluation.tasks import Task, TaskData
-from cse.text.sentences import Pair, scored_pairs
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Unit

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cse.evaluation import Scores, Search, Unit
-    from cse.evaluation.token_bias import StaticEmbeddings
-    from cse.evaluation.token_removal import EncodeIds, Tokenise
+    from cse.evaluation.token_bias import EncodeIds, StaticEmbeddings, Tokenise
 
 TASKS = ("sts", "transfer", "few-shot", "clustering", "retrieval", "geometry")
 LOGISTIC = "logistic"

@@ -104,8 +104,8 @@ class Method:
     the same sentence. `mlm_weight`: initial weight of the decaying masked-LM loss. `untrained`: a pooling of a
     backbone, with nothing learned. `cutoff` is the share of embedding dimensions cut from view 1, `repetition` the
     largest share of its tokens that view 2 repeats, `shuffled` permutes the positions of view 2
-    (`cse.training.augmentation`); `queue` is the number of additional negatives from a momentum encoder
-    (`cse.training.momentum`), `training_pooling` replaces the reading's. `roberta_head` replaces its head on RoBERTa.
+    (`cse.training.step`); `queue` is the number of additional negatives from a momentum encoder
+    (`cse.training.losses`), `training_pooling` replaces the reading's. `roberta_head` replaces its head on RoBERTa.
     `title` is the name as its paper writes it, empty for a variant; `arxiv` the paper's number on arXiv.
     """
 

@@ -1,4 +1,4 @@
-"""Templates: the text around a sentence that the backbone reads. `cse.encoding.rows` turns them into token ids.
+"""Templates: the text around a sentence that the backbone reads. `cse.encoder.rows` turns them into token ids.
 
 A template is text with one `[X]` (the sentence), at most one `[MASK]` (where the vector is read; without it the vector
 is read at the first token) and any number of `[P]` (learned slots). The sentence is truncated before it is inserted, so

@@ -1,1 +1,1 @@
-"""Model names, and opening and saving models."""
+"""Models by name: opened, saved, exported, and published to the hub or as a Space."""

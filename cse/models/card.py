@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cse.files.hub import split_revision
 from cse.models.config import EMBEDDED, CheckpointConfig
 from cse.models.names import BACKBONE, START
-from cse.storage.hub import split_revision
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult

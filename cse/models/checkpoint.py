@@ -3,7 +3,7 @@
 If the method trains its backbone, the folder holds the whole model, as transformers and sentence-transformers open it
 (`cse.models.pipeline_writer`), and the record `cse_checkpoint.json`. If it does not, or if differences from the
 backbone are stored, the folder holds the learned tensors alone, and the record is its `config.json`; the backbone is
-then referenced by id or folder and by its fingerprint, and `cse.publishing.copying` puts it into the folder `backbone`.
+then referenced by id or folder and by its fingerprint, and `cse.models.push` puts it into the folder `backbone`.
 """
 
 from __future__ import annotations
@@ -16,20 +16,28 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from cse.backbones.additions import KEY
+from cse.encoder.stored_tokenizer import KEY
 from cse.errors import ArtefactError
+from cse.files.checksums import checksums, verify
+from cse.files.weights import SAFE, SINGLE, check_finite, find_weights, read_arrays
+from cse.files.writing import FolderKind, read_json, write_folder
 from cse.models.card import model_card
-from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig, TrainingRecord
+from cse.models.config import (
+    EMBEDDED,
+    BackboneRecord,
+    CheckpointConfig,
+    Storage,
+    TrainingRecord,
+    pack,
+    stored_names,
+    unpack,
+)
 from cse.models.names import CONFIG, RECORD, location, record_file
 from cse.models.pipeline import HEAD, PIPELINE_FILES, copy_array, open_pipeline
-from cse.models.storage import Storage, pack, stored_names, unpack
-from cse.storage.checksums import checksums, verify
-from cse.storage.weights import SAFE, SINGLE, check_finite, find_weights, read_arrays
-from cse.storage.writing import FolderKind, read_json, write_folder
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
-    from cse.engines.torch_encoder import TorchEncoder
+    from cse.encoder.encoder import Encoder
+    from cse.encoder.torch_encoder import TorchEncoder
 
     Engine = TypeVar("Engine", bound=Encoder)
 
@@ -100,7 +108,7 @@ def _write_learned(encoder: TorchEncoder, target: Path, storage: Storage) -> Non
     import torch
     from huggingface_hub import save_torch_state_dict
 
-    from cse.backbones.backbone import as_arrays
+    from cse.encoder.backbone import as_arrays
 
     stored = pack(as_arrays(encoder.learned()), read_start(encoder) if storage.differs else {}, storage)
     save_torch_state_dict({name: torch.from_numpy(array) for name, array in stored.items()}, target)
@@ -111,7 +119,7 @@ def read_start(encoder: TorchEncoder) -> dict[str, np.ndarray]:
 
     Raises ArtefactError if it cannot be opened or has changed.
     """
-    from cse.backbones.backbone import as_arrays, backbone_tensors, fingerprint, load_backbone
+    from cse.encoder.backbone import as_arrays, backbone_tensors, fingerprint, load_backbone
 
     model, tokenizer = load_backbone(location(encoder.backbone), getattr(encoder.model.config, "_commit_hash", None))
     if (found := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:

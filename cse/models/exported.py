@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.backbones.additions import KEY
+from cse.encoder.stored_tokenizer import KEY
 from cse.errors import ArtefactError
+from cse.files.weights import check_finite, read_arrays
+from cse.files.writing import read_json
 from cse.methods.method import Method
-from cse.methods.serialise import from_json
+from cse.methods.settings import from_json
 from cse.models.names import CONFIG, EXPORT_RECORD, location
 from cse.models.pipeline import NAME, copy_learned, open_pipeline, saved_again
-from cse.storage.weights import check_finite, read_arrays
-from cse.storage.writing import read_json
 
 if TYPE_CHECKING:
     from cse.models.pipeline import Engine

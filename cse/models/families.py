@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from cse.errors import ArtefactError
+from cse.files.hub import split_revision
 from cse.methods.catalogue import METHODS, SUPERVISED
 from cse.methods.method import Method, Reading
 from cse.methods.templates import Template
-from cse.storage.hub import split_revision
 
 HEADS = ("mlp.", "pooler.")  # key prefixes of a head in the training code's files and after SimCSE's converter
 

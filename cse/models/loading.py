@@ -5,33 +5,64 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from cse.backbones.head_files import stored_head
-from cse.backbones.stored_backbone import UnsupportedError
-from cse.engines.devices import best_device, device_of, gpu_is_possible, named_device
+from cse.encoder.devices import best_device, device_of, gpu_is_possible, named_device
+from cse.encoder.stored_backbone import UnsupportedError, stored_head
 from cse.errors import ArtefactError
+from cse.files import hub
+from cse.files.replace import read_settled
+from cse.files.weights import find_weights, read_arrays
+from cse.files.writing import damage_named
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
-from cse.models.checkpoint import load_checkpoint
-from cse.models.dense import dense_arrays
+from cse.models.checkpoint import CURE, load_checkpoint, open_on_backbone, read_checkpoint_config
 from cse.models.exported import load_export
 from cse.models.families import FAMILIES, HEADS, Family
 from cse.models.names import Kind, ModelReference, location, model_folder, read_config, resolve
-from cse.models.pipeline import copy_array
-from cse.models.sentence_transformers import call_as
-from cse.models.start import load_start
-from cse.storage import hub
-from cse.storage.replace import read_settled
-from cse.storage.weights import find_weights, read_arrays
-from cse.storage.writing import damage_named
+from cse.models.pipeline import copy_array, copy_learned
+from cse.models.sentence_transformers import call_as, dense_arrays
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
-    from cse.engines.torch_encoder import TorchEncoder
+    import numpy as np
+
+    from cse.encoder.encoder import Encoder
+    from cse.models.config import CheckpointConfig
+
+    AnyEncoder = TypeVar("AnyEncoder", bound=Encoder)
+    from cse.encoder.torch_encoder import TorchEncoder
     from cse.models.pipeline import Engine
+
+
+def load_start(folder: Path, name: str, engine: type[AnyEncoder]) -> AnyEncoder:
+    """Open the encoder that a checkpoint's training began with: its backbone, with the prefix, slots and head drawn.
+
+    Raises ArtefactError if the backbone is missing or has changed, or if the checkpoint records no seed.
+    """
+    config = read_checkpoint_config(folder)
+    encoder = open_on_backbone(folder, config, name, engine)
+    copy_learned(_drawn(folder, config), encoder, str(folder), CURE)
+    return encoder
+
+
+def _drawn(folder: Path, config: CheckpointConfig) -> dict[str, np.ndarray]:
+    """Return the arrays that training draws by its seed once the backbone is open (`cse.training.run.prepare`)."""
+    import torch
+
+    from cse.encoder.backbone import as_arrays, load_backbone
+    from cse.encoder.torch_encoder import TorchEncoder
+
+    seed = config.training.get("settings", {}).get("seed")
+    if seed is None:
+        raise ArtefactError(f"{folder}: records no seed, so its start cannot be drawn again; train it again")
+    opened = load_backbone(location(config.backbone.place(folder)), config.backbone.revision)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        encoder = TorchEncoder(*opened, config.method, name=config.method.name)
+    return {key: array for key, array in as_arrays(encoder.learned()).items() if not key.startswith("backbone.")}
+
 
 AUTO, TORCH, OPENVINO = BACKENDS = ("auto", "torch", "openvino")
 
@@ -70,7 +101,7 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
 def open_by_torch(reference: ModelReference, device: str | None = None) -> TorchEncoder:
     """Open the encoder of a reference on PyTorch, for training and for looking inside it; errors as `open_model`."""
     _check_torch(reference.name)
-    from cse.engines.torch_encoder import TorchEncoder
+    from cse.encoder.torch_encoder import TorchEncoder
 
     place = device_of(device) if device else best_device()
     return _settled(reference, TorchEncoder).to(place)
@@ -79,7 +110,7 @@ def open_by_torch(reference: ModelReference, device: str | None = None) -> Torch
 def on_torch(encoder: Encoder) -> TorchEncoder:
     """Return an encoder on PyTorch: itself, or the same model, opened by the first call."""
     _check_torch(encoder.name)
-    from cse.engines.torch_encoder import TorchEncoder
+    from cse.encoder.torch_encoder import TorchEncoder
 
     if isinstance(encoder, TorchEncoder):
         return encoder
@@ -108,7 +139,7 @@ def _on_cpu(device: str | None) -> bool:
 def _open_by_openvino(reference: ModelReference, device: str | None) -> Encoder:
     if find_spec("openvino") is None:
         raise ValueError("`backend` is openvino, which is not installed; run: pip install openvino")
-    from cse.engines.openvino_encoder import OpenVinoEncoder
+    from cse.encoder.openvino_encoder import OpenVinoEncoder
 
     encoder = _settled(reference, OpenVinoEncoder).to(device or "cpu")
     encoder.reference = reference

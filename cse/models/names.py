@@ -9,16 +9,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from cse.backbones.additions import Additions
+from cse.encoder.stored_tokenizer import Additions
 from cse.errors import ArtefactError
+from cse.files import hub
+from cse.files.replace import recover
+from cse.files.weights import find_weights, stored_keys
+from cse.files.writing import damage_named, read_json
 from cse.methods.catalogue import UNTRAINED
 from cse.models import families
 from cse.models.pipeline import CONFIG, SAVED, is_pipeline
 from cse.models.sentence_transformers import RecordedPooling, modules_of, recorded_pooling, transformer_folder
-from cse.storage import hub
-from cse.storage.replace import recover
-from cse.storage.weights import find_weights, stored_keys
-from cse.storage.writing import damage_named, read_json
 
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
 BUNDLED_NAMES = ("simcse", "promptbert", "dcpcse", "conpvp")

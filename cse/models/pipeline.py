@@ -1,6 +1,7 @@
 """Reading of folders that `cse.models.pipeline_writer` wrote, also after another tool has saved them again.
 
-The folder's `config.json`, which transformers keeps, holds what is needed under the key of `cse.backbones.additions`.
+The folder's `config.json`, which transformers keeps, holds what is needed under the key of
+`cse.encoder.stored_tokenizer`.
 """
 
 from __future__ import annotations
@@ -10,20 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cse.backbones.additions import KEY, Additions
-from cse.backbones.additions import WORDS as TABLE
+from cse.encoder.stored_tokenizer import KEY, Additions
+from cse.encoder.stored_tokenizer import WORDS as TABLE
 from cse.errors import ArtefactError
+from cse.files.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_arrays
+from cse.files.writing import read_json
 from cse.methods.method import Head, Method, Pooling, When
-from cse.methods.serialise import from_json
-from cse.models.dense import dense_arrays, recorded_dense
-from cse.models.sentence_transformers import IDLE, call_as, modules_of, recorded_settings
-from cse.storage.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_arrays
-from cse.storage.writing import read_json
+from cse.methods.settings import from_json
+from cse.models.sentence_transformers import IDLE, call_as, dense_arrays, modules_of, recorded_dense, recorded_settings
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
     Engine = TypeVar("Engine", bound=Encoder)
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from cse.backbones.additions import KEY, ROLES
-from cse.backbones.backbone import as_arrays
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.backbone import as_arrays
+from cse.encoder.stored_tokenizer import KEY, ROLES
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Head
-from cse.methods.serialise import to_json
-from cse.models.dense import BIAS, WEIGHT
+from cse.methods.settings import to_json
 from cse.models.pipeline import HEAD, SAVED, SPACE
 from cse.models.plain import PlainModel, ReadAt, bare_model, plain_model, reason_against
+from cse.models.sentence_transformers import BIAS, WEIGHT
 
 MODULES = "sentence_transformers.models."  # valid in every version of the package
 # Word weight of the mask in a run's folder. Further training cannot give other tokens a share too: their

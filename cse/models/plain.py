@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from cse.backbones.additions import BY_WORD, NUL
-from cse.encoding.rows import HARD, TokenTemplate, render
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.rows import HARD, TokenTemplate, render
+from cse.encoder.stored_tokenizer import BY_WORD, NUL
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Head, Pooling, When
 from cse.methods.templates import PLAIN
 

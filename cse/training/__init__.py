@@ -1,1 +1,1 @@
-"""The contrastive training loop: plan, steps, losses, state, output."""
+"""Training: losses, step, loop, recipes, resuming, and pretraining of the masked language model."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,23 +19,83 @@ import numpy as np
 import torch
 from accelerate.utils import broadcast_object_list, gather_object
 
-from cse.encoding.processes import together
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.processes import together
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.files.writing import file_digest, partial_folder
 from cse.models.checkpoint import LOG, read_start, save
-from cse.models.storage import Storage
-from cse.storage.writing import file_digest, partial_folder
-from cse.training.averaging import averaged, copied
+from cse.models.config import Storage
 from cse.training.held_out import HeldOutScore, held_out_score
-from cse.training.losses import mlm_weight
-from cse.training.momentum import MomentumQueue
+from cse.training.losses import MomentumQueue, mlm_weight
 from cse.training.output import BEST, check_best, open_log, publish, reserved_output
 from cse.training.records import LogEntry, LogWriter, TrainingState, TrainingSummary, training_record
+from cse.training.resume import check_resume, load_state, save_state, start_accelerator
 from cse.training.run import Run, dev_score
-from cse.training.state import check_resume, load_state, save_state, start_accelerator
-from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data
+from cse.training.step import (
+    StepData,
+    contrast,
+    masked_language_loss,
+    set_up,
+    step_data,
+    step_inputs,
+    step_rows,
+    view_texts,
+)
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+
+
+def copied(parameters: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Copies of parameters by name."""
+    return {name: tensor.detach().clone() for name, tensor in parameters.items()}
+
+
+@contextmanager
+def averaged(parameters: Mapping[str, torch.Tensor], start: Mapping[str, torch.Tensor], share: float) -> Iterator[None]:
+    """In the block the parameters are `share` x `start` + (1 - `share`) x themselves; afterwards they are as before."""
+    if not share:
+        yield
+        return
+    trained = copied(parameters)
+    try:
+        with torch.no_grad():
+            for name, tensor in parameters.items():
+                tensor.lerp_(start[name], share)
+        yield
+    finally:
+        with torch.no_grad():
+            for name, tensor in parameters.items():
+                tensor.copy_(trained[name])
+
+
+SHOWN_TEXTS = 3
+
+
+def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
+    """The plan of training `encoder` in `run`, in numbers, for JSON.
+
+    `lines` are the first texts in each view, with the tokens that the backbone gets; `settings` are those resolved.
+    """
+    config = replace(run.config, batch_size=min(SHOWN_TEXTS, len(run.examples)))
+    batch = run.examples[list(range(config.batch_size))]
+    contents, templates = step_inputs(encoder, batch, config, 0)
+    words = encoder.tokenizer.convert_ids_to_tokens
+    lines = [
+        {"text": text, "tokens": " ".join(words(list(row.ids)))}
+        for view in zip(view_texts(encoder, batch), step_rows(encoder, contents, templates, config, 0), strict=True)
+        for text, row in zip(*view, strict=True)
+    ]
+    return {
+        "method": encoder.method.name, "views": len(contents), "lines": lines, "examples": len(run.examples),
+        "batch_size": run.config.batch_size, "learning_rate": run.config.learning_rate, "steps": run.steps,
+        "parameters_total": sum(tensor.numel() for tensor in encoder.parameters()),
+        "parameters_learned": sum(tensor.numel() for tensor in encoder.learned(training=True).values()),
+        "parameters_stored": sum(tensor.numel() for tensor in encoder.learned().values()),
+        "settings": {
+            "backbone": encoder.backbone, "supervised": encoder.method.supervised, **asdict(run.config),
+            **encoder.method.settings,
+        },
+    }  # fmt: skip
 
 
 class LossNotFiniteError(ValueError):

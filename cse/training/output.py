@@ -11,24 +11,25 @@ from pathlib import Path
 from typing import IO, Any
 
 from cse.errors import ArtefactError
-from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
-from cse.models.config import DevScores
-from cse.models.names import record_file
-from cse.storage.checksums import verify
-from cse.storage.replace import sweep
-from cse.storage.reservation import check_folder, reserved
-from cse.storage.writing import (
+from cse.files.checksums import verify
+from cse.files.replace import sweep
+from cse.files.writing import (
     FolderKind,
+    check_folder,
     digest,
     file_digest,
     partial_folder,
     read_json,
+    reserved,
     write_file,
     write_folder,
     write_json,
 )
+from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
+from cse.models.config import DevScores
+from cse.models.names import record_file
 from cse.training.records import RUN, STATE_FOLDER
-from cse.training.state import check_resume
+from cse.training.resume import check_resume
 
 BEST = "best"
 PUBLISHED = "published"  # key in the mark: digests of the configuration and the log that `publish` copies to the output

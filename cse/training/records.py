@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 
     from cse.training.run import Run
 
+Report = Callable[[int, int, str], None]
+
+
+def silent(done: int, total: int, name: str) -> None:
+    """Report nothing."""
+
+
 RUN, STATE_FOLDER = "run.json", "state"  # in the folder of an unfinished run: its mark, and its saved state
 
 

@@ -12,25 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.backbones.backbone import load_backbone
-from cse.engines.torch_encoder import TorchEncoder
+from cse.corpus.sentences import IN_MEMORY, given_examples, given_pairs, load_examples, scored_pairs
+from cse.encoder.backbone import load_backbone
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
+from cse.files.writing import digest
 from cse.methods.method import Method
 from cse.methods.presets import backbone_key, preset
-from cse.methods.serialise import to_json
-from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig
+from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig, to_json
 from cse.models.names import BACKBONE, location, resolve_backbone
-from cse.storage.writing import digest
-from cse.text.in_memory import IN_MEMORY, given_examples, given_pairs
-from cse.text.sentences import load_examples, scored_pairs
 from cse.training.held_out import SELECTION as HELD_OUT
 from cse.training.held_out import hold_out
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-    from cse.text.in_memory import Texts
-    from cse.text.sentences import Pair
+    from cse.corpus.sentences import Pair, Texts
 
 READ = 10_000  # examples at a time
 AUTO = "auto"  # dev: texts are held out

@@ -22,9 +22,9 @@ from cse.adaptation.choice import other_reading
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_projection
 from cse.adaptation.report import explained, lines
+from cse.corpus.labelled import distinct_sample, labelled_texts
 from cse.evaluation.clustering import same_label_neighbours
-from cse.storage.writing import FolderKind
-from cse.text.labelled import distinct_sample, labelled_texts
+from cse.files.writing import FolderKind
 
 TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog"]
 TOPICS = {"animals": WORDS[4:14], "<b>&rest": WORDS[24:40]}

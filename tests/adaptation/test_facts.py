@@ -8,7 +8,7 @@ from conftest import SENTENCES, WORDS
 
 import cse
 from cse.adaptation.facts import TextFacts, split, text_facts
-from cse.text.labelled import LabelledText
+from cse.corpus.labelled import LabelledText
 
 TEXTS = [" ".join(words) for words in np.random.default_rng(2).choice(WORDS[:40], (60, 6))]
 

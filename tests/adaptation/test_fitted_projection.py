@@ -8,10 +8,9 @@ import pytest
 from conftest import SENTENCES, WORDS
 
 import cse
-from cse.adaptation.projected import project, raw_vectors
-from cse.adaptation.projection import fit_projection
+from cse.adaptation.projection import fit_projection, project, raw_vectors
 from cse.evaluation.clustering import same_label_neighbours
-from cse.publishing.export import export_model
+from cse.models.export import export_model
 from cse.vectors import unit_rows
 
 COMPONENTS = 5

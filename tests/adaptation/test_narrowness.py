@@ -8,8 +8,8 @@ from conftest import WORDS
 from test_scripts import run
 
 import cse
-from cse.adaptation import narrowness
-from cse.adaptation.narrowness import general_texts, is_narrow
+from cse.adaptation import facts
+from cse.adaptation.facts import general_texts, is_narrow
 from cse.vectors import unit_rows
 
 NARROW = [f"the {a} {b} is {c}" for a in WORDS[:9] for b in WORDS[20:29] for c in WORDS[40:45]]
@@ -18,7 +18,7 @@ NARROW = [f"the {a} {b} is {c}" for a in WORDS[:9] for b in WORDS[20:29] for c i
 def test_the_measure_is_the_ratio_of_effective_ranks(bert_folder: Path) -> None:
     encoder = cse.load(str(bert_folder))
     short = cse.load(str(bert_folder))
-    short.max_seq_length = narrowness.TOKENS + 2  # [CLS] and [SEP]
+    short.max_seq_length = facts.TOKENS + 2  # [CLS] and [SEP]
     general = list(general_texts())
     ranks = []
     for texts in (NARROW[:250], general[:250]):
@@ -26,8 +26,8 @@ def test_the_measure_is_the_ratio_of_effective_ranks(bert_folder: Path) -> None:
         values = np.linalg.eigvalsh(np.cov(unit.T))
         shares = values[values > 0] / values.sum()
         ranks.append(np.exp(-sum(share * np.log(share) for share in shares)))
-        assert narrowness._rank(encoder, texts) == pytest.approx(ranks[-1], rel=1e-3)
-    assert is_narrow(encoder, NARROW) == bool(ranks[0] < narrowness.NARROW * ranks[1]) is True
+        assert facts._rank(encoder, texts) == pytest.approx(ranks[-1], rel=1e-3)
+    assert is_narrow(encoder, NARROW) == bool(ranks[0] < facts.NARROW * ranks[1]) is True
     assert not is_narrow(None, general)  # what all texts are compared with: nothing is encoded
     assert not is_narrow(encoder, NARROW[:249] * 9)  # too few to say
 
@@ -39,7 +39,7 @@ def test_the_measure_is_the_ratio_of_effective_ranks(bert_folder: Path) -> None:
 def test_train_warns_of_its_preset_on_narrow_texts_and_not_of_own_settings(
     bert_folder: Path, tmp_path: Path, options: tuple[str, ...], warned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(narrowness, "is_narrow", lambda encoder, texts: set(texts) == set(NARROW))
+    monkeypatch.setattr(facts, "is_narrow", lambda encoder, texts: set(texts) == set(NARROW))
     file = tmp_path / "texts.txt"
     file.write_text("\n".join(NARROW))
     words = ("--data", file, "--backbone", bert_folder, "--output", tmp_path / "out", "--precision", "no")
@@ -56,7 +56,7 @@ def test_train_does_not_warn_on_general_texts_nor_with_a_recipe(
     file = tmp_path / "texts.txt"
     file.write_text("\n".join(NARROW))
     for number, narrow in enumerate((False, True)):
-        monkeypatch.setattr(narrowness, "is_narrow", lambda *values, narrow=narrow: narrow)
+        monkeypatch.setattr(facts, "is_narrow", lambda *values, narrow=narrow: narrow)
         named = ("--recipe", tmp_path / "0") if number else ("simcse",)
         done = run("train", *named, *words, "--data", file, "--output", tmp_path / str(number))
         assert done.exit_code == 0, done.output

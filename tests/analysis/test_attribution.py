@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import cse
-from cse.analysis.attribution import MOST_WORDS, Attribution, attribute
-from cse.analysis.words import without, words
+from cse.analysis.attribution import MOST_WORDS, Attribution, attribute, without, words
 
 PAIR = ("The dog, in the park, was happy.", "a big cat!")
 SHORTER = (

@@ -5,11 +5,20 @@ import pytest
 from scipy.stats import kstest, percentileofscore
 
 import cse
-from cse.analysis.calibration import BINS, cosine_at, displacement, histogram, percentile, percentiles, random_cosines
-from cse.analysis.notes import foreign_share, input_notes
+from cse.analysis.calibration import (
+    BINS,
+    cosine_at,
+    displacement,
+    foreign_share,
+    histogram,
+    input_notes,
+    percentile,
+    percentiles,
+    random_cosines,
+)
 from cse.app.state.app_state import open_state
-from cse.encoding.tokenising import plain_ids
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.rows import plain_ids
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.models.names import BUNDLED_NAMES
 
 

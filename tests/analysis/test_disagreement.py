@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cse.analysis.rankings import disagreements, normalised_ranks
+from cse.analysis.perturbations import disagreements, normalised_ranks
 
 
 def test_planted_negations_surface_among_the_first_ten() -> None:

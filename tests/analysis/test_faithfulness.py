@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cse.analysis import projection
-from cse.analysis.projection import continuity, evenly, lost, nearest, trustworthiness, unshared
+from cse.analysis import maps
+from cse.analysis.maps import continuity, evenly, lost, nearest, trustworthiness, unshared
 from cse.vectors import nearest_others
 
 
@@ -74,7 +74,7 @@ def test_nearest_are_the_nearest_other_points_also_among_many_at_one_place():
 
 def test_scores_of_many_points_are_those_of_an_even_sample(monkeypatch):
     vectors, xy = noise(40)
-    monkeypatch.setattr(projection, "SCORED", 20)
+    monkeypatch.setattr(maps, "SCORED", 20)
     assert evenly(40, 20).tolist() == list(range(0, 40, 2))
     assert trustworthiness(vectors, xy) == trustworthiness(vectors[::2], xy[::2])
     assert continuity(vectors, xy) == continuity(vectors[::2], xy[::2])

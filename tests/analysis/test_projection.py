@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial import procrustes
 
-from cse.analysis.projection import align, centred, squared, trustworthiness
-from cse.analysis.projection import project as projected
+from cse.analysis.maps import align, centred, squared, trustworthiness
+from cse.analysis.maps import project as projected
 
 
 def project(vectors: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cse.analysis.rankings import PERSISTENCE, agreements, overlap, rank_biased_overlap, shared
+from cse.analysis.perturbations import PERSISTENCE, agreements, overlap, rank_biased_overlap, shared
 
 
 def slow(first: list[int], second: list[int], depth: int = 2000) -> float:

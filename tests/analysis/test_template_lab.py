@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 import cse
 from cse.analysis.template_lab import Question, compare, template_of, under
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.templates import Template
 from cse.vectors import cosines
 

@@ -12,9 +12,8 @@ from transformers import AutoModel
 
 import cse
 from cse.analysis.attention import head_attention
-from cse.analysis.prefix import prefix_attention, without_prefix
-from cse.analysis.prototypes import has_prototypes, prototypes
-from cse.engines.torch_encoder import TorchEncoder
+from cse.analysis.prefix_analysis import has_prototypes, prefix_attention, prototypes, without_prefix
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Pooling
 from cse.methods.templates import NEGATIVE, POSITIVE
 

@@ -19,7 +19,7 @@ from cse.app.scoreboard.add_model import add_column
 from cse.app.sections.search import search
 from cse.app.sections.similarity import similarity
 from cse.app.state.app_state import AppState, open_state
-from cse.storage import hub
+from cse.files import hub
 
 PAIR = ("the dog is happy", "the cat is sad")
 
@@ -89,7 +89,7 @@ def test_nothing_outside_the_root_can_be_named(root: Path, monkeypatch: pytest.M
 
 
 def test_hub_ids_are_for_servers_that_may_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cse.storage.hub._answers", lambda: True)  # any attempt to reach it fails the test
+    monkeypatch.setattr("cse.files.hub._answers", lambda: True)  # any attempt to reach it fails the test
     with pytest.raises(ValueError, match="cannot download"):
         Admission().model("someone/some-model")
     assert hub.reachable()
@@ -107,7 +107,7 @@ def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
         files = sizes | ({"pytorch_model.bin": 200_000_000} if name == "some/large" else {})
         return SimpleNamespace(siblings=[SimpleNamespace(rfilename=file, size=size) for file, size in files.items()])
 
-    monkeypatch.setattr("cse.storage.hub._answers", lambda: True)
+    monkeypatch.setattr("cse.files.hub._answers", lambda: True)
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", model_info)
     cached = {"known/one"}
     monkeypatch.setattr("cse.app.models.admission.in_cache", cached.__contains__)

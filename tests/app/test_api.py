@@ -206,8 +206,8 @@ def test_a_threshold_leaves_what_is_closer_than_that_share_of_random_pairs(clien
 
 
 def test_a_template_is_tried_beside_each_models_own(client, encoders):
+    from cse.corpus.sentences import scored_pairs
     from cse.evaluation.metrics import spearman
-    from cse.text.sentences import scored_pairs
 
     pairs = scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")
     found = client.predict(PAIR[0], '"[X]" is a [MASK] one', 3, api_name="/template")
@@ -233,7 +233,7 @@ def test_tokens_are_the_encoders_before_and_after_denoising(client, encoders):
 
 
 def test_map_of_lines_is_the_projection_of_the_encoders_vectors(client, encoders):
-    from cse.analysis.projection import project
+    from cse.analysis.maps import project
 
     found = client.predict("lines", "\n".join([*CORPUS, "", "  "]), api_name="/map", seed=3)
     assert found["texts"] == CORPUS
@@ -284,7 +284,7 @@ def test_map_of_the_demo_corpus_is_an_even_sample_with_groups_and_their_labels(c
 
 
 def test_map_of_graded_pairs_has_both_sentences_of_a_pair_together(client):
-    from cse.text.sentences import scored_pairs
+    from cse.corpus.sentences import scored_pairs
 
     found = client.predict("pairs", api_name="/map")
     pairs = {(first, second): grade for grade, first, second in scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")}
@@ -433,7 +433,7 @@ def test_a_client_that_leaves_stops_its_maps(client, monkeypatch):
         await forget(self, **who)
         noticed.set()
 
-    monkeypatch.setattr("cse.analysis.projection.embed", embed)
+    monkeypatch.setattr("cse.analysis.maps.embed", embed)
     monkeypatch.setattr(Queue, "clean_events", clean_events)
     call = f"{client.src}gradio_api/call/map"
     event = httpx.post(call, json={"data": ["lines", "a cat\na dog\na man", 100, 1, 2, "demo", ""]}).json()["event_id"]

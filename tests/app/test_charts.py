@@ -13,9 +13,9 @@ from cse.app.scoreboard.planes import cost_at, parameters_plane, speed_plane, ti
 from cse.app.scoreboard.scores import names_of, opened_by
 from cse.app.state.app_state import open_boards, open_state
 from cse.app.state.records import record_of
-from cse.benchmark.results import ModelRecord
-from cse.benchmark.scoreboard import scoreboard
 from cse.evaluation import sts
+from cse.evaluation.results import ModelRecord
+from cse.evaluation.scoreboard import scoreboard
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from app_models import write_model
 from given_corpus import GivenCorpus
 
 import cse
+from cse.analysis.votes import questions, verdict
 from cse.app.choice.ballot_html import ballot_html, so_far
 from cse.app.choice.choose_tab import needed_html
 from cse.app.choice.comparison import LEAST_VOTES, MODELS, UNTRAINED, compare, sample
@@ -20,9 +21,7 @@ from cse.app.state.app_state import AppState, open_state
 from cse.app.state.ballots import TEXT, Ballots, Facts
 from cse.app.state.own_corpora import KEPT
 from cse.app.validation import FieldError
-from cse.evaluation.label_scores import label_scores
-from cse.judging.questions import questions
-from cse.judging.verdict import verdict
+from cse.evaluation.clustering import label_scores
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 TOPICS = {"pets": ["dog", "cat"], "home": ["kitchen", "guitar"], "sky": ["rain", "sun"]}

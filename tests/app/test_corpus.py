@@ -50,7 +50,7 @@ from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.encodings import Encoding
 from cse.app.state.own_corpora import GONE, OwnCorpus
 from cse.app.state.selections import table
-from cse.evaluation.label_scores import label_scores
+from cse.evaluation.clustering import label_scores
 from cse.vectors import cosines, unit_rows
 from index import BuildSettings, VectorIndex
 

@@ -31,7 +31,7 @@ def visit(session: str) -> SimpleNamespace:
 def test_maps_appear_one_by_one_and_are_kept_for_the_next_visitor(state, monkeypatch):
     shown = list(draw_maps(state, POINTS, 1, 3))
     assert [list(maps) for maps in shown] == [["simcse"], ["simcse", "promptbert"]]
-    monkeypatch.setattr("cse.analysis.projection.embed", None)  # would fail if anything were drawn again
+    monkeypatch.setattr("cse.analysis.maps.embed", None)  # would fail if anything were drawn again
     (again,) = draw_maps(state, POINTS, 1, 3)
     for name, drawn in again.items():
         np.testing.assert_array_equal(drawn.xy, shown[-1][name].xy)

@@ -9,8 +9,7 @@ import pytest
 from app_models import write_model
 
 from cse.analysis.calibration import histogram
-from cse.analysis.prefix import PrefixAttention
-from cse.analysis.prototypes import Prototype
+from cse.analysis.prefix_analysis import PrefixAttention, Prototype
 from cse.app import page as page_module
 from cse.app.drawing.distribution import Placed
 from cse.app.forms.links import restorer

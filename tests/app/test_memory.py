@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from cse.analysis.duplicates import Forest, NearDuplicates
 from cse.app.corpus.reading import MOST_HEADER, preview
 from cse.app.models.models import Models
 from cse.app.models.recent import Recent
@@ -17,8 +18,6 @@ from cse.app.state.corpora import Corpus, Demo
 from cse.app.state.groups import Groups
 from cse.app.state.model_map import ModelMap
 from cse.app.state.own_corpora import OwnCorpora, OwnCorpus
-from cse.grouping.duplicates import NearDuplicates
-from cse.grouping.links import Forest
 
 MB = 2**20
 # Twelve threads that live at once allocate small blocks; prints the number of glibc's arenas.

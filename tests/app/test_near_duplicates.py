@@ -12,6 +12,7 @@ from conftest import WORDS
 from given_corpus import GivenCorpus
 from test_scripts import run
 
+from cse.analysis.duplicates import Member, Place, threshold
 from cse.app.duplicates import near_duplicates
 from cse.app.duplicates.groups_html import SHOWN, groups_html, numbers_html
 from cse.app.duplicates.near_duplicates import (
@@ -27,7 +28,6 @@ from cse.app.duplicates.near_duplicates import (
 )
 from cse.app.state.app_state import AppState, open_state
 from cse.app.validation import FieldError
-from cse.grouping.duplicates import Member, Place, threshold
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 

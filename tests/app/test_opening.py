@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from app_models import GOOD, write_model
 
-from cse.analysis.rankings import overlap
+from cse.analysis.perturbations import overlap
 from cse.app.drawing.canvas import map_of
 from cse.app.drawing.ranks import MOST
 from cse.app.models.models import Models
@@ -19,7 +19,7 @@ from cse.app.state.app_state import AppState, open_state
 from cse.app.state.corpora import VECTORS
 from cse.app.state.groups import GROUPS
 from cse.app.state.maps import draw_maps
-from cse.evaluation.label_scores import nmi
+from cse.evaluation.clustering import nmi
 from cse.models.names import BUNDLED_NAMES
 
 
@@ -137,7 +137,7 @@ def test_every_tab_of_the_bundled_page_has_its_result_or_says_which_option_allow
 def test_the_shipped_maps_are_not_drawn_again(monkeypatch) -> None:
     state = open_state(BUNDLED_NAMES, ())
     page(state)
-    monkeypatch.setattr("cse.analysis.projection.embed", None)  # would fail if anything were drawn
+    monkeypatch.setattr("cse.analysis.maps.embed", None)  # would fail if anything were drawn
     monkeypatch.setattr("cse.app.state.maps.groups_of", None)
     (maps,) = draw_maps(state, demo_points(state), 0, GROUPS)
     assert list(maps) == list(BUNDLED_NAMES)

@@ -20,7 +20,7 @@ from cse.app.export.tidy import TABLES
 from cse.app.export.typeset import as_latex, as_markdown, latex
 from cse.app.state.model_map import same_label
 from cse.app.state.records import record_of
-from cse.benchmark.plotting import paper_style
+from cse.evaluation.figures import paper_style
 
 HOSTILE = 'costs $x^2$ & 5 % of <b>"#1"</b> ]]> \\input{x} ~_^{} \x0b\x00 a | b `c` [d] é'
 SHOWN = line(HOSTILE)

@@ -26,9 +26,9 @@ from cse.app.scoreboard.scores import (
     verdicts,
 )
 from cse.app.state.app_state import open_boards
-from cse.benchmark.results import ModelRecord, Protocol, Results
-from cse.benchmark.scoreboard import scoreboard
 from cse.evaluation import sts as sts_task
+from cse.evaluation.results import ModelRecord, Protocol, Results
+from cse.evaluation.scoreboard import scoreboard
 from cse.evaluation.tasks import TASKS
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"

@@ -30,7 +30,7 @@ from cse.app.training.request import TrainingRequest
 from cse.app.training.rules import REFUSED, Rules
 from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES
-from cse.storage import hub
+from cse.files import hub
 
 KEY = "5" * 32
 TEXTS = ["A cat sits on the mat.", "A train is late today."]

@@ -26,7 +26,7 @@ from cse.app.state.app_state import open_state
 from cse.app.state.corpora import Corpus
 from cse.app.training.rules import OWN
 from cse.app.training.trainings import Trainings
-from cse.text.spreadsheet import guard
+from cse.corpus.tables import guard
 
 HOSTILE = '=HYPERLINK("http://x")\'; rm -rf ~ $(id) `id` </script><script>alert(1)</script>\n-2+3 é'
 TAKEN = Taken(

@@ -30,8 +30,8 @@ from cse.app.training.request import EVALUATIONS, TrainingRequest, checked
 from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
 from cse.app.training.training import State, size_of
 from cse.app.training.trainings import Trainings
-from cse.engines.machine import BOUNDED, CAPACITY, bound_kernels
-from cse.runs.listing import read_run
+from cse.encoder.devices import BOUNDED, CAPACITY, bound_kernels
+from cse.training.listing import read_run
 
 ONE, TWO = "1" * 32, "2" * 32
 TEXTS = [" ".join(np.random.default_rng(number).choice(WORDS[:30], 8)) for number in range(150)]

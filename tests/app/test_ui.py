@@ -10,9 +10,8 @@ import pytest
 from app_models import MARKUP, write_model
 from conftest import ROOT
 
-from cse.analysis.attribution import Attribution
+from cse.analysis.attribution import Attribution, words
 from cse.analysis.template_lab import Comparison, Trial
-from cse.analysis.words import words
 from cse.app.corpus.chosen import DemoCorpus
 from cse.app.drawing import html
 from cse.app.drawing.canvas import LEAST_SHOWN, PARTS, canvas_value, legend, map_of, map_value, pack, shortened
@@ -30,7 +29,7 @@ from cse.app.sections.words import words_html
 from cse.app.state.corpora import Demo, unknown_models_note
 from cse.app.state.groups import Groups
 from cse.app.state.model_map import ModelMap
-from cse.evaluation.significance import Difference
+from cse.evaluation.metrics import Difference
 from index import Hit
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"

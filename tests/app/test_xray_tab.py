@@ -10,8 +10,7 @@ from app_models import MARKUP, write_model
 import cse
 from cse.analysis.attention import HeadAttention
 from cse.analysis.calibration import random_cosines
-from cse.analysis.prefix import PrefixAttention, prefix_attention, without_prefix
-from cse.analysis.prototypes import Prototype, prototypes
+from cse.analysis.prefix_analysis import PrefixAttention, Prototype, prefix_attention, prototypes, without_prefix
 from cse.app.models.models import Failure
 from cse.app.sections.heads import heads_html, plain_attention
 from cse.app.sections.prefix import Ablation, XRay, layer_choices, layers_of, opened_xray, plain_xray, xray_html, xrays

@@ -87,7 +87,7 @@ def bench_shapes(
     from dataclasses import asdict
 
     import cse
-    from cse.engines.machine import bound_kernels
+    from cse.encoder.devices import bound_kernels
     from tests.bench.shapes import measure_growth
 
     bound_kernels()
@@ -232,7 +232,7 @@ def bench_film(
     """
     from dataclasses import asdict
 
-    from cse.text.labelled import distinct_sample, labelled_texts
+    from cse.corpus.labelled import distinct_sample, labelled_texts
     from tests.bench.app import compare, started_app
     from tests.bench.film import Film, opened_page
 
@@ -260,8 +260,8 @@ def bench_maps(
     Example: python -m tests.bench maps tickets.tsv --column text --labels label --peer openTSNE
     """
     import cse
-    from cse.analysis.projection import evenly
-    from cse.text.labelled import labelled_texts
+    from cse.analysis.maps import evenly
+    from cse.corpus.labelled import labelled_texts
     from tests.bench.maps import PEERS, measure_maps
 
     for each in peer or ():
@@ -319,7 +319,7 @@ def bench_pretrain(
     """
     import tempfile
 
-    from cse.pretraining.config import PretrainConfig, PretrainRequest
+    from cse.training.pretraining_data import PretrainConfig, PretrainRequest
     from tests.bench.pretrain import measure_pretraining
 
     check_choice("precision", precision, PRECISIONS)
@@ -499,7 +499,7 @@ def bench_anchors(
     Example: python -m tests.bench anchors --questions retrieval/quora --data clustering/stackoverflow.tsv
     """
     import cse
-    from cse.text.labelled import distinct_sample, labelled_texts
+    from cse.corpus.labelled import distinct_sample, labelled_texts
     from tests.bench.anchors import measure_duplicates, measure_topics
     from tests.bench.anchors import questions as read_questions
 

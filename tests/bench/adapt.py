@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from cse.adaptation.projection import fit_projection
+from cse.corpus.labelled import distinct_sample, labelled_texts
 from cse.evaluation.clustering import same_label_neighbours
-from cse.text.labelled import distinct_sample, labelled_texts
 
 Encode = Callable[[list[str]], np.ndarray]
 

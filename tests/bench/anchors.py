@@ -14,11 +14,10 @@ from typing import Any
 import faiss
 import numpy as np
 
-from cse.evaluation.label_scores import nmi, purity
+from cse.analysis.duplicates import default_percentile, groups_of, strongest_links, threshold
+from cse.analysis.topics import class_words, default_groups, grouped
+from cse.evaluation.clustering import nmi, purity
 from cse.evaluation.retrieval import read_relevance, read_texts
-from cse.grouping.duplicates import default_percentile, groups_of, threshold
-from cse.grouping.links import strongest_links
-from cse.grouping.topics import class_words, default_groups, grouped
 from cse.vectors import unit_rows
 
 SEED, WORDS = 42, 10

@@ -21,17 +21,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from cse.encoding.batches import TOKENS, plan_batches
-from cse.encoding.encoder import Encoder
-from cse.engines.precision import computes_in_bf16, in_precision
-from cse.engines.torch_encoder import TorchEncoder
+from cse.corpus.sentences import sentences as sentences_of
+from cse.encoder.devices import computes_in_bf16, in_precision
+from cse.encoder.encoder import Encoder
+from cse.encoder.rows import TOKENS, plan_batches
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.classification import labelled_rows
 from cse.methods.method import Pooling, When
 from cse.methods.templates import PLAIN
+from cse.models.export import export_model
 from cse.models.loading import on_torch
 from cse.models.names import BUNDLED
-from cse.publishing.export import export_model
-from cse.text.sentences import sentences as sentences_of
 from tests.bench.flops import encoding_flops, matrix_rate
 from tests.bench.timing import ROUNDS, Clock, Timing, interleaved, ratio
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cse.text.labelled import LabelledText
-from cse.text.spreadsheet import csv_text
+from cse.corpus.labelled import LabelledText
+from cse.corpus.tables import csv_text
 from tests.bench.browser import chromium
 
 LONG = 3_600_000  # milliseconds: a training on a busy machine

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn.functional import linear
 
-from cse.training.masking import CHOSEN
+from cse.training.losses import CHOSEN
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from cse.corpus.labelled import distinct_sample, labelled_texts
 from cse.evaluation.clustering import same_label_neighbours
 from cse.evaluation.isotropy import uniformity
 from cse.evaluation.metrics import correlation_or_none
-from cse.text.labelled import distinct_sample, labelled_texts
 from cse.training.held_out import held_out_score
 from cse.vectors import nearest_others, unit_rows
 

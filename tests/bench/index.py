@@ -15,9 +15,9 @@ import numpy as np
 
 from index import faiss_engine
 from index.building import BLOCK, encoded
+from index.folder import unit_rows
 from index.manifest import BuildSettings
 from index.stores import Place, open_at
-from index.vectors import unit_rows
 
 if TYPE_CHECKING:
     from index.base import Index

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from cse.analysis.votes import RESULT, START, questions, verdict, vote_by_label
+from cse.corpus.labelled import distinct_sample, labelled_texts
 from cse.evaluation.clustering import same_label_neighbours
-from cse.judging.questions import questions, vote_by_label
-from cse.judging.verdict import RESULT, START, verdict
-from cse.text.labelled import distinct_sample, labelled_texts
 
 MODELS = {
     "simcse": ("simcse", None), "promptbert": ("promptbert", None), "dcpcse": ("dcpcse", None),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from cse.engines.machine import CPU, extensions, read
+from cse.encoder.devices import CPU, extensions, read
 
 MEMORY, OWN = Path("/proc/meminfo"), Path("/proc/self")
 

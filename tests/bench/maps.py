@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.analysis import projection
+from cse.analysis import maps
 from cse.evaluation.clustering import same_label_neighbours
 from cse.vectors import nearest_others
 
@@ -22,7 +22,7 @@ def methods(peers: Sequence[str]) -> dict[str, Method]:
     from sklearn.manifold import TSNE
 
     def small(start: np.ndarray) -> np.ndarray:
-        return (start * projection.START_SPREAD).astype(np.float32)
+        return (start * maps.START_SPREAD).astype(np.float32)
 
     def open_tsne(rows: np.ndarray, start: np.ndarray) -> np.ndarray:
         from openTSNE import TSNE as OpenTSNE
@@ -36,10 +36,10 @@ def methods(peers: Sequence[str]) -> dict[str, Method]:
         return UMAP(random_state=0, n_jobs=1).fit_transform(rows)
 
     def wide(rows: np.ndarray) -> float:
-        return projection.perplexity(len(rows))
+        return maps.perplexity(len(rows))
 
     found: dict[str, Method] = {
-        OURS: projection.t_sne,
+        OURS: maps.t_sne,
         DEFAULTS: lambda rows, start: TSNE(perplexity=wide(rows), init=small(start)).fit_transform(rows),
         RANDOM: lambda rows, start: TSNE(perplexity=wide(rows), init="random", random_state=0).fit_transform(rows),
     }
@@ -56,9 +56,9 @@ def measure_maps(
     """
     from threadpoolctl import threadpool_limits
 
-    rows = projection.principal(projection.directions(vectors)).astype(np.float32)
+    rows = maps.principal(maps.directions(vectors)).astype(np.float32)
     start = rows[:, :2] / rows[:, :2].std()
-    near, found = nearest_others(vectors, projection.WIDER), dict[str, dict[str, Any]]()
+    near, found = nearest_others(vectors, maps.WIDER), dict[str, dict[str, Any]]()
     with threadpool_limits(1):
         for name, method in methods(peers).items():
             begun = time.process_time()
@@ -75,13 +75,13 @@ def faithfulness(
 ) -> dict[str, float]:
     """Return the scores of a map `xy` (N, 2); `near` (N, k) are the nearest vectors."""
     scores = {
-        "trustworthiness": projection.trustworthiness(vectors, xy),
-        "continuity": projection.continuity(vectors, xy),
-        "neighbours_shown": float(1 - projection.lost(near, xy).mean()),
+        "trustworthiness": maps.trustworthiness(vectors, xy),
+        "continuity": maps.continuity(vectors, xy),
+        "neighbours_shown": float(1 - maps.lost(near, xy).mean()),
     }
     if labels is None:
         return scores
-    shown = projection.nearest(xy, projection.NEIGHBOURS)
+    shown = maps.nearest(xy, maps.NEIGHBOURS)
     known = np.array(labels)
     return {
         **scores,

@@ -17,9 +17,8 @@ from typing import Any
 import cse
 from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.choice import START
-from cse.adaptation.facts import split
-from cse.adaptation.language import STEPS, learn_language
-from cse.adaptation.projected import project
+from cse.adaptation.facts import STEPS, learn_language, split
+from cse.adaptation.projection import project
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS
 from cse.vectors import smoothed

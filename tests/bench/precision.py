@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 import cse
-from cse.encoding.encoder import Encoder
-from cse.engines.precision import in_precision
+from cse.corpus.sentences import scored_pairs
+from cse.encoder.devices import in_precision
+from cse.encoder.encoder import Encoder
 from cse.evaluation.metrics import correlation
-from cse.text.sentences import scored_pairs
 from cse.vectors import cosines
 
 PRECISIONS = ("no", "bf16", "int8")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
-from cse.pretraining.config import PretrainRequest
-from cse.pretraining.loop import Training, start_training, take_step
-from cse.pretraining.setup import check_request, prepare
+from cse.training.pretraining import Training, check_request, prepare, start_training, take_step
+from cse.training.pretraining_data import PretrainRequest
 from tests.bench.flops import step_rate, training_flops
 from tests.bench.timing import ROUNDS, interleaved
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import cse
-from cse.evaluation.label_scores import label_scores
+from cse.corpus.labelled import LabelledText, distinct_sample, labelled_texts
+from cse.corpus.sentences import scored_pairs
+from cse.evaluation.clustering import label_scores
 from cse.evaluation.metrics import spearman
-from cse.text.labelled import LabelledText, distinct_sample, labelled_texts
-from cse.text.sentences import scored_pairs
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

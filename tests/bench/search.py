@@ -9,9 +9,8 @@ import numpy as np
 
 from index import faiss_engine
 from index.faiss_index import VectorIndex
-from index.folder import FAISS_FILE
+from index.folder import FAISS_FILE, unit_rows
 from index.manifest import BuildSettings
-from index.vectors import unit_rows
 
 FAISS, SEARCH, HITS = "FAISS alone", "search", "hits with texts"
 BATCH = 8_192

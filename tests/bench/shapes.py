@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cse.encoding.encoder import Encoder
-from cse.engines.machine import read
+from cse.encoder.devices import read
+from cse.encoder.encoder import Encoder
 
 MOST_TEXTS, MOST_WORDS = 8, 60
 WORDS = "the a dog cat runs river market price hospital doctor music play child green".split()

@@ -3,7 +3,7 @@
 import pytest
 from transformers import AutoModelForMaskedLM
 
-from cse.pretraining.model import freeze_lowest
+from cse.training.pretraining_model import freeze_lowest
 from tests.bench.flops import encoding_flops, training_flops
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import cse
-from cse.engines.machine import bound_kernels
+from cse.encoder.devices import bound_kernels
 from tests.bench.shapes import measure_growth
 
 

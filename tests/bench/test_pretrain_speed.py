@@ -7,9 +7,8 @@ from statistics import mean
 import pytest
 from pretraining_runs import CONFIG, write_corpus
 
-from cse.pretraining.config import PretrainRequest
-from cse.pretraining.loop import start_training
-from cse.pretraining.setup import prepare
+from cse.training.pretraining import prepare, start_training
+from cse.training.pretraining_data import PretrainRequest
 from tests.bench import pretrain as pretrain_speed
 from tests.bench.flops import training_flops
 from tests.bench.timing import Timing

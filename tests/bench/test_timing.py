@@ -68,7 +68,7 @@ def test_a_machine_that_tells_nothing_is_described_all_the_same(tmp_path, monkey
     assert describe_machine()["cores"] >= 1
     for name in ("CPU", "MEMORY", "OWN"):
         monkeypatch.setattr(machine, name, tmp_path / "none" / name)
-    monkeypatch.setattr("cse.engines.machine.CPU", tmp_path / "none" / "CPU")
+    monkeypatch.setattr("cse.encoder.devices.CPU", tmp_path / "none" / "CPU")
     found = describe_machine()
     assert found["extensions"] == found["memory_gb"] == "unknown"
     done = []

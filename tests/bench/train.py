@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from cse.training.loop import TrainingLoop
+from cse.training.resume import start_accelerator
 from cse.training.run import TrainRequest, prepare
-from cse.training.state import start_accelerator
 from tests.bench.flops import contrastive_flops, step_rate
 from tests.bench.timing import ROUNDS, interleaved, ratio
 
 if TYPE_CHECKING:
-    from cse.engines.torch_encoder import TorchEncoder
+    from cse.encoder.torch_encoder import TorchEncoder
     from cse.training.run import Run
 
 PEER = "sentence-transformers"

@@ -23,7 +23,7 @@ def main(
     """
     import os
 
-    from cse.storage.writing import write_json
+    from cse.files.writing import write_json
     from tests.campaign.loop import QUICK, Plan, campaign
 
     found = campaign(replace(QUICK if quick else Plan(), seed=seed, processes=processes or os.cpu_count() or 1))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from cse.storage.replace import recover
+from cse.files.replace import recover
 from tests.campaign.subjects import Subject, content, fresh_folder, litter
 from tests.campaign.system import Kill, must_run, run
 from tests.campaign.verdicts import Verdict, failed

@@ -91,7 +91,7 @@ SUBJECTS = [
 
 def prepare(root: Path) -> None:
     """Write the text, and the models and the index that are made of it, into `root`; ValueError where one fails."""
-    from cse.backbones.backbone import load_backbone
+    from cse.encoder.backbone import load_backbone
     from cse.models.names import BUNDLED
 
     load_backbone(BUNDLED / "backbone")  # what this imports and prepares, no forked process has to

@@ -185,9 +185,9 @@ def test_a_seed_that_no_generator_takes_is_a_usage_error(
 
 def test_the_functions_refuse_such_a_seed_too(bert_folder: Path, text: Path, tmp_path: Path) -> None:
     from cse.adaptation.adapt import AdaptRequest, adapt
-    from cse.grouping.topics import grouped
-    from cse.pretraining.config import PretrainConfig, PretrainRequest
-    from cse.pretraining.loop import pretrain
+    from cse.analysis.topics import grouped
+    from cse.training.pretraining import pretrain
+    from cse.training.pretraining_data import PretrainConfig, PretrainRequest
 
     out, seed = tmp_path / "out", 2**32
     for call in (

@@ -12,7 +12,7 @@ from conftest import WORDS
 from test_scripts import refused, run
 
 import cse
-from cse.grouping.duplicates import threshold
+from cse.analysis.duplicates import threshold
 
 
 def made_texts() -> list[str]:

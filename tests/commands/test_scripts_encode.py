@@ -8,7 +8,7 @@ from test_scripts import refused, run
 from typer.testing import CliRunner, Result
 
 from cse.commands.encode import app
-from cse.engines.openvino_encoder import OpenVinoEncoder
+from cse.encoder.openvino_encoder import OpenVinoEncoder
 
 
 def from_stdin(content: bytes, *words: object) -> Result:

@@ -13,11 +13,11 @@ from safetensors.torch import load_file, save_file
 from test_scripts import refused, run
 
 import cse
+from cse.corpus.sentences import scored_pairs
 from cse.evaluation.metrics import spearman
 from cse.evaluation.retrieval import score
 from cse.evaluation.sts import SETS
-from cse.storage.checksums import with_digest
-from cse.text.sentences import scored_pairs
+from cse.files.checksums import with_digest
 from cse.vectors import smoothed
 
 
@@ -262,7 +262,7 @@ def test_a_wrong_name_or_option_is_refused_before_the_first_model_is_scored(
 ) -> None:
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "config.json").write_text("{")
-    monkeypatch.setattr("cse.encoding.encoder.Encoder.encode", lambda *given, **options: pytest.fail("was scored"))
+    monkeypatch.setattr("cse.encoder.encoder.Encoder.encode", lambda *given, **options: pytest.fail("was scored"))
     words = [str(tmp_path / "damaged") if word == "HERE" else word for word in words]
     path = tmp_path / "results.json"
     task, data = ("retrieval", toy_retrieval(tmp_path)) if "--store" in words else ("sts", sts)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 import cse
 from cse.commands import build_index, encode, search
-from cse.engines.openvino_encoder import OpenVinoEncoder
+from cse.encoder.openvino_encoder import OpenVinoEncoder
 from cse.vectors import smoothed
 from index import VectorIndex
 from index.manifest import read_manifest, write_manifest

@@ -10,7 +10,7 @@ from test_scripts import refused
 from typer.testing import CliRunner, Result
 
 import cse
-from cse.evaluation.label_scores import label_scores
+from cse.evaluation.clustering import label_scores
 
 TOPICS = {"pets": ["dog", "cat"], "home": ["kitchen", "guitar"], "sky": ["rain", "sun"]}
 TEXTS = [

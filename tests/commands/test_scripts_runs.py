@@ -10,9 +10,9 @@ from conftest import SENTENCES
 from typer.testing import CliRunner
 
 import cse
-from cse.benchmark import figures
 from cse.commands.runs import app
-from cse.runs.listing import list_runs
+from cse.evaluation import figures
+from cse.training.listing import list_runs
 
 DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(3 * i + 1) % 7]) for i in range(10)]
 

@@ -9,7 +9,7 @@ import pytest
 from test_scripts import refused, run
 
 import cse
-from cse.grouping.topics import class_words, grouped, typical
+from cse.analysis.topics import class_words, grouped, typical
 
 TEXTS = [
     (topic, f"the {word} {noun} is {place}")

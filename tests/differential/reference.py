@@ -18,7 +18,7 @@ from test_training import CONFIG, OneProcess
 from torch.nn.functional import cosine_similarity, gelu, layer_norm
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.training.step import contrast, step_inputs
 
 TEXTS = [SENTENCES[0], "dog " * 40, SENTENCES[5]]

@@ -11,8 +11,8 @@ from reference import QUERY, TEXTS, Reference, info_nce, pair
 from test_training import CONFIG, OneProcess
 from torch.nn.functional import cosine_similarity
 
-from cse.encoding.rows import Row
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.rows import Row
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Contrast
 from cse.training.step import contrast, step_inputs, step_rows
 

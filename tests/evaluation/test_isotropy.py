@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from conftest import DATA
 
+from cse.corpus.sentences import scored_pairs
 from cse.evaluation import isotropy
 from cse.evaluation.isotropy import alignment, anisotropy, drawn_pairs, pair_map, uniformity
-from cse.text.sentences import scored_pairs
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
-from cse.evaluation.label_scores import label_ndcg, label_scores, purity
+from cse.evaluation.clustering import label_ndcg, label_scores, purity
 
 
 def test_purity_counts_the_most_frequent_label_of_each_group() -> None:

@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr, ttest_ind
 
-from cse.evaluation.significance import (
-    Difference,
-    Sample,
-    margin,
-    over_seeds,
-    paired_bootstrap,
-    seed_groups,
-    seeds_differ,
-)
+from cse.evaluation.metrics import Difference, Sample, margin, over_seeds, paired_bootstrap, seed_groups, seeds_differ
 
 
 def task(quality: float, seed: int, count: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

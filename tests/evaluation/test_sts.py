@@ -7,9 +7,9 @@ import pytest
 from conftest import DATA
 from test_metrics import encode
 
+from cse.corpus.sentences import scored_pairs
 from cse.evaluation.sts import score, units, with_final_period
 from cse.evaluation.tasks import TaskData
-from cse.text.sentences import scored_pairs
 
 
 def write_pairs(path: Path, *rows: str) -> Path:

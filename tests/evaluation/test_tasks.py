@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from cse.benchmark.published import SETS
-from cse.benchmark.task_figures import DRAWINGS
 from cse.evaluation import geometry
+from cse.evaluation.figures import DRAWINGS
+from cse.evaluation.published import SETS
 from cse.evaluation.tasks import TASKS, TaskData, TokenAccess, find_task, tasks_with
 from cse.evaluation.token_bias import StaticEmbeddings
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import spearmanr
 from test_isotropy import cosine
 
-from cse.evaluation import token_removal
-from cse.evaluation.token_removal import most_frequent, removal_curve, task_scores
+from cse.evaluation import token_bias
+from cse.evaluation.token_bias import most_frequent, removal_curve, task_scores
 
 SETS = {
     "one": [(5.0, "a b", "b a"), (1.0, "a c", "d d"), (3.0, "a b c", "c d a"), (2.0, "a b", "a d")],
@@ -73,4 +73,4 @@ def test_a_curve_of_nothing_is_refused() -> None:
     for sets, steps in (({}, (0,)), (SETS, ())):
         with pytest.raises(ValueError, match="at least one set of pairs and one step"):
             removal_curve(letters, counts, sets, counted=COUNTED, steps=steps)
-    assert token_removal.STEPS == (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+    assert token_bias.STEPS == (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)

@@ -12,9 +12,9 @@ import pytest
 from index_corpus import FACTORIES, FLOORS, D, N, brute_force, build, overlap, sentences, vectors
 
 from index import BuildSettings, FewHitsWarning, Hit, VectorIndex
+from index.folder import unit_rows
 from index.milvus import MilvusIndex
 from index.milvus_server import parse_address
-from index.vectors import unit_rows
 
 
 @pytest.fixture

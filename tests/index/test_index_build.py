@@ -15,8 +15,7 @@ from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, overla
 
 from index import BuildSettings, FewHitsWarning, VectorIndex, faiss_engine
 from index.building import QUERIES, RecallProbe, take
-from index.texts import checksum
-from index.vectors import unit_rows
+from index.folder import checksum, unit_rows
 
 
 def test_documented_factories_are_built_silently(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,8 @@ import pytest
 from datasets import load_from_disk
 from index_corpus import build, sentences, vectors
 
-from cse.publishing.export_files import EXPORT
-from cse.storage.writing import write_folder
+from cse.files.writing import write_folder
+from cse.models.export_files import EXPORT
 from cse.vectors import smoothed, unit_rows
 from index import BuildSettings, VectorIndex
 from index.export import copy_index, fill

@@ -18,7 +18,7 @@ from index_corpus import D, N, build, in_batches, sentences, vectors
 
 import index.faiss_index
 import index.folder
-from cse.storage.checksums import file_state
+from cse.files.checksums import file_state
 from index import BuildSettings, IndexFolderError, VectorIndex
 from index.folder import file_records, is_stamped, stamp
 from index.manifest import read_manifest

@@ -14,7 +14,7 @@ import pytest
 from index_corpus import CPU, D, N, brute_force, in_batches, overlap, sentences, vectors
 from milvus_server import free_port, needs_server, served
 
-from index import BuildSettings, IndexFolderError, VectorIndex, milvus_building, milvus_server
+from index import BuildSettings, IndexFolderError, VectorIndex, milvus, milvus_server
 from index.milvus import MilvusIndex
 from index.stores import manifest_at, open_at, place_of, store_of
 
@@ -143,7 +143,7 @@ def test_an_index_that_lost_sentences_is_refused(place: str) -> None:
 
 
 def test_what_another_saves_while_an_index_is_opened_is_no_loss(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer, count = build(place, count=200), milvus_building.count
+    writer, count = build(place, count=200), milvus.count
 
     def slow(*asked: Any) -> int:
         if not writer.manifest.count < 200:
@@ -151,7 +151,7 @@ def test_what_another_saves_while_an_index_is_opened_is_no_loss(place: str, monk
             writer.save(place)
         return count(*asked)
 
-    monkeypatch.setattr(milvus_building, "count", slow)
+    monkeypatch.setattr(milvus, "count", slow)
     assert (len(open_at(place)), open_at(place).manifest) == (198, writer.manifest)
 
 
@@ -159,7 +159,7 @@ def test_an_addition_that_failed_is_made_again_in_its_own_place(place: str, monk
     from pymilvus import MilvusException
 
     index = build(place, count=200)
-    monkeypatch.setattr(milvus_building, "PORTION", 10)
+    monkeypatch.setattr(milvus, "PORTION", 10)
     added, insert = [], index._client.insert
 
     def failing(name: str, rows: list[dict[str, Any]], **options: Any) -> None:
@@ -177,7 +177,7 @@ def test_an_addition_that_failed_is_made_again_in_its_own_place(place: str, monk
     assert index.add(sentences(5), more[:5]).tolist() == list(range(200, 205))
     index.save(place)
     last = open_at(place)
-    assert (len(last), milvus_building.count(client_of(place), last._name)) == (205, 205)
+    assert (len(last), milvus.count(client_of(place), last._name)) == (205, 205)
 
 
 def test_a_killed_addition_is_left_out_and_made_again(place: str) -> None:

@@ -5,12 +5,12 @@ from dataclasses import fields
 
 import pytest
 
+from cse.files.writing import digest
 from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
 from cse.methods.method import Method, Pooling, When
 from cse.methods.presets import PUBLISHED, backbone_key, preset
-from cse.methods.serialise import from_json, identity, to_json
+from cse.methods.settings import from_json, identity, to_json
 from cse.methods.templates import MEANS_ROBERTA, NEGATIVE, POSITIVE
-from cse.storage.writing import digest
 
 ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED]
 

@@ -6,7 +6,7 @@ import pytest
 from conftest import SENTENCES
 from transformers import AutoTokenizer
 
-from cse.encoding.rows import render
+from cse.encoder.rows import render
 from cse.methods.templates import CONTINUOUS, MEANS, MEANS_ROBERTA, NEGATIVE, OPTI, PLAIN, POSITIVE, Template
 
 

@@ -20,17 +20,17 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 import cse
 import cse.models.checkpoint
 import cse.models.pipeline
-import cse.publishing.copying
-from cse.backbones.backbone import as_arrays, backbone_tensors, describe, load_backbone
+import cse.models.push
 from cse.commands.cli import STORAGES
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.backbone import as_arrays, backbone_tensors, describe, load_backbone
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.presets import preset
 from cse.models.checkpoint import read_checkpoint_config, save
+from cse.models.config import Storage, pack, unpack
 from cse.models.loading import load
 from cse.models.names import location
-from cse.models.storage import Storage, pack, unpack
-from cse.publishing.copying import copy_checkpoint
+from cse.models.push import copy_checkpoint
 
 
 @pytest.mark.parametrize(("name", "supervised"), DISTINCT)
@@ -306,7 +306,7 @@ def test_a_checkpoint_that_is_replaced_while_it_is_opened_or_copied_is_the_old_o
         opened = [load(str(place), backend="torch")]
         monkeypatch.undo()
         if not whole:
-            replacing_after(cse.publishing.copying, step)
+            replacing_after(cse.models.push, step)
             copy_checkpoint(place, tmp_path / step)
             monkeypatch.undo()
             opened.append(load(str(tmp_path / step), backend="torch"))

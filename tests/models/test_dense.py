@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 
 import cse
 from cse.errors import ArtefactError
+from cse.models.export import export_model
 from cse.models.names import resolve_backbone
-from cse.publishing.export import export_model
 
 WIDTH, OUTPUTS = 32, 12
 BACKENDS = ("openvino", "torch")

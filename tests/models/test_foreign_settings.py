@@ -14,10 +14,10 @@ from conftest import ROOT
 
 import cse
 from cse.errors import ArtefactError
+from cse.models.export import export_model
 from cse.models.names import resolve, resolve_backbone
+from cse.models.push import copy_model
 from cse.models.sentence_transformers import CALLS, KEYS, MODULES, POOLINGS, TRANSFORMER
-from cse.publishing.copying import copy_model
-from cse.publishing.export import export_model
 
 BUNDLED = str(ROOT / "cse" / "bundled" / "backbone")
 BACKENDS = ("openvino", "torch")

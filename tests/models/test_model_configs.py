@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from transformers import BertModel
 
 import cse
-from cse.backbones.backbone import load_backbone
+from cse.encoder.backbone import load_backbone
 from cse.errors import ArtefactError
 
 

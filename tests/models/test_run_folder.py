@@ -12,15 +12,14 @@ from datasets import Dataset
 from safetensors.torch import load_file, save_file
 
 import cse
-from cse.backbones.backbone import load_backbone
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.backbone import load_backbone
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS
 from cse.models.card import CardFacts
 from cse.models.checkpoint import read_checkpoint_config, save
 from cse.models.names import resolve
-from cse.publishing.checkpoints import stage_checkpoint
-from cse.publishing.copying import copy_model
+from cse.models.push import copy_model, stage_checkpoint
 
 CLOSE = 1e-5
 TEXTS = [*SENTENCES[:3], "", " ", "the [MASK] <mask> [SEP] </s> [P0] cat", "a\x00b  dog ", "the cat is eating " * 40]

@@ -17,9 +17,9 @@ import sentence_transformers
 from exceptions import DIFFERENCES, NOT_HERE
 from sentence_transformers import sentence_transformer
 
-from cse.backbones.backbone import load_backbone
-from cse.encoding.similarity import FUNCTIONS
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.backbone import load_backbone
+from cse.encoder.protocol import FUNCTIONS
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import location
 

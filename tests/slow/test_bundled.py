@@ -11,10 +11,10 @@ from conftest import DATA, ROOT
 
 import cse
 from cse.app.state.corpora import Demo
-from cse.engines.torch_encoder import TorchEncoder
+from cse.corpus.sentences import scored_pairs
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import spearman
 from cse.models.names import BACKBONE, BUNDLED, BUNDLED_NAMES, START, canonical_name, location
-from cse.text.sentences import scored_pairs
 from cse.vectors import cosines, unit_rows
 
 CORPUS = [line.split("\t") for line in (BUNDLED / "demo" / "corpus.tsv").read_text().splitlines()]

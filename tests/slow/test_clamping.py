@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from conftest import ROOT
 from playwright.sync_api import expect
 
-from cse.analysis.rankings import Disagreement
+from cse.analysis.perturbations import Disagreement
 from cse.app.drawing import html
 from cse.app.drawing.canvas import SCRIPTS, canvas_value
 from cse.app.drawing.components import script
@@ -23,7 +23,7 @@ from cse.app.sections.changes import Moved, moved_html
 from cse.app.sections.probe import disagreements_html
 from cse.app.state.groups import Groups
 from cse.app.state.model_map import ModelMap
-from index.hits import Hit
+from index.base import Hit
 
 pytestmark = NEEDS_BROWSER
 LONG = "<b>word</b> " * 600

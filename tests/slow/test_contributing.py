@@ -16,9 +16,9 @@ import torch
 from conftest import ROOT
 
 import cse
-from cse.backbones.backbone import load_backbone
+from cse.encoder.backbone import load_backbone
+from cse.files.writing import read_json
 from cse.models.names import RECORD
-from cse.storage.writing import read_json
 from index import VectorIndex
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()

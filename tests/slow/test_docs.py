@@ -26,9 +26,9 @@ from typer.testing import CliRunner, Result
 
 from cse.app import serving
 from cse.app.state.corpora import Demo
-from cse.engines.openvino_encoder import OpenVinoEncoder
+from cse.encoder.openvino_encoder import OpenVinoEncoder
 from cse.models import names
-from cse.pretraining import loop
+from cse.training import pretraining
 
 FIRST = ("train", "search")  # other pages use the models and indexes that these two make
 PAGES = {
@@ -272,7 +272,7 @@ def test_every_command_runs(folder: Path, small: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(folder)
     monkeypatch.setattr(names, "BUNDLED", small)
     monkeypatch.setattr(subprocess, "run", run_here)
-    monkeypatch.setattr(loop, "EVAL_ROWS", 16)  # the settings in the commands are shortened, this has none
+    monkeypatch.setattr(pretraining, "EVAL_ROWS", 16)  # the settings in the commands are shortened, this has none
     for line in SCRIPTS:
         if line in RUN_ALREADY:
             continue

@@ -4,7 +4,7 @@ from app_models import GOOD, serving, write_model
 from app_pages import NEEDS_BROWSER, open_tab, watched
 
 from cse.app.choice.comparison import LEAST_VOTES
-from cse.text.labelled import LabelledText
+from cse.corpus.labelled import LabelledText
 from tests.bench import film as filming
 from tests.bench.film import KEYS, Film
 

@@ -23,7 +23,7 @@ from wheels import PACKAGED, build_wheel
 import cse
 from cse.app import serving as app
 from cse.commands.__main__ import app as group
-from cse.publishing.space import Hardware, SpaceRequest, stage
+from cse.models.space import Hardware, SpaceRequest, stage
 
 SHARED = ("__init__", "__main__", "cli", "options")  # files that are no commands
 FILES = sorted(path for path in (ROOT / "cse" / "commands").glob("*.py") if path.stem not in SHARED)

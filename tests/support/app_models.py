@@ -41,7 +41,7 @@ class AtOnce:
 
 def write_model(folder: Path, backbone: Path, method: str, seed: int = 0) -> Path:
     """Write an untrained checkpoint of `method` to `folder`; its head start is random by `seed`."""
-    from cse.engines.torch_encoder import TorchEncoder
+    from cse.encoder.torch_encoder import TorchEncoder
     from cse.methods.presets import preset
     from cse.models.checkpoint import save
 

@@ -29,7 +29,7 @@ from wheels import pip
 import cse
 from cse.commands.deploy import app as deploy
 from cse.models.names import BUNDLED_NAMES
-from cse.publishing.space import CPU_WHEELS, Hardware, requirements
+from cse.models.space import CPU_WHEELS, Hardware, requirements
 
 TORCH = requirements((ROOT / "requirements.txt").read_text(), Hardware.CPU).splitlines()[1]
 ONE, OTHER = SENTENCES[:2]

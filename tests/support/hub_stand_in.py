@@ -145,7 +145,7 @@ def hub_at_hand(monkeypatch: pytest.MonkeyPatch, cache: Any) -> Iterator[Hub]:
     """A running hub that this process takes for the hub, with an empty cache and a token."""
     from huggingface_hub import constants
 
-    from cse.storage import hub
+    from cse.files import hub
 
     standing = Hub()
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Answers,), {"hub": standing}))

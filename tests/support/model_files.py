@@ -11,7 +11,7 @@ from huggingface_hub import save_torch_state_dict
 from safetensors import safe_open
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer, pipeline
 
-from cse.backbones.backbone import load_backbone
+from cse.encoder.backbone import load_backbone
 
 
 @contextmanager

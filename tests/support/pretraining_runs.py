@@ -7,9 +7,8 @@ import numpy as np
 from conftest import SENTENCES, WORDS
 from transformers import AutoTokenizer
 
-from cse.pretraining.config import LogWriter, PretrainConfig, PretrainingRecord, PretrainRequest
-from cse.pretraining.corpus import TokenFile
-from cse.pretraining.loop import pretrain
+from cse.training.pretraining import pretrain
+from cse.training.pretraining_data import LogWriter, PretrainConfig, PretrainingRecord, PretrainRequest, TokenFile
 
 CONFIG = PretrainConfig(
     vocabulary=90,

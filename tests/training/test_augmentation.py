@@ -10,11 +10,10 @@ from conftest import SENTENCES
 from test_encoder import make
 from test_training import CONFIG, TEXTS
 
-from cse.backbones.backbone import first_position
-from cse.encoding.rows import HARD, Row
-from cse.engines.torch_encoder import TorchEncoder
-from cse.training.augmentation import augmented, cut_off, repeated
-from cse.training.step import step_inputs, step_rows
+from cse.encoder.backbone import first_position
+from cse.encoder.rows import HARD, Row
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.training.step import augmented, cut_off, repeated, step_inputs, step_rows
 
 
 def row_of(length: int, pool_at: int = 0) -> Row:

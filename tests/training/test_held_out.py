@@ -15,10 +15,10 @@ import cse
 from cse.commands.train import app
 from cse.models.card import model_card
 from cse.models.checkpoint import read_checkpoint_config
-from cse.runs.recipe import read_recipe
 from cse.training import loop
 from cse.training.held_out import HeldOutScore, held_out_score, hold_out
 from cse.training.loop import train
+from cse.training.recipe import read_recipe
 from cse.training.run import TrainRequest, prepare
 
 TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES] + [

@@ -10,10 +10,10 @@ from test_encoder import make
 from test_losses import slow_info_nce
 from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
 
-from cse.backbones.backbone import set_dropout
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.backbone import set_dropout
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.training.loop import train
-from cse.training.momentum import MomentumQueue
+from cse.training.losses import MomentumQueue
 from cse.training.step import contrast, step_inputs, step_rows
 
 

@@ -20,17 +20,17 @@ from test_encoder import DISTINCT, make
 from typer.testing import CliRunner
 
 from cse.adaptation.adapt import AdaptRequest, adapt
-from cse.backbones.backbone import set_dropout
 from cse.commands.train import app
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.backbone import set_dropout
+from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
+from cse.files.writing import partial_folder
 from cse.methods.settings import TrainConfig
 from cse.models.loading import load
-from cse.pretraining.config import PretrainRequest
-from cse.pretraining.loop import pretrain
-from cse.storage.writing import partial_folder
 from cse.training import loop as training
 from cse.training.loop import train
+from cse.training.pretraining import pretrain
+from cse.training.pretraining_data import PretrainRequest
 from cse.training.run import Run, dev_score
 from cse.training.step import contrast
 

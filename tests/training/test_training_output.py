@@ -7,10 +7,10 @@ import pytest
 from test_encoder import make
 from test_training import Killed, kill_after, losses, run_of
 
-from cse.engines.torch_encoder import TorchEncoder
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.files.replace import Replacement
+from cse.files.writing import partial_folder, write_folder
 from cse.models.checkpoint import LOG
-from cse.storage.replace import Replacement
-from cse.storage.writing import partial_folder, write_folder
 from cse.training.loop import train
 
 

@@ -12,8 +12,7 @@ from cse.methods.catalogue import METHODS
 from cse.methods.method import Pooling, When
 from cse.methods.presets import preset
 from cse.models.loading import load
-from cse.training.loop import train
-from cse.training.plan import plan
+from cse.training.loop import plan, train
 from cse.training.run import TrainRequest, prepare
 
 

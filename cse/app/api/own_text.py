@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from cse.analysis.votes import RESULT, SAME, START, verdict
 from cse.app import validation
 from cse.app.choice.comparison import VOTES, compare
 from cse.app.choice.record import MOST_COUNTED
@@ -14,7 +15,6 @@ from cse.app.duplicates.near_duplicates import DEFAULT, column_of, find, groups_
 from cse.app.state.app_state import AppState
 from cse.app.state.ballots import MOST_ASKED
 from cse.app.state.corpora import DEMO_KEY
-from cse.judging.verdict import RESULT, SAME, START, verdict
 
 GROUPS = 100  # of an answer
 LEAST_QUESTIONS = 5

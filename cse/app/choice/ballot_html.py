@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cse.analysis.votes import RESULT, Verdict
 from cse.app.drawing import html
 from cse.app.state.ballots import Ballot
-from cse.judging.verdict import RESULT, Verdict
 
 WIDE, HIGH = 600, 26  # of an interval's drawing
 TICKS = {0.0: "0 %", 50.0: "50 %", 100.0: "100 %"}

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import gradio as gr
 
+from cse.analysis.votes import decisive
 from cse.app.choice.comparison import LEAST_VOTES, MODELS, MOST_VOTES, VOTES, columns_of
 from cse.app.choice.voting import ASK, Voting, end, undo, vote
 from cse.app.corpus.bar import CorpusBar
@@ -17,7 +18,6 @@ from cse.app.forms.links import COPY, Linked, Result
 from cse.app.forms.refusals import refusing
 from cse.app.models.naming import choices
 from cse.app.state.app_state import AppState
-from cse.judging.verdict import decisive
 
 MEANING = (
     "<p>You see a text and two lists of the five texts nearest to it, one from each model, and you do not know whose "

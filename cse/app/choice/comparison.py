@@ -19,14 +19,13 @@ from cse.app.models.remembered import fingerprint_of
 from cse.app.state.ballots import MOST_ASKED, TEXT, Ballot, Facts
 from cse.app.state.encodings import Encoding, Order, encode_block
 from cse.models.names import BACKBONE
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
+    from cse.analysis.votes import Question, Setup
     from cse.app.state.app_state import AppState
-    from cse.encoding.encoder import Encoder
-    from cse.judging.judgement import Setup
-    from cse.judging.questions import Question
-    from cse.text.labelled import LabelledText
+    from cse.corpus.labelled import LabelledText
+    from cse.encoder.encoder import Encoder
 
 MODELS = ("The first model", "The second model")
 LEAST_VOTES, MOST_VOTES, VOTES = 6, 60, 20  # the least that can find a model better: of 5, all 5 are p = .06
@@ -56,8 +55,7 @@ def compare(
     Of more than 5,000 different texts a random sample is compared. Raises FieldError for too few texts, for twice the
     same model, for a model without vectors, and if the models have the same neighbours everywhere.
     """
-    from cse.judging.judgement import Judgement
-    from cse.judging.questions import questions
+    from cse.analysis.votes import Judgement, questions
 
     columns = _columns(state, first, second)
     wanted = validation.whole(votes, "The votes", least, MOST_VOTES)
@@ -87,8 +85,8 @@ def sample(chosen: ChosenCorpus) -> tuple[list[LabelledText], np.ndarray]:
 
     Raises FieldError for too few texts.
     """
-    from cse.judging.questions import LEAST_TEXTS, MOST_TEXTS
-    from cse.text.labelled import LabelledText, check_texts, distinct_sample
+    from cse.analysis.votes import LEAST_TEXTS, MOST_TEXTS
+    from cse.corpus.labelled import LabelledText, check_texts, distinct_sample
 
     labels = chosen.labels or [""] * len(chosen.texts)
     rows = [
@@ -159,7 +157,7 @@ def facts_of(name: str, encoder: Encoder, texts: Sequence[str]) -> Facts:
 
 def _scored(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> tuple[dict[str, dict[str, float]] | None, str]:
     """The scores of labels by side, or None with the reason."""
-    from cse.judging.judgement import scores_by_label
+    from cse.analysis.votes import scores_by_label
 
     if not any(labels):
         return None, "The corpus has no labels, so no score can tell which model is better."
@@ -172,7 +170,7 @@ def _scored(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> tuple[dict[
 def _setup(
     chosen: ChosenCorpus, columns: Sequence[Column], facts: Sequence[Facts], rows: Sequence[LabelledText]
 ) -> Setup:
-    from cse.judging.judgement import Judged, Setup, texts_digest
+    from cse.analysis.votes import Judged, Setup, texts_digest
 
     one, other = (
         Judged(column.name, column.pooling, fact.fingerprint) for column, fact in zip(columns, facts, strict=True)

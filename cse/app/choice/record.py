@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from cse.analysis.votes import RESULT, SAME, START, VOTES, Verdict, verdict
 from cse.app.models.naming import title
 from cse.app.state.ballots import Ballot, Facts
-from cse.judging.verdict import RESULT, SAME, START, VOTES, Verdict, verdict
 
 LONGEST, NAME = 1900, 120  # characters of a code, which the address holds, and of a name in it
 MOST, MOST_COUNTED, MOST_SCORES = 10**9, 10**5, 8  # the largest number, count and number of scores

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from cse.analysis.votes import RESULT, SAME, SKIP, START, p_value
 from cse.app.choice.ballot_html import interval
 from cse.app.choice.record import Record
 from cse.app.drawing import html
 from cse.app.drawing.glossary import score_term
 from cse.app.models.naming import title
-from cse.judging.verdict import RESULT, SAME, SKIP, START, p_value
 
 GUARD = (
     "Check for a collapse: {}. A low share means that a model is broken; it does not tell which of two working ones is "

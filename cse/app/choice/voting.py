@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from cse.analysis.votes import SAME, SKIP
 from cse.app.choice.ballot_html import ballot_html
 from cse.app.choice.comparison import compare
 from cse.app.choice.record import code_of, record_from, record_json, record_of
@@ -18,7 +19,6 @@ from cse.app.forms.events import PROGRESS, reporter
 from cse.app.state.app_state import AppState
 from cse.app.state.ballots import Ballot
 from cse.app.state.own_corpora import KEPT
-from cse.judging.verdict import SAME, SKIP
 
 ASK = (
     f"Choose two models and press Start voting. Your votes are kept for {KEPT // 3600} hours after the last one, under "

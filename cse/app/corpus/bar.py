@@ -18,7 +18,7 @@ from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.encodings import Encoding
 from cse.app.state.own_corpora import GONE, UNDO, OwnCorpus
-from cse.text.labelled import left_out
+from cse.corpus.labelled import left_out
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
 BUTTONS = ("Upload", "Paste", "Export")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cse.analysis.projection import evenly
+from cse.analysis.maps import evenly
 from cse.app import validation
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure
@@ -16,12 +16,12 @@ from cse.app.models.remembered import fingerprint_of, number_of
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD, Corpus
 from cse.app.state.own_corpora import GONE, OwnCorpus
 from cse.errors import command_line
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
-    from cse.encoding.encoder import Encoder
-    from index.hits import Hit
+    from cse.encoder.encoder import Encoder
+    from index.base import Hit
 
 FIELD = "The corpus"
 EXACT = "Flat"
@@ -73,7 +73,7 @@ class ChosenCorpus:
 
     def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
         """Return the `count` texts with the highest cosines to a vector (d,). Raises ValueError as `vectors`."""
-        from index.hits import ranked
+        from index.base import ranked
 
         rows = self.vectors(column, encoder)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(vector)  # without a copy of the rows

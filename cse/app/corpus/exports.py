@@ -19,11 +19,11 @@ from cse.app.drawing.components import file_stem
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of
-from cse.text.spreadsheet import csv_text
+from cse.corpus.tables import csv_text
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 ROWS = 1024  # sent at once
 MOST_INDEXES = BoundedSemaphore(2)  # built at once

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from cse.app import validation
-from cse.text.sources import JSON, TABLES, UNPACKED
+from cse.corpus.sources import JSON, TABLES, UNPACKED
 
 MOST_TEXTS, MOST_CHARACTERS = 50_000, 16_000_000
 MOST_UNPACKED = 128 * 2**20  # bytes of a compressed table
@@ -35,8 +35,8 @@ def preview(path: str) -> Preview:
 
     Raises ValueError for a file that cannot be read; the message has the file's name without its folder.
     """
-    from cse.text.labelled import labelled_texts
-    from cse.text.sentences import first_rows, usual_column
+    from cse.corpus.labelled import labelled_texts
+    from cse.corpus.sentences import first_rows, usual_column
 
     file = Path(path)
     with named(file):
@@ -81,7 +81,7 @@ def file_texts(path: str, column: str | None, labels: str | None) -> FileTexts:
 
     Raises ValueError as `preview`, for an unknown column, and for a wrong number of texts.
     """
-    from cse.text.labelled import labelled_texts
+    from cse.corpus.labelled import labelled_texts
 
     file, seen = Path(path), preview(path)
     with named(file):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.analysis.projection import evenly
+from cse.analysis.maps import evenly
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD, ChosenCorpus, vectors_by_model
 from cse.app.drawing import html
 from cse.app.drawing.glossary import score_term
 from cse.app.models.models import Failure, divided
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
@@ -31,11 +31,11 @@ READING = (
 def corpus_scores(
     state: AppState, corpus: ChosenCorpus, report: Report = silent
 ) -> dict[str, dict[str, float] | Failure]:
-    """Return each model's scores (`cse.evaluation.label_scores`), of an even sample of more than `MOST_SCORED` texts.
+    """Return each model's scores (`cse.evaluation.clustering`), of an even sample of more than `MOST_SCORED` texts.
 
     Raises FieldError for a corpus without labels, or with labels that cannot be scored.
     """
-    from cse.evaluation.label_scores import label_scores
+    from cse.evaluation.clustering import label_scores
 
     rows, labels = sample(corpus)
     answers = vectors_by_model(state, corpus, report=report)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cse.analysis.words import MOST_COMPARED, Change, changes
+from cse.analysis.attribution import MOST_COMPARED, Change, changes
+from cse.analysis.duplicates import EQUAL, SAMPLE, NearDuplicates, Place
 from cse.app.drawing import html
 from cse.app.drawing.glossary import term
 from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, Page, advised_place
 from cse.app.models.naming import title
 from cse.app.validation import counted
-from cse.grouping.duplicates import EQUAL, SAMPLE, NearDuplicates, Place
 
 if TYPE_CHECKING:
-    from cse.grouping.duplicates import Member
+    from cse.analysis.duplicates import Member
 
 SHOWN = 8  # members of a group
 WIDTH, HEIGHT = 600, 70  # of the curve

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from cse.app import validation
-from cse.app.corpus.chosen import FIELD, ChosenCorpus
-from cse.app.models.columns import Column
-from cse.app.models.models import Failure
-from cse.app.models.naming import title
-from cse.app.models.visitors import ClientLeft, client_left
-from cse.grouping.duplicates import (
+from cse.analysis.duplicates import (
     GROUP_COLUMNS,
     Member,
     NearDuplicates,
@@ -28,12 +22,18 @@ from cse.grouping.duplicates import (
     numbered,
     thresholds,
 )
-from cse.runs.progress import Report, silent
-from cse.text.spreadsheet import csv_text
+from cse.app import validation
+from cse.app.corpus.chosen import FIELD, ChosenCorpus
+from cse.app.models.columns import Column
+from cse.app.models.models import Failure
+from cse.app.models.naming import title
+from cse.app.models.visitors import ClientLeft, client_left
+from cse.corpus.tables import csv_text
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ def find(state: AppState, chosen: ChosenCorpus, column: Column, report: Report =
 
 def searched(texts: Sequence[str], vectors: np.ndarray, report: Report = silent) -> NearDuplicates:
     """Return the near-duplicates of texts by their vectors (N, d)."""
-    from cse.grouping.links import strongest_links
+    from cse.analysis.duplicates import strongest_links
     from index import BuildSettings, VectorIndex
 
     distinct, rows = numbered(texts)
@@ -162,7 +162,7 @@ def groups_of_all(
 
 
 def _key(chosen: ChosenCorpus, column: Column) -> tuple[str, ...]:
-    from cse.judging.judgement import texts_digest
+    from cse.analysis.votes import texts_digest
 
     return (texts_digest(chosen.texts), *map(str, column.opened_by))
 

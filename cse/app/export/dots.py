@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cse.app.export.look import RULE, Look, Mark, wrapped
-from cse.benchmark.plotting import handles
+from cse.evaluation.figures import handles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

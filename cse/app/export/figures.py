@@ -23,7 +23,7 @@ from cse.app.export.own_figures import (
 from cse.app.export.plots import bars, curves, matrices, panels, ranks
 from cse.app.export.results_figure import ledger_figure, results_figure
 from cse.app.export.tidy import STAGES
-from cse.benchmark.plotting import FAINT, figure_bytes, paper_style
+from cse.evaluation.figures import FAINT, figure_bytes, paper_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

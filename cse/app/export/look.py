@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cse.app import validation
 from cse.app.drawing.palette import MODELS
 from cse.app.models.naming import title
-from cse.benchmark.plotting import INK, MARKERS, paper_figure
+from cse.evaluation.figures import INK, MARKERS, paper_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

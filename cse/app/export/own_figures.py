@@ -15,7 +15,7 @@ from cse.app.export.dots import Dot, dots, legend
 from cse.app.export.look import RULE, Look, line, wrapped
 from cse.app.export.plots import panels
 from cse.app.models.naming import title
-from cse.benchmark.plotting import FAINT, MARKERS, handles
+from cse.evaluation.figures import FAINT, MARKERS, handles
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

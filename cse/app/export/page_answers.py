@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from cse.analysis.votes import RESULT, START
 from cse.app.choice.comparison import columns_of
 from cse.app.choice.record import Record, record_from, record_of
 from cse.app.corpus.chosen import chosen_corpus
@@ -17,7 +18,6 @@ from cse.app.scoreboard.model_strip import sts_board
 from cse.app.scoreboard.planes import times_of
 from cse.app.scoreboard.scores import names_of
 from cse.app.state.records import seeds_of
-from cse.judging.verdict import RESULT, START
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState

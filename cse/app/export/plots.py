@@ -10,7 +10,7 @@ import numpy as np
 from cse.app.drawing.palette import LIGHT
 from cse.app.drawing.ramps import MINUS
 from cse.app.export.look import RULE, Look, wrapped
-from cse.benchmark.plotting import FAINT, INK, MARKERS
+from cse.evaluation.figures import FAINT, INK, MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,7 +25,7 @@ from cse.app.models.remembered import fingerprint_of
 from cse.app.sections.similarity import name_of, placed
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.records import seeds_of
-from cse.benchmark.plotting import KINDS
+from cse.evaluation.figures import KINDS
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from cse.analysis.duplicates import GROUP_COLUMNS
 from cse.app.export.taken import Taken
-from cse.grouping.duplicates import GROUP_COLUMNS
 
 Rows = Iterator[tuple[Any, ...]]
 STAGES = {"before": "before", "alone": "template alone", "after": "denoised"}

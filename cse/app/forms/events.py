@@ -14,7 +14,7 @@ import gradio as gr
 from cse.app.drawing.components import NUMBERS
 from cse.app.models.recent import Recent
 from cse.app.models.visitors import MOST_VISITORS, current_request
-from cse.runs.progress import Report
+from cse.training.records import Report
 
 P = ParamSpec("P")
 R = TypeVar("R")

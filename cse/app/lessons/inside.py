@@ -11,8 +11,7 @@ from cse.app.lessons.numbers import Score, Size
 from cse.app.models.naming import title
 
 if TYPE_CHECKING:
-    from cse.analysis.prefix import PrefixAttention
-    from cse.analysis.prototypes import Prototype
+    from cse.analysis.prefix_analysis import PrefixAttention, Prototype
 
 ALIKE = 2.0  # points of STS within which two models are called level
 

@@ -19,9 +19,8 @@ from cse.app.state.app_state import AppState
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.analysis.prefix import PrefixAttention
-    from cse.analysis.prototypes import Prototype
-    from cse.encoding.encoder import Encoder
+    from cse.analysis.prefix_analysis import PrefixAttention, Prototype
+    from cse.encoder.encoder import Encoder
 
 T = TypeVar("T")
 Values = Mapping[str, str]
@@ -100,7 +99,7 @@ def sizes(state: AppState, values: Values) -> dict[str, Size]:
 
 def attention_on_prefix(state: AppState, values: Values) -> dict[str, PrefixAttention]:
     """Return the attention on the prefix for the sentence `one`, of the models that have a prefix."""
-    from cse.analysis.prefix import prefix_attention
+    from cse.analysis.prefix_analysis import prefix_attention
     from cse.models.loading import on_torch
 
     return of_those(
@@ -112,7 +111,7 @@ def moved_without_prefix(state: AppState, values: Values) -> dict[str, float]:
     """Return how far the sentence `one` moves without the prefix in every layer, of the models that have one."""
     from cse.analysis.attention import layer_count
     from cse.analysis.calibration import displacement
-    from cse.analysis.prefix import without_prefix
+    from cse.analysis.prefix_analysis import without_prefix
     from cse.models.loading import on_torch
     from cse.vectors import cosines
 
@@ -128,7 +127,7 @@ def moved_without_prefix(state: AppState, values: Values) -> dict[str, float]:
 
 def near_prototypes(state: AppState, values: Values) -> dict[str, list[Prototype]]:
     """Return the prototypes of the sentence `one`, nearest first, of the models that have prototypes."""
-    from cse.analysis.prototypes import has_prototypes, prototypes
+    from cse.analysis.prefix_analysis import has_prototypes, prototypes
 
     return of_those(state, lambda encoder: prototypes(encoder, values["one"]) if has_prototypes(encoder) else None)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from cse.app import validation
 from cse.app.models.naming import POOLED, UNTRAINED
+from cse.files import hub
 from cse.models.names import BACKBONE, BUNDLED_NAMES, CONFIG
-from cse.storage import hub
 
 LONGEST = 200  # characters of a name
 LARGEST, MOST_FETCHED = 2_000_000_000, 20  # bytes of a model from the hub; number of models

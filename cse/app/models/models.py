@@ -18,13 +18,13 @@ from cse.app.models.recent import Recent
 from cse.app.models.remembered import MOST_BYTES, MOST_TEXTS, Reader
 from cse.app.models.turns import Turn, Turns
 from cse.app.models.visitors import ClientLeft, client_left
-from cse.runs.progress import Report, silent
-from cse.storage import hub
+from cse.files import hub
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 T = TypeVar("T")
 

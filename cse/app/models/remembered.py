@@ -14,7 +14,7 @@ import numpy as np
 from cse.app.models.recent import Recent
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 MOST_TEXTS, MOST_BYTES = 8192, 32 * 2**20  # of all models; the vectors of 384 numbers have 12 MB
 LONGEST = 1000  # characters of a cached text

@@ -11,7 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from cse.app.models.remembered import Reader
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 
 class Turn:

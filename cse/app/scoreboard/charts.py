@@ -10,7 +10,7 @@ from cse.app.drawing import html
 from cse.app.scoreboard.scores import Names, heading
 
 if TYPE_CHECKING:
-    from cse.benchmark.scoreboard import Figure, Row, Scoreboard
+    from cse.evaluation.scoreboard import Figure, Row, Scoreboard
 
 STEPS = (1, 2, 5, 10, 20, 50)  # between two ticks
 MOST_TICKS = 6

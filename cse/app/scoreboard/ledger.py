@@ -9,7 +9,7 @@ from cse.app.models.models import Failure
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
-    from cse.papers.ledger_entry import LedgerEntry
+    from cse.evaluation.ledger import LedgerEntry
 
 HEADS = ("Published row", "Published", "Obtained here", "Difference", "On", "Remarks")
 READING = (
@@ -21,7 +21,7 @@ READING = (
 
 def ledger_entries(state: AppState) -> list[LedgerEntry]:
     """Return the entries of all boards. Raises ValueError if the shipped results cannot be read."""
-    from cse.papers.shipped_ledger import shipped_ledger
+    from cse.evaluation.ledger import shipped_ledger
 
     if isinstance(state.boards, Failure):
         raise ValueError(state.boards.reason)

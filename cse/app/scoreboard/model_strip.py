@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-from cse.adaptation.projected import RECORD
+from cse.adaptation.projection import RECORD
 from cse.app.drawing import html
 from cse.app.drawing.components import result
 from cse.app.drawing.palette import own_colours
@@ -23,8 +23,8 @@ from cse.methods.method import Pooling, Reading
 from cse.models.names import BACKBONE, START, location
 
 if TYPE_CHECKING:
-    from cse.benchmark.scoreboard import Scoreboard
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
+    from cse.evaluation.scoreboard import Scoreboard
 
 MILLION = 1e6
 UNTRAINED = ("nothing trained", "projection fitted on own texts")

@@ -10,11 +10,11 @@ from cse.app.drawing import html
 from cse.app.scoreboard.charts import Axis, axis_of, drawn
 from cse.app.scoreboard.scores import Names, heading, opened_by
 from cse.app.state.records import record_of
-from cse.benchmark.scoreboard import AVERAGE
+from cse.evaluation.scoreboard import AVERAGE
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
-    from cse.benchmark.scoreboard import Row, Scoreboard
+    from cse.evaluation.scoreboard import Row, Scoreboard
 
 COSTS = {0: "0", 10_000: "10 k", 100_000: "100 k", 1_000_000: "1 M", 10_000_000: "10 M", 100_000_000: "100 M"}
 LEAST_COST = 10_000  # trained parameters from which the axis is logarithmic

@@ -1,6 +1,6 @@
 """The Results tab: the models' shipped scores, a sortable table per task. It needs no model.
 
-The content of the tables is computed in `cse.benchmark.scoreboard` and worded in `cse.app.scoreboard.scores`.
+The content of the tables is computed in `cse.evaluation.scoreboard` and worded in `cse.app.scoreboard.scores`.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from cse.models.names import BACKBONE, START
 
 if TYPE_CHECKING:
     from cse.app.models.columns import Column
-    from cse.benchmark.scoreboard import Figure, Row, Scoreboard, Verdict
-    from cse.benchmark.tables import ScoreColumn
+    from cse.evaluation.results import ScoreColumn
+    from cse.evaluation.scoreboard import Figure, Row, Scoreboard, Verdict
 
 ASK = "<p>Do a text's nearest ones, and k-means groups, have its label? The demo corpus is labelled by topic.</p>"
 READING = (

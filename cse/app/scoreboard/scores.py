@@ -14,8 +14,8 @@ from cse.app.state.records import record_of
 from cse.errors import command_line
 
 if TYPE_CHECKING:
-    from cse.benchmark.scoreboard import Row, Scoreboard
-    from cse.benchmark.tables import ScoreColumn
+    from cse.evaluation.results import ScoreColumn
+    from cse.evaluation.scoreboard import Row, Scoreboard
 
 SIZES = ("pairs", "queries", "documents")
 Names = dict[str, str]  # the page's name of the model of each label
@@ -92,7 +92,7 @@ def plain_row(row: Row) -> dict[str, Any]:
 
 def protocol_lines(board: Scoreboard) -> list[str]:
     """Return sentences about the figures: runs, sets, options, date and data digest."""
-    from cse.benchmark.tables import warnings
+    from cse.evaluation.results import warnings
 
     records, protocol = board.results.models, board.results.protocol
     dates = " and ".join(dict.fromkeys(record.date or "an unknown day" for record in records.values()))

@@ -15,7 +15,7 @@ from cse.app.models.visitors import ClientLeft
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 SENTENCE = "A man is playing a guitar on stage in front of a large audience."
 RUNS = 5

@@ -20,10 +20,10 @@ from cse.app.models.columns import Column
 from cse.app.models.models import Failure, plain
 from cse.app.models.naming import TITLES, choices
 from cse.app.state.app_state import AppState
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 LEAST, MOST = 2, 40
 LIST = """A man is playing a guitar on stage.

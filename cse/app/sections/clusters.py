@@ -25,8 +25,8 @@ from cse.app.state.groups import MOST as MOST_GROUPS
 from cse.app.state.maps import Points, draw_maps
 from cse.app.state.model_map import ModelMap
 from cse.app.state.selections import describe, point_rows, table
+from cse.corpus.tables import csv_text
 from cse.methods.settings import MOST_SEED
-from cse.text.spreadsheet import csv_text
 
 EMPTY = {"hint": "Press Draw maps to place these texts: near points are texts that the chosen model finds alike."}
 CHANGED = "These texts have changed since the maps were drawn; press Draw maps."

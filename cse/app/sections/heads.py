@@ -17,11 +17,11 @@ from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, divided
 from cse.app.state.app_state import AppState
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     from cse.analysis.attention import HeadAttention
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 WIDTH = 28.0  # rem of a model's picture
 MOST_LAYERS, MOST_HEADS = 48, 32

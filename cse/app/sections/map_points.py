@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.analysis.projection import evenly
+from cse.analysis.maps import evenly
 from cse.app import validation
 from cse.app.corpus.chosen import ChosenCorpus, DemoCorpus, chosen_corpus
 from cse.app.drawing.canvas import canvas_value
@@ -56,7 +56,7 @@ def demo_points(state: AppState) -> Points:
 
 def graded_points() -> Points:
     """Return both sentences of each graded pair, one after the other."""
-    from cse.text.sentences import scored_pairs
+    from cse.corpus.sentences import scored_pairs
 
     pairs = sorted(scored_pairs(DEMO / "pairs.tsv"), key=lambda pair: pair[0])
     texts = [sentence for _, first, second in pairs for sentence in (first, second)]

@@ -18,14 +18,13 @@ from cse.app.models.columns import Column
 from cse.app.models.models import Failure, divided
 from cse.app.sections.heads import heads_section
 from cse.app.state.app_state import AppState
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 from cse.vectors import cosines
 
 if TYPE_CHECKING:
-    from cse.analysis.prefix import PrefixAttention
-    from cse.analysis.prototypes import Prototype
-    from cse.encoding.encoder import Encoder
-    from cse.engines.torch_encoder import TorchEncoder
+    from cse.analysis.prefix_analysis import PrefixAttention, Prototype
+    from cse.encoder.encoder import Encoder
+    from cse.encoder.torch_encoder import TorchEncoder
 
 PAIRS = {
     "negation": ("Anna will not meet Peter in Rome on 12 May.", "Anna will meet Peter in Rome on 12 May."),
@@ -74,8 +73,7 @@ def xrays(
     chosen = layers_of(off)
 
     def look(column: Column, encoder: Encoder) -> XRay:
-        from cse.analysis.prefix import prefix_attention
-        from cse.analysis.prototypes import has_prototypes, prototypes
+        from cse.analysis.prefix_analysis import has_prototypes, prefix_attention, prototypes
         from cse.models.loading import on_torch
 
         cosine = float(cosines(*encoder.encode(pair)[:, None])[0])
@@ -92,7 +90,7 @@ def ablations(encoder: TorchEncoder, pair: Sequence[str], chosen: tuple[int, ...
     """Return ablations of each layer, of all, and of the chosen ones; `reference` are the cosines of random pairs."""
     from cse.analysis.attention import layer_count
     from cse.analysis.calibration import displacement
-    from cse.analysis.prefix import without_prefix
+    from cse.analysis.prefix_analysis import without_prefix
 
     every = tuple(range(1, layer_count(encoder) + 1))
     own = encoder.encode(pair[:1])
@@ -208,8 +206,7 @@ def plain_xray(found: XRay) -> dict[str, Any]:
 
 def opened_xray(value: dict[str, Any]) -> XRay:
     """Return the X-ray of a `plain_xray`."""
-    from cse.analysis.prefix import PrefixAttention
-    from cse.analysis.prototypes import Prototype
+    from cse.analysis.prefix_analysis import PrefixAttention, Prototype
 
     found = value.get("attention")
     return XRay(

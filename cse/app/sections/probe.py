@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import gradio as gr
 import numpy as np
 
-from cse.analysis.rankings import Disagreement, disagreements
+from cse.analysis.perturbations import Disagreement, disagreements
 from cse.app import validation
 from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import chosen_corpus
@@ -22,10 +22,10 @@ from cse.app.models.columns import Column
 from cse.app.models.models import Failure, divided
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 LEAST_PAIRS, MOST_PAIRS, SHOWN = 3, 200, 10
 SOURCES = {"graded": "The demo's graded pairs", "corpus": "Near pairs of the corpus", "lines": "Your pairs"}
@@ -52,7 +52,7 @@ def pairs_of(state: AppState, source: str, lines: str, corpus: str, key: str | N
 
 def graded_pairs() -> list[tuple[str, str]]:
     """Return the demo's graded pairs."""
-    from cse.text.sentences import scored_pairs
+    from cse.corpus.sentences import scored_pairs
 
     return [(first, second) for _, first, second in scored_pairs(DEMO / "pairs.tsv")]
 

@@ -23,13 +23,13 @@ from cse.app.models.models import Failure, divided
 from cse.app.models.naming import title
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.encoding.encoder import Encoder
-    from index.hits import Hit
+    from cse.encoder.encoder import Encoder
+    from index.base import Hit
 
 DEFAULT = 5
 QUERIES = [

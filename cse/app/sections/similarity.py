@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from cse.analysis.notes import input_notes
+from cse.analysis.calibration import input_notes
 from cse.app import validation
 from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import FIELD, ChosenCorpus, DemoCorpus, chosen_corpus, reference_corpus
@@ -24,12 +24,12 @@ from cse.app.models.naming import title
 from cse.app.sections.words import ASK, words_section
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 PAIRS: dict[str, tuple[str, str]] = {
     "paraphrase": ("A man is playing a guitar on stage.", "Someone plays the guitar for an audience."),

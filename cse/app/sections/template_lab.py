@@ -20,11 +20,11 @@ from cse.app.sections.tokens import MOST, SENTENCES, template_html, token_list
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO
 from cse.methods.templates import MANUAL, MEANS, MEANS_OF
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
-    from cse.evaluation.significance import Difference
+    from cse.encoder.encoder import Encoder
+    from cse.evaluation.metrics import Difference
 
 LONGEST = 300  # characters of a template
 WORDS = 6
@@ -47,7 +47,7 @@ def try_template(
     state: AppState, sentence: str, template: str, k: int = WORDS, report: Report = silent
 ) -> dict[str, Comparison | Failure]:
     """Return each model's words for a sentence and score on the graded pairs, under its own and another template."""
-    from cse.text.sentences import scored_pairs
+    from cse.corpus.sentences import scored_pairs
 
     spoken, text = validation.sentence(sentence, "The sentence"), validation.sentence(template, "The template")
     if len(text) > LONGEST:

@@ -18,10 +18,10 @@ from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, Models, divided
 from cse.app.state.app_state import AppState
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 MOST, DEFAULT = 30, 8
 WIDTH = 28.0  # rem of a model's three lists

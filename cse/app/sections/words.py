@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 import numpy as np
 
-from cse.analysis.words import words
+from cse.analysis.attribution import words
 from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import result
@@ -17,11 +17,11 @@ from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, Models, divided
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     from cse.analysis.attribution import Attribution
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 WIDTH = 30.0  # rem of a model's two sentences
 ASK = html.hint("Press Which words matter? to leave out each word in turn and see what it adds to the cosine.")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cse.storage.reservation import hold
+from cse.files.writing import hold
 
 PREFIX, LOCK = "cse-run-", "lock"
 

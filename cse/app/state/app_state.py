@@ -18,10 +18,10 @@ from cse.models.names import BUNDLED
 if TYPE_CHECKING:
     import numpy as np
 
+    from cse.analysis.duplicates import NearDuplicates
     from cse.app.state.groups import Groups
     from cse.app.state.model_map import ModelMap
-    from cse.benchmark.scoreboard import Scoreboard
-    from cse.grouping.duplicates import NearDuplicates
+    from cse.evaluation.scoreboard import Scoreboard
 
 RESULTS = BUNDLED / "results"
 
@@ -71,7 +71,7 @@ def open_state(
 
 def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
     """Return the scoreboards of the results files in a folder, or a Failure if one is damaged."""
-    from cse.benchmark.scoreboard import read_scoreboards
+    from cse.evaluation.scoreboard import read_scoreboards
 
     try:
         return read_scoreboards(folder)

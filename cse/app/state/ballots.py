@@ -12,8 +12,7 @@ from cse.app.models.recent import RecentByClient
 from cse.app.state.own_corpora import KEPT, checked_key
 
 if TYPE_CHECKING:
-    from cse.judging.judgement import Judgement
-    from cse.judging.questions import Question
+    from cse.analysis.votes import Judgement, Question
 
 MOST_VISITORS, MOST_OF_CLIENT = 64, 8
 MOST_ASKED = 120  # questions of a ballot

@@ -17,7 +17,7 @@ from cse.errors import command_line
 from cse.models.names import BACKBONE, BUNDLED, canonical_name
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
     from index.manifest import Manifest
     from index.stores import Index, Place
 

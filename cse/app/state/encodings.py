@@ -15,10 +15,10 @@ from cse.app.models.columns import Column
 from cse.app.models.models import Failure, Models
 from cse.app.models.naming import title
 from cse.app.models.remembered import fingerprint_of
-from cse.engines.precision import computes_in_bf16
+from cse.encoder.devices import computes_in_bf16
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 BLOCK, CHARACTERS = 256, 16_384  # most texts and characters encoded before other requests may use the model
 LONGEST = 2_048  # characters of a text that count; about as many as models read

@@ -25,7 +25,7 @@ class Groups(NamedTuple):
 
 def groups_of(texts: Sequence[str], labels: Sequence[str] | None, vectors: np.ndarray, count: int) -> Groups:
     """Return `count` groups of N texts by vectors (N, d), at most half as many as texts."""
-    from cse.grouping.topics import class_words, grouped, majority
+    from cse.analysis.topics import class_words, grouped, majority
 
     if not len(texts):
         return Groups(np.zeros(0, np.uint8), [], [])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cse.analysis.projection import place
+from cse.analysis.maps import place
 from cse.app import validation
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, divided
@@ -17,11 +17,11 @@ from cse.app.state.groups import LEAST as FEWEST
 from cse.app.state.groups import MOST, Groups, groups_of
 from cse.app.state.model_map import ModelMap, fitted, measure
 from cse.methods.settings import MOST_SEED
-from cse.runs.progress import Report, silent
+from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 
 class MapKey(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cse.analysis.projection import LEAST, NEIGHBOURS, WIDER, continuity, lost, squared, trustworthiness, unshared
+from cse.analysis.maps import LEAST, NEIGHBOURS, WIDER, continuity, lost, squared, trustworthiness, unshared
 from cse.app.models.models import Failure, divided
 from cse.app.state.groups import Groups
 from cse.vectors import nearest_others
@@ -18,7 +18,7 @@ class ModelMap(NamedTuple):
     """A model's map of N points.
 
     `xy` (N, 2) in [0, 1], but centred in the cache; `near` (N, k) the points whose vectors are nearest, nearest first;
-    `lost` (N,) the share of a point's neighbours that the map does not show; scores as in `cse.analysis.projection`,
+    `lost` (N,) the share of a point's neighbours that the map does not show; scores as in `cse.analysis.maps`,
     None if there is none; `groups` by the model's vectors.
     """
 

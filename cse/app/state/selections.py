@@ -15,9 +15,9 @@ from cse.app.state.groups import Groups
 from cse.app.state.maps import Points, group_number, group_points, model_key
 
 if TYPE_CHECKING:
+    from cse.analysis.topics import Selection
     from cse.app.state.app_state import AppState
-    from cse.encoding.encoder import Encoder
-    from cse.grouping.topics import Selection
+    from cse.encoder.encoder import Encoder
 
 MOST = 5  # typical texts, and odd ones
 WORDS = 8
@@ -49,7 +49,7 @@ def groups_by_model(
 
 def describe(state: AppState, points: Points, rows: np.ndarray, model: str, groups: int) -> Selection:
     """Describe a set of points by a model's vectors and all models' `groups`. Raises ValueError without vectors."""
-    from cse.grouping.topics import selection
+    from cse.analysis.topics import selection
 
     known, vectors = groups_by_model(state, points, groups, model)
     if vectors is None:

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from cse.adaptation.workspace import CANDIDATE
+from cse.files.writing import FULL
 from cse.models.names import CONFIG
-from cse.storage.writing import FULL
 
 if TYPE_CHECKING:
     from cse.app.training.process import CommandProcess

@@ -13,7 +13,7 @@ import numpy as np
 import cse
 
 if TYPE_CHECKING:
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 MOST_COMPARED = 500  # texts of the corpus, drawn at random
 SEED = 0
@@ -50,7 +50,7 @@ class Comparison:
     def with_model(self, folder: Path) -> Changes:
         """Return the changes from the start to the model in a folder. Raises ValueError or OSError if it cannot."""
         from cse.adaptation.report import changed_neighbours
-        from cse.evaluation.label_scores import label_scores
+        from cse.evaluation.clustering import label_scores
 
         if self._vectors is None:
             self._vectors = self._read(cse.load(self.start))

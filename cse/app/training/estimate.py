@@ -16,7 +16,7 @@ from cse.training.held_out import MOST
 if TYPE_CHECKING:
     from cse.app.models.columns import Column
     from cse.app.state.app_state import AppState
-    from cse.encoding.encoder import Encoder
+    from cse.encoder.encoder import Encoder
 
 TIMED = 64  # texts
 STARTUP = 10.0  # seconds until the first step: the libraries, the backbone and the texts are read

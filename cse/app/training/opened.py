@@ -16,8 +16,8 @@ from cse.app.training.request import LONGEST_NAME
 from cse.app.training.rules import OPTION, Rules
 from cse.app.training.workplace import Workplace
 from cse.app.validation import FieldError, sentence
+from cse.files.writing import named_errors
 from cse.models.names import CONFIG
-from cse.storage.writing import named_errors
 
 MOST = 4, 8  # archives of a visitor, and of all
 OFFERED = "The owner can offer folders with --models-root FOLDER, which + model then lists."

@@ -9,7 +9,7 @@ from typing import Any
 
 from cse.app.training.changes import Changes
 from cse.app.training.request import ADAPT, MODEL, TrainingRequest
-from cse.storage.writing import read_json
+from cse.files.writing import read_json
 
 JUDGE = "Compare the two on your own texts before you use it."
 CANDIDATE = "to judge"
@@ -40,7 +40,7 @@ def outcome_of(request: TrainingRequest, folder: Path, changes: Changes | None) 
     """Return the outcome in the folder of a finished training. Raises ArtefactError if it is damaged."""
     if request.method == ADAPT:
         return of_adaptation(request, folder / MODEL)
-    from cse.runs.listing import read_run
+    from cse.training.listing import read_run
 
     run = read_run(folder / MODEL, MODEL)
     return Outcome(conclusion(run.dev, changes.neighbours if changes else None), [Made(request.name, run.path)])

@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Thread
 
 import cse
-from cse.engines.machine import without_bound
-from cse.runs.child import start_command
+from cse.encoder.devices import without_bound
+from cse.encoder.processes import start_command
 
 ROOT = Path(cse.__file__).parents[1]
 NICE = 10  # the page comes first

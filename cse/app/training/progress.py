@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cse.app.training.request import MODEL, steps_of
-from cse.runs.listing import RunRecord, read_run
-from cse.storage.writing import partial_folder
+from cse.files.writing import partial_folder
+from cse.training.listing import RunRecord, read_run
 
 INSIDE = "training"  # the folder of the run within that of an unfinished adaptation
 BEST = "best"  # the folder of the best checkpoint so far, within that of an unfinished run

@@ -10,11 +10,11 @@ from typing import Any
 
 from cse.app import validation
 from cse.app.training.rules import Rules
+from cse.corpus.labelled import check_texts, write_table
 from cse.errors import command_line
 from cse.methods.presets import BUNDLED_ROW, preset
 from cse.methods.settings import MOST_SEED, SETTINGS
 from cse.models.names import BACKBONE, BUNDLED_NAMES
-from cse.text.labelled import check_texts, write_table
 from cse.training.held_out import can_hold_out
 
 ADAPT = "adapt"

@@ -21,7 +21,7 @@ from cse.app.training.process import CommandProcess
 from cse.app.training.progress import Progress, read_progress
 from cse.app.training.request import MODEL, TrainingRequest
 from cse.app.training.rules import CLOSED
-from cse.storage.writing import partial_folder
+from cse.files.writing import partial_folder
 
 log = logging.getLogger(__name__)
 POLL = 1.0  # seconds between two looks at the process

@@ -16,7 +16,7 @@ from cse.app.training.request import TrainingRequest
 from cse.app.training.rules import CLOSED, Rules
 from cse.app.training.training import Training
 from cse.app.training.workplace import Workplace
-from cse.storage.writing import named_errors
+from cse.files.writing import named_errors
 
 
 class Trainings:

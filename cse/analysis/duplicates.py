@@ -1,0 +1,256 @@
+"""Near-duplicates: texts linked by cosines above a percentile of random pairs, in connected groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cse.analysis.calibration import tail_cosine, unrelated_cosines
+from cse.vectors import unit_rows
+
+Search = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]  # unit rows (q, d), k -> cosines, rows (q, k)
+RowsDone = Callable[[int, int], None]  # rows done, rows in all
+
+BLOCK, NEAREST, GROWTH = 1024, 16, 8  # queries at a time; answers to each, and their growth until all links are found
+ANSWERS = 1 << 22  # at a time, and links that wait to be reduced
+
+
+class Level(NamedTuple):
+    """Numbers at a cosine: `kept`, the groups of one row or more; `groups`, those of two or more; the `largest`."""
+
+    kept: int
+    groups: int
+    largest: int
+
+
+@dataclass(frozen=True)
+class Forest:
+    """The strongest links that join N rows, a maximum spanning forest: `pairs` (L, 2) with `cosines` (L,), L < N.
+
+    From the cosine `least` on it has the same connected groups as all links (single linkage).
+    """
+
+    count: int
+    pairs: np.ndarray
+    cosines: np.ndarray
+    least: float
+
+    def groups(self, least: float) -> np.ndarray:
+        """Return (N,) groups, numbered in the order of their first rows, of rows linked by `least` or more.
+
+        Raises ValueError for a cosine below the forest's own.
+        """
+        if least < self.least:
+            raise ValueError(f"links were searched from a cosine of {self.least:.4f}, not {least:.4f}")
+        from scipy.sparse.csgraph import connected_components
+
+        near = self.cosines >= least
+        numbers = connected_components(_graph(self.count, self.pairs[near], self.cosines[near]), directed=False)[1]
+        _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[numbers]
+
+    def level(self, least: float) -> Level:
+        """Return the numbers of groups at a cosine."""
+        sizes = np.bincount(self.groups(least))
+        return Level(len(sizes), int((sizes > 1).sum()), int(sizes.max(initial=0)))
+
+    def copied(self, rows: np.ndarray) -> Forest:
+        """Return the forest of M rows that are copies of these N: `rows` (M,) has each number of them."""
+        _, first = np.unique(rows, return_index=True)
+        copies = np.flatnonzero(first[rows] != np.arange(len(rows)))
+        pairs = np.concatenate([np.stack([first[rows[copies]], copies], axis=1), first[self.pairs]])
+        return Forest(len(rows), pairs, np.concatenate([np.ones(len(copies)), self.cosines]), self.least)
+
+
+def strongest_links(
+    vectors: np.ndarray, search: Search, least: float, report: RowsDone = lambda done, total: None
+) -> Forest:
+    """Return the forest of the links with cosines of `least` or more among the rows of `vectors` (N, d).
+
+    `search` finds the nearest of the same N rows for unit rows; `vectors` may be memory-mapped. Rows whose last answer
+    is still a link are searched further, so the forest of an exact search is exact. Memory holds two blocks of answers
+    and three numbers for each row.
+    """
+    found = [(np.empty((0, 2), np.int64), np.empty(0))]
+    for start in range(0, len(vectors), BLOCK):
+        report(start, len(vectors))
+        block = unit_rows(np.asarray(vectors[start : start + BLOCK]))
+        for rows, others, cosines in _links(block, search, least, len(vectors)):
+            found.append((np.stack([start + rows, others], axis=1), cosines))
+            if sum(len(each) for _, each in found[1:]) > max(ANSWERS, len(vectors)):
+                found = [_strongest(len(vectors), found)]
+    return Forest(len(vectors), *_strongest(len(vectors), found), least)
+
+
+def _links(block: np.ndarray, search: Search, least: float, count: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yield all links of the unit rows `block` (q, d): their positions in it, the rows they are linked to, cosines."""
+    searched, k = np.arange(len(block)), min(NEAREST, count)
+    while len(searched):
+        unfinished = []
+        step = max(1, ANSWERS // k)
+        for start in range(0, len(searched), step):
+            part = searched[start : start + step]
+            cosines, rows = search(block[part], k)
+            near = cosines >= least
+            yield np.repeat(part, near.sum(axis=1)), rows[near], cosines[near]
+            unfinished.append(part[near[:, -1]])
+        searched = np.concatenate(unfinished) if k < count else searched[:0]
+        k = min(k * GROWTH, count)
+
+
+def _strongest(count: int, found: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs (L, 2) and cosines (L,) of the maximum spanning forest of links, some of which may stand twice."""
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    pairs, cosines = (np.concatenate(each) for each in zip(*found, strict=True))
+    order = np.argsort(-cosines, kind="stable")
+    order = order[pairs[order, 0] != pairs[order, 1]]
+    low, high = pairs[order].min(axis=1), pairs[order].max(axis=1)
+    _, first = np.unique(low * count + high, return_index=True)  # the higher of the two cosines of a pair
+    distances = 2.0 - cosines[order][first]  # above 0, which would be no link
+    tree = minimum_spanning_tree(_graph(count, np.stack([low, high], axis=1)[first], distances)).tocoo()
+    return np.stack([tree.row, tree.col], axis=1).astype(np.int64), 2.0 - tree.data
+
+
+def _graph(count: int, pairs: np.ndarray, weights: np.ndarray) -> object:
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix((weights, (pairs[:, 0], pairs[:, 1])), shape=(count, count))
+
+
+GROUP_COLUMNS = ("group", "row", "kept", "cosine", "reason", "text")
+SAMPLE, FEWEST = 2000, 8  # most and fewest texts that the percentile is taken from
+EQUAL = 1 - 1e-5  # the threshold for fewer texts
+SHARE, PER_TEXT = 1e-5, 0.1  # of random pairs above the default percentile; of texts with one of them, for many texts
+LOOSEST, RANDOM_LINKS = 1e-3, 2.0  # of random pairs above the lowest useful percentile; of each text, for many
+
+
+def default_percentile(count: int) -> float:
+    """Return the percentile for `count` distinct texts: 99.999, and more above 10,000 texts.
+
+    At most one text in ten then has a random pair above it.
+    """
+    return 100 - 100 * min(SHARE, PER_TEXT / max(1, count))
+
+
+def loosest_percentile(count: int) -> float:
+    """Return the lowest percentile that is useful for `count` distinct texts, 99.9 or more.
+
+    Each text then has two random pairs above it at most; with more, nearly all texts are one group.
+    """
+    return 100 - 100 * min(LOOSEST, RANDOM_LINKS / max(1, count))
+
+
+def threshold(vectors: np.ndarray, percentile: float, seed: int) -> float:
+    """Return the one cosine of `thresholds`."""
+    return thresholds(vectors, [percentile], seed)[0]
+
+
+def thresholds(vectors: np.ndarray, percentiles: Sequence[float], seed: int) -> list[float]:
+    """Return the cosine at each percentile of the unrelated random pairs of distinct texts, by their vectors (N, d).
+
+    All pairs of at most `SAMPLE` texts, drawn with the seed, are read. Fewer than `FEWEST` texts cannot be calibrated:
+    only equal vectors are then duplicates.
+    """
+    if len(vectors) < FEWEST:
+        return [EQUAL] * len(percentiles)
+    drawn = np.sort(np.random.default_rng(seed).choice(len(vectors), min(SAMPLE, len(vectors)), replace=False))
+    reference = unrelated_cosines(vectors[drawn])
+    return [min(EQUAL, tail_cosine(percentile, reference)) for percentile in percentiles]
+
+
+def numbered(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Return the distinct texts in their order, and (N,) the number of each text among them."""
+    distinct = list(dict.fromkeys(texts))
+    place = {text: number for number, text in enumerate(distinct)}
+    return distinct, np.array([place[text] for text in texts], dtype=np.int64)
+
+
+def groups_of(numbers: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of each group of two or more, given the rows' groups (N,), in the order of their first rows."""
+    order = np.argsort(numbers, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+    return sorted((group for group in groups if len(group) > 1), key=lambda group: int(group[0]))
+
+
+@dataclass(frozen=True)
+class Member:
+    """A row of a group: whether it is kept, its cosine with the kept row, and why."""
+
+    row: int
+    kept: bool
+    cosine: float
+    reason: str
+
+
+def members(rows: np.ndarray, vectors: np.ndarray, lengths: np.ndarray, least: float, keep: str) -> list[Member]:
+    """Return the members of a group of `rows` (m,) >= 2, ascending, by their vectors and text lengths (m,).
+
+    The kept row is the `first`, the `longest` text, or the most `central`: that of the highest mean cosine with the
+    others. Of equals it is the first.
+    """
+    unit = unit_rows(np.asarray(vectors, np.float64))
+    if keep == "longest":
+        chosen, why = int(np.argmax(lengths)), "the longest text"
+    elif keep == "central":
+        means = (unit @ unit.sum(axis=0) - 1) / (len(unit) - 1)
+        chosen = int(np.argmax(means.round(6)))
+        why = f"the nearest to the others (mean cosine {means[chosen]:.3f})"
+    else:
+        chosen, why = 0, "the first"
+    cosines = unit @ unit[chosen]
+    return [
+        Member(
+            int(row),
+            place == chosen,
+            round(float(cosines[place]), 4),
+            why if place == chosen else _link(cosines[place], least),
+        )
+        for place, row in enumerate(rows)
+    ]
+
+
+def _link(cosine: float, least: float) -> str:
+    if cosine > EQUAL:
+        return "equal to the kept row"
+    return "near the kept row" if cosine >= least else "linked to the kept row through others"
+
+
+def group_rows(
+    groups: Sequence[Sequence[Member]], texts: Sequence[str], rows: Sequence[int]
+) -> Iterator[tuple[int, int, str, float, str, str]]:
+    """Yield the cells of `GROUP_COLUMNS` for each member; groups are counted from 1, `rows` numbers the texts."""
+    for number, group in enumerate(groups, start=1):
+        for member in group:
+            kept = "yes" if member.kept else "no"
+            yield number, rows[member.row], kept, member.cosine, member.reason, texts[member.row]
+
+
+class Place(NamedTuple):
+    """A percentile, its number of nines and its cosine, with the numbers of texts kept and of groups there."""
+
+    nines: float
+    percentile: float
+    cosine: float
+    kept: int
+    groups: int
+    largest: int
+
+
+@dataclass(frozen=True)
+class NearDuplicates:
+    """The links between the texts of a corpus in one model, and the `places` of a range of percentiles, lowest first.
+
+    `advised` is the number of nines of the default percentile for so many texts (5 for 99.999).
+    """
+
+    forest: Forest
+    places: tuple[Place, ...]
+    advised: float
+
+    def at(self, nines: float) -> Place:
+        """Return the place whose number of nines is nearest."""
+        return min(self.places, key=lambda place: abs(place.nines - nines))

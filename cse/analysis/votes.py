@@ -1,0 +1,371 @@
+"""Blind votes between two models in a JSON file, written after every vote and continued later."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from math import sqrt
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cse.errors import ArtefactError, command_line
+from cse.files.writing import digest, write_json
+from cse.vectors import COSINES_AT_ONCE, nearest_others, unit_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SIGNIFICANT = 0.05
+START, RESULT, SAME, SKIP = VOTES = ("start", "result", "same", "skip")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Counts of the votes for START, for RESULT and for neither, and what follows for RESULT.
+
+    `share` is RESULT's share of the votes for one of the two, `low` and `high` are its 95 % interval (Wilson 1927),
+    and `p` is the two-sided p of the exact sign test; 0, 0, 1 and 1 without such a vote.
+    """
+
+    start: int
+    result: int
+    same: int
+    share: float
+    low: float
+    high: float
+    p: float
+
+    @property
+    def decided(self) -> int:
+        """The number of votes for one of the two."""
+        return self.start + self.result
+
+    @property
+    def better(self) -> str | None:
+        """The model that is better by the sign test at 5 %, None if the votes do not distinguish them."""
+        return self.ahead if self.p < SIGNIFICANT else None
+
+    @property
+    def ahead(self) -> str | None:
+        """The model with more votes, None if both have the same number."""
+        return None if self.start == self.result else RESULT if self.result > self.start else START
+
+    def interval(self, side: str) -> tuple[float, float, float]:
+        """Return the share of START or RESULT and the bounds of its interval."""
+        return (self.share, self.low, self.high) if side == RESULT else (1 - self.share, 1 - self.high, 1 - self.low)
+
+    def sentence(self, start: str = "START", result: str = "RESULT") -> str:
+        """Return the verdict in one sentence, with names for the two models."""
+        if not self.decided:
+            return f"not distinguishable: no vote for either, {self.same} for the same"
+        odds, names = p_value(self.p), {START: start, RESULT: result}
+        if self.better:
+            votes = self.result if self.better == RESULT else self.start
+            return f"{names[self.better]} is better: {votes} of {self.decided} votes, {odds}"
+        return f"not distinguishable: {self.result} of {self.decided} votes for {result}, {odds}"
+
+    def details(self) -> str:
+        """Return the interval and the votes that the sentence leaves out."""
+        return (
+            f"RESULT's share of the decided votes: {100 * self.share:.0f} %, 95 % interval {100 * self.low:.0f} to "
+            f"{100 * self.high:.0f} %; votes for the same: {self.same}"
+        )
+
+
+def verdict(votes: Iterable[str]) -> Verdict:
+    """Return the verdict of votes "start", "result" and "same"; those of other names ("skip") do not count."""
+    counts = dict.fromkeys((START, RESULT, SAME), 0)
+    for vote in votes:
+        if vote in counts:
+            counts[vote] += 1
+    start, result, same = counts.values()
+    decided = start + result
+    if not decided:
+        return Verdict(start, result, same, 0.0, 0.0, 1.0, 1.0)
+    z = NormalDist().inv_cdf(0.975)
+    share, shrunk = result / decided, 1 + z**2 / decided
+    middle = (share + z**2 / (2 * decided)) / shrunk
+    half = z * sqrt(share * (1 - share) / decided + z**2 / (4 * decided**2)) / shrunk
+    return Verdict(
+        start, result, same, share, max(0.0, middle - half), min(1.0, middle + half),
+        sign_test(min(start, result), decided),
+    )  # fmt: skip
+
+
+def sign_test(fewer: int, votes: int) -> float:
+    """Return the two-sided p of the exact sign test with `fewer` of the decided votes for one model, at most half."""
+    from scipy.special import bdtr
+
+    return min(1.0, 2 * float(bdtr(fewer, votes, 0.5)))
+
+
+def decisive(votes: int) -> int:
+    """Return how many of the `votes` must be for one model to make it better; `votes` + 1 if even all do not."""
+    more_than_half = range(votes // 2 + 1, votes + 1)
+    return next((most for most in more_than_half if sign_test(votes - most, votes) < SIGNIFICANT), votes + 1)
+
+
+def p_value(value: float) -> str:
+    """Return a p value as papers print it: p = .002, p = .58, p = 1, p < .001."""
+    if value < 0.001:
+        return "p < .001"
+    return f"p = {value:.{3 if value < 0.1 else 2}f}".replace("= 0", "= ") if value < 0.995 else "p = 1"
+
+
+NEIGHBOURS = 5
+LEAST_TEXTS, MOST_TEXTS = 10, 5000  # distinct ones to compare; more are sampled
+FIRST, FEWEST = 0.1, 60  # share and least number of texts that are shown in random order
+
+
+@dataclass(frozen=True)
+class Question:
+    """A text, by its row, and the rows of its nearest neighbours under both models, nearest first.
+
+    List A is START's, or RESULT's if `swapped`.
+    """
+
+    row: int
+    start: tuple[int, ...]
+    result: tuple[int, ...]
+    swapped: bool
+
+    @property
+    def lists(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Lists A and B."""
+        return (self.result, self.start) if self.swapped else (self.start, self.result)
+
+    def chosen(self, second: bool) -> str:
+        """The model of list A, or of list B if `second`."""
+        return RESULT if second != self.swapped else START
+
+
+def questions(start: np.ndarray, result: np.ndarray, seed: int) -> list[Question]:
+    """Return a question for each text that has different neighbours under both models, the most different first.
+
+    `start` and `result` (N, d) are vectors of the same N texts, of any two dimensions. Those of the `FIRST` share of
+    the texts with the largest `differences` come first, in random order: the most extreme ones alone would be odd
+    texts. Order and sides follow from `seed`. Raises ValueError for different N.
+    """
+    if len(start) != len(result):
+        raise ValueError(f"the models have different numbers of vectors: {len(start)} and {len(result)}")
+    near = nearest_others(start, NEIGHBOURS), nearest_others(result, NEIGHBOURS)  # (N, k) each
+    rng = np.random.default_rng(seed)
+    order, swapped = rng.permutation(len(start)), rng.integers(2, size=len(start)).astype(bool)
+    order = order[np.argsort(-differences(start, result, near)[order], kind="stable")]
+    first = max(FEWEST, round(FIRST * len(order)))
+    order[:first] = rng.permutation(order[:first])
+    return [
+        Question(row, tuple(near[0][row].tolist()), tuple(near[1][row].tolist()), bool(swapped[row]))
+        for row in order.tolist()
+        if set(near[0][row].tolist()) != set(near[1][row].tolist())
+    ]
+
+
+def differences(start: np.ndarray, result: np.ndarray, near: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """(N,) difference of two models on each text, given its neighbours (N, k) under both.
+
+    The mean rank that one model gives the other's neighbours, the smaller of both directions.
+    """
+    return np.minimum(ranks(result, near[0]).mean(axis=1), ranks(start, near[1]).mean(axis=1))
+
+
+def ranks(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """(N, k) rank of each of the rows `rows` (N, k) among all others by cosine to the vector (N, d), 0 for the nearest.
+
+    Equal cosines share the lowest rank.
+    """
+    unit = unit_rows(vectors)
+    found = np.empty(rows.shape, dtype=np.int64)
+    block = max(1, COSINES_AT_ONCE // max(1, len(unit)))
+    for start in range(0, len(unit), block):
+        cosines = unit[start : start + block] @ unit.T
+        own = np.arange(len(cosines))
+        cosines[own, start + own] = -np.inf
+        wanted = np.take_along_axis(cosines, rows[start : start + block], axis=1)
+        for place in range(rows.shape[1]):
+            found[start : start + block, place] = (cosines > wanted[:, place, None]).sum(axis=1)
+    return found
+
+
+def vote_by_label(question: Question, labels: Sequence[str]) -> str:
+    """Return the vote for the list with more neighbours of the text's own label, "same" for equally many."""
+    own = labels[question.row]
+    start, result = (sum(labels[row] == own for row in rows) for rows in (question.start, question.result))
+    return SAME if start == result else RESULT if result > start else START
+
+
+FORMAT = 1
+KEYS = {"format", "texts_sha256", "votes"}  # of a file of votes
+Texts = Sequence[str] | Mapping[int, str]  # by row
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A model that is judged: its name, pooling (None if it has its own) and fingerprint."""
+
+    name: str
+    pooling: str | None
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The data behind votes: both models, the texts (file, columns, sha256, number that was compared) and the seed."""
+
+    start: Judged
+    result: Judged
+    data: str
+    column: str | None
+    labels: str | None
+    texts_sha256: str
+    compared: int
+    seed: int
+
+    def digest(self) -> str:
+        """Return 12 hex digits that differ for other models, texts or seeds."""
+        return digest(self.start.fingerprint, self.result.fingerprint, self.texts_sha256, str(self.seed))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A vote on a text: "start", "result", "same" or "skip"; `first` is the model whose list was A."""
+
+    text: str
+    vote: str
+    first: str
+    start: tuple[str, ...]
+    result: tuple[str, ...]
+
+
+@dataclass
+class Judgement:
+    """Setup, answers so far and, for labelled texts, the scores of both models; kept in `path` if there is one.
+
+    `simulated` is true if labels voted, not a person.
+    """
+
+    setup: Setup
+    wanted: int
+    path: Path | None = None
+    simulated: bool = False
+    scores: dict[str, dict[str, float]] | None = None
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def counted(self) -> int:
+        """The number of votes; skipped texts do not count."""
+        return sum(answer.vote != SKIP for answer in self.answers)
+
+    def open(self, questions: Iterable[Question], texts: Texts) -> Iterator[Question]:
+        """Yield the questions whose texts are not answered."""
+        answered = {answer.text for answer in self.answers}
+        return (question for question in questions if texts[question.row] not in answered)
+
+    def add(self, question: Question, texts: Texts, vote: str) -> None:
+        """Count a vote, "start", "result", "same" or "skip", and save. Raises ValueError for another one."""
+        if vote not in VOTES:
+            raise ValueError(f"vote {vote!r}: choose {', '.join(VOTES)}")
+        lists = (tuple(texts[row] for row in rows) for rows in (question.start, question.result))
+        self.answers.append(Answer(texts[question.row], vote, RESULT if question.swapped else START, *lists))
+        self.save()
+
+    def undo(self) -> None:
+        """Drop the last answer, if there is one, and save."""
+        del self.answers[-1:]
+        self.save()
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the votes so far."""
+        return verdict(answer.vote for answer in self.answers)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as a JSON document."""
+        found = self.verdict
+        return {
+            "format": FORMAT,
+            "verdict": {
+                "sentence": found.sentence(), "better": found.better, "ahead": found.ahead, **asdict(found),
+                "finished": self.counted >= self.wanted,
+            },
+            "wanted": self.wanted,
+            "simulated": self.simulated,
+            **asdict(self.setup),
+            "scores": self.scores,
+            "votes": [asdict(answer) for answer in self.answers],
+        }  # fmt: skip
+
+    def save(self) -> None:
+        """Write everything to `path` atomically, if there is one."""
+        if self.path is not None:
+            write_json(self.path, self.to_json())
+
+    def collect(self, questions: Iterable[Question], texts: Texts, vote: Callable[[Question, int], str | None]) -> None:
+        """Ask `vote` for each question that is not answered, with the votes so far, until enough are given.
+
+        Saves after each vote; stops where `vote` returns None.
+        """
+        for question in self.open(questions, texts):
+            if self.counted >= self.wanted:
+                return
+            given = vote(question, self.counted)
+            if given is None:
+                return
+            self.add(question, texts, given)
+
+
+def scores_by_label(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return the `label_scores` of "start" and "result" by their `vectors`, (N, d) each."""
+    from cse.evaluation.clustering import label_scores
+
+    return {side: label_scores(each, labels) for side, each in zip((START, RESULT), vectors, strict=True)}
+
+
+def texts_digest(texts: Iterable[str]) -> str:
+    """Return 12 hex digits of sha256 over texts in their order."""
+    return digest(*(f"{text}\0" for text in texts))
+
+
+def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
+    """Return `fresh` with the answers that its file holds, if there is one; without them if they are overwritten.
+
+    Raises ArtefactError if the file holds something else than votes, and unless `overwrite` if it is damaged or holds
+    votes on other models, texts or another seed.
+    """
+    if fresh.path is None or not fresh.path.exists():
+        return fresh
+    cure = "give another `json_output`"
+    try:
+        found = json.loads(fresh.path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict) or not found.keys() >= KEYS:
+            raise ValueError(f"no file of {command_line('judge')}")
+        cure += ", or pass `overwrite`"
+        if overwrite:
+            return fresh
+        if found["format"] != FORMAT:
+            raise ValueError(f"format {found['format']}")
+        answers = [_read(answer) for answer in found["votes"]]
+        recorded = {name: found[name] for name in ("simulated", *(each.name for each in fields(Setup)))}
+    except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
+        raise ArtefactError(f"{fresh.path}: holds no votes that can be read ({error}); {cure}") from error
+    wanted = {"simulated": fresh.simulated, **asdict(fresh.setup)}
+    for name, value in wanted.items():
+        if recorded[name] != value and name not in ("data", "column", "labels"):  # the digest says what was read
+            other = f"votes with {name} {_shown(recorded[name])}, not {_shown(value)}"
+            raise ArtefactError(f"{fresh.path}: holds {other}; {cure}")
+    fresh.answers = answers
+    return fresh
+
+
+def _read(answer: dict[str, Any]) -> Answer:
+    if answer["vote"] not in VOTES:
+        raise ValueError(f"vote {answer['vote']!r}")
+    return Answer(**{**answer, "start": tuple(answer["start"]), "result": tuple(answer["result"])})
+
+
+def _shown(value: Any) -> str:
+    return f"{value.get('name')} ({value.get('fingerprint')})" if isinstance(value, dict) else str(value)

@@ -1,0 +1,1 @@
+"""A corpus: sentences, tables and labelled texts of any source."""

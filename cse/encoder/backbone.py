@@ -1,0 +1,230 @@
+"""Backbones: loading of masked language models by transformers, and their properties."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from cse.encoder.stored_backbone import UNUSED, check_family, check_fit, check_sizes
+from cse.encoder.stored_tokenizer import KEY, NEEDED, Additions
+from cse.errors import ArtefactError
+from cse.files import hub
+from cse.files.checksums import backbone_digest, check_checksums
+from cse.files.weights import find_weights, read_arrays
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+CAPTURING = "transformers.utils.output_capturing"
+HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
+
+
+def load_backbone(
+    name: str | Path, revision: str | None = None, weights: Mapping[str, np.ndarray] | None = None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Open the masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
+
+    Half-precision files are converted to float32. `revision` is a hub commit and overrides one after an "@" in the id;
+    the commit that was opened is `model.config._commit_hash`, None for a folder.
+    `weights` replace the stored ones. If a folder has checksums, as pretraining writes them, its files must match.
+    A model saved without its complete masked-language-model head, as by sentence-transformers, opens without one.
+    Raises ArtefactError if there is no such model, if it is damaged, or if it holds weights that nothing reads.
+    """
+    with _uncollected():
+        return _load(name, revision, weights)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Disable garbage collection while transformers is imported: it creates a million objects that all stay."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _load(
+    name: str | Path, revision: str | None, weights: Mapping[str, np.ndarray] | None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    from transformers import AutoConfig, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    check_checksums(Path(name), "copy it again")
+    offline = not Path(name).is_dir() and not hub.reachable()
+    place, pinned = hub.split_revision(str(name))
+    try:
+        commit = hub.commit_of(str(name), revision)  # once, so that all files are from one commit
+        revision = commit or revision or pinned or "main"
+        source: dict[str, Any] = {"revision": revision, "local_files_only": offline, "trust_remote_code": False}
+        stored = read_arrays(find_weights(str(name), revision=revision)) if weights is None else weights
+        if (file := hub.cached_file(str(name), "config.json", revision)) is not None:
+            check_sizes(file, stored)  # before transformers reads it
+        config = AutoConfig.from_pretrained(place, **source)
+        check_family(config)
+        if added := Additions.of({KEY: getattr(config, KEY, None)}):
+            stored, config.vocab_size = added.without(stored), config.vocab_size - added.slots
+        check_fit(str(name), config, stored)
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(place, **source)
+        if added:
+            tokenizer = added.bare_tokenizer(tokenizer)
+        config._commit_hash = commit  # transformers does not keep it
+        model, info = _with_weights(config, stored)
+    except ArtefactError:
+        raise
+    except Exception as error:  # a foreign folder may cause any error; the user's cure is the same
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
+        raise ArtefactError(
+            f"cannot open backbone {str(name)!r}: {reason}; copy it again, or give a masked language model"
+        ) from error
+    _check_weights(str(name), info)
+    if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):  # as without tokenizer files
+        raise ArtefactError(f"{name}: no vocabulary in it (tokenizer.json, vocab.txt, vocab.json); copy its tokenizer")
+    if lacking := next((role for role in NEEDED if getattr(tokenizer, f"{role}_token_id") is None), None):
+        raise ArtefactError(f"backbone {str(name)!r} has no {lacking} token in its tokenizer")
+    piece, last = max(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    embeddings: Any = model.get_input_embeddings()
+    if last >= (rows := embeddings.num_embeddings):
+        raise ArtefactError(f"{name}: its tokenizer gives {piece!r} the number {last}, its model has {rows} embeddings")
+    return model.eval(), tokenizer
+
+
+def _with_weights(config: Any, weights: Mapping[str, np.ndarray]) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """Return a model of `config` with `weights`, with its masked-language-model head if complete; the loading report.
+
+    transformers accepts the keys of the bare model and of one with a head, and unties a decoder that differs.
+    """
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING, MODEL_MAPPING
+
+    whole: Any = MODEL_FOR_MASKED_LM_MAPPING
+    bare: Any = MODEL_MAPPING
+    if config.model_type == "bert":  # PromCSE's BERT has RoBERTa's name for the head
+        weights = {re.sub("^lm_head[.]", "cls.predictions.", key): tensor for key, tensor in weights.items()}
+    options: dict[str, Any] = {
+        "config": config, "state_dict": {key: torch.from_numpy(array) for key, array in weights.items()},
+        "dtype": torch.float32, "output_loading_info": True,
+    }  # fmt: skip
+    model, info = whole[type(config)].from_pretrained(None, **options)
+    if info["missing_keys"] and all(key.startswith(HEADS) for key in info["missing_keys"]):
+        model, info = bare[type(config)].from_pretrained(None, add_pooling_layer=False, **options)
+    return model, info
+
+
+def _check_weights(name: str, info: Mapping[str, Iterable[str]]) -> None:
+    if lacking := sorted(map(str, [*info["missing_keys"], *info["mismatched_keys"]])):
+        raise ArtefactError(f"backbone {name!r} lacks weights of a masked language model, first {lacking[0]!r}")
+    if unknown := sorted(key for key in info["unexpected_keys"] if not UNUSED.fullmatch(key)):
+        raise ArtefactError(f"{name}: unknown weight {unknown[0]!r}, which may be part of the model")
+
+
+def set_dropout(model: PreTrainedModel, rate: float) -> None:
+    """Set the rate of every dropout of a model, and of its config, from which copies are made."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = rate
+    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = rate
+
+
+def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
+    """Return the module that maps hidden states (..., d) to vocabulary logits (..., V), bias included.
+
+    Raises ArtefactError if the model was saved without one.
+    """
+    for name in HEADS:
+        if isinstance(getattr(model, name, None), torch.nn.Module):
+            return getattr(model, name)
+    raise ArtefactError(
+        f"this {model.config.model_type} model has no masked-language-model head, which words at [MASK] come from; "
+        "give the model it was made from"
+    )
+
+
+def picklable(model: PreTrainedModel) -> PreTrainedModel:
+    """Copy a model's modules, sharing its tensors, without the hooks that transformers leaves in them.
+
+    A pass that returns the states of all layers installs them. They are local functions, which cannot be pickled, and
+    are installed again when needed.
+    """
+    tensors: dict[int, Any] = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
+    copied = copy.deepcopy(model, tensors)
+    for module in copied.modules():
+        for number, hook in list(module._forward_hooks.items()):
+            if getattr(hook, "__module__", "") == CAPTURING:
+                del module._forward_hooks[number]
+        if hasattr(module, "_output_capturing_hooks_installed"):
+            setattr(module, "_output_capturing_hooks_installed", False)  # noqa: B010  a type checker sees a module
+    return copied
+
+
+def first_position(model: PreTrainedModel) -> int:
+    """Return the position id of a row's first token: 0 in BERT, one past the padding id in RoBERTa."""
+    padding = getattr(model.base_model.embeddings, "padding_idx", None)
+    return 0 if padding is None else padding + 1
+
+
+def row_limit(model: PreTrainedModel) -> int:
+    """Return the maximum row length in tokens, by the model's positions."""
+    return int(model.config.max_position_embeddings) - first_position(model)
+
+
+def run_behind(base: Any, prefix: torch.Tensor, mask: torch.Tensor, **inputs: Any) -> Any:
+    """Return the output of a bare model whose layers read each row's `prefix` (B, P, layers * 2 * d) before its tokens.
+
+    Row layout of the published checkpoints: layer 0 keys, layer 0 values, layer 1 keys, ... `mask` (B, L) is that of
+    the tokens.
+    """
+    from transformers import DynamicCache
+
+    layers, heads = base.config.num_hidden_layers, base.config.num_attention_heads
+    parts = prefix.unflatten(2, (layers, 2, heads, -1)).permute(2, 3, 0, 4, 1, 5)  # (layers, 2, B, heads, P, d / heads)
+    cache = DynamicCache()
+    for layer, (keys, values) in enumerate(parts):
+        cache.update(keys, values, layer)
+    # transformers 5.24 renamed the argument. Blocks ignore an unknown one, and then the mask does not fit.
+    name = "cache" if "cache" in inspect.signature(type(base).forward).parameters else "past_key_values"
+    return base(attention_mask=torch.cat([mask.new_ones(prefix.shape[:2]), mask], 1), **{name: cache}, **inputs)
+
+
+def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return the digest of a loaded backbone's weights and vocabulary."""
+    named = list(model.named_parameters(remove_duplicate=False))
+    named.sort(key=lambda pair: not pair[0].startswith(f"{model.base_model_prefix}."))
+    names = {tensor: name for name, tensor in reversed(named)}  # tied ones by the name in the backbone, not in its head
+    return backbone_digest(as_arrays({name: tensor for tensor, name in names.items()}), tokenizer.get_vocab())
+
+
+def as_arrays(tensors: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
+    """Return tensors as float32 arrays on the CPU, which share the memory of float32 tensors there."""
+    return {name: tensor.detach().float().cpu().numpy() for name, tensor in tensors.items()}
+
+
+def backbone_tensors(model: PreTrainedModel) -> dict[str, torch.nn.Parameter]:
+    """Return the parameters of a backbone without its masked-LM head, by their names in `Encoder.learned`."""
+    return {f"backbone.{name}": tensor for name, tensor in model.base_model.named_parameters()}
+
+
+def describe(model: PreTrainedModel) -> dict[str, Any]:
+    """Return family, layers, width, vocabulary and parameter count of a backbone, for logs and model cards."""
+    config = model.config
+    return {
+        "model_type": config.model_type,
+        "layers": config.num_hidden_layers,
+        "hidden": config.hidden_size,
+        "vocabulary": config.vocab_size,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+    }

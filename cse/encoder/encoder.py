@@ -1,0 +1,212 @@
+"""The path from text to vector, shared by training, evaluation, the index and the app.
+
+text -> truncated token ids -> rows of a template -> [an engine: PyTorch or OpenVINO] -> pooled vector, minus template
+bias, through the head. The method determines which steps apply. Nothing here needs PyTorch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from cse.encoder.engine import Update
+from cse.encoder.protocol import SentenceModel
+from cse.encoder.rows import HARD, WINDOW, TokenTemplate, lower_case, plain_ids, readable, render, rendered, shortened
+from cse.files.checksums import array_digest
+from cse.methods.method import Head
+from cse.methods.settings import identity
+from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
+from cse.vectors import unit_rows
+
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import Self
+
+    from cse.methods.method import Reading
+
+States = TypeVar("States", "np.ndarray", "torch.Tensor")  # of an engine
+
+
+class Encoder(SentenceModel):
+    """A model and a method, run by an engine: `backend` is "torch" (`TorchEncoder`) or "openvino" (`OpenVinoEncoder`).
+
+    `prompt` is the template whose [MASK] predicts tokens: the method's own, or PromptBERT's if that has no [MASK].
+    `backbone` is the name of the backbone and `backbone_fingerprint` its digest before training.
+    """
+
+    def _set_reading(self, name: str, backbone: str, backbone_fingerprint: str) -> None:
+        """Set what the engine does not know. Raises ValueError if no position is left for the sentence."""
+        self._set_calls(name)
+        self.backbone, self.backbone_fingerprint = backbone, backbone_fingerprint
+        if self.reading.lower_case:
+            lower_case(self.tokenizer)
+        self._set_prompt()
+        if self.max_content < 1:
+            raise ValueError(
+                f"{self.method.name}: template and prefix ({self.reading.prefix}) leave no position for the sentence"
+            )
+
+    def _set_prompt(self) -> None:
+        self.prompt_template = self.reading.template
+        if self.views[0][0].mask_index is None:
+            self.prompt_template = MEANS_ROBERTA if self.first_position else MEANS
+        self.prompt = render(self.prompt_template, self.tokenizer)
+
+    def reading_by(self, reading: Reading) -> Self:
+        """Return an encoder of the same weights with another reading of the same prefix."""
+        other = copy(self)
+        other.forget_biases()  # otherwise the encoder's cache would grow with every reading
+        other.method = replace(self.method, reading=reading, further=())
+        other.views = rendered(other.method, self.tokenizer)
+        other._set_prompt()
+        return other
+
+    # -- text to vectors ----------------------------------------------------------------------------------------
+
+    @property
+    def max_content(self) -> int:
+        """Maximum tokens of a sentence, by the positions that the longest template and the prefix leave.
+
+        The template of `prompt` counts too, unless the row has a maximum length of its own.
+        """
+        prompts = () if self.max_row_length else ((self.prompt,),)  # a length of its own is kept in full
+        around = max(template.length for view in (*self.views, *prompts) for template in view)
+        room = self.row_limit - self.reading.prefix - around
+        return room if self.max_row_length is None else min(room, self.max_row_length - self.views[0][0].length)
+
+    @property
+    def fingerprint(self) -> str:
+        """12 hex digits that change with the initial backbone, the method and any learned parameter.
+
+        A reduced `max_seq_length` and a default prompt change them, too. They are the same with every engine.
+        """
+        before = self.named_prompt(None)
+        cut = () if self.max_row_length is None else (str(self.max_row_length),)
+        return array_digest(
+            self.learned_arrays(), self.backbone_fingerprint, json.dumps(identity(self.method)), *cut,
+            *([before] if before else ()),
+        )  # fmt: skip
+
+    @property
+    def learned_count(self) -> int:
+        """The number of parameters that a method trained, without a head that encoding does not use."""
+        return 0 if self.method.untrained else sum(array.size for array in self.learned_arrays().values())
+
+    def tokenise(
+        self, sentences: Sequence[str], templates: Sequence[TokenTemplate], max_length: int | None = None
+    ) -> list[list[int]]:
+        """Return the token ids of each sentence without those of its template, truncated to fit.
+
+        "[MASK]" is plain text unless the reading has `typed_specials`.
+        """
+        if not sentences:
+            return []
+        room = self.row_limit - self.reading.prefix - max(template.length for template in templates)
+        limit = min(room, self.max_content, max_length or self.max_content)
+        clean = map(readable, sentences)  # before `shortened`, which counts characters
+        spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
+        short = [shortened(text, self.tokenizer, limit) for text in spaced]
+        read = plain_ids(self.tokenizer, short, special=self.reading.typed_specials)["input_ids"]
+        keeps_end = self.tokenizer.truncation_side == "left"
+        return [ids[-limit:] if keeps_end else ids[:limit] for ids in read]
+
+    def _encode_all(self, texts: list[str], before: str, batch_size: int | None, progress: bool) -> np.ndarray:
+        from tqdm import tqdm
+
+        reader = self._reading_after(before) if before and not self.reading.prompt_pooled else self
+        vectors = np.empty((len(texts), self.dim), np.float32)
+        with tqdm(total=len(texts), desc=self.name, unit="sentence", leave=False, disable=not progress) as bar:
+            for start in range(0, len(texts), WINDOW):
+                window = [before + text for text in texts[start : start + WINDOW]]
+                contents = self.tokenise(window, [self.views[0][0]] * len(window))
+                vectors[start : start + len(window)] = reader.encode_ids(contents, batch_size, bar.update)
+        return vectors
+
+    def _reading_after(self, prompt: str) -> Self:
+        """Return an encoder of the same weights whose pooling leaves a prompt, and what is before it, out."""
+        other, template = copy(self), self.views[0][0]
+        unread = len(template.before) + len(self.tokenise([prompt], [template])[0])
+        other.views = ((replace(template, unread=unread),), *self.views[1:])
+        return other
+
+    def encode_ids(
+        self,
+        contents: Sequence[Sequence[int]],
+        batch_size: int | None = None,
+        report: Update = lambda done: None,
+    ) -> np.ndarray:
+        """Return (N, d) float32 vectors of N sentences' token ids from `tokenise`; a sentence may be empty.
+
+        A pass has as many sentences as the engine plans, and at most `batch_size`. `report` is called with the number
+        of sentences of each pass. Rows are unit if the reading is `normalised`.
+        """
+        if batch_size is not None and batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}; give at least 1")
+        around = self.views[0][0].length + self.reading.prefix
+        passes = list(self.batches([around + len(ids) for ids in contents], batch_size))
+        vectors = np.empty((len(contents), self.dim), np.float32)
+        if passes:
+            vectors[np.concatenate(passes)] = self.vectors_of(contents, passes, report)
+        return unit_rows(vectors) if self.reading.normalised else vectors
+
+    def _vectors_from(self, states: States, bias: States | None, head: Callable[[States], States] | None) -> States:
+        """Return vectors of states (B, d): minus their bias (B, d) and through the head, each if there is one."""
+        if head is None:
+            return states if bias is None else states - bias
+        if bias is not None and self.reading.head is Head.TRANSFORM:
+            return head(states) - head(bias)  # PromptBERT's released code subtracts after this head
+        return head(states if bias is None else states - bias)
+
+    # -- vectors to words ---------------------------------------------------------------------------------------
+
+    def top_tokens(
+        self, sentence: str, k: int = 5, denoise: bool = True, template: Template | None = None
+    ) -> list[tuple[str, float]]:
+        """Return the k likeliest tokens at [MASK] and their probabilities, denoised by default (PromptBERT, Table 7).
+
+        `template` replaces the prompt; a method without a mask uses `This sentence : "[X]" means [MASK].`.
+        Raises ValueError unless 1 <= k <= vocabulary, and for a template without [MASK], with [P] or too long;
+        ArtefactError if the model has no masked-language-model head.
+        """
+        spoken, alone = self.mask_logits(sentence, template)
+        return self.likeliest(spoken - alone if denoise else spoken, k)
+
+    def mask_logits(self, sentence: str, template: Template | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return (V,) logits at [MASK] of a sentence in its prompt, and of the prompt alone, as in `top_tokens`.
+
+        PromptBERT does not say at which step tokens are denoised. A difference of logits also removes the output bias,
+        which otherwise ranks the most frequent tokens of the corpus first.
+        """
+        prompt = self.prompt if template is None else self.prompt_of(template)
+        room = self.row_limit - self.reading.prefix - prompt.length
+        logits = self.word_logits(np.concatenate(self.mask_states(self.tokenise([sentence], [prompt], room), [prompt])))
+        return logits[0], logits[1]
+
+    def likeliest(self, logits: np.ndarray, k: int) -> list[tuple[str, float]]:
+        """Return the k likeliest tokens by logits (V,) and their probabilities, best first, without special tokens."""
+        special = set(self.tokenizer.all_special_ids)
+        if not 1 <= k <= len(self.tokenizer) - len(special):
+            raise ValueError(f"k is {k}; choose between 1 and {len(self.tokenizer) - len(special)}")
+        shares = np.exp(logits - logits.max())
+        probabilities = shares / shares.sum()
+        ranked = np.argsort(-logits, kind="stable")[: k + len(special)]
+        best = [int(i) for i in ranked if int(i) not in special]
+        return [(str(self.tokenizer.decode([i])).strip(), float(probabilities[i])) for i in best[:k]]
+
+    def prompt_of(self, template: Template) -> TokenTemplate:
+        """Return a template in this model's tokens. Raises ValueError as `top_tokens` does."""
+        if template == self.prompt_template:
+            return self.prompt
+        prompt = render(template, self.tokenizer)
+        if prompt.mask_index is None or any(slot != HARD for slot in (*prompt.before_slots, *prompt.after_slots)):
+            raise ValueError(
+                f"template {template.text!r} needs a [MASK], where words are predicted, and no learned [P]"
+            )
+        if self.row_limit - self.reading.prefix <= prompt.length:
+            raise ValueError(f"a template of {prompt.length} tokens leaves no position for the sentence; shorten it")
+        return prompt

@@ -1,0 +1,220 @@
+"""The encoder on OpenVINO: CPU inference without PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cse.encoder.encoder import Encoder
+from cse.encoder.engine import Update
+from cse.encoder.openvino_graph import INT8, Graphs
+from cse.encoder.rows import TOKENS, TokenTemplate, plan_batches, rendered
+from cse.encoder.stored_backbone import WORDS, StoredBackbone, float32, head_width, read_backbone
+from cse.errors import ArtefactError
+from cse.methods.method import Head, Method, Pooling, When
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class OpenVinoEncoder(Encoder):
+    """A stored backbone and a method; `graphs` computes.
+
+    `prefix` is (P, layers * 2 * d), `slots` (S, d), `head` the arrays of the head; each is None if encoding has none.
+    """
+
+    backend = "openvino"
+    device = "cpu"
+    reference: Any = None  # what opened it
+    on_torch: Any = None  # the same model on PyTorch, where something has looked inside it
+
+    def __init__(
+        self,
+        stored: StoredBackbone,
+        method: Method,
+        *,
+        name: str,
+        backbone: str = "",
+        head: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        self.stored, self.tokenizer, self.method = stored, stored.tokenizer, method
+        reading = method.reading
+        self.views = rendered(method, self.tokenizer)
+        self.dim = int(stored.config["hidden_size"])
+        if reading.prefix >= self.row_limit:
+            raise ValueError(f"{method.name}: its prefix ({reading.prefix:,}) leaves no position for the sentence")
+        numbers = int(stored.config["num_hidden_layers"]) * 2 * self.dim
+        self.prefix = np.zeros((reading.prefix, numbers), np.float32) if reading.prefix else None
+        slots = self.views[0][0].slot_ids
+        self.slots = float32(stored.blocks[WORDS][list(slots)]) if slots else None
+        self._set_reading(name, backbone, stored.fingerprint)
+        self.head = None
+        if reading.head_when is When.ALWAYS:
+            self.head = dict(head) if head else _empty_head(reading.head, self.dim)
+            self.dim = head_width(self.head)
+        if reading.pooling is Pooling.STATIC_OUTPUT:
+            self._check_words()
+        self.freeze_embeddings = False
+        self.graphs = self._new_graphs()
+        self._biases: dict[tuple[TokenTemplate, int], np.ndarray] = {}
+
+    def _new_graphs(self, precision: str = "f32") -> Graphs:
+        return Graphs(self.stored, self.prefix, self.slots, self.head or {}, precision)
+
+    read_backbone = staticmethod(read_backbone)
+
+    @classmethod
+    def on_backbone(cls, read: StoredBackbone, method: Method, **options: Any) -> Self:
+        """Return an encoder on a backbone that was read, with the arrays of its head."""
+        return cls(read, method, **options)
+
+    @property
+    def first_position(self) -> int:
+        """The position id of a row's first token."""
+        return self.stored.first_position
+
+    @property
+    def row_limit(self) -> int:
+        """The maximum row length in tokens, by the model's positions."""
+        return self.stored.row_limit
+
+    def to(self, device: Any) -> Self:
+        """Return the encoder. Raises ValueError for any device but the CPU."""
+        if str(device) != "cpu":
+            raise ValueError(
+                f"`device` is {str(device)!r}, but OpenVINO runs on the CPU; open the model with `backend` torch"
+            )
+        return self
+
+    def eval(self) -> Self:
+        """Return the encoder, which is never in training mode."""
+        return self
+
+    def bfloat16(self) -> Self:
+        """Return the encoder, from now on computing in bfloat16 where the processor can; its vectors stay float32."""
+        return self._in("bf16")
+
+    def int8(self) -> Self:
+        """Return the encoder, from now on with weights and states of its blocks as int8; its vectors stay float32."""
+        return self._in(INT8)
+
+    def _in(self, precision: str) -> Self:
+        self.graphs = self._new_graphs(precision)
+        self.forget_biases()
+        return self
+
+    def select_learned(self, freeze_embeddings: bool = False) -> None:
+        """Leave the word embeddings out of `learned_arrays` with `freeze_embeddings`."""
+        self.freeze_embeddings = freeze_embeddings
+
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        """Return what the method learned and encoding depends on, by the names of a checkpoint.
+
+        The arrays are those of the encoder: to write into them sets its weights, until its first graph is compiled.
+        """
+        found: dict[str, np.ndarray] = {}
+        if not (self.reading.frozen or self.method.untrained):
+            kept = {WORDS} if self.freeze_embeddings else set()
+            if not kept:
+                self.stored.blocks[WORDS] = self.word_embeddings()  # float32 from now on
+            found = {f"backbone.{name}": each for name, each in self.stored.blocks.items() if name not in kept}
+        found |= {name: each for name in ("prefix", "slots") if (each := getattr(self, name)) is not None}
+        return found | {f"head.{name}": array for name, array in self._applied_head().items()}
+
+    @property
+    def parameter_count(self) -> int:
+        """The number of parameters that encoding and predicting tokens depend on."""
+        own = [self.prefix, self.slots, *(self.head or {}).values()]
+        arrays = [*self.stored.blocks.values(), *self.stored.head.values(), *own]
+        return sum(array.size for array in arrays if array is not None)
+
+    def word_embeddings(self) -> np.ndarray:
+        """Return the (V, d) float32 word embeddings."""
+        return float32(self.stored.blocks[WORDS])
+
+    def _applied_head(self) -> Mapping[str, np.ndarray]:
+        return self.head if self.head is not None and self.reading.head_when is When.ALWAYS else {}
+
+    def forget_biases(self) -> None:
+        """Clear the cached template biases, but not those of a shallow copy of this encoder."""
+        self._biases = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a pickle or a deep copy, without what is compiled."""
+        return {**self.__dict__, "graphs": self.graphs.precision, "_biases": {}, "on_torch": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.graphs = self._new_graphs(state["graphs"])
+
+    def __copy__(self) -> Self:
+        """Return another encoder that shares weights and graphs, with its own method and settings."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__, _biases={}, reference=None, on_torch=None)
+        return copied
+
+    # -- rows to vectors ----------------------------------------------------------------------------------------
+
+    def batches(self, lengths: Sequence[int], batch_size: int | None) -> Iterator[np.ndarray]:
+        """Yield the numbers of the rows of each pass, as many as suit a CPU."""
+        return plan_batches(lengths, TOKENS["cpu"], batch_size)
+
+    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
+        """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
+        template = self.views[0][0]
+        rows = ([template.row(contents[i]) for i in chosen] for chosen in passes)
+        found = np.empty((sum(map(len, passes)), int(self.stored.config["hidden_size"])), np.float32)
+        start = 0
+        for states in self.graphs.states(rows, self.reading.pooling):
+            found[start : start + len(states)] = states
+            start += len(states)
+            report(len(states))
+        bias = None
+        if self.reading.denoise is When.ALWAYS:
+            lengths = [len(contents[i]) for chosen in passes for i in chosen]
+            bias = self._bias([template] * len(lengths), lengths)
+        return self._vectors_from(found, bias, self._headed if self._applied_head() else None)
+
+    def _headed(self, states: np.ndarray) -> np.ndarray:
+        return self.graphs.headed(states, self.reading.head)
+
+    def mask_states(
+        self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return (B, d) states at the mask of B token id lists, each in its template, and of these templates alone."""
+        rows = [template.row(ids) for template, ids in zip(templates, contents, strict=True)]
+        return next(self.graphs.states([rows], Pooling.TOKEN)), self._bias(templates, list(map(len, contents)))
+
+    def word_logits(self, states: np.ndarray) -> np.ndarray:
+        """Return (B, V) vocabulary logits of states (B, d). Raises ArtefactError for a model without that head."""
+        self._check_words()
+        return self.graphs.word_logits(states)
+
+    def _check_words(self) -> None:
+        if not self.stored.head:
+            raise ArtefactError(
+                f"this {self.stored.config['model_type']} model has no masked-language-model head, which words at "
+                "[MASK] come from; give the model it was made from"
+            )
+
+    def _bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> np.ndarray:
+        """Return (B, d) states at the mask of each template alone, for a sentence of that length (PromptBERT 4.2).
+
+        Distinct (template, length) are computed once.
+        """
+        keys, known = list(zip(templates, lengths, strict=True)), self._biases
+        if new := [key for key in dict.fromkeys(keys) if key not in known]:
+            rows = [template.bias_row(length, self.reading.specials_in_bias) for template, length in new]
+            known.update(zip(new, next(self.graphs.states([rows], Pooling.TOKEN)), strict=True))
+        return np.stack([known[key] for key in keys])
+
+
+def _empty_head(kind: Head, width: int) -> dict[str, np.ndarray]:
+    transform = kind is Head.TRANSFORM
+    names = ("dense.weight", "dense.bias", "norm.weight", "norm.bias") if transform else ("0.weight", "0.bias")
+    return {
+        name: np.zeros((width, width) if name in ("0.weight", "dense.weight") else (width,), np.float32)
+        for name in names
+    }  # fmt: skip

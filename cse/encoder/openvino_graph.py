@@ -1,0 +1,272 @@
+"""Compiled OpenVINO graphs of a model, and their inputs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, reduce
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from openvino import Model, PartialShape, Type
+from openvino import opset13 as op
+
+from cse.encoder.rows import HARD, Row, padded, pooled_mask, token_mask
+from cse.encoder.stored_backbone import WORDS, StoredBackbone, float32
+from cse.methods.method import EMBEDDINGS, LAYERS, Head, Pooling
+
+if TYPE_CHECKING:
+    from openvino import CompiledModel
+
+    from cse.encoder.stored_backbone import StoredBackbone
+
+HIDDEN = -1e9  # added to the attention scores of padding
+LEVELS = 127  # of an int8, on each side of zero
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A matrix (n, m) as int8 `levels` and `scales` (n, 1) float32, one for each output."""
+
+    levels: np.ndarray
+    scales: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: np.ndarray) -> Rounded:
+        """Round a matrix to 255 levels a row."""
+        scales = np.maximum(np.abs(matrix).max(1, keepdims=True), np.finfo(np.float32).tiny) / np.float32(LEVELS)
+        return cls(np.rint(matrix / scales).astype(np.int8), scales)
+
+
+Arrays = Mapping[str, "np.ndarray | Rounded"]
+
+
+def rounded(backbone: StoredBackbone) -> StoredBackbone:
+    """Return the backbone with the matrices of its blocks as int8."""
+    blocks = {
+        name: Rounded.of(array) if name.startswith("encoder.") and array.ndim == 2 else array
+        for name, array in backbone.blocks.items()
+    }
+    return replace(backbone, blocks=blocks)  # type: ignore[arg-type]
+
+
+def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray | None) -> Model:
+    """Return the graph of (B, L) rows' vectors (B, d), before template bias and head.
+
+    Inputs: `words` (B, L, d), the tokens' embeddings (a table in the graph would be held as float32); `positions`;
+    `mask`, 1 at a token; `pooled`, 1 at one that a mean reads; `at` (B,), the token that is read. `prefix`
+    (P, layers * 2 * d) holds keys and values, as `cse.encoder.backbone.run_behind` reads it.
+    """
+    words = op.parameter(PartialShape([-1, -1, int(backbone.config["hidden_size"])]), Type.f32, name="words")
+    positions = op.parameter(PartialShape([-1, -1]), Type.i32, name="positions")
+    mask = op.parameter(PartialShape([-1, -1]), Type.f32, name="mask")
+    pooled = op.parameter(PartialShape([-1, -1]), Type.f32, name="pooled")
+    at = op.parameter(PartialShape([-1]), Type.i32, name="at")
+    inputs = [words, positions, mask, pooled, at]
+    if pooling in EMBEDDINGS:
+        return Model([_mean(words, pooled)], inputs, "vectors")
+    states = [_embedded(backbone, words, positions)]
+    seen = _seen(mask, 0 if prefix is None else len(prefix))
+    for layer in range(int(backbone.config["num_hidden_layers"])):
+        states.append(_block(backbone, layer, states[-1], seen, prefix))
+    if pooling is Pooling.TOKEN:
+        found = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
+    else:
+        layers = LAYERS[pooling]
+        total = reduce(op.add, (states[layer] for layer in layers))
+        found = _mean(op.multiply(total, _constant(np.float32(1 / len(layers)))), pooled)
+    return Model([found], inputs, "vectors")
+
+
+def head_graph(kind: Head, arrays: Arrays, eps: float) -> Model:
+    """Return the graph of a head (`cse.encoder.prompted_backbone`) from (B, d) to (B, m)."""
+    hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
+    if kind is Head.TANH:
+        found = op.tanh(_linear(hidden, arrays, "0"))
+    elif kind is Head.LINEAR:
+        found = _linear(hidden, arrays, "0")
+    else:
+        found = _norm(_activated(_linear(hidden, arrays, "dense"), "gelu"), arrays, "norm", eps)
+    return Model([found], [hidden], "head")
+
+
+def words_graph(backbone: StoredBackbone) -> Model:
+    """Return the graph of the masked-language-model head from states (B, d) to vocabulary logits (B, V)."""
+    hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
+    activation = "gelu" if backbone.roberta else str(backbone.config.get("hidden_act", "gelu"))
+    inner = _activated(_linear(hidden, backbone.head, "dense"), activation)
+    inner = _norm(inner, backbone.head, "norm", backbone.eps)
+    logits = op.matmul(inner, _constant(backbone.blocks[WORDS]), False, True)
+    return Model([op.add(logits, _constant(backbone.head["words.bias"]))], [hidden], "words")
+
+
+def _embedded(backbone: StoredBackbone, words: Any, positions: Any) -> Any:
+    blocks = backbone.blocks
+    kind = _constant(np.ascontiguousarray(blocks["embeddings.token_type_embeddings.weight"][0]))
+    placed = op.gather(_constant(blocks["embeddings.position_embeddings.weight"]), positions, _int(0))
+    return _norm(op.add(op.add(words, kind), placed), blocks, "embeddings.LayerNorm", backbone.eps)
+
+
+def _block(backbone: StoredBackbone, layer: int, hidden: Any, seen: Any, prefix: np.ndarray | None) -> Any:
+    at, blocks, eps = f"encoder.layer.{layer}", backbone.blocks, backbone.eps
+    heads = int(backbone.config["num_attention_heads"])
+    width = int(backbone.config["hidden_size"])
+    split = _ints(0, 0, heads, width // heads)
+    query, key, value = (
+        op.transpose(op.reshape(_linear(hidden, blocks, f"{at}.attention.self.{part}"), split, True), _ints(0, 2, 1, 3))
+        for part in ("query", "key", "value")
+    )
+    if prefix is not None:
+        own = prefix.reshape(len(prefix), -1, 2, heads, width // heads)[:, layer].transpose(1, 2, 0, 3)
+        key, value = (_after(part, states, query) for part, states in zip(own, (key, value), strict=True))
+    mixed = op.transpose(op.scaled_dot_product_attention(query, key, value, seen), _ints(0, 2, 1, 3))
+    mixed = op.reshape(mixed, _ints(0, 0, width), True)
+    hidden = _norm(
+        op.add(hidden, _linear(mixed, blocks, f"{at}.attention.output.dense")), blocks,
+        f"{at}.attention.output.LayerNorm", eps,
+    )  # fmt: skip
+    inner = _activated(
+        _linear(hidden, blocks, f"{at}.intermediate.dense"), str(backbone.config.get("hidden_act", "gelu"))
+    )
+    return _norm(op.add(hidden, _linear(inner, blocks, f"{at}.output.dense")), blocks, f"{at}.output.LayerNorm", eps)
+
+
+def _after(prefix: np.ndarray, states: Any, query: Any) -> Any:
+    """Return keys or values (B, heads, P + L, d / heads): those of the prefix (heads, P, d / heads), then the row's."""
+    rows = op.gather(op.shape_of(query, "i32"), _ints(0), _int(0))
+    shape = op.concat([rows, op.constant(np.array(prefix.shape, np.int32))], 0)
+    return op.concat([op.broadcast(_constant(np.ascontiguousarray(prefix)[None]), shape), states], 2)
+
+
+def _seen(mask: Any, prefix: int) -> Any:
+    """Return (B, 1, 1, P + L) numbers to add to attention scores: 0 at a token and in the prefix, else `HIDDEN`."""
+    hidden = op.multiply(op.subtract(_constant(np.float32(1)), mask), _constant(np.float32(HIDDEN)))
+    if prefix:
+        hidden = op.pad(hidden, _ints(0, prefix), _ints(0, 0), "constant", _constant(np.float32(0)))
+    return op.unsqueeze(hidden, _ints(1, 2))
+
+
+def _mean(hidden: Any, mask: Any) -> Any:
+    weights = op.unsqueeze(mask, _ints(2))
+    count = op.maximum(op.reduce_sum(weights, _ints(1)), _constant(np.float32(1)))
+    return op.divide(op.reduce_sum(op.multiply(hidden, weights), _ints(1)), count)
+
+
+def _linear(hidden: Any, arrays: Arrays, name: str) -> Any:
+    return op.add(
+        op.matmul(hidden, _constant(arrays[f"{name}.weight"]), False, True), _constant(arrays[f"{name}.bias"])
+    )
+
+
+def _norm(hidden: Any, arrays: Arrays, name: str, eps: float) -> Any:
+    normal = op.mvn(hidden, _ints(-1), True, eps, "inside_sqrt")
+    return op.add(op.multiply(normal, _constant(arrays[f"{name}.weight"])), _constant(arrays[f"{name}.bias"]))
+
+
+def _activated(hidden: Any, name: str) -> Any:
+    return op.relu(hidden) if name == "relu" else op.gelu(hidden, "erf")
+
+
+def _constant(values: np.ndarray | np.float32 | Rounded) -> Any:
+    if isinstance(values, Rounded):
+        return op.multiply(op.convert(op.constant(values.levels), Type.f32), _constant(values.scales))
+    constant = op.constant(np.asarray(values), shared_memory=True)
+    return op.convert(constant, Type.f32) if values.dtype == np.float16 else constant
+
+
+def _int(value: int) -> Any:
+    return op.constant(np.int32(value))
+
+
+def _ints(*values: int) -> Any:
+    return op.constant(np.array(values, np.int32))
+
+
+INT8 = "int8"
+SHAPES = 64  # of batches, whose kernels are kept; more cost memory and hardly any time
+GROUP = 32  # numbers of a state that OpenVINO quantises together
+
+
+@dataclass
+class Graphs:
+    """The graphs of a backbone with learned arrays, compiled when they are first needed and shared by all threads.
+
+    `prefix`, `slots` and `head` are those of `OpenVinoEncoder`. `precision` is f32, bf16
+    or int8: the blocks' weights as int8 by output, and their inputs quantised by OpenVINO as it computes.
+    """
+
+    stored: StoredBackbone
+    prefix: np.ndarray | None
+    slots: np.ndarray | None
+    head: Mapping[str, np.ndarray]
+    precision: str = "f32"
+    _compiled: dict[object, CompiledModel] = field(default_factory=dict)
+    _lock: Any = field(default_factory=Lock)
+
+    def states(self, passes: Iterable[Sequence[Row]], pooling: Pooling) -> Iterator[np.ndarray]:
+        """Yield the (B, d) pooled states of the rows of each pass."""
+
+        stored = rounded(self.stored) if self.precision == INT8 else self.stored
+        model = self._graph(pooling, lambda: vectors_graph(stored, pooling, self.prefix))
+        request = model.create_infer_request()
+        for rows in passes:
+            yield request.infer(self._inputs(rows))[0].copy()
+
+    def headed(self, states: np.ndarray, kind: Head) -> np.ndarray:
+        """Return (B, m) states (B, d) after the head."""
+
+        model = self._graph(kind, lambda: head_graph(kind, self.head, self.stored.eps))
+        return model.create_infer_request().infer([states])[0].copy()
+
+    def word_logits(self, states: np.ndarray) -> np.ndarray:
+        """Return (B, V) vocabulary logits of states (B, d)."""
+
+        model = self._graph("words", lambda: words_graph(self.stored))
+        return model.create_infer_request().infer([states])[0].copy()
+
+    def _inputs(self, rows: Sequence[Row]) -> list[np.ndarray]:
+        """Return word embeddings (B, L, d), positions, mask and what a mean reads (B, L), padded, and the token that is
+        read (B,).
+        """
+        mask = token_mask(rows)
+        ids = padded((row.ids for row in rows), mask, self.stored.tokenizer.pad_token_id)
+        words = float32(self.stored.blocks[WORDS][ids])
+        if self.slots is not None:
+            slots = padded((row.slots for row in rows), mask, HARD)
+            words[slots != HARD] = self.slots[slots[slots != HARD]]
+        first = self.stored.first_position + (0 if self.prefix is None else len(self.prefix))
+        positions = padded((row.positions for row in rows), mask, 0) + first
+        read = np.array([row.pool_at for row in rows], np.int32)
+        pooled = pooled_mask(rows, mask).astype(np.float32)
+        return [words, positions.astype(np.int32), mask.astype(np.float32), pooled, read]
+
+    def _graph(self, key: object, make: Callable[[], Any]) -> CompiledModel:
+        """Return a compiled graph, made by the first thread that needs it."""
+        with self._lock:
+            if key not in self._compiled:
+                self._compiled[key] = _compiled(make(), self.precision)
+            return self._compiled[key]
+
+
+@cache
+def _core() -> Any:
+    from openvino import Core
+
+    return Core()
+
+
+def _compiled(model: Any, precision: str) -> CompiledModel:
+    """Compile a graph for the CPU, with as many threads as OMP_NUM_THREADS says, which PyTorch reads too."""
+    settings = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32" if precision == INT8 else precision,
+        "CPU_RUNTIME_CACHE_CAPACITY": str(SHAPES),
+        "ENABLE_CPU_PINNING": False,  # two processes with a thread each would share the first core
+    }
+    if precision == INT8:
+        settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = str(GROUP)
+    if threads := os.environ.get("OMP_NUM_THREADS", ""):
+        settings["INFERENCE_NUM_THREADS"] = threads.partition(",")[0]
+    return _core().compile_model(model, "CPU", settings)

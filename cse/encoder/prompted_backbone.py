@@ -1,0 +1,341 @@
+"""A backbone with a method's learned slots and prefix: from rows of token ids to states, vectors and biases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
+
+from cse.encoder.backbone import first_position, mlm_head, picklable, row_limit, run_behind
+from cse.encoder.devices import FORWARD_COST, row_groups
+from cse.encoder.rows import HARD, Row, TokenTemplate, padded, pooled_mask, rendered, token_mask
+from cse.methods.method import LAYERS, Head, Method, Pooling
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from typing_extensions import Self
+
+FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert")  # whose blocks are BERT's
+FUSED = "sdpa"  # other attentions are for analysis of the blocks (`cse.analysis.prefix_analysis`)
+
+
+def can_read_at(model: PreTrainedModel) -> bool:
+    """Make `model.base_model` accept `read_at` (B,), the token of each row to compute; False if it cannot.
+
+    With `read_at` its last hidden states are (B, 1, d). Without it the model is unchanged.
+    """
+    if model.config.model_type not in FAMILIES:
+        return False
+    encoder: Any = model.base_model.encoder
+    encoder.layer[-1].forward = partial(_forward, encoder.layer[-1])  # a bound method could not be unpickled
+    return True
+
+
+def _forward(
+    block: Any,
+    hidden: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    *args: Any,
+    read_at: torch.Tensor | None = None,
+    **options: Any,
+) -> torch.Tensor:
+    """Run a block's own forward or, with `read_at`, only these tokens; the others are needed for keys and values."""
+    if read_at is None:
+        return type(block).forward(block, hidden, mask, *args, **options)
+    from transformers import Cache
+
+    own = block.attention.self
+    read = hidden[torch.arange(len(hidden), device=hidden.device), read_at][:, None]  # (B, 1, d)
+    queries, keys, values = (
+        states.unflatten(-1, (own.num_attention_heads, -1)).transpose(1, 2)  # (B, heads, 1 or L, d / heads)
+        for states in (own.query(read), own.key(hidden), own.value(hidden))
+    )
+    for option in (*args, *options.values()):
+        if isinstance(option, Cache):  # transformers 5.24 renamed it
+            keys, values = option.update(keys, values, own.layer_idx)
+    if mask is not None:  # (B, 1, L, P + L), boolean or additive, equal for all L queries
+        mask = mask[:, :, :1] if mask.dtype is torch.bool else mask[:, :, :1].to(queries.dtype)
+    dropout = own.dropout.p if block.training else 0.0
+    context = scaled_dot_product_attention(queries, keys, values, mask, dropout_p=dropout)
+    return block.feed_forward_chunk(block.attention.output(context.transpose(1, 2).flatten(2), read))
+
+
+@contextmanager
+def zero_cut(embeddings: nn.Module, rows: Sequence[Row]) -> Iterator[None]:
+    """Zero the output (B, L, d) of an embedding layer in the dimensions that each of `rows` has `cut` (ConSERT)."""
+    if not any(row.cut for row in rows):
+        yield
+        return
+
+    def zero(module: nn.Module, inputs: tuple[Any, ...], states: torch.Tensor) -> torch.Tensor:
+        kept = torch.ones(len(rows), 1, states.shape[2])
+        for number, row in enumerate(rows):
+            kept[number, :, list(row.cut)] = 0
+        return states * kept.to(states)
+
+    hook = embeddings.register_forward_hook(zero)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+INIT_STD = 0.02  # as the backbones' own initialisation
+
+
+class TransformHead(nn.Module):
+    """The masked LM's transform (dense, GELU, LayerNorm) as a head."""
+
+    def __init__(self, width: int, eps: float) -> None:
+        super().__init__()
+        self.dense = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width, eps=eps)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Map (B, d) to (B, d)."""
+        return self.norm(nn.functional.gelu(self.dense(hidden)))
+
+
+def linear_head(kind: Head, arrays: Mapping[str, np.ndarray]) -> nn.Sequential:
+    """Return a linear layer from (B, n) to (B, m), with tanh if the `kind` is TANH, of the shape of its arrays."""
+    outputs, inputs = arrays["0.weight"].shape
+    return nn.Sequential(nn.Linear(inputs, outputs), *([nn.Tanh()] if kind is Head.TANH else []))
+
+
+def tanh_head(width: int) -> nn.Sequential:
+    """Return a newly initialised linear layer with tanh, SimCSE's training head."""
+    dense = nn.Linear(width, width)
+    nn.init.normal_(dense.weight, std=INIT_STD)
+    nn.init.zeros_(dense.bias)
+    return nn.Sequential(dense, nn.Tanh())
+
+
+def transform_head(model: PreTrainedModel) -> TransformHead:
+    """Return a transform initialised from the backbone's own. Raises ArtefactError if that has none."""
+    head: Any = mlm_head(model)
+    source = head.predictions.transform if hasattr(head, "predictions") else head
+    norm = source.LayerNorm if hasattr(source, "LayerNorm") else source.layer_norm
+    made = TransformHead(norm.normalized_shape[0], norm.eps)
+    made.dense.load_state_dict(source.dense.state_dict())
+    made.norm.load_state_dict(norm.state_dict())
+    return made
+
+
+def head_module(kind: Head, arrays: Mapping[str, np.ndarray], config: Any) -> nn.Module:
+    """Return the module of a head, from `stored_head`, on a backbone of this `config`."""
+    head: nn.Module = TransformHead(config.hidden_size, config.layer_norm_eps)
+    if kind is not Head.TRANSFORM:
+        head = linear_head(kind, arrays)
+    head.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
+    return head
+
+
+LAST = LAYERS[Pooling.MEAN]  # the last layer alone
+
+
+class Tokens(NamedTuple):
+    """Rows as int64 tensors, each (B, L); the mask is 1 at a token and 0 at padding, `pooled` 1 where a mean reads."""
+
+    ids: torch.Tensor
+    slots: torch.Tensor
+    positions: torch.Tensor
+    mask: torch.Tensor
+    pooled: torch.Tensor
+
+
+class PromptedBackbone(nn.Module):
+    """A masked language model that reads rows: word embeddings with soft slots, after a key/value prefix.
+
+    `views` holds the method's templates in the tokenizer's ids; the first one is the anchor's. `prefix` is
+    (P, layers * 2 * d), `slots` (S, d); each is None if the method has none. In training a forward pass has at most
+    `chunk` rows, and the backward pass recomputes it, so that only one chunk's states are in memory. With `reads_at`
+    the last block is computed only at the tokens that are read (`cse.encoder.prompted_backbone`).
+    """
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, method: Method) -> None:
+        super().__init__()
+        self.model: Any = model  # untyped: its modules differ between families
+        self.tokenizer, self.method = tokenizer, method
+        self.views = rendered(method, tokenizer)
+        self.dim = int(model.config.hidden_size)
+        reading = method.reading
+        if reading.prefix >= row_limit(model):  # before they are allocated
+            raise ValueError(f"{method.name}: its prefix ({reading.prefix:,}) leaves no position for the sentence")
+        numbers = int(model.config.num_hidden_layers) * 2 * self.dim
+        prefix = torch.empty(reading.prefix, numbers).normal_(std=INIT_STD)
+        self.prefix = nn.Parameter(prefix) if reading.prefix else None
+        self.slots = self._initial_slots()
+        self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
+        self.chunk: int | None = None
+        self.reads_at = can_read_at(model)
+        self._biases: dict[tuple[TokenTemplate, int], torch.Tensor] = {}
+        self._biases_of = -1
+
+    def _initial_slots(self) -> nn.Parameter | None:
+        anchor = self.views[0][0]
+        if not anchor.slot_ids:
+            return None
+        words = self.model.get_input_embeddings().weight.detach()
+        return nn.Parameter(words[list(anchor.slot_ids)].clone())  # a [P] starts as [PAD]
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the parameters."""
+        return self.model.get_input_embeddings().weight.device
+
+    def pool(self, rows: Sequence[Row]) -> torch.Tensor:
+        """Return (B, d) float32 pooled states, before bias and head."""
+        return self._grouped(rows, self._pool)
+
+    def _pool(self, rows: Sequence[Row]) -> torch.Tensor:
+        pooling = (self.training and self.method.training_pooling) or self.method.reading.pooling
+        if pooling is Pooling.TOKEN:
+            return self.read(rows)
+        if pooling is Pooling.STATIC:
+            return _mean(self._embed(tokens := self._collate(rows)), tokens.pooled)
+        if pooling is Pooling.STATIC_OUTPUT:
+            mlm_head(self.model)  # raises if there is none
+            tokens = self._collate(rows)
+            return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.pooled)
+        states, pooled = self._run(rows, layers=LAYERS[pooling])
+        return _mean(torch.stack(states).mean(0), pooled)
+
+    def grouped(self, lengths: Sequence[int], read: Callable[[Sequence[int]], torch.Tensor]) -> torch.Tensor:
+        """Return (B, ...) results of `read` on the numbers of rows of these `lengths` (B), in training in groups.
+
+        On a CPU, where padding costs as much as tokens, rows of similar length are grouped. With `chunk`, groups have
+        at most so many rows, which the backward pass recomputes, with the same dropout (GradCache, Gao et al. 2021).
+        """
+        if not self.training:
+            return read(range(len(lengths)))
+        cost = FORWARD_COST if self.device.type == "cpu" else sum(lengths)
+        groups = row_groups(lengths, self.chunk, cost)
+        values = [checkpoint(read, part, use_reentrant=False) if self.chunk else read(part) for part in groups]
+        return torch.cat(values)[np.argsort(np.concatenate(groups))]
+
+    def _grouped(self, rows: Sequence[Row], read: Callable[[Sequence[Row]], torch.Tensor]) -> torch.Tensor:
+        return self.grouped([len(row.ids) for row in rows], lambda part: read([rows[number] for number in part]))
+
+    @contextmanager
+    def inference(self) -> Iterator[None]:
+        """Disable dropout and gradients in the block, then restore the mode."""
+        mode = self.training
+        self.eval()
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            self.train(mode)
+
+    def read(self, rows: Sequence[Row]) -> torch.Tensor:
+        """Return (B, d) float32: each row's last hidden state at its `pool_at`."""
+        pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
+        if self.reads_at and self.model.config._attn_implementation == FUSED:
+            return self._run(rows, read_at=pool_at)[0][0][:, 0].float()
+        return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
+
+    def hidden(self, rows: Sequence[Row]) -> torch.Tensor:
+        """Return (B, L, d) last hidden states of rows padded to the longest."""
+        return self._run(rows)[0][0]
+
+    def _embed(self, tokens: Tokens) -> torch.Tensor:
+        embeddings = self.model.get_input_embeddings()(tokens.ids)  # (B, L, d)
+        if self.slots is None:
+            return embeddings
+        return torch.where(tokens.slots[..., None] == HARD, embeddings, self.slots[tokens.slots.clamp(min=0)])
+
+    def _run(
+        self, rows: Sequence[Row], layers: tuple[int, ...] = LAST, **read_at: torch.Tensor
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """Return the hidden states (B, L, d) of `layers`, as `cse.methods.method.LAYERS` counts, and what a mean reads
+        of them, (B, L).
+
+        With `read_at` (B,) those of the last layer are (B, 1, d), of these tokens (`cse.encoder.prompted_backbone`).
+        """
+        if self._may_learn():
+            self.forget_biases()
+        tokens = self._collate(rows)
+        base, inputs = self.model.base_model, {"position_ids": tokens.positions, **read_at}
+        run = partial(base, attention_mask=tokens.mask)
+        if self.prefix is not None:
+            prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
+            run = partial(run_behind, base, prefix, tokens.mask)
+        with zero_cut(base.embeddings, rows):
+            output = run(inputs_embeds=self._embed(tokens), output_hidden_states=layers != LAST, **inputs)
+        last = output.last_hidden_state
+        return [last if layer == -1 else output.hidden_states[layer] for layer in layers], tokens.pooled
+
+    def _collate(self, rows: Sequence[Row]) -> Tokens:
+        """Return the rows as tensors, padded to the longest."""
+        begin = first_position(self.model) + self.method.reading.prefix
+        mask = token_mask(rows)
+        ids = padded((row.ids for row in rows), mask, self.tokenizer.pad_token_id)
+        slots = padded((row.slots for row in rows), mask, HARD)
+        positions = padded((row.positions for row in rows), mask, 0) + begin
+        tables = (ids, slots, positions, mask.astype(np.int64), pooled_mask(rows, mask).astype(np.int64))
+        return Tokens(*(torch.from_numpy(table).to(self.device) for table in tables))
+
+    def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
+        """Return (B, d) states at the mask of each template alone, for a sentence of that length (PromptBERT 4.2).
+
+        Distinct (template, length) are computed once per call in training, and once for all calls in inference.
+        """
+        keys = list(zip(templates, lengths, strict=True))
+        known = self._remembered_biases()
+        if new := [key for key in dict.fromkeys(keys) if key not in known]:
+            rows = [template.bias_row(length, self.method.reading.specials_in_bias) for template, length in new]
+            known.update(zip(new, self._grouped(rows, self.read), strict=True))
+        return torch.stack([known[key] for key in keys]).to(self.device)
+
+    def forget_biases(self) -> None:
+        """Clear the cached biases of inference, but not those of a shallow copy of this module."""
+        self._biases = {}
+
+    def _remembered_biases(self) -> dict[tuple[TokenTemplate, int], torch.Tensor]:
+        """Return the cached biases of inference; an empty cache if parameters may be learned.
+
+        The cache is cleared by any pass in training mode or with gradients, when the module is moved or cast, and when
+        a parameter was written to. PyTorch counts writes in `_version`, but not those of fused optimisers.
+        """
+        if self._may_learn():
+            return {}
+        version = sum(parameter._version for parameter in self.parameters() if not parameter.is_inference())
+        if version != self._biases_of:
+            self._biases, self._biases_of = {}, version
+        return self._biases
+
+    def _may_learn(self) -> bool:
+        return self.training or torch.is_grad_enabled()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a pickle or deep copy, without the biases, which depend on the count of writes."""
+        kept = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
+        return {**kept, "_biases": {}, "_biases_of": -1}
+
+    def __copy__(self) -> Self:
+        """Return another encoder that shares the modules, with its own method and settings."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__, _biases={}, _biases_of=-1)
+        return copied
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle, and register the model's class with transformers in this process."""
+        super().__setstate__(state)
+        with torch.device("meta"):
+            type(self.model)(self.model.config)  # the constructor records which states a class can return
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Self:
+        self.forget_biases()  # they are on the old device, in the old precision
+        return super()._apply(*args, **kwargs)
+
+
+def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    weights = mask[..., None].to(hidden.dtype)
+    return ((hidden * weights).sum(1) / weights.sum(1).clamp(min=1)).float()

@@ -1,0 +1,301 @@
+"""The interface of sentence-transformers: from texts to vectors and similarities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+from cse.encoder.engine import Engine
+from cse.vectors import PRECISIONS, quantised, unit_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    Vectors = np.ndarray | torch.Tensor | Sequence[Any]
+    Function = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+METHOD = TypeVar("METHOD", bound=Callable[..., Any])
+QUERY = ("query",)
+DOCUMENT = ("document", "passage", "corpus")  # the first of these names that a model has
+
+
+class Prompts:
+    """A model's `prompts` by name, and `default_prompt_name`, used if none is given."""
+
+    prompts: dict[str, str]
+    default_prompt_name: str | None = None
+
+    def named_prompt(self, name: str | None) -> str:
+        """Return the prompt of this name, else the default one, else "".
+
+        Raises ValueError, with the names there are, for another name.
+        """
+        argument, name = (
+            ("prompt_name", name) if name is not None else ("default_prompt_name", self.default_prompt_name)
+        )
+        if name is not None and name not in self.prompts:
+            raise ValueError(f"`{argument}` is {name!r}; `prompts` of this model has {', '.join(self.prompts)}")
+        return "" if name is None else self.prompts[name]
+
+    def own_prompt(self, name: str | None, prompt: str | None, names: Sequence[str]) -> str | None:
+        """Return `name` or, if neither `name` nor `prompt` is given, the first of `names` in `prompts`."""
+        if name is not None or prompt is not None:
+            return name
+        return next((own for own in names if own in self.prompts), None)
+
+
+def also_sentences(encode: METHOD) -> METHOD:
+    """Accept `sentences=` for `inputs`, its name before sentence-transformers 6."""
+
+    @wraps(encode)
+    def encode_either(self: Any, *args: Any, **options: Any) -> Any:
+        if "sentences" in options and not args:
+            options.setdefault("inputs", options.pop("sentences"))
+        return encode(self, *args, **options)
+
+    return cast("METHOD", encode_either)
+
+
+def check_options(
+    output_value: str, precision: str | None, truncate_dim: int | None, device: Any, pool: Any, others: dict[str, Any]
+) -> None:
+    """Raise ValueError, with the cure, for an argument that `encode` does not support."""
+    if output_value != "sentence_embedding":
+        raise ValueError(f"`output_value` is {output_value!r}; only 'sentence_embedding' is supported")
+    if precision not in (None, *PRECISIONS):
+        raise ValueError(f"`precision` is {precision!r}; choose from {', '.join(PRECISIONS)}")
+    if truncate_dim is not None and truncate_dim < 1:
+        raise ValueError(f"`truncate_dim` is {truncate_dim}; give at least 1")
+    if isinstance(device, list | tuple):
+        raise ValueError(f"`device` is {device!r}; give one")
+    if pool is not None:
+        raise ValueError("`pool` is given, but texts are encoded in this process; leave it out")
+    if unknown := sorted(others.keys() - {"task"}):  # a task selects a part of a model; here there is one
+        raise ValueError(f"`encode` has no argument `{unknown[0]}` here; leave it out")
+
+
+# name -> for all N x M pairs of rows, for row i with row i; distances are negated
+FUNCTIONS: dict[str, tuple[Function, Function]] = {
+    "cosine": (lambda a, b: _unit(a) @ _unit(b).T, lambda a, b: (_unit(a) * _unit(b)).sum(-1)),
+    "dot": (lambda a, b: a @ b.T, lambda a, b: (a * b).sum(-1)),
+    "euclidean": (lambda a, b: -_distances(a, b, 2), lambda a, b: -(a - b).square().sum(-1).sqrt()),
+    "manhattan": (lambda a, b: -_distances(a, b, 1), lambda a, b: -(a - b).abs().sum(-1)),
+}
+
+
+class Similarities:
+    """A model's similarity function: `similarity_fn_name` is cosine, dot, euclidean or manhattan.
+
+    Setting it raises ValueError for any other name; None means cosine.
+    """
+
+    _similarity = "cosine"
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """The name of the function used by `similarity` and `similarity_pairwise`."""
+        return self._similarity
+
+    @similarity_fn_name.setter
+    def similarity_fn_name(self, value: str | Enum | None) -> None:
+        name = value.value if isinstance(value, Enum) else value  # sentence-transformers has an enum of names
+        if name is not None and name not in tuple(FUNCTIONS):  # it may be a list
+            raise ValueError(f"`similarity_fn_name` is {name!r}; choose from {', '.join(FUNCTIONS)}")
+        self._similarity = name or "cosine"
+
+    def similarity(self, embeddings1: Vectors, embeddings2: Vectors) -> torch.Tensor:
+        """Return (N, M) similarities of N with M vectors; a vector (d,) counts as one, and distances are negated."""
+        return FUNCTIONS[self._similarity][0](_rows(embeddings1), _rows(embeddings2))
+
+    def similarity_pairwise(self, embeddings1: Vectors, embeddings2: Vectors) -> torch.Tensor:
+        """Return (N,) similarities of N vectors with as many others, row by row."""
+        return FUNCTIONS[self._similarity][1](_rows(embeddings1), _rows(embeddings2))
+
+
+def _distances(a: torch.Tensor, b: torch.Tensor, p: float) -> torch.Tensor:
+    import torch
+
+    return torch.cdist(a, b, p=p)
+
+
+def _rows(vectors: Vectors) -> torch.Tensor:
+    """Return (N, d) float32 rows of an array, a tensor, or a sequence of rows."""
+    import torch
+
+    if isinstance(vectors, list | tuple):
+        vectors = torch.stack([torch.as_tensor(row) for row in vectors])
+    return torch.atleast_2d(torch.as_tensor(vectors)).float()
+
+
+def _unit(rows: torch.Tensor) -> torch.Tensor:
+    """Return (N, d) rows of length 1; a zero row stays zero, so its cosine is 0."""
+    from torch.nn.functional import normalize
+
+    return normalize(rows, dim=-1)
+
+
+class SentenceModel(Prompts, Similarities, Engine):
+    """The interface that sentence-transformers' evaluators and tools use; PyTorch is needed only for tensors.
+
+    `truncate_dim` is the default dimension of `encode`. `max_row_length` is the maximum row length in tokens, if it is
+    less than the model's positions.
+    """
+
+    def _set_calls(self, name: str) -> None:
+        """Set the name, and the defaults of `encode`."""
+        self.name = name
+        self.prompts: dict[str, str] = {"query": "", "document": ""}
+        self.truncate_dim: int | None = None
+        self.max_row_length: int | None = None
+
+    @also_sentences
+    def encode(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        output_value: str = "sentence_embedding",
+        precision: str | None = "float32",
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        device: str | torch.device | None = None,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        pool: None = None,
+        chunk_size: int | None = None,
+        **others: Any,
+    ) -> np.ndarray:
+        """Return (N, d) float32 vectors of N sentences, (d,) of a string; rows are unit with `normalize_embeddings`.
+
+        Arguments are those of sentence-transformers 6, in its order; `sentences` is an alias of `inputs`.
+        `prompt`, else that of `prompts` called `prompt_name`, is put before each sentence. A pass has at most
+        `batch_size` sentences; None: by their lengths and the device. `truncate_dim` keeps the first dimensions, before
+        normalisation; `precision` then quantises by `cse.vectors.quantised`. `device` moves the model for good.
+        Returns a numpy array, or a tensor with `convert_to_tensor`, or a list of tensors (d,) with neither, always on
+        the CPU; the type of the result names the array alone.
+        Texts are cleaned by `cse.encoder.rows.readable`: NUL becomes a space, half of a surrogate pair "?".
+        Raises ValueError for anything that is not text, for an unsupported argument, and if a vector is not finite.
+        """
+        single = isinstance(inputs, str)
+        texts = [inputs] if isinstance(inputs, str) else list(inputs)
+        if wrong := [number for number, text in enumerate(texts) if not isinstance(text, str)]:
+            raise ValueError(f"sentence {wrong[0]} is {texts[wrong[0]]!r}, not text")
+        kept = self.truncate_dim if truncate_dim is None else truncate_dim
+        check_options(output_value, precision, kept, device, pool, others)
+        before = self.named_prompt(prompt_name) if prompt is None else prompt
+        if device is not None:
+            self.to(device)
+        vectors = self._encode_all(texts, before, batch_size, bool(show_progress_bar))
+        if not np.isfinite(vectors).all():
+            raise ValueError(f"{self.name} gives vectors that are not finite; its weights may be damaged")
+        vectors = np.ascontiguousarray(vectors[:, :kept])
+        if normalize_embeddings:
+            vectors = unit_rows(vectors)
+        if precision is not None:
+            vectors = quantised(vectors, precision)
+        found: Any = vectors if convert_to_numpy and not convert_to_tensor else _tensor(vectors)
+        if single:
+            return found[0]
+        each: Any = list(found)
+        return found if convert_to_numpy or convert_to_tensor else each
+
+    @also_sentences
+    def encode_query(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> np.ndarray:
+        """Encode queries with `encode`, by default with the prompt "query"."""
+        own = self.own_prompt(prompt_name, prompt, QUERY)
+        encode: Any = self.encode
+        return encode(inputs, own, prompt, *args, task="query", **options)
+
+    @also_sentences
+    def encode_document(
+        self,
+        inputs: str | Sequence[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        *args: Any,
+        **options: Any,
+    ) -> np.ndarray:
+        """Encode documents with `encode`, by default with the prompt "document", else "passage" or "corpus"."""
+        own = self.own_prompt(prompt_name, prompt, DOCUMENT)
+        encode: Any = self.encode
+        return encode(inputs, own, prompt, *args, task="document", **options)
+
+    @property
+    def model_card_data(self) -> ModelCardData:
+        """A substitute for sentence-transformers' model card."""
+        return ModelCardData(self)
+
+    @property
+    def max_seq_length(self) -> int:
+        """Maximum length of a sentence in tokens, its template and special tokens included.
+
+        Longer sentences are truncated. A value above the model's maximum, or None, sets that maximum. Setting it raises
+        ValueError if no token of a sentence would be left.
+        """
+        return self.max_content + self.views[0][0].length
+
+    @max_seq_length.setter
+    def max_seq_length(self, value: int | None) -> None:
+        fewest = self.views[0][0].length + 1
+        if value is not None and value < fewest:
+            raise ValueError(f"`max_seq_length` is {value}; give at least {fewest}, for the template and a token")
+        self.max_row_length = None
+        if value is not None and value < self.max_seq_length:
+            self.max_row_length = value
+
+    def get_embedding_dimension(self) -> int:
+        """Return the dimension of the vectors."""
+        return self.dim if self.truncate_dim is None else min(self.dim, self.truncate_dim)
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """Return `get_embedding_dimension()`, of which this is the older name."""
+        return self.get_embedding_dimension()
+
+    @contextmanager
+    def truncate_embeddings(self, truncate_dim: int | None) -> Iterator[None]:
+        """Set the default dimension of `encode` to `truncate_dim` in the block."""
+        before, self.truncate_dim = self.truncate_dim, truncate_dim
+        try:
+            yield
+        finally:
+            self.truncate_dim = before
+
+    def _encode_all(self, texts: list[str], before: str, batch_size: int | None, progress: bool) -> np.ndarray:
+        """Return (N, d) float32 vectors of texts after a prompt, by the model's own path from text to vector."""
+        raise NotImplementedError
+
+
+def _tensor(vectors: np.ndarray) -> torch.Tensor:
+    import torch
+
+    return torch.from_numpy(vectors)
+
+
+class ModelCardData:
+    """The model's name, for tools of sentence-transformers that store it. Scores that evaluators add are dropped."""
+
+    def __init__(self, model: SentenceModel) -> None:
+        self._model = model
+
+    @property
+    def base_model(self) -> str:
+        """Return name and fingerprint of the model: `mine_hard_negatives` uses them as a key of its cache."""
+        return f"{self._model.name} {self._model.fingerprint}"
+
+    def set_evaluation_metrics(self, evaluator: Any, metrics: dict[str, float], epoch: int, step: int) -> None:
+        """Do nothing: the evaluator returns the same scores to its caller."""

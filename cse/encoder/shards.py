@@ -1,0 +1,316 @@
+"""Encoding of a corpus in parts, one file each: processes share the work, and a killed run can be resumed.
+
+The folder holds `part-00000-of-00004.npy` and so on, (n, d) float32 rows in the order of the sentences, and
+`manifest.json`. During the run, `plan.json` holds the plan, and a `.json` next to each complete part its checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cse.encoder.engine import Update
+from cse.encoder.processes import processes, together
+from cse.errors import ArtefactError, command_line
+from cse.files.checksums import checksum, feed_texts
+from cse.files.replace import sweep
+from cse.files.writing import FolderKind, check_folder, partial_folder, read_json, reserved, write_file, write_json
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.encoder.encoder import Encoder
+
+PLAN, MANIFEST = "plan.json", "manifest.json"
+EARLIER: dict[str, Any] = {"batch_size": None}  # values of plans without these fields
+BLOCK = 4096  # sentences encoded at a time
+CURE = "encode it again"
+
+Encode = Callable[[list[str]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """The corpus, the model and the number of parts; runs of equal plans on one machine give the same bytes.
+
+    `model`, `pooling` and `family` open the model of this `fingerprint` again. `sha256` is that of the `count`
+    sentences, each followed by a newline. `normalized` rows have length 1. `batch_size` changes the last bits of the
+    vectors.
+    """
+
+    model: str
+    pooling: str | None
+    family: str | None
+    fingerprint: str
+    dimension: int
+    normalized: bool
+    count: int
+    sha256: str
+    shards: int
+    batch_size: int | None = EARLIER["batch_size"]
+    format: str = "cse-vectors"
+    version: int = 1
+
+    def rows(self, shard: int) -> range:
+        """Return the numbers of the sentences in part `shard`, from 0; part sizes differ by at most one."""
+        return range(self.count * shard // self.shards, self.count * (shard + 1) // self.shards)
+
+    def name(self, shard: int) -> str:
+        """Return the file name of part `shard`."""
+        return f"part-{shard:05}-of-{self.shards:05}.npy"
+
+
+def encode_in_parts(
+    folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, resume: bool, report: Update
+) -> None:
+    """Encode `texts`, all sentences of the plan, into `folder`; each process of a launch encodes some of the parts.
+
+    Raises ValueError as `begin` and `write_parts` do.
+    """
+    state = processes()
+    with together():
+        if state.is_main_process:
+            begin(folder, plan, resume)
+    with together():
+        write_parts(folder, plan, texts, encode, range(state.process_index, plan.shards, state.num_processes), report)
+    with together():
+        if state.is_main_process:
+            finish(folder, plan)
+
+
+def count_texts(texts: Iterable[str]) -> tuple[int, str]:
+    """Return the number of sentences and the sha256 of all of them, each followed by a newline."""
+    sha = hashlib.sha256()
+    return feed_texts(sha, texts), sha.hexdigest()
+
+
+def begin(folder: Path, plan: ShardPlan, resume: bool, cure: str = "give another `output`") -> None:
+    """Create `folder` for `plan` or, with `resume`, continue in that of an unfinished run of the same plan.
+
+    Raises ValueError if it holds anything else, such as a finished run, and if `shards` does not fit the text; `cure`
+    is what to do if the plan is another one.
+    """
+    if not plan.count:
+        raise ValueError("the text has no sentences; give one that has")
+    if not 1 <= plan.shards <= plan.count:
+        raise ValueError(f"`shards` is {plan.shards}, but there are {plan.count} sentences; give at most as many")
+    if folder.is_file():
+        raise ValueError(f"{folder}: is a file; give `output` the name of a folder")
+    if (folder / MANIFEST).exists():
+        raise ValueError(f"{folder}: is finished; give another `output`, or delete it")
+    sweep(folder / PLAN)  # temporary files of a killed run
+    if folder.is_dir() and any(folder.iterdir()):
+        _check_same(folder, plan, resume, cure)
+    write_json(folder / PLAN, asdict(plan))
+
+
+def _check_same(folder: Path, plan: ShardPlan, resume: bool, cure: str) -> None:
+    if not (folder / PLAN).is_file():
+        raise ValueError(f"{folder}: holds something else; give another `output`")
+    begun = {**EARLIER, **read_json(folder / PLAN)}
+    if not resume:
+        raise ValueError(f"{folder}: holds an unfinished run; continue it with `resume`, or give another `output`")
+    wanted = asdict(plan)
+    if begun["sha256"] != plan.sha256:
+        raise ValueError(f"{folder}: was begun with other sentences; give the corpus it was begun with, or {cure}")
+    if odd := next((name for name in wanted if begun.get(name) != wanted[name]), None):
+        raise ValueError(
+            f"{folder}: was begun with {odd} {begun.get(odd)!r}, not {wanted[odd]!r}; repeat its options, or {cure}"
+        )
+
+
+def write_parts(
+    folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, mine: Sequence[int], report: Update
+) -> None:
+    """Encode those of the parts `mine` that are missing; `texts` are all sentences, of which the others are skipped.
+
+    `report` gets the number of sentences of each block and of each existing part. Raises ValueError if there are fewer
+    sentences than planned.
+    """
+    stream, position = iter(texts), 0
+    for shard in sorted(mine):
+        rows, path = plan.rows(shard), folder / plan.name(shard)
+        if _is_whole(path):
+            report(len(rows))
+            continue
+        for _ in islice(stream, rows.start - position):
+            pass
+        position = rows.stop
+        shape, own = (len(rows), plan.dimension), islice(stream, len(rows))
+        write_file(path, partial(_write_part, shape=shape, texts=own, encode=encode, report=report))
+        write_json(path.with_suffix(".json"), record(path))
+
+
+def _write_part(path: Path, shape: tuple[int, int], texts: Iterator[str], encode: Encode, report: Update) -> None:
+    """Encode sentences into a new file of this `shape` (n, d), a block at a time."""
+    array = np.lib.format.open_memmap(path, "w+", np.dtype(np.float32), shape)
+    done = 0
+    while block := list(islice(texts, BLOCK)):
+        array[done : done + len(block)] = encode(block)
+        done += len(block)
+        report(len(block))
+    if done != shape[0]:
+        raise ValueError(f"the text changed while it was read: {shape[0] - done} sentences are missing; {CURE}")
+    array.flush()
+
+
+def record(path: Path) -> dict[str, Any]:
+    """Return size and checksum of a file."""
+    return {"bytes": path.stat().st_size, "sha256": checksum(path)}
+
+
+def _is_whole(path: Path) -> bool:
+    """True if a part exists and matches its record; a damaged one is written again."""
+    written = path.with_suffix(".json")
+    return written.is_file() and path.is_file() and read_json(written) == record(path)
+
+
+def finish(folder: Path, plan: ShardPlan) -> None:
+    """Write the manifest of a folder with all its parts, and delete the files of the run."""
+    names = [plan.name(shard) for shard in range(plan.shards)]
+    parts = {name: read_json((folder / name).with_suffix(".json")) for name in names}
+    write_json(folder / MANIFEST, {**asdict(plan), "parts": parts})
+    for path in (folder / PLAN, *((folder / name).with_suffix(".json") for name in names)):
+        path.unlink()
+
+
+def read_plan(folder: Path) -> ShardPlan:
+    """Read the plan of a finished folder. Raises ArtefactError if it is none, is unfinished or lacks a part."""
+    if (folder / PLAN).is_file() and not (folder / MANIFEST).is_file():
+        raise ArtefactError(f"{folder}: is an unfinished run; continue it by {command_line('encode')} with `resume`")
+    values = {**EARLIER, **read_json(folder / MANIFEST)}
+    names = [field.name for field in fields(ShardPlan)]
+    missing = [name for name in (*names, "parts") if name not in values]
+    if missing or (values["format"], values["version"]) != (ShardPlan.format, ShardPlan.version):
+        raise ArtefactError(
+            f"{folder}: its {MANIFEST} is not that of encoded parts; give a folder of {command_line('encode')}"
+        )
+    plan = ShardPlan(**{name: values[name] for name in names})
+    for shard in range(plan.shards):
+        path = folder / plan.name(shard)
+        recorded = values["parts"].get(path.name, {}).get("bytes")
+        if not path.is_file() or path.stat().st_size != recorded:
+            raise ArtefactError(f"{path}: is missing or damaged; {CURE}")
+    return plan
+
+
+def read_blocks(folder: Path) -> Iterator[np.ndarray]:
+    """Yield the rows (n, d) float32 of a finished folder in order, at most `BLOCK` at a time, memory-mapped.
+
+    Raises ArtefactError as `read_plan` does, and if a part does not match the manifest.
+    """
+    plan, recorded = read_plan(folder), read_json(folder / MANIFEST)["parts"]
+    for shard in range(plan.shards):
+        path = folder / plan.name(shard)
+        if checksum(path) != recorded[path.name]["sha256"]:
+            raise ArtefactError(f"{path}: damaged (its sha256 is not the one recorded); {CURE}")
+        yield from part_blocks(path)
+
+
+def part_blocks(path: Path) -> Iterator[np.ndarray]:
+    """Yield the rows (n, d) float32 of a part in order, at most `BLOCK` at a time, memory-mapped."""
+    part = np.load(path, mmap_mode="r", allow_pickle=False)
+    for first in range(0, len(part), BLOCK):
+        yield part[first : first + BLOCK]
+
+
+def with_texts(folder: Path, texts: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Yield the rows of a finished folder with their sentences; errors as `paired`."""
+    return paired(folder, read_plan(folder).sha256, read_blocks(folder), texts)
+
+
+def paired(
+    folder: Path, sha256: str, blocks: Iterable[np.ndarray], texts: Iterable[str]
+) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Yield the `blocks` of rows in a folder with their sentences.
+
+    Raises ValueError at the end if `texts` are not the encoded sentences, of this `sha256`; discard all blocks then.
+    """
+    stream, sha = iter(texts), hashlib.sha256()
+    for rows in blocks:
+        block = list(islice(stream, len(rows)))
+        feed_texts(sha, block)
+        if len(block) == len(rows):
+            yield block, rows
+    if sha.hexdigest() != sha256 or next(stream, None) is not None:
+        raise ValueError(f"{folder}: was encoded from other sentences; give the corpus it was made of")
+
+
+UNFINISHED = FolderKind(
+    "an unfinished build", PLAN, ("fingerprint", "sha256"), ("part-*", ".part-*", PLAN, f".{PLAN}.*")
+)
+DROP_UNFINISHED = "drop it by `overwrite` without `resume`"
+
+
+@dataclass(frozen=True)
+class UnfinishedBuild:
+    """The parts of a build of the index folder `output` that is in progress or was killed."""
+
+    output: Path
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the parts."""
+        return partial_folder(self.output)
+
+    @property
+    def begun(self) -> bool:
+        """True if the folder holds parts of a build."""
+        return UNFINISHED.is_marked(self.folder)
+
+    @contextmanager
+    def held(self, *, resume: bool, overwrite: bool) -> Iterator[None]:
+        """Lock the output in the block, and delete the parts when it ends without an error.
+
+        Raises ValueError if another process builds there, for a build that is neither resumed nor overwritten, and, to
+        resume, for files of something else. Touches no file there if no build was begun and none is to be kept.
+        """
+        check_folder(self.output)
+        with reserved(self.output):
+            sweep(self.folder)
+            with suppress(OSError):  # missing, or not empty as a killed deletion may leave it
+                self.folder.rmdir()
+            if not (resume or self.begun):
+                yield
+                return
+            sweep(self.folder / PLAN)
+            UNFINISHED.check_replaceable(self.folder)
+            if self.begun and not (resume or overwrite):
+                raise ValueError(
+                    f"{self.folder}: holds an unfinished build; `resume` goes on with it, `overwrite` drops it"
+                )
+            yield
+            UNFINISHED.delete(self.folder)
+
+    def encoded(
+        self,
+        opened_by: tuple[str, str | None, str | None],
+        encoder: Encoder,
+        texts: Callable[[], Iterable[str]],
+        batch_size: int | None,
+        report: Update,
+    ) -> Iterator[tuple[list[str], np.ndarray]]:
+        """Encode the texts whose part is missing or damaged, then yield all with their vectors, a block at a time.
+
+        `opened_by` are the name, pooling and family of the model. `report` gets the number of rows of each block and of
+        each part that is there. Raises ValueError for parts of other texts, another model or another batch size.
+        """
+        count, sha256 = count_texts(texts())
+        plan = ShardPlan(
+            *opened_by, encoder.fingerprint, encoder.dim, normalized=False,
+            count=count, sha256=sha256, shards=-(-count // BLOCK), batch_size=batch_size,
+        )  # fmt: skip
+        encode = partial(encoder.encode, batch_size=batch_size, show_progress_bar=False)
+        begin(self.folder, plan, resume=True, cure=DROP_UNFINISHED)
+        write_parts(self.folder, plan, texts(), encode, range(plan.shards), report)
+        parts = (self.folder / plan.name(shard) for shard in range(plan.shards))
+        blocks = chain.from_iterable(map(part_blocks, parts))
+        return paired(self.folder, sha256, blocks, texts())

@@ -1,0 +1,326 @@
+"""Checks of a model's config.json: blocks of a supported family, no larger than the weights.
+
+Modules are built before their weights are read, so a damaged or hostile configuration could allocate any memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cse.encoder.stored_tokenizer import NEEDED, Additions, StoredTokenizer, read_tokenizer
+from cse.errors import ArtefactError
+from cse.files import hub
+from cse.files.checksums import Version, backbone_digest, check_checksums, version
+from cse.files.weights import find_weights, read_arrays
+from cse.files.writing import read_json
+from cse.methods.method import Head
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
+
+SIZE = re.compile(r"(num|n)_\w+|\w+_(size|dim|positions|embeddings|labels)")  # names of sizes
+LAYER = re.compile(r"\blayers?\.(\d+)\.")
+# Sizes of every supported family.
+POSITIVE = (
+    "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads", "num_hidden_layers",
+    "vocab_size",
+)  # fmt: skip
+MOST = 2  # parameters of a model per stored number; a file may lack the head or tied embeddings
+CURE = "copy the model again, with the files that belong together"
+# Blocks that read embeddings, positions and cached keys and values. Other blocks accept such arguments and ignore them,
+# and the arguments' names change between versions of transformers, so no signature decides.
+MODEL_TYPES = frozenset(
+    "bert big_bird camembert data2vec-text electra ernie megatron-bert rembert roberta roberta-prelayernorm roc_bert "
+    "xlm-roberta xlm-roberta-xl".split()
+)
+
+
+def check_sizes(path: Path, weights: Mapping[str, np.ndarray]) -> None:
+    """Raise ArtefactError if a size in a config.json is no number, or larger than any dimension of the weights.
+
+    Call it before transformers reads the file and creates lists of these sizes.
+    """
+    largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
+    for name, value in read_json(path).items():
+        if SIZE.fullmatch(name) and isinstance(value, int | float) and value > largest:
+            raise ArtefactError(f"{path}: its {name} is {value:,}, and no weights are larger than {largest:,}; {CURE}")
+        if name in POSITIVE and (type(value) is not int or value < 1):
+            raise ArtefactError(f"{path}: its {name} is {value!r:.40}, not a number of 1 or more; {CURE}")
+
+
+def check_family(config: PreTrainedConfig) -> None:
+    """Raise ArtefactError unless the blocks accept embeddings, positions and cached keys and values as BERT's do."""
+    if config.model_type not in MODEL_TYPES:
+        raise ArtefactError(
+            f"a {config.model_type} model is not supported; give a masked language model of the BERT or RoBERTa family"
+        )
+
+
+def check_fit(place: str, config: PreTrainedConfig, weights: Mapping[str, np.ndarray]) -> None:
+    """Raise ArtefactError if a model of `config` has more layers or many more parameters than its weights.
+
+    After the check of its layers, the model is built without memory (PyTorch's meta device).
+    """
+    import torch
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING
+
+    whole: Any = MODEL_FOR_MASKED_LM_MAPPING
+    layers = len({found[1] for key in weights if (found := LAYER.search(key))})
+    if (wanted := int(config.num_hidden_layers)) > layers:
+        raise ArtefactError(f"{place}: its config.json asks for {wanted:,} layers, its weights have {layers}; {CURE}")
+    with torch.device("meta"):
+        numbers = sum(parameter.numel() for parameter in whole[type(config)](config).parameters())
+    if numbers > MOST * (stored := sum(tensor.size for tensor in weights.values())):
+        raise ArtefactError(
+            f"{place}: its config.json asks for {numbers:,} numbers, its weights have {stored:,}; {CURE}"
+        )
+
+
+STORED = {  # name in the released checkpoints -> name here
+    Head.TANH: {"dense.weight": "0.weight", "dense.bias": "0.bias"},
+    Head.TRANSFORM: {
+        "dense.weight": "dense.weight", "dense.bias": "dense.bias",
+        "LayerNorm.weight": "norm.weight", "LayerNorm.bias": "norm.bias",
+    },
+}  # fmt: skip
+
+
+def head_width(arrays: Mapping[str, np.ndarray]) -> int:
+    """Return the width of a head's output."""
+    return len(next(array for name, array in arrays.items() if name.endswith(".bias")))
+
+
+def stored_head(
+    name: str, kind: Head, width: int, weights: Mapping[str, np.ndarray], places: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """Return the head in the `weights` of `name`, under the first of `places` (key prefixes) that they have.
+
+    Its keys are those of the module. Raises ArtefactError for a head that is missing, of another kind or of another
+    width than the backbone.
+    """
+    place = next((place for place in places if any(key.startswith(place) for key in weights)), places[0])
+    found = {key.removeprefix(place): array for key, array in weights.items() if key.startswith(place)}
+    if odd := sorted(found.keys() ^ STORED[kind].keys()):
+        key = f"{place}{odd[0]}"
+        raise ArtefactError(
+            f"{name}: unknown weight {key} in its head" if odd[0] in found else f"{name}: its head lacks {key}"
+        )
+    for key, array in found.items():
+        wanted = (width, width) if key == "dense.weight" else (width,)
+        if array.shape != wanted:
+            raise ArtefactError(f"{name}: {place}{key} is {array.shape}, not {wanted}")
+    return {STORED[kind][key]: np.ascontiguousarray(array, np.float32) for key, array in found.items()}
+
+
+ROBERTA = ("roberta", "xlm-roberta", "camembert")  # model types whose modules have RoBERTa's names
+ACTIVATIONS = ("gelu", "relu")
+# Keys that a file may hold besides the layers of a backbone: buffers of old versions of transformers, heads of
+# pretraining, pretrained poolers and heads of contrastive training, heads of other tasks, ESimCSE's second model.
+UNUSED = re.compile(
+    r"(\w+\.)*embeddings\.(position_ids|token_type_ids)|(cls|lm_head|classifier|qa_outputs|momentum_model)\..+"
+    r"|((\w+\.)?pooler|mlp)\.(dense|LayerNorm)\.(weight|bias)"
+)
+EPS = 1e-12  # transformers' default
+WORDS = "embeddings.word_embeddings.weight"
+BERT_HEAD = {
+    "cls.predictions.transform.dense": "dense", "cls.predictions.transform.LayerNorm": "norm",
+    "cls.predictions": "words", "cls.predictions.decoder": "decoder",
+}  # fmt: skip
+ROBERTA_HEAD = {
+    "lm_head.dense": "dense", "lm_head.layer_norm": "norm", "lm_head": "words", "lm_head.decoder": "decoder"
+}  # fmt: skip
+_fingerprints: dict[tuple[Version, ...], str] = {}  # of the backbones that this process has read, by their files
+
+
+class UnsupportedError(ValueError):
+    """A model that only PyTorch and transformers can read; the text says why."""
+
+
+@dataclass(frozen=True)
+class StoredBackbone:
+    """A backbone as float32 arrays: `blocks` by their names in the bare model, `head` by those of the graph.
+
+    The word embeddings, half of a small model, stay float16 if they are stored so. `head` is the masked-language-model
+    head: dense, norm and words.bias; its decoder is the word embeddings. It is empty if the model has none.
+    `fingerprint` is that of the same model in PyTorch.
+    """
+
+    config: Mapping[str, Any]
+    tokenizer: StoredTokenizer
+    blocks: dict[str, np.ndarray]
+    head: dict[str, np.ndarray]
+    fingerprint: str = ""
+    roberta: bool = field(default=False)
+
+    @property
+    def first_position(self) -> int:
+        """The position id of a row's first token: 0 in BERT, one past the padding id in RoBERTa."""
+        return int(self.config["pad_token_id"]) + 1 if self.roberta else 0
+
+    @property
+    def eps(self) -> float:
+        """The number that layer normalisation adds to the variance."""
+        return float(self.config.get("layer_norm_eps", EPS))
+
+    @property
+    def row_limit(self) -> int:
+        """The maximum row length in tokens, by the model's positions."""
+        return int(self.config["max_position_embeddings"]) - self.first_position
+
+
+def read_backbone(
+    name: str | Path, revision: str | None = None, weights: Mapping[str, np.ndarray] | None = None
+) -> StoredBackbone:
+    """Read the backbone of a folder or hub id, as `cse.encoder.backbone.load_backbone` does with PyTorch.
+
+    Raises UnsupportedError for whatever this reader does not know: PyTorch then opens the model or says what is wrong
+    with it. Raises ArtefactError for files that are no JSON, that do not match the folder's checksums, and for sizes
+    beyond those of the weights.
+    """
+    check_checksums(Path(name), "copy it again")
+    commit = hub.commit_of(str(name), revision)
+    revision = commit or revision or hub.split_revision(str(name))[1] or "main"
+    files = [hub.cached_file(str(name), file, revision) for file in ("config.json", "tokenizer.json")]
+    config_file, tokenizer_file = files
+    if config_file is None or tokenizer_file is None:
+        raise UnsupportedError("it has no config.json and tokenizer.json")
+    settings = hub.cached_file(str(name), "tokenizer_config.json", revision)
+    stored, versions = weights, tuple[Version, ...]()
+    if stored is None:
+        found = find_weights(str(name), revision=revision)
+        versions = tuple(version(path) for path in (*files, settings, *found) if path is not None)
+        stored = read_arrays(found)
+    check_sizes(config_file, stored)
+    try:
+        config = read_json(config_file)
+        added = Additions.of(config)
+        tokenizer = read_tokenizer(tokenizer_file, settings, added)
+        if tokenizer is None:
+            raise UnsupportedError("its tokenizer needs transformers")
+        if added:
+            stored, config["vocab_size"] = added.without(stored), config["vocab_size"] - added.slots
+        backbone = _sorted_out(config, tokenizer, stored, versions)
+        if backbone.eps < 0 or backbone.row_limit < 1:  # or an error of a value that is no number
+            raise UnsupportedError("its configuration is unusual")
+        return backbone
+    except (UnsupportedError, ArtefactError):
+        raise
+    except Exception as error:  # `tokenizers` raises nothing more special
+        raise UnsupportedError(f"its files are unusual ({type(error).__name__}: {error})") from error
+
+
+def _sorted_out(
+    config: dict[str, Any], tokenizer: StoredTokenizer, stored: Mapping[str, np.ndarray], versions: tuple[Version, ...]
+) -> StoredBackbone:
+    kind = config.get("model_type")
+    roberta = kind in ROBERTA
+    if kind != "bert" and not roberta:
+        raise UnsupportedError(f"a {kind} model")
+    if config.get("hidden_act", "gelu") not in ACTIVATIONS:
+        raise UnsupportedError(f"its activation is {config['hidden_act']}")
+    if config.get("is_decoder") or config.get("position_embedding_type", "absolute") != "absolute":
+        raise UnsupportedError("it is a decoder, or has relative positions")
+    base = "roberta" if roberta else "bert"
+    blocks, named = {}, {}
+    for key, array in stored.items():
+        name = re.sub(r"\.(gamma|beta)$", lambda found: {"gamma": ".weight", "beta": ".bias"}[found[1]], key)
+        if kind == "bert":  # PromCSE's BERT has RoBERTa's name for the head
+            name = re.sub("^lm_head[.]", "cls.predictions.", name)
+        if name.startswith(("cls.predictions.", "lm_head.")):
+            named[name] = array
+        elif UNUSED.fullmatch(name):
+            continue
+        elif (bare := name.removeprefix(f"{base}.")).startswith(("embeddings.", "encoder.")):
+            blocks[bare] = array
+        else:
+            raise UnsupportedError(f"its weight {key} is unknown")
+    _check_shapes(config, blocks)
+    head, head_names = _head(config, named, blocks[WORDS], ROBERTA_HEAD if roberta else BERT_HEAD)
+    words = blocks.pop(WORDS)
+    blocks, head_names, head = (
+        {name: float32(array) for name, array in each.items()} for each in (blocks, head_names, head)
+    )
+    blocks[WORDS] = words if words.dtype == np.float16 else float32(words)
+    vocabulary = tokenizer.get_vocab()
+    needed = [getattr(tokenizer, f"{role}_token_id") for role in NEEDED]
+    if max(vocabulary.values()) >= len(blocks[WORDS]) or None in needed:
+        raise UnsupportedError("its tokenizer and its embeddings do not fit")
+    whole = {f"{base}.{name}": array for name, array in blocks.items()} | head_names if head else blocks
+    return StoredBackbone(config, tokenizer, blocks, head, _fingerprint(versions, whole, vocabulary), roberta=roberta)
+
+
+def _fingerprint(
+    versions: tuple[Version, ...], parameters: Mapping[str, np.ndarray], vocabulary: Mapping[str, int]
+) -> str:
+    """Return the fingerprint of a backbone, computed once in a process for the same versions of its files."""
+    found = _fingerprints.get(versions)
+    if found is None:
+        found = backbone_digest(parameters, vocabulary)
+        if versions:
+            _fingerprints[versions] = found
+    return found
+
+
+def float32(array: np.ndarray) -> np.ndarray:
+    """Return an array as contiguous float32, itself if it is that."""
+    return np.ascontiguousarray(array, np.float32)
+
+
+def _check_shapes(config: Mapping[str, Any], blocks: Mapping[str, np.ndarray]) -> None:
+    """Raise UnsupportedError unless the weights are exactly those of the configured blocks."""
+    d, inner = int(config["hidden_size"]), int(config["intermediate_size"])
+    wanted: dict[str, tuple[int, ...]] = {
+        WORDS: (int(config["vocab_size"]), d), "embeddings.position_embeddings.weight": (
+            int(config["max_position_embeddings"]), d
+        ), "embeddings.token_type_embeddings.weight": (int(config["type_vocab_size"]), d),
+        "embeddings.LayerNorm.weight": (d,), "embeddings.LayerNorm.bias": (d,),
+    }  # fmt: skip
+    dense = {
+        **{f"attention.self.{part}": (d, d) for part in ("query", "key", "value")}, "attention.output.dense": (d, d),
+        "intermediate.dense": (inner, d), "output.dense": (d, inner),
+        "attention.output.LayerNorm": (d,), "output.LayerNorm": (d,),
+    }  # fmt: skip
+    if int(config["num_hidden_layers"]) > len(blocks):  # before a list of that size is made
+        raise UnsupportedError("its configuration has more layers than its weights")
+    for layer in range(int(config["num_hidden_layers"])):
+        for name, shape in dense.items():
+            wanted[f"encoder.layer.{layer}.{name}.weight"] = shape
+            wanted[f"encoder.layer.{layer}.{name}.bias"] = shape[:1]
+    if {name: array.shape for name, array in blocks.items()} != wanted or d % int(config["num_attention_heads"]):
+        raise UnsupportedError("its weights are not those of its configuration")
+
+
+def _head(
+    config: Mapping[str, Any], named: Mapping[str, np.ndarray], words: np.ndarray, names: Mapping[str, str]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return the head by the graph's names and by those of PyTorch's parameters; both empty if it is not complete.
+
+    The decoder is tied to the word embeddings, so transformers has no parameter for it.
+    """
+    head: dict[str, np.ndarray] = {}
+    own: dict[str, np.ndarray] = {}
+    for name, array in named.items():
+        module, _, kind = name.rpartition(".")
+        if module not in names:
+            raise UnsupportedError(f"its weight {name} is unknown")
+        if names[module] == "decoder":
+            bias = named.get(f"{module.rpartition('.')[0]}.bias", np.empty(0))
+            if not np.array_equal(array, words if kind == "weight" else bias):
+                raise UnsupportedError("its decoder is not tied to its word embeddings")
+        else:
+            head[f"{names[module]}.{kind}"], own[name] = array, array
+    if not {"dense.weight", "dense.bias", "norm.weight", "norm.bias", "words.bias"} <= head.keys():
+        return {}, {}
+    if not config.get("tie_word_embeddings", True):
+        raise UnsupportedError("its decoder is not tied to its word embeddings")
+    v, d = words.shape
+    shapes = {"dense.weight": (d, d), "words.bias": (v,)}
+    if odd := [name for name, array in head.items() if array.shape != shapes.get(name, (d,))]:
+        raise UnsupportedError(f"the {odd[0]} of its head has an unexpected shape")
+    return head, own

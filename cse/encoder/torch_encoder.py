@@ -1,0 +1,185 @@
+"""The encoder on PyTorch: for training, for GPUs, and for looking inside a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from cse.encoder.backbone import (
+    as_arrays,
+    backbone_tensors,
+    fingerprint,
+    first_position,
+    load_backbone,
+    mlm_head,
+    row_limit,
+)
+from cse.encoder.devices import device_of
+from cse.encoder.encoder import Encoder
+from cse.encoder.engine import Update
+from cse.encoder.prompted_backbone import PromptedBackbone, head_module, tanh_head, transform_head
+from cse.encoder.rows import MOST_TOKENS, TOKENS, Row, TokenTemplate, plan_batches
+from cse.encoder.stored_backbone import head_width
+from cse.methods.method import Head, Method, When
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from typing_extensions import Self
+
+
+class TorchEncoder(PromptedBackbone, Encoder):
+    """A backbone and a method. Train mode applies the method's training steps, eval mode those of encoding.
+
+    `head` replaces a newly initialised head.
+    """
+
+    backend = "torch"
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        method: Method,
+        *,
+        name: str,
+        backbone: str = "",
+        head: nn.Module | None = None,
+    ) -> None:
+        PromptedBackbone.__init__(self, model, tokenizer, method)
+        self.freeze_embeddings = False
+        self._set_reading(name, backbone, fingerprint(model, tokenizer))
+        self.head = head
+        if head is None and method.reading.head_when is not When.NEVER:
+            self.head = tanh_head(self.dim) if method.reading.head is Head.TANH else transform_head(model)
+        self.select_learned()
+        self.eval()
+
+    read_backbone = staticmethod(load_backbone)
+
+    @classmethod
+    def on_backbone(cls, read: Any, method: Method, *, head: Mapping[str, np.ndarray] | None, **options: Any) -> Self:
+        """Return an encoder on a backbone that was read, with the arrays of its head."""
+        model, tokenizer = read
+        module = None if head is None else head_module(method.reading.head, head, model.config)
+        encoder = cls(model, tokenizer, method, head=module, **options)
+        if head and method.reading.head_when is When.ALWAYS:
+            encoder.dim = head_width(head)
+        return encoder
+
+    @property
+    def first_position(self) -> int:
+        """The position id of a row's first token."""
+        return first_position(self.model)
+
+    @property
+    def row_limit(self) -> int:
+        """The maximum row length in tokens, by the model's positions."""
+        return row_limit(self.model)
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Move or cast the model, as PyTorch's modules do. Raises ValueError for a device that is not available."""
+        if args and isinstance(args[0], str | int | torch.device):
+            args = (device_of(args[0]), *args[1:])
+        return nn.Module.to(self, *args, **kwargs)
+
+    # -- learned parameters -------------------------------------------------------------------------------------
+
+    def select_learned(self, freeze_embeddings: bool = False) -> None:
+        """Enable gradients for the parameters that the method learns, and for no others."""
+        self.freeze_embeddings = freeze_embeddings
+        learned = {id(tensor) for tensor in self.learned(training=True).values()}
+        for tensor in self.parameters():
+            tensor.requires_grad_(id(tensor) in learned)
+
+    def learned(self, training: bool = False) -> dict[str, nn.Parameter]:
+        """Return the method's parameters by name: those of a checkpoint; if `training`, also a training-only head."""
+        found: dict[str, nn.Parameter] = {}
+        if not (self.reading.frozen or self.method.untrained):
+            words = self.model.get_input_embeddings().weight
+            for name, tensor in backbone_tensors(self.model).items():
+                if not (self.freeze_embeddings and tensor is words):
+                    found[name] = tensor
+        found |= {name: tensor for name in ("prefix", "slots") if (tensor := getattr(self, name)) is not None}
+        if not self.method.untrained and (training or self.reading.head_when is When.ALWAYS):
+            found |= self._head_parameters()
+        return found
+
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        """Return what encoding depends on of `learned`, and its head, as float32 arrays.
+
+        On a CPU float32 parameters share their memory with the arrays.
+        """
+        return as_arrays(self.learned() | (self._head_parameters() if self.reading.head_when is When.ALWAYS else {}))
+
+    @property
+    def parameter_count(self) -> int:
+        """The number of parameters that encoding and predicting tokens depend on."""
+        head = {} if self.reading.head_when is When.ALWAYS else self._head_parameters()
+        return sum(tensor.numel() for tensor in self.parameters()) - sum(tensor.numel() for tensor in head.values())
+
+    def word_embeddings(self) -> np.ndarray:
+        """Return the (V, d) float32 word embeddings."""
+        return as_arrays({"words": self.model.get_input_embeddings().weight})["words"]
+
+    def _head_parameters(self) -> dict[str, nn.Parameter]:
+        return {} if self.head is None else dict(self.head.named_parameters(prefix="head"))
+
+    # -- text to vectors ----------------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        contents: Sequence[Sequence[int]],
+        templates: Sequence[TokenTemplate],
+        rows: Sequence[Row] | None = None,
+    ) -> torch.Tensor:
+        """Return (B, d) float32 vectors of token ids (B lists), each in its own template.
+
+        `rows` (B) replace those of the templates, for training that augments them.
+        """
+        hidden = self.pool(rows or [template.row(ids) for ids, template in zip(contents, templates, strict=True)])
+        bias = self.bias(templates, list(map(len, contents))) if self._applies(self.reading.denoise) else None
+        headed = self.head is not None and self._applies(self.reading.head_when)
+        return self._vectors_from(hidden, bias, self._headed if headed else None)
+
+    def _headed(self, hidden: torch.Tensor) -> torch.Tensor:
+        head: Any = self.head
+        return head(hidden.to(next(head.parameters()).dtype)).float()
+
+    def _applies(self, when: When) -> bool:
+        return when is When.ALWAYS or (when is When.TRAINING and self.training)
+
+    def batches(self, lengths: Sequence[int], batch_size: int | None) -> Iterator[np.ndarray]:
+        """Yield the numbers of the rows of each forward pass, as many as suit the device."""
+        return plan_batches(lengths, TOKENS.get(self.device.type, MOST_TOKENS), batch_size)
+
+    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
+        """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
+        template, found = self.views[0][0], []
+        with self.inference():
+            for chosen in passes:
+                # The class's forward: during training, accelerate wraps the instance's in mixed precision.
+                vectors = TorchEncoder.forward(self, [contents[i] for i in chosen], [template] * len(chosen))
+                found.append(vectors.float())
+                report(len(chosen))
+        return torch.cat(found).cpu().numpy()  # at the end: a copy after each pass would make a GPU wait for the next
+
+    # -- vectors to words ---------------------------------------------------------------------------------------
+
+    def mask_states(
+        self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return (B, d) states at the mask of B token id lists, each in its template, and of these templates alone."""
+        with self.inference():
+            spoken = self.read([template.row(ids) for template, ids in zip(templates, contents, strict=True)])
+            alone = self.bias(templates, list(map(len, contents)))
+        return spoken.float().cpu().numpy(), alone.float().cpu().numpy()
+
+    def word_logits(self, states: np.ndarray) -> np.ndarray:
+        """Return (B, V) vocabulary logits of states (B, d). Raises ArtefactError for a model without that head."""
+        head = mlm_head(self.model)
+        with self.inference():
+            return head(torch.from_numpy(states).to(self.device, self.model.dtype)).float().cpu().numpy()

@@ -1,1 +1,0 @@
-"""Encoding of text as vectors: rows, batches, prompts, shards and the encoder that every engine fills in."""

@@ -1,1 +1,0 @@
-"""The engines that compute vectors from rows: PyTorch and OpenVINO, their devices and precisions."""

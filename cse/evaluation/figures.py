@@ -1,0 +1,390 @@
+"""Figures of each task, drawn from a results file."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from itertools import chain
+from pathlib import Path
+from textwrap import fill
+from threading import Lock
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from cse.files.writing import write_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from cse.evaluation import Scores
+    from cse.evaluation.results import ModelRecord
+    from cse.evaluation.tasks import Task
+
+    Drawing = Callable[[Mapping[str, Scores], Path], list[Path]]  # scores of one unit by model, folder
+
+DPI = 150
+PAPER_DPI = 300
+# Paul Tol's "vibrant", distinguishable with any colour vision, also used by the app; markers repeat the colours.
+COLOURS = ("#0077bb", "#ee7733", "#009988", "#ee3377", "#33bbee", "#cc3311")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+INK, FAINT, GRID = "#333333", "#b8b8b8", "#e8e8e8"
+KINDS = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
+# Journals refuse fonts of PDF type 3; an SVG with text as text is searched and edited.
+FILES = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "cse"}
+# What the formats call a figure's title and its description; dates would make equal figures differ.
+TERMS: dict[str, dict[str, str | None]] = {
+    "svg": {"title": "Title", "description": "Description", "Date": None},
+    "pdf": {"title": "Title", "description": "Subject", "CreationDate": None},
+    "png": {"title": "Title", "description": "Description"},
+}
+_settings = Lock()  # matplotlib's settings are one dictionary of the process
+
+
+@contextmanager
+def paper_style(size: float) -> Iterator[None]:
+    """Make figures with a font of `size` points, in which `$` is a plain character; one thread at a time."""
+    from matplotlib import rc_context
+
+    small = 0.88 * size
+    look: dict[str, Any] = {
+        "text.parse_math": False, "font.size": size, "axes.titlesize": size, "axes.labelsize": size,
+        "legend.fontsize": small, "xtick.labelsize": small, "ytick.labelsize": small, "text.color": INK,
+        "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.edgecolor": FAINT, "axes.linewidth": 0.6,
+        "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
+        "grid.color": GRID, "grid.linewidth": 0.5, "xtick.major.size": 2.5, "ytick.major.size": 0,
+        "xtick.major.width": 0.6, "lines.linewidth": 1.0, "lines.markersize": 0.5 * size, "legend.frameon": False,
+        "figure.facecolor": "white", "axes.unicode_minus": True,
+    }  # fmt: skip
+    with _settings, rc_context(look):
+        yield
+
+
+def paper_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of a size in inches; call it within `paper_style`."""
+    from matplotlib.figure import Figure
+
+    return Figure((width, height), layout="constrained")
+
+
+def handles(marks: Iterable[tuple[str, str]]) -> list[Line2D]:
+    """Return the marks of a legend: a colour and a marker each."""
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], ls="", color=colour, marker=marker) for colour, marker in marks]
+
+
+def save_figure(
+    figure: Figure, file: Path | BinaryIO, kind: str, facts: Mapping[str, str] | None = None, dpi: int = DPI
+) -> bool:
+    """Write a figure as `kind` of `KINDS`; `facts` are its `title` and `description`, which the file keeps.
+
+    Returns True if the font lacks characters of its texts, which only an SVG then keeps.
+    """
+    from matplotlib import rc_context
+
+    terms = TERMS[kind]
+    known = {terms[key]: value for key, value in (facts or {}).items()}
+    metadata: dict[Any, Any] = known | {key: value for key, value in terms.items() if value is None}
+    with warnings.catch_warnings(record=True) as caught, rc_context(FILES):
+        warnings.filterwarnings("always", "Glyph")
+        figure.savefig(file, format=kind, metadata=metadata, dpi=dpi)
+    others = [each.message for each in caught if "Glyph" not in str(each.message)]
+    for message in others:
+        warnings.warn(message, stacklevel=2)
+    return len(others) < len(caught)
+
+
+def figure_bytes(figure: Figure, kind: str, facts: Mapping[str, str]) -> tuple[bytes, bool]:
+    """Return a figure's file as bytes, and what `save_figure` returns."""
+    file = BytesIO()
+    lacking = save_figure(figure, file, kind, facts, PAPER_DPI)
+    return file.getvalue(), lacking
+
+
+BUCKETS = 5
+MOST_COLUMNS = 5
+MOST_POINTS = 100  # of a curve of losses
+LINES = (5.8, 3.8)  # inches of a line plot
+
+
+def violins(scores: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
+    """ConPVP Figure 7: a panel per set with a violin per model over its scores, such as few-shot accuracies by seed.
+
+    `scores`: set -> model -> values. Dots are the values, the dash is their mean. Each panel has its own scale.
+    """
+    models = list(dict.fromkeys(model for of_set in scores.values() for model in of_set))
+    figure, panels = _panels(scores, title, (0.8 + 0.55 * len(models), 3.0))
+    for axes, of_set in zip(panels, scores.values(), strict=True):
+        for model, values in of_set.items():
+            _violin(axes, models.index(model), values)
+        axes.set_xticks(range(len(models)), labels=models, rotation=35, ha="right", parse_math=False)
+        axes.grid(visible=False, axis="x")
+    for axes in panels[::MOST_COLUMNS]:
+        axes.set_ylabel("score")
+    return _save(figure, path)
+
+
+def _violin(axes: Axes, place: int, values: Sequence[float]) -> None:
+    colour = COLOURS[place % len(COLOURS)]
+    drawn: Any = axes.violinplot(values, [place], widths=0.8, showextrema=False)
+    for body in drawn["bodies"]:
+        body.set(facecolor=colour, edgecolor=colour, alpha=0.3)
+    axes.scatter([place] * len(values), values, s=9, color=colour, zorder=3)
+    axes.hlines(np.mean(values), place - 0.3, place + 0.3, color=INK, linewidth=1.4, zorder=4)
+
+
+def similarity_by_grade(points: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
+    """ConPVP Figure 4: a panel per model with each pair's cosine over its grade 0 to 5, and a box per bucket of grades.
+
+    `points`: model -> `grades` and `cosines` (N each) of `grade_distribution`. Whiskers span 5 to 95 percent.
+    """
+    figure, panels = _panels(points, title, (3.2, 3.0), shared=True)
+    ink: Any = {f"{part}props": {"color": INK, "linewidth": 1.1} for part in ("box", "whisker", "cap", "median")}
+    for number, (axes, of_model) in enumerate(zip(panels, points.values(), strict=True)):
+        grades, cosines = (np.asarray(of_model[key], float) for key in ("grades", "cosines"))
+        axes.scatter(grades, cosines, s=5, color=COLOURS[number % len(COLOURS)], alpha=0.35, linewidths=0)
+        places = np.minimum(grades.astype(int), BUCKETS - 1)
+        boxes = {place + 0.5: cosines[places == place] for place in np.unique(places)}
+        axes.boxplot([*boxes.values()], positions=[*boxes], whis=(5, 95), sym="", manage_ticks=False, **ink)
+        axes.set(xlim=(-0.15, BUCKETS + 0.15), xticks=range(BUCKETS + 1), xlabel="human grade")
+    panels[0].set_ylabel("cosine")
+    return _save(figure, path)
+
+
+def pair_maps(points: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
+    """ConPVP Figure 6: a panel per model, each pair a line between its sentences, coloured by its grade.
+
+    `points`: model -> `x` and `y` (2n, first sentences then second ones) and `grades` (n), as `pair_map` returns them.
+    """
+    figure, panels = _panels(points, title, (3.4, 3.2))
+    for axes, of_model in zip(panels, points.values(), strict=True):
+        ends = np.array([of_model["x"], of_model["y"]], float).reshape(2, 2, -1)  # axis, sentence, pair
+        grades = np.asarray(of_model["grades"], float)
+        for number, grade in enumerate(np.unique(grades)):
+            look = {**_look(number), "linewidth": 0.9}
+            lines = axes.plot(*ends[:, :, grades == grade], **look)
+            lines[0].set_label(f"graded {grade:g}")
+        axes.set(xticks=[], yticks=[])
+    _legend(panels[0])
+    return _save(figure, path)
+
+
+def removal_curves(curves: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
+    """ConPVP Figure 5: a line per model, from the `curve` of its `removal_curve`: `average` over tokens `removed`."""
+    figure, (axes,) = _panels(curves, title, LINES, names=[""])
+    for number, (model, curve) in enumerate(curves.items()):
+        axes.plot(curve["removed"], curve["average"], label=model, **_look(number))
+    axes.set(xlabel="most frequent tokens removed", ylabel="Spearman x 100, average")
+    _legend(axes)
+    return _save(figure, path)
+
+
+def sweep(scores: Mapping[str, Mapping[int, Sequence[float]]], path: Path, title: str, *, varied: str) -> Path:
+    """DCPCSE Figure 2: a line per model of the mean score by setting, with a band of one deviation over seeds.
+
+    `scores`: model -> setting (such as prompt length) -> a score per seed, drawn as dots; `varied` names the setting.
+    The deviation is the sample's (n - 1), 0 for one seed.
+    """
+    figure, (axes,) = _panels(scores, title, LINES, names=[""])
+    for number, (model, of_setting) in enumerate(scores.items()):
+        settings, colour = sorted(of_setting), COLOURS[number % len(COLOURS)]
+        means = np.array([np.mean(of_setting[setting]) for setting in settings])
+        spread = np.array([np.std(values, ddof=1) if len(values := of_setting[s]) > 1 else 0.0 for s in settings])
+        axes.plot(settings, means, label=model, **_look(number))
+        axes.fill_between(settings, means - spread, means + spread, color=colour, alpha=0.15, linewidth=0)
+        x, y = zip(*((setting, value) for setting in settings for value in of_setting[setting]), strict=True)
+        axes.scatter(x, y, s=8, color=colour, alpha=0.5, linewidths=0)
+    axes.set(xticks=sorted({*chain(*scores.values())}), xlabel=varied, ylabel="Spearman x 100")
+    _legend(axes)
+    return _save(figure, path)
+
+
+def template_bars(scores: Mapping[str, float], path: Path, title: str) -> Path:
+    """PromptBERT Table 4: a bar per template with its dev score, the best on top."""
+    ranked = dict(sorted(scores.items(), key=lambda item: item[1]))
+    figure, (axes,) = _panels(scores, title, (7.0, 1.1 + 0.3 * len(ranked)), names=[""])
+    bars = axes.barh(
+        range(len(ranked)), [*ranked.values()], color=[*[FAINT] * (len(ranked) - 1), COLOURS[0]], height=0.7
+    )
+    axes.bar_label(bars, fmt="%.2f", padding=3, color=INK, fontsize=8)
+    axes.set_yticks(range(len(ranked)), labels=list(ranked), parse_math=False)
+    axes.set(xlabel="Spearman x 100", xmargin=0.12)
+    axes.grid(visible=False, axis="y")
+    return _save(figure, path)
+
+
+def training_curves(
+    logs: Mapping[str, Sequence[Mapping[str, Any]]], starts: Mapping[str, float], path: Path, title: str
+) -> Path:
+    """Two panels with a line per run: its loss and, if any run has dev pairs, its dev score by step.
+
+    `logs`: run -> the entries of its steps (`step`, `loss` and at evaluations `dev`); `starts`: run -> dev score before
+    the first step. Losses are means over equal parts of a run, at most `MOST_POINTS`. A .svg `path` gets an SVG.
+    """
+    lines: dict[str, dict[str, Any]] = {"loss": {}, "dev": {}}
+    for run, entries in logs.items():
+        losses = np.array([(entry["step"], entry["loss"]) for entry in entries])
+        lines["loss"][run] = [part.mean(axis=0) for part in np.array_split(losses, min(len(losses), MOST_POINTS))]
+        start = [(0, starts[run])] if run in starts else []
+        scores = [(entry["step"], entry["dev"]) for entry in entries if entry.get("dev") is not None]
+        if start + scores:
+            lines["dev"][run] = start + scores
+    named = {f"{name} by step": of_runs for name, of_runs in lines.items() if of_runs}
+    figure, panels = _panels(named, title, LINES)
+    for axes, of_runs in zip(panels, named.values(), strict=True):
+        for run, points in of_runs.items():
+            look = _look([*logs].index(run)) | {"ms": 3}
+            axes.plot(*np.transpose(points), label=run, **look)
+    _legend(panels[0])  # which has every run
+    return _save(figure, path)
+
+
+def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
+    """PromptBERT Figure 1: the same tokens in two dimensions, a panel per kind of group, coloured by group.
+
+    `picture` is that of `token_bias.picture`. Tokens without a group are grey; small groups are drawn on top.
+    """
+    kinds = [kind for kind in picture if kind not in ("x", "y", "tokens", "explained")]
+    figure, panels = _panels(picture, title, (3.6, 3.6), names=kinds, shared=True)
+    x, y = np.asarray(picture["x"], float), np.asarray(picture["y"], float)
+    for axes, kind in zip(panels, kinds, strict=True):
+        names, sizes = np.array(picture[kind]), Counter(picture[kind])
+        for number, group in enumerate(sorted({"", *sizes}), start=-1):
+            if group in sizes:
+                look = _look(number) if group else {"color": FAINT, "marker": "."}
+                look |= {"ms": 2.7, "ls": "", "mew": 0, "alpha": 0.6, "zorder": 3 - sizes[group] / len(names)}
+                axes.plot(x[names == group], y[names == group], label=group or "no group", **look)
+        _legend(axes, markers=2.0)
+        axes.set_xlabel(f"component 1 ({picture['explained'][0]:.1f} % of variance)")
+    panels[0].set_ylabel(f"component 2 ({picture['explained'][1]:.1f} %)")
+    return _save(figure, path)
+
+
+def _panels(
+    values: Mapping[str, Any], title: str, size: tuple[float, float], *, names: Sequence[str] = (), shared: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure with a titled panel of `size` inches per name, by default per key of `values`; at most five in a row."""
+    _check(values, title)
+    from matplotlib.figure import Figure
+
+    named = list(names or values)
+    rows, columns = -(-len(named) // MOST_COLUMNS), min(len(named), MOST_COLUMNS)
+    figure = Figure((size[0] * columns + 0.4, size[1] * rows + 0.4), dpi=DPI, facecolor="white", layout="constrained")
+    wrapped = fill(title, int(12 * figure.get_figwidth()))  # about 12 letters per inch
+    figure.suptitle(wrapped, fontsize=10, color=INK, parse_math=False)
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared).flatten()
+    for axes in grid[len(named) :]:
+        axes.remove()
+    for axes, name in zip(grid, named, strict=False):
+        _style(axes, name)
+    return figure, list(grid[: len(named)])
+
+
+def _style(axes: Axes, name: str) -> None:
+    axes.set_title(name, fontsize=9, color=INK, parse_math=False)
+    axes.grid(color=GRID, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.tick_params(colors=INK, labelsize=8, length=3, labelbottom=True)  # in every row, even with shared axes
+    for label in (axes.xaxis.label, axes.yaxis.label):
+        label.set(fontsize=8.5, color=INK, parse_math=False)
+
+
+def _look(number: int) -> dict[str, Any]:
+    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "ms": 4.5}
+
+
+def _legend(axes: Axes, markers: float = 1.0) -> None:
+    legend = axes.legend(fontsize=8, labelcolor=INK, framealpha=0.85, edgecolor=GRID, markerscale=markers)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _check(values: Any, title: str) -> None:
+    """Raise ValueError if a mapping, or anything in it, is empty."""
+    inside = list(values.values()) if isinstance(values, Mapping) else []
+    if not inside and (isinstance(values, Mapping) or np.size(values) == 0):
+        raise ValueError(f"nothing to draw for {title!r}: an entry is empty; give numbers for each")
+    for value in inside:
+        _check(value, title)
+
+
+def _save(figure: Figure, path: Path) -> Path:
+    write_file(path, lambda fresh: save_figure(figure, fresh, path.suffix.lower().removeprefix(".") or "png"))
+    return path
+
+
+def draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> list[Path]:
+    """Write the PNG figures of `task` to `folder`, all models side by side, and return their paths.
+
+    Raises ValueError for a task without figures, and for results without the points to draw.
+    """
+    if not task.figures:
+        raise ValueError(f"{task.name} has no figure")
+    drawn: list[Path] = []
+    for figure, unit in task.figures.items():
+        if unit is None:
+            drawn += [_accuracies(models, folder / f"{figure}.png")]
+        elif scores := {label: one.scores[unit] for label, one in models.items() if unit in one.scores}:
+            drawn += DRAWINGS[figure](scores, folder)
+    return drawn
+
+
+def draw_sweep(runs: Mapping[int, Sequence[float]], name: str, path: Path) -> Path:
+    """Draw DCPCSE's Figure 2 from this reproduction: average score by prompt length."""
+    title = f"Average of seven STS tasks by prompt length, {name}"
+    return sweep({name: runs}, path, title, varied="prompt length")
+
+
+def draw_templates(scores: Mapping[str, float], name: str, path: Path) -> Path:
+    """Draw PromptBERT's Table 4 from this reproduction as bars."""
+    return template_bars(scores, path, f"STS-B dev by template, {name}, untrained")
+
+
+def _accuracies(models: Mapping[str, ModelRecord], path: Path) -> Path:
+    sets = dict.fromkeys(name for record in models.values() for name in record.scores)
+    runs = {
+        name: {label: one.scores[name]["runs"] for label, one in models.items() if name in one.scores} for name in sets
+    }
+    return violins(runs, path, "16 labelled sentences per class, 10 seeds: accuracy")
+
+
+def _similarity(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
+    points = {label: found["points"] for label, found in scores.items()}
+    return [similarity_by_grade(points, folder / "similarity.png", "Cosine by grade, STS-B test")]
+
+
+def _pairs(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
+    points = {label: found["points"] for label, found in scores.items()}
+    return [pair_maps(points, folder / "pairs.png", "STS-B test pairs graded 0, 3 and 5, t-SNE")]
+
+
+def _removal(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
+    curves = {label: found["curve"] for label, found in scores.items()}
+    return [removal_curves(curves, folder / "removal.png", "Without the most frequent tokens")]
+
+
+def _static_embeddings(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
+    """Draw one figure per model, as each has its own tokens and axes."""
+    return [
+        token_picture(
+            found["picture"],
+            folder / f"static-embeddings-{label.replace(' ', '-')}.png",
+            f"Word embeddings of {label}, two principal components",
+        )
+        for label, found in scores.items()
+    ]
+
+
+DRAWINGS: dict[str, Drawing] = {
+    "similarity": _similarity, "pairs": _pairs, "removal": _removal, "static-embeddings": _static_embeddings,
+}  # fmt: skip

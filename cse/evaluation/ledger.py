@@ -1,0 +1,241 @@
+"""The ledger of the bundled models: their scores, from the results files, compared with published rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cse.errors import as_called, command_line
+from cse.evaluation.metrics import Sample, margin, over_seeds
+from cse.evaluation.published import BASE, ROWS
+from cse.evaluation.reproduction import obtained, run_command
+from cse.evaluation.results import provenance
+from cse.evaluation.scoreboard import AVERAGE
+from cse.evaluation.tasks import find_task
+from cse.files.weights import available
+from cse.files.writing import write_file, write_json
+
+if TYPE_CHECKING:
+    from cse.evaluation.published import PublishedRow
+    from cse.evaluation.reproduction import Plan
+    from cse.evaluation.results import Protocol
+    from cse.evaluation.scoreboard import Row, Scoreboard
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The runs of a row compared with the published number.
+
+    `mean` and standard `deviation` (None for one run) of the runs, `difference` of the mean from the published number
+    (None if there is none), and the `verdict` on it (None if the noise is unknown).
+    """
+
+    mean: float
+    deviation: float | None = None
+    difference: float | None = None
+    verdict: str | None = None
+
+
+COMPARED = tuple(Comparison.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One row of a ledger: the published number, the `commands` that reproduce it, and their results.
+
+    `published_on` is the paper's backbone, `backbone` the one used here. `runs` are the numbers by seed, or the single
+    number of an untrained row; None where there is no number, then `note` says why and there is no `comparison`, as for
+    a published checkpoint that is not available. A `copied` row has neither commands nor results.
+    """
+
+    row: str
+    published: float | None
+    published_deviation: float | None
+    published_seeds: int
+    published_on: str
+    task: str
+    source: str
+    copied: bool
+    commands: tuple[str, ...] = ()
+    backbone: str | None = None
+    seeds: tuple[int, ...] = ()
+    runs: tuple[float | None, ...] = ()
+    note: str | None = None
+    comparison: Comparison | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of a row in a ledger file, with the comparison's numbers at the top level."""
+        value = asdict(self)
+        comparison = value.pop("comparison") or {}
+        if self.note is None:
+            del value["note"]
+        if self.copied:
+            value = {key: item for key, item in value.items() if key not in ("backbone", "seeds", "runs")}
+        return value | {key: item for key, item in comparison.items() if item is not None or key == "deviation"}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> LedgerEntry:
+        """The entry of a row's JSON object. Raises TypeError for one that lacks a key or has an unknown one."""
+        items: dict[str, Any] = {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
+        compared = {key: items.pop(key) for key in COMPARED if key in items}
+        return cls(**items, comparison=Comparison(**compared) if compared else None)
+
+
+def judged(runs: Sequence[float], row: PublishedRow) -> Comparison:
+    """Compare runs with a published row: mean, deviation, difference, and a verdict from its 95 % interval.
+
+    Without several runs on either side the noise is unknown, and there is no verdict.
+    """
+    return compared(Sample(over_seeds(runs)[1], len(runs)), over_seeds(runs)[0], row)
+
+
+def compared(sample: Sample, mean: float, row: PublishedRow) -> Comparison:
+    """As `judged`, from the mean of a sample of runs."""
+    digits = 4 if abs(mean) < 1 else 2  # cosines are not percentages
+    found = Comparison(round(mean, digits), None if sample.deviation is None else round(sample.deviation, digits))
+    if row.average is None:
+        return found
+    difference = mean - row.average
+    noise = margin(sample, Sample(row.deviation, row.seeds))
+    verdict = None if noise is None else "inside the noise" if abs(difference) <= noise else "a difference"
+    return replace(found, difference=round(difference, digits), verdict=verdict)
+
+
+def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
+    """An entry for each published average of the task that has a counterpart among the board's models.
+
+    Counterparts have the same method or pooling; the papers' are on BERT-base. A number that a paper repeats in
+    another table is listed once. A board without an average has no entries.
+    """
+    if not board.columns or board.columns[0].unit != AVERAGE:
+        return []
+    found: dict[tuple[str, float | None], LedgerEntry] = {}
+    for label, row in board.rows.items():
+        for published in ROWS:
+            if is_counterpart(published, row, board.task.name):
+                found.setdefault((label, published.average), entry(board, row, published))
+    return list(found.values())
+
+
+def is_counterpart(published: PublishedRow, row: Row, task: str) -> bool:
+    """True if the row has the method or pooling of the published one, on another backbone."""
+    reading = (row.record.key or "").partition(" ")[2]
+    own = published.task == task and published.key == f"{BASE} {reading}" and published.average is not None
+    return own and not (published.copied or published.checkpoint or published.supervised or published.prefix)
+
+
+def entry(board: Scoreboard, row: Row, published: PublishedRow) -> LedgerEntry:
+    """The published row with the command of the results file, compared with the row's mean."""
+    figure = row.figures[0]
+    own = None if figure is None else compared(Sample(figure.deviation, figure.count), figure.value, published)
+    title = f"{published.name} ({published.paper}, table {published.table})"
+    source = "; ".join(filter(None, [published.source, missing_options(published, board.results.protocol)]))
+    return LedgerEntry(
+        title, published.average, published.deviation, published.seeds, published.backbone, published.task, source,
+        copied=False, commands=(as_called(board.results.command),), backbone=(row.record.key or "").partition(" ")[0],
+        seeds=row.seeds, note=None if own else "no number to compare", comparison=own,
+    )  # fmt: skip
+
+
+def missing_options(published: PublishedRow, protocol: Protocol) -> str:
+    """A note on options of the published evaluation that the bundled one lacks, or an empty string."""
+    lacking = "--final-period" in published.evaluate and not protocol.final_period
+    return "published with a full stop added to texts that lack one" if lacking else ""
+
+
+HEADINGS = ("row", "published", "obtained", "difference", "backbone, seeds", "published on, source")
+
+
+def reproduce(rows: Sequence[PublishedRow], plan: Plan, report: Callable[[str], None]) -> list[LedgerEntry]:
+    """Reproduce a table's rows one by one and return their entries; the ledger in `plan.output` is updated after each.
+
+    `report` gets a line for each row and each command. Raises as `fill_in` and `write_ledger` do.
+    """
+    entries: list[LedgerEntry] = []
+    for number, row in enumerate(rows, start=1):
+        what = "copied, not run" if row.copied else f"published {row.average}"
+        report(f"{number}/{len(rows)} {row.name}: {what}")
+        entries.append(fill_in(row, plan, report))
+        write_ledger(plan.output / f"{row.paper}-{row.table}", row.paper, row.table, entries)
+    return entries
+
+
+def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> LedgerEntry:
+    """Run a row's commands that are not done, passing each to `report`, and return its ledger entry.
+
+    Raises ValueError if a command fails, and as `obtained` does.
+    """
+    commands = plan.commands(row)
+    entry = LedgerEntry(
+        row.name, row.average, row.deviation, row.seeds, row.backbone, row.task, row.source, row.copied,
+        tuple(command_line(*words) for words in commands),
+    )  # fmt: skip
+    if row.copied:
+        return entry
+    if row.checkpoint and not available(row.backbone):
+        return replace(entry, backbone=row.backbone, note="needs the model hub, or the checkpoint in its cache")
+    for command in commands:
+        run_command(command, plan, row, report)
+    runs = tuple(obtained(row, plan, seed) for seed in plan.runs(row))
+    seeds = tuple(plan.seeds) if row.method else ()
+    entry = replace(entry, backbone=plan.backbone_of(row), seeds=seeds, runs=runs)
+    whole = [run for run in runs if run is not None]
+    if len(whole) < len(runs) or not whole:
+        return replace(entry, note=_why_none(row))
+    return replace(entry, comparison=judged(whole, row))
+
+
+def _why_none(row: PublishedRow) -> str:
+    if find_task(row.task).sets or row.read:
+        return "no number to compare: sets are missing"
+    return "no number to compare: it is a picture"
+
+
+def read_ledger(path: Path) -> list[LedgerEntry]:
+    """The entries of a ledger file. Raises ValueError, naming the file, if it is not a ledger."""
+    try:
+        return [LedgerEntry.from_json(value) for value in json.loads(path.read_text(encoding="utf-8"))["rows"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a ledger ({error}); move it away or give another `output`") from error
+
+
+def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[LedgerEntry]) -> None:
+    """Write `stem.json` and `stem.md`; earlier rows that are not in `entries` are kept.
+
+    Raises ValueError if `stem.json` exists and is not a ledger.
+    """
+    path = stem.with_name(f"{stem.name}.json")
+    earlier = read_ledger(path) if path.is_file() else []
+    fresh = {entry.row: entry for entry in entries}
+    kept = [fresh.pop(entry.row, entry) for entry in earlier] + list(fresh.values())
+    rows = [entry.to_json() for entry in kept]
+    write_json(path, {"paper": paper, "table": table, **provenance(), "rows": rows})
+    text = "\n".join(markdown(kept)) + "\n"
+    write_file(stem.with_name(f"{stem.name}.md"), lambda fresh: fresh.write_text(text, encoding="utf-8"))
+
+
+def markdown(entries: Sequence[LedgerEntry]) -> list[str]:
+    """The ledger as a Markdown table, line by line."""
+    lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
+    return [*lines, *map(_line, entries)]
+
+
+def _line(entry: LedgerEntry) -> str:
+    published = _spread(entry.published, entry.published_deviation)
+    if entry.copied:
+        return f"| {entry.row} | {published} | copied, not run | | | {entry.source} |"
+    found, difference, compared = entry.note or "-", "", entry.comparison
+    if compared is not None:
+        found = _spread(compared.mean, compared.deviation)
+        if compared.difference is not None:
+            difference = f"{compared.difference:+.2f} {compared.verdict or ''}".strip()
+    seeds = " ".join(map(str, entry.seeds)) or "untrained"
+    origin = ", ".join(filter(None, [entry.published_on, entry.source]))
+    return f"| {entry.row} | {published} | {found} | {difference} | {entry.backbone}, {seeds} | {origin} |"
+
+
+def _spread(value: float | None, deviation: float | None) -> str:
+    return "" if value is None else f"{value:g}" + (f" ± {deviation:g}" if deviation else "")

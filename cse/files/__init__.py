@@ -1,0 +1,1 @@
+"""Files and folders: written whole or not at all, locked, checksummed, fetched from the hub."""

@@ -1,0 +1,327 @@
+"""Atomic writing of files and folders that replaces only the project's own, reading of JSON, and digests."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import wraps
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast
+
+from cse.errors import ArtefactError
+from cse.files.replace import Replacement, followed, recover, settle
+
+DIGITS = 12  # of a digest, in hex
+BLOCK = 1 << 20
+Read = TypeVar("Read", bound=Callable[..., Any])
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True)
+class FolderKind:
+    """A kind of folder: its `noun` with article, the JSON file `mark`, whose object has `keys`, and its `files`.
+
+    `older` is the mark of an earlier layout, if there was one. `files` are patterns of all paths that belong in it,
+    relative and with "/"; a `*` also matches in subfolders.
+    """
+
+    noun: str
+    mark: str
+    keys: tuple[str, ...]
+    files: tuple[str, ...]
+    older: str = ""
+
+    def check_replaceable(self, folder: Path) -> None:
+        """Raise ValueError unless `folder` is missing, empty, or of this kind with no other files."""
+        recover(folder)
+        if not folder.exists():
+            return
+        if not folder.is_dir():
+            raise ValueError(f"{folder}: is a file; give {self.noun} another folder")
+        names = (path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+        foreign = next((name for name in names if not any(fnmatch(name, pattern) for pattern in self.files)), None)
+        if foreign:
+            raise ValueError(
+                f"{folder}: holds {foreign}, which is no part of {self.noun}; move it away or give another folder"
+            )
+        if any(folder.iterdir()) and not self.is_marked(folder):
+            raise ValueError(
+                f"{folder}: is not {self.noun} of this project (no {', '.join(self.keys)} in {self.mark}); "
+                "delete it yourself or give another folder"
+            )
+
+    def is_marked(self, folder: Path) -> bool:
+        """True if the mark of `folder` is that of this kind."""
+        return any(self._has_keys(folder / mark) for mark in (self.mark, self.older) if mark)
+
+    def delete(self, folder: Path) -> None:
+        """Delete what belongs to a folder of this kind, and the folder if nothing else is in it.
+
+        The mark goes last, so that what an interrupted deletion leaves is recognised.
+        """
+        for path in folder.glob("*"):
+            if path.name != self.mark and any(fnmatch(path.name, pattern) for pattern in self.files):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        (folder / self.mark).unlink(missing_ok=True)
+        with suppress(OSError):  # missing, or not empty
+            folder.rmdir()
+
+    def _has_keys(self, path: Path) -> bool:
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return False
+        return isinstance(value, dict) and value.keys() >= set(self.keys)
+
+
+def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind | None = None) -> None:
+    """Replace `folder` by what `fill(temporary_folder)` writes; after a failure `folder` is unchanged.
+
+    With a `kind`, only that kind of folder is replaced, which is checked before the work and before the swap. Raises
+    OSError naming `folder` if it cannot be written; other errors of `fill` are raised unchanged.
+    """
+    with named_errors(folder):
+        folder = followed(Path(folder))
+    if kind is not None:
+        kind.check_replaceable(folder)
+    with named_errors(folder):
+        if folder.is_file():
+            raise NotADirectoryError("it is a file")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        replacement = Replacement.begin(folder)
+    try:
+        with named_errors(folder, only_full=True):
+            fill(replacement.fresh)
+        if kind is not None:
+            kind.check_replaceable(folder)
+        with named_errors(folder):
+            for file in filter(Path.is_file, replacement.fresh.rglob("*")):
+                file.chmod(0o644)  # safetensors writes files that only their owner can read
+            replacement.swap()
+    finally:
+        replacement.clear()
+
+
+def partial_folder(output: Path) -> Path:
+    """Return the path of unfinished work on `output`."""
+    place = Path(output).absolute()  # "." gets a name
+    if not place.name:
+        raise ValueError(f"{output}: cannot be written; give a folder with a name as `output`")
+    return place.with_name(f"{place.name}.partial")
+
+
+@contextmanager
+def named_errors(place: Path, what: str = "folder", only_full: bool = False) -> Iterator[None]:
+    """Turn a failed write into an OSError that names `place` and the cure; with `only_full` only for a full disk."""
+    try:
+        yield
+    except Exception as error:
+        full = _disk_is_full(error)
+        if not full and (only_full or not isinstance(error, OSError)):
+            raise
+        cure = f"free some space or give another {what}" if full else f"give another {what}"
+        raise OSError(f"{place}: cannot be written ({error}); {cure}") from error
+
+
+def damage_named(read: Read) -> Read:
+    """Return `read`, whose first argument names a model, with the errors of code that trusts its files as one line.
+
+    Any error but ValueError, OSError and those of the machine then becomes an ArtefactError.
+    """
+
+    @wraps(read)
+    def named(model: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return read(model, *args, **options)
+        except Exception as error:
+            known = isinstance(error, (ValueError, OSError, MemoryError, ImportError))
+            if known and not isinstance(error, UnicodeError):
+                raise
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+            place = getattr(model, "name", model)
+            raise ArtefactError(f"{place}: its files are damaged ({reason}); copy or train it again") from error
+
+    return cast("Read", named)
+
+
+def _disk_is_full(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in FULL
+    if type(error) is Exception:  # the library `tokenizers` raises nothing else
+        return any(str(error).endswith(f"(os error {number})") for number in FULL)
+    # safetensors uses one error type for reading and writing; only errors of reading mention "deserializing"
+    return type(error).__name__ == "SafetensorError" and "deserializing" not in str(error)
+
+
+def write_file(path: Path, fill: Callable[[Path], object]) -> None:
+    """Replace `path` by what `fill(temporary_file)` writes; create its folder if it is missing.
+
+    The temporary file has the name of `path`, in a folder next to it. If `path` is a link, its target is written.
+    After a failure `path` is unchanged and no temporary file is left; those of a killed process are removed by the
+    next write. Raises OSError naming `path` if it cannot be written or is no file.
+    """
+    replacement = _begun(path)
+    try:
+        with named_errors(path, "file"):
+            fresh = replacement.fresh / path.name
+            fill(fresh)
+            settle(replacement.fresh)
+            fresh.replace(replacement.folder)
+    finally:
+        replacement.clear()
+
+
+def check_writable(path: Path) -> None:
+    """Raise OSError naming `path` if `write_file` could not begin to write it; its folder is made, a file unchanged."""
+    _begun(path).clear()
+
+
+def _begun(path: Path) -> Replacement:
+    """Return the pending replacement of a file, or of its target if it is a link."""
+    with named_errors(path, "file"):
+        target = followed(path)
+        if target.exists() and not target.is_file():
+            raise OSError("it is a folder, a device or a pipe")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return Replacement.begin(target)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON document to `path` by `write_file`."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    write_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file of a model folder. Raises ArtefactError if it is missing or damaged."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ArtefactError(f"{path.parent}: no {path.name} in it; give a model's folder") from error
+    except (OSError, ValueError, RecursionError) as error:  # RecursionError: deeply nested lists
+        raise ArtefactError(f"{path}: cannot read {path.name}, damaged ({error}); copy or train it again") from error
+    if not isinstance(value, dict):
+        raise ArtefactError(f"{path}: holds no configuration; copy or train it again")
+    return value
+
+
+def check_regular(path: Path) -> None:
+    """Raise ValueError unless `path` is a regular file: no folder, device or pipe, and not missing.
+
+    Its name has to be UTF-8, since it is written to JSON files.
+    """
+    if not is_utf_8(str(path)):
+        raise ValueError(f"{os.fsencode(path)!r}: the name is not UTF-8; rename it")
+    if path.is_file():
+        return
+    what = "is a folder, not a file" if path.is_dir() else "is a device or a pipe; give a file"
+    raise ValueError(f"{path}: {what if path.exists() else 'no such file'}")
+
+
+def is_utf_8(text: str) -> bool:
+    """True if a text can be encoded as UTF-8; file names with other bytes cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def digest(*parts: str) -> str:
+    """Return 12 hex digits of sha256 over concatenated texts."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part.encode())
+    return sha.hexdigest()[:DIGITS]
+
+
+def file_digest(path: Path) -> str:
+    """Return 12 hex digits of sha256 over a file, or over names and contents of a folder's `.tsv` files."""
+    sha = hashlib.sha256()
+    for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
+        if file != path:
+            sha.update(str(file.relative_to(path)).encode())
+        feed(sha, file)
+    return sha.hexdigest()[:DIGITS]
+
+
+def feed(sha: hashlib._Hash, path: Path) -> None:
+    """Update a hash with a file, a block at a time. Raises ValueError for anything but a regular file."""
+    check_regular(path)
+    with path.open("rb") as content:
+        while block := content.read(BLOCK):
+            sha.update(block)
+
+
+def check_folder(output: Path) -> None:
+    """Raise ValueError if `output` or a folder above it is a file."""
+    for path in (output, *output.absolute().parents):
+        if path.is_file():
+            raise ValueError(f"{path} is a file; give a folder as `output`")
+
+
+def hold(file: IO[Any], output: Path | None = None) -> None:
+    """Lock a file of unfinished work until it is closed. Raises ValueError if another run has locked it.
+
+    The error names `output`, by default the folder of the file. Does nothing on Windows and on file systems without
+    locks.
+    """
+    if os.name != "posix":
+        return
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        place = output or Path(file.name).parent
+        raise ValueError(f"{place}: another run is writing there; give another `output`") from error
+    except OSError:  # such as on a network folder
+        return
+
+
+@contextmanager
+def reserved(output: Path) -> Iterator[None]:
+    """Lock `output` in the block. Raises ValueError if another run is writing there.
+
+    The lock is on a file `.NAME.held` next to `output`, which the next run can lock after a kill. Parent folders that
+    were created for it are removed at the end if they are empty.
+    """
+    output = Path(os.path.realpath(followed(Path(output))))  # two links to one folder exclude each other
+    if os.name != "posix" or not output.name:
+        yield
+        return
+    made = [folder for folder in output.parents if not folder.exists()]
+    with named_errors(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+    lock = output.with_name(f".{output.name}.held")
+    try:
+        with _held(lock, output):
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+    finally:
+        for folder in made:
+            with suppress(OSError):  # not empty
+                folder.rmdir()
+
+
+@contextmanager
+def _held(lock: Path, output: Path) -> Iterator[None]:
+    """Create and lock the file `lock`; retry if its previous holder deleted it before it was locked."""
+    while True:
+        with named_errors(output):
+            file = lock.open("ab")
+        with file:
+            hold(file, output)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+                    yield
+                    return

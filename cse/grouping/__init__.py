@@ -1,1 +1,0 @@
-"""Groups of texts: links of near neighbours, near-duplicates, topics."""

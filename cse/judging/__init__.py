@@ -1,1 +1,0 @@
-"""Which of two models suits a text better: questions, blind votes, verdict."""

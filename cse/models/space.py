@@ -1,0 +1,254 @@
+"""Stage the folder of a Hugging Face Space: the app, its packages, models and indexes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
+from pathlib import Path
+
+from cse.errors import ArtefactError
+from cse.models.names import BUNDLED_NAMES, Kind, resolve
+from cse.models.push import copy_model
+
+LOCK, CARD, LICENCE = "requirements.txt", "README.md", "LICENSE"
+CLONE = (LOCK, CARD, LICENCE, "pyproject.toml")  # the last distinguishes a clone from an installed package
+PACKAGE, EXTRA = "contrastive-sentence-embeddings", "app"
+FAISS = "faiss-cpu"  # the package's requirement; faiss-gpu has the same files
+FAISS_PLACES = {
+    "faiss-gpu": 'sys_platform == "linux" and platform_machine == "x86_64"',
+    FAISS: 'sys_platform != "linux" or platform_machine != "x86_64"',
+}
+
+
+def project_texts(root: Path) -> dict[str, str]:
+    """Requirements, README and licence of the project with packages in `root`, by their file names in a clone.
+
+    The requirements of an installed package are the installed versions of its dependencies. Raises ArtefactError if
+    `root` is neither a clone nor the folder of the installed package.
+    """
+    missing = next((name for name in CLONE if not (root / name).is_file()), None)
+    if missing is None:
+        return {name: (root / name).read_text(encoding="utf-8") for name in (LOCK, CARD, LICENCE)}
+    installed = _installed(root)
+    if installed is None:
+        raise ArtefactError(
+            f"{root}: no {missing}, which a Space needs; deploy from a clone of the repository, or install the package"
+        )
+    return {
+        LOCK: "\n".join([*pins(installed.requires or ()), ""]),
+        CARD: installed.metadata["Description"] or "",
+        LICENCE: installed.read_text(f"licenses/{LICENCE}") or "",
+    }
+
+
+def pins(needs: Iterable[str]) -> list[str]:
+    """Pin the requirements of a package and its app to the installed versions, or the oldest allowed if not installed.
+
+    `needs` are lines of its metadata (`gradio>=6.31.0,<7; extra == "app"`).
+    """
+    lines = []
+    for need in needs:
+        extra = re.search(r"extra == ['\"]([\w-]+)", need)
+        if extra and extra[1] != EXTRA:
+            continue
+        name, oldest = re.match(r"[\w.-]+", need), re.search(r">=([\w.]+)", need)
+        if not name or not oldest:
+            raise ValueError(f"{PACKAGE}: its metadata has {need!r} without an oldest version; install it again")
+        found = _version(name[0]) or (_version("faiss-gpu") if name[0] == FAISS else None) or oldest[1]
+        places = FAISS_PLACES if name[0] == FAISS else {name[0]: ""}
+        lines += [f"{each}=={found}{f'; {where}' if where else ''}" for each, where in places.items()]
+    return lines
+
+
+def _version(name: str) -> str | None:
+    """The version of an installed package without its build tag (`+cpu`); None if it is not installed."""
+    try:
+        return version(name).partition("+")[0]
+    except PackageNotFoundError:
+        return None
+
+
+def _installed(root: Path) -> Distribution | None:
+    try:
+        found = distribution(PACKAGE)
+    except PackageNotFoundError:
+        return None
+    return found if Path(str(found.locate_file(""))).resolve() == root.resolve() else None
+
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("cse", "index")
+ENTRY = "space.py"
+MODELS, INDEXES = "models", "indexes"
+OWNED = tuple(f"{name}/*" for name in (*PACKAGES, MODELS, INDEXES))  # files that a later deployment may delete
+PYTHON = "3.12"
+ZERO_GPU_TORCH = "2.11.0"  # the newest on ZeroGPU
+CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
+
+
+class Hardware(str, Enum):
+    """Hardware of a Space."""
+
+    ZERO_GPU = "zero-gpu"  # free; a GPU is allocated per call
+    CPU = "cpu"
+    GPU = "gpu"
+
+
+MACHINES = {Hardware.ZERO_GPU: "zero-a10g", Hardware.CPU: "cpu-basic", Hardware.GPU: "t4-small"}  # the hub's names
+
+# `spaces` must be imported before torch, and only functions decorated with `spaces.GPU` may use a GPU.
+ON_ZERO_GPU = '''
+os.environ.setdefault("CSE_DEVICE", "cpu")
+
+
+def lent_gpu() -> str:
+    """Return the name of the call's GPU. ZeroGPU requires a function that requests one.
+
+    The app computes on the CPU: its models are small, and waiting for a GPU would take longer.
+    """
+    import torch
+
+    return torch.cuda.get_device_name()
+
+
+if find_spec("spaces"):
+    import spaces
+
+    lent_gpu = spaces.GPU(lent_gpu)
+'''
+ENTRY_TEXT = '''"""The entry of this Space: the app with the models and indexes that were deployed with it."""
+
+import os
+import sys
+{imports}from pathlib import Path
+{setup}
+HERE = Path(__file__).resolve().parent
+MODELS = {models}
+INDEXES = {indexes}
+
+
+def main() -> int:
+    """Serve the app; other options are passed to it."""
+    os.chdir(HERE)
+    from cse.app.serving import main as serve
+
+    options = [word for model in MODELS for word in ("--model", model)]
+    options += [word for index in INDEXES for word in ("--index", index)]
+    return serve([*options, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''
+
+
+@dataclass(frozen=True)
+class SpaceRequest:
+    """A Space to deploy: its name on the hub, its hardware, models in addition to the bundled ones, indexes.
+
+    `indexes` are names of folders in the Space's folder `INDEXES`.
+    """
+
+    name: str
+    hardware: Hardware = Hardware.ZERO_GPU
+    models: Sequence[str] = ()
+    indexes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class StagedSpace:
+    """The content of a Space's folder: the name in the Space of each additional model, by its local name."""
+
+    models: Mapping[str, str] = field(default_factory=dict)
+
+
+def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> StagedSpace:
+    """Write the files that the Space needs from the project in `root`, a clone or an installed package, to `folder`.
+
+    Returns the models' names there. Raises ArtefactError for a model that cannot be copied, and as `project_texts`
+    does.
+    """
+    project = project_texts(root)
+    for name in PACKAGES:
+        shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", ".*"))
+    staged = StagedSpace(_stage_models(request.models, folder))
+    texts = {
+        LOCK: requirements(project[LOCK], request.hardware), ENTRY: entry(request, list(staged.models.values())),
+        CARD: card(request, project[CARD], project[LOCK], staged), LICENCE: project[LICENCE],
+    }  # fmt: skip
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return staged
+
+
+def _stage_models(models: Sequence[str], folder: Path) -> dict[str, str]:
+    staged: dict[str, str] = {}
+    for model in models:
+        reference = resolve(model)
+        if reference.kind is Kind.WORD_VECTORS:
+            raise ArtefactError(f"{model} is a file; give a model's folder or hub id")
+        if reference.name in BUNDLED_NAMES:  # columns already
+            continue
+        if not Path(reference.name).is_dir():
+            staged[reference.name] = reference.name
+            continue
+        name = f"{MODELS}/{Path(reference.name).name}"
+        if name in staged.values() and reference.name not in staged:
+            raise ValueError(f"two model folders are named {Path(name).name}; rename one")
+        if reference.name not in staged:
+            copy_model(reference, folder / name)
+        staged[reference.name] = name
+    return staged
+
+
+def requirements(lock: str, hardware: Hardware) -> str:
+    """The pinned requirements of `lock` for a Space's hardware, unchanged for a GPU.
+
+    Otherwise FAISS is faiss-cpu, and torch the build without CUDA, or ZeroGPU's version.
+    """
+    if hardware is Hardware.GPU:
+        return lock
+    lines = [line for line in lock.splitlines() if not line.startswith("faiss-gpu")]
+    lines = [line.partition(";")[0] if line.startswith("faiss-cpu") else line for line in lines]
+    if hardware is Hardware.CPU:
+        return "\n".join([f"--extra-index-url {CPU_WHEELS}", *lines, ""])
+    return "\n".join([f"torch=={ZERO_GPU_TORCH}" if line.startswith("torch==") else line for line in lines] + [""])
+
+
+def entry(request: SpaceRequest, models: Sequence[str]) -> str:
+    """The Space's Python file, which starts the app with `models` as additional columns and with the indexes."""
+    lent = request.hardware is Hardware.ZERO_GPU
+    imports = "from importlib.util import find_spec\n" if lent else ""
+    setup, indexes = f"{ON_ZERO_GPU}\n" if lent else "", [f"{INDEXES}/{name}" for name in request.indexes]
+    return ENTRY_TEXT.format(imports=imports, setup=setup, models=list(models), indexes=indexes)
+
+
+def card(request: SpaceRequest, readme: str, lock: str, staged: StagedSpace) -> str:
+    """The Space's README: the front matter of the project's, adapted to lock and hardware, and a few lines.
+
+    Raises ArtefactError if the project's README has no front matter.
+    """
+    found = re.match(r"---\n(.*?\n)---\n", readme, re.DOTALL)
+    gradio = re.search(r"^gradio==(\S+)", lock, re.MULTILINE)
+    if not found or not gradio:
+        raise ArtefactError(f"{CARD} or {LOCK} lacks what a Space needs (front matter, a pin of gradio); restore them")
+    settings = {
+        "sdk_version": gradio[1], "python_version": f'"{PYTHON}"', "app_file": ENTRY,
+        "suggested_hardware": MACHINES[request.hardware],
+    }  # fmt: skip
+    kept = [line for line in found[1].splitlines() if line.partition(":")[0] not in settings]
+    ids = [name for name in staged.models.values() if not name.startswith(f"{MODELS}/")]
+    named = [f"models: [{', '.join(name.partition('@')[0] for name in ids)}]"] if ids else []
+    names = ", ".join([*BUNDLED_NAMES, *(Path(name).name for name in staged.models.values())])
+    body = f"# {request.name.rpartition('/')[2]}\n\nSentence embeddings of {names}, side by side in the browser."
+    return "\n".join(["---", *kept, *(f"{key}: {value}" for key, value in settings.items()), *named, "---", body, ""])
+
+
+def folder_size(folder: Path) -> tuple[int, float]:
+    """The number of files in a folder, and their size in megabytes."""
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    return len(sizes), round(sum(sizes) / 1e6, 1)

@@ -1,1 +1,0 @@
-"""Reproduction of the papers' tables: commands, ledgers, listings and template search."""

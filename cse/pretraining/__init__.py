@@ -1,1 +1,0 @@
-"""Masked-language-model pretraining of a small backbone."""

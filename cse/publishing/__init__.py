@@ -1,1 +1,0 @@
-"""Exports to other tools, uploads to the hub, and Spaces."""

@@ -1,1 +1,0 @@
-"""Text read from files, tables and hub datasets, and written as CSV."""

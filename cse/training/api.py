@@ -1,0 +1,259 @@
+"""`cse.train`: training as a function, on texts in memory or in files."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cse.corpus.sentences import is_items
+from cse.encoder.devices import PRECISIONS
+from cse.encoder.encoder import Encoder
+from cse.encoder.processes import together
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.methods.settings import CALLED, SETTINGS, Setting
+from cse.models.card import openers
+from cse.models.checkpoint import read_checkpoint_config
+from cse.models.config import Storage
+from cse.models.names import BACKBONE
+from cse.training.loop import train as train_steps
+from cse.training.output import reserved_output
+from cse.training.recipe import Recipe, chosen_recipe, read_recipe
+from cse.training.records import LogEntry
+from cse.training.run import Run, TrainRequest, prepare
+from cse.training.tracking import Tracker, check_trackers, main_process, step_bar, tracked_settings, tracking
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from cse.corpus.sentences import Pair, Texts
+
+Note = Callable[[str], object]
+Callback = Callable[[LogEntry], object]
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """The checkpoint folder of a job, and how it is written: see `cse.training.loop.train`.
+
+    `storage` and `precision` are by default the recipe's, or else float32 and auto; `report_to` are
+    the trackers of `cse.training.tracking`.
+    """
+
+    output: Path
+    resume: bool = False
+    overwrite: bool = False
+    storage: str | None = None
+    precision: str | None = None
+    report_to: Sequence[Tracker] = ()
+
+    def check(self) -> None:
+        """Raise the errors that can be found before any data are read."""
+        check_trackers(self.report_to)
+        if main_process():
+            with reserved_output(self.output, resume=self.resume, overwrite=self.overwrite):
+                pass
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """A finished run: its checkpoint folder, optimiser steps, and seconds of training.
+
+    `start`, `best` and `last` are Spearman x 100 on the dev pairs before the first step, at the best evaluation (after
+    `best_step` steps) and at the last one; with held-out texts the concentration of `cse.training.held_out`. The folder
+    holds the model that `selection` describes. `stopped` says why the run ended early, if it did.
+    """
+
+    output: str
+    steps: int
+    seconds: float
+    start: float | None = None
+    best: float | None = None
+    best_step: int | None = None
+    last: float | None = None
+    selection: str | None = None
+    stopped: str | None = None
+
+    def load(self) -> Encoder:
+        """Open the trained model, as `cse.load(result.output)` does."""
+        from cse.models.loading import load
+
+        return load(self.output)
+
+    def known(self) -> dict[str, Any]:
+        """The fields that are not None."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def assemble(request: TrainRequest, recipe: Recipe, backbone: str | None, note: Note) -> tuple[TorchEncoder, Run]:
+    """The encoder and the run of a request completed by a recipe. Raises as `prepare` and `Recipe.check` do."""
+    completed = recipe.request(request, backbone)
+    completed.preset("bert-base")  # refuses wrong settings, on any backbone, before data and backbone are read
+    encoder, run = prepare(completed, note)
+    recipe.check(encoder.method)
+    return encoder, run
+
+
+def run_job(
+    encoder: TorchEncoder,
+    run: Run,
+    options: JobOptions,
+    recipe: Recipe,
+    *,
+    note: Note,
+    callbacks: Sequence[Callback] = (),
+    progress: bool = True,
+) -> TrainingResult:
+    """Train the encoder and write its checkpoint; `note` gets lines for the user, `callbacks` the entry of each step.
+
+    With `progress` a bar is on stderr. Only the main process calls the callbacks.
+    """
+    if not run.selects:
+        note("no dev pairs: trains to the end and selects nothing")
+    if run.held_out:
+        note(f"{len(run.held_out)} texts are held out: they show a collapse, but a higher score is not proof of better")
+    with ExitStack() as stack:
+        show = stack.enter_context(step_bar(encoder.name, run.steps)) if progress else None
+        called: list[Callback] = [show] if show else []
+        with together():
+            if main_process():
+                followed = tracking(options.report_to, options.output, tracked_settings(encoder, run))
+                called += [stack.enter_context(followed), *callbacks]
+
+        def report(entry: LogEntry) -> None:
+            if "note" in entry:
+                if show:
+                    show(entry)
+                note(entry["note"])
+                return
+            for callback in called:
+                callback(entry)
+
+        summary = train_steps(
+            encoder, run, options.output, resume=options.resume, overwrite=options.overwrite,
+            storage=Storage(options.storage or recipe.storage or "float32"),
+            precision=options.precision or recipe.precision or "auto", report=report,
+        )  # fmt: skip
+    if main_process():
+        note(f"{options.output}: {openers(read_checkpoint_config(options.output))}")
+    if run.selects and summary["best"] <= summary["start"]:
+        cure = "compare the two on your own texts" if run.held_out else "lower the learning rate or give more text"
+        note(f"no evaluation beat the untrained start: {cure}")
+    return TrainingResult(**summary)
+
+
+log = logging.getLogger("cse.training")
+
+
+def train(
+    method: str | None,
+    data: str | Path | Texts | Dataset,
+    *,
+    output: str | Path,
+    backbone: str | Path | None = None,
+    dev: str | Path | Sequence[Pair] | None = None,
+    supervised: bool | None = None,
+    column: str | None = None,
+    limit: int | None = None,
+    recipe: str | Path | None = None,
+    storage: str | None = None,
+    precision: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    callbacks: Callback | Sequence[Callback] = (),
+    report_to: Tracker | Sequence[Tracker] = (),
+    progress: bool = True,
+    **settings: Any,
+) -> TrainingResult:
+    """Train a method on your text, write a checkpoint folder and return the result, whose `load()` opens the model.
+
+    The command `train` does the same with the same settings, so both write the same checkpoint.
+
+        texts = ["a cat sleeps", "the dog runs", ...]
+        result = cse.train("promptbert", texts, output="runs/mine", dev=[(4.5, "a cat", "one cat"), ...], seed=43)
+        print(result.start, result.best)
+        vectors = result.load().encode(texts)
+
+    Args:
+        method: simcse, promptbert, dcpcse, conpvp or another of `cse.methods.catalogue.METHODS`, with its citation;
+            None takes the recipe's.
+        data: Texts, such as a list; for supervised training tuples (premise, entailed) or (premise, entailed,
+            contradicted). Or a `datasets.Dataset`, a path (of text or a table, .gz and .xz too) or a hub id.
+            At least two examples. Texts in memory are copied.
+        output: The checkpoint folder to write. An unfinished run is in the folder `output` + ".partial".
+        backbone: Folder or hub id of a masked language model; default: the recipe's or the bundled one.
+        dev: Scored pairs (score, sentence, sentence), or a tab-separated file of them, to select on: the best
+            evaluation is kept. "auto" holds out texts, ends a run that collapses, and keeps the best of a score without
+            labels, which is not proof of a better model (`cse.training.held_out` has the evidence). By default, or with
+            "none", nothing is selected, and the last step is kept.
+        supervised: Whether `data` has tuples, or columns sent0, sent1 and hard_neg; default: yes for a list of tuples.
+        column: The column of a table or `Dataset` that holds the texts; needed where there are several.
+        limit: Use the first N examples, at least 1; default: all.
+        recipe: A JSON or YAML file, checkpoint folder or bundled name whose settings are repeated where none is given.
+        storage: float32 (default) or float16: the whole model, for other tools, too; or delta (float16) or int8:
+            differences from the backbone, which only this project opens. A frozen backbone is never stored.
+        precision: auto (default: bf16 on a GPU that has it), no or bf16.
+        resume: Continue a killed run in the same `output`, to the result it would have had.
+        overwrite: Replace an existing checkpoint.
+        callbacks: A function or functions called after every step with a dict: `step`, `loss`, `learning_rate`,
+            `sentences_per_second`, `best` (the best dev score so far, or None) and, where it was evaluated, `dev`. An
+            error that one raises ends the run, which `resume` then continues from its last evaluation.
+        report_to: tensorboard, wandb or trackio, a tracker of accelerate, or several: they get the values that
+            callbacks get. TensorBoard's files are in the folder `tensorboard` next to `output`.
+        progress: Show a bar on stderr.
+        settings: Any of those below; by default those published for the method and backbone, from the tables that
+            `cse.methods.presets` names.
+
+    Raises:
+        ValueError: The data, a setting or an option is bad, or `output` holds something else.
+        ArtefactError: A backbone, recipe or unfinished run is missing or damaged; it is a ValueError.
+    """
+    called = [callbacks] if callable(callbacks) else list(callbacks)
+    _check(storage, precision, limit, called)
+    repeated = chosen_recipe(method, None if recipe is None else read_recipe(str(recipe)))
+    if not isinstance(data, str | Path) and is_items(data):
+        data = list(data)
+        supervised = bool(data) and isinstance(data[0], tuple | list) if supervised is None else supervised
+    reports = list(report_to) if isinstance(report_to, list | tuple) else [report_to]
+    options = JobOptions(Path(output), resume, overwrite, storage, precision, reports)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers warn of it in every later fork of a notebook
+    request = TrainRequest(
+        repeated.name, data, BACKBONE, bool(supervised), None if dev == "none" else dev, column, limit, settings
+    )
+    with together():
+        options.check()
+        encoder, run = assemble(request, repeated, None if backbone is None else str(backbone), log.warning)
+    return run_job(encoder, run, options, repeated, note=log.warning, callbacks=called, progress=progress)
+
+
+def _check(storage: str | None, precision: str | None, limit: int | None, callbacks: Sequence[object]) -> None:
+    for name, value, known in (
+        ("storage", storage, [each.value for each in Storage]), ("precision", precision, PRECISIONS)
+    ):  # fmt: skip
+        if value is not None and value not in known:
+            raise ValueError(f"{name} is {value!r}; choose from {', '.join(known)}")
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise ValueError(f"limit is {limit!r}; give a whole number of at least 1")
+    for callback in callbacks:
+        if not callable(callback):
+            raise ValueError(f"callbacks: {callback!r:.60} cannot be called; give a function of one dict")
+
+
+def _line(setting: Setting) -> str:
+    """The name, type, bounds and help of a setting."""
+    bounds = [f"{word} {bound}" for word, bound in (("at least", setting.least), ("at most", setting.most))
+              if not math.isinf(bound)]  # fmt: skip
+    return f"        {setting.name}: {', '.join([CALLED[setting.kind], *bounds])}. {setting.help}".rstrip()
+
+
+def _documented(function: Callable[..., Any]) -> None:
+    lines = "\n".join(map(_line, SETTINGS.values()))
+    function.__doc__ = f"{(function.__doc__ or '').rstrip()}\n\n    Settings:\n{lines}\n    "
+
+
+_documented(train)

@@ -1,0 +1,122 @@
+"""Experiment trackers that follow a run: TensorBoard, Weights & Biases and Trackio, through accelerate's classes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.training.run import Run
+
+if TYPE_CHECKING:
+    from accelerate.tracking import GeneralTracker
+
+    from cse.training.records import LogEntry
+
+TRACKERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",), "trackio": ("trackio",)}  # modules
+PROJECT = "contrastive-sentence-embeddings"
+TRACKED = ("loss", "learning_rate", "sentences_per_second", "dev", "best")  # of a step's entry
+
+Tracker: TypeAlias = "str | GeneralTracker"
+
+
+def check_trackers(trackers: Sequence[Tracker]) -> None:
+    """Raise ValueError for a name that is none of `TRACKERS`, or whose package is not installed."""
+    for name in trackers:
+        if not isinstance(name, str):
+            if not all(callable(getattr(name, part, None)) for part in ("start", "log", "finish")):
+                raise ValueError(f"`report_to` is {name!r:.60}; give {', '.join(TRACKERS)} or a tracker of accelerate")
+        elif name not in TRACKERS:
+            raise ValueError(f"`report_to` is {name!r}; choose from {', '.join(TRACKERS)}")
+        elif not any(find_spec(module) for module in TRACKERS[name]):
+            raise ValueError(f"`report_to` is {name}, which is not installed; run pip install {name}")
+
+
+@contextmanager
+def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, Any]) -> Iterator[Callable[..., None]]:
+    """Start the trackers for the block; the function that it gives sends them the entry of a step.
+
+    TensorBoard's files are in the folder `tensorboard/NAME` next to `output`; the others get a run of this name in the
+    project of WANDB_PROJECT or TRACKIO_PROJECT, by default `PROJECT`. Raises ValueError if one cannot be started.
+    """
+    with ExitStack() as stack:
+        started = []
+        for tracker in trackers:
+            started.append(_started(tracker, output.absolute()))
+            stack.callback(started[-1].finish)
+            started[-1].store_init_configuration(dict(settings))
+
+        def send(entry: LogEntry) -> None:
+            found: Mapping[str, Any] = entry
+            values = {name: found[name] for name in TRACKED if found.get(name) is not None}
+            for each in started:
+                each.log(values, step=entry["step"])
+
+        yield send
+
+
+def _started(tracker: Tracker, output: Path) -> GeneralTracker:
+    made = _made(tracker, output) if isinstance(tracker, str) else tracker
+    try:
+        made.start()
+    except Exception as error:  # each service has its own kinds
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+        raise ValueError(f"`report_to` {made.name}: cannot be started ({reason})") from error
+    return made
+
+
+def _made(name: str, output: Path) -> GeneralTracker:
+    from accelerate.tracking import LOGGER_TYPE_TO_CLASS
+
+    if name == "tensorboard":
+        return LOGGER_TYPE_TO_CLASS[name](output.name, logging_dir=output.parent / name)
+    return LOGGER_TYPE_TO_CLASS[name](os.environ.get(f"{name.upper()}_PROJECT", PROJECT), name=output.name)
+
+
+def tracked_settings(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
+    """The settings of a run by name, as numbers, texts and truth values; those without a value are left out."""
+    method = encoder.method
+    values = {
+        "method": method.name, "supervised": method.supervised, "backbone": encoder.backbone,
+        "data": Path(run.source).name, "examples": len(run.examples), **asdict(run.config),
+        **method.settings,
+    }  # fmt: skip
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def main_process() -> bool:
+    """False in all processes of an `accelerate launch` but the first."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def progress_options() -> dict[str, Any]:
+    """Options of every tqdm bar: a line every 30 s unless stderr is a terminal or a notebook."""
+    seen = sys.stderr.isatty() or "ipykernel" in sys.modules  # a notebook's stderr says that it is no terminal
+    return {"dynamic_ncols": True, "mininterval": 0.2 if seen else 30.0, "disable": not main_process()}
+
+
+@contextmanager
+def step_bar(name: str, steps: int) -> Iterator[Callable[[LogEntry], None]]:
+    """Show a bar in the block; the function that it gives moves the bar to the step of an entry, or clears its line.
+
+    It does so for a note, which is printed in its place.
+    """
+    from tqdm import tqdm
+
+    with tqdm(total=steps, unit="step", desc=name, **progress_options()) as bar:
+
+        def show(entry: LogEntry) -> None:
+            if "note" in entry:
+                bar.clear()
+                return
+            shown = {"loss": f"{entry['loss']:.4f}", "sentences/s": entry["sentences_per_second"]}
+            bar.set_postfix({**shown, "best_dev": entry["best"]}, refresh=False)
+            bar.update(entry["step"] - bar.n)
+
+        yield show

@@ -1,0 +1,160 @@
+"""Near-duplicates: groups equal those of brute force; the threshold follows the percentile, not the duplicates."""
+
+import numpy as np
+import pytest
+
+import cse.analysis.duplicates as finding
+import cse.analysis.duplicates as linking
+from cse.analysis.attribution import changes
+from cse.analysis.calibration import cosine_at, random_cosines, tail_cosine, unrelated_cosines
+from cse.analysis.duplicates import (
+    Level,
+    Search,
+    default_percentile,
+    groups_of,
+    loosest_percentile,
+    members,
+    strongest_links,
+    threshold,
+)
+
+
+def exact(vectors: np.ndarray) -> Search:
+    """An exact search, best first."""
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def search(queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        cosines = queries @ unit.T
+        rows = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+        return np.take_along_axis(cosines, rows, axis=1), rows
+
+    return search
+
+
+def brute_force(vectors: np.ndarray, least: float) -> list[int]:
+    """Each row's group by spreading the lowest number along all links until nothing changes."""
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    linked = unit @ unit.T >= least
+    np.fill_diagonal(linked, True)
+    groups = np.arange(len(vectors))
+    while True:
+        spread = np.array([groups[row].min() for row in linked])
+        if (spread == groups).all():
+            break
+        groups = spread
+    order = list(dict.fromkeys(groups.tolist()))
+    return [order.index(group) for group in groups.tolist()]
+
+
+def clouds(seed: int, sizes: list[int], spread: float) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    centres = np.repeat(rng.normal(size=(len(sizes), 6)), sizes, axis=0)
+    vectors = centres + rng.normal(scale=spread, size=centres.shape)
+    return vectors[rng.permutation(len(vectors))]
+
+
+@pytest.mark.parametrize(("block", "nearest", "answers"), [(1024, 16, 1 << 22), (7, 2, 20), (64, 1, 1)])
+def test_links_that_are_searched_once_give_the_groups_of_brute_force_at_every_cosine(
+    block: int, nearest: int, answers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Groups larger than the first answers, chains, single rows, copies; in blocks and parts of any size."""
+    for name, value in (("BLOCK", block), ("NEAREST", nearest), ("ANSWERS", answers)):
+        monkeypatch.setattr(linking, name, value)
+    vectors = clouds(0, [40, 1, 1, 5, 2, 30, 1], 0.2)
+    rows = np.random.default_rng(1).permutation([*range(80), *range(20)])
+    forest = strongest_links(vectors, exact(vectors), 0.5)
+    assert len(forest.pairs) < 80
+    for least in (0.5, 0.9, 0.95, 0.999, 1.1):
+        expected = brute_force(vectors, least)
+        assert forest.groups(least).tolist() == expected
+        sizes = np.bincount(expected)
+        assert forest.level(least) == Level(len(sizes), sum(sizes > 1), max(sizes))
+    for least in (0.5, 0.95):
+        assert forest.copied(rows).groups(least).tolist() == brute_force(vectors[rows], least)
+    with pytest.raises(ValueError, match=r"searched from a cosine of 0\.5000, not 0\.4000"):
+        forest.groups(0.4)
+
+
+def test_a_chain_is_one_group_and_its_ends_are_linked_through_others() -> None:
+    angles = np.arange(6) * 0.1
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    groups = strongest_links(vectors, exact(vectors), np.cos(0.11)).groups(np.cos(0.11))
+    assert groups.tolist() == [0] * 6
+    found = members(np.arange(6), vectors, np.arange(6), np.cos(0.11), "first")
+    assert [member.kept for member in found] == [True] + [False] * 5
+    assert [member.cosine for member in found] == pytest.approx(np.cos(angles), abs=1e-4)
+    assert [member.reason for member in found] == [
+        "the first", "near the kept row", *["linked to the kept row through others"] * 4,
+    ]  # fmt: skip
+
+
+def test_groups_of_two_rows_or_more_are_listed_by_their_first_rows() -> None:
+    found = groups_of(np.array([4, 1, 0, 1, 4, 4, 7]))
+    assert [group.tolist() for group in found] == [[0, 4, 5], [1, 3]]
+    assert groups_of(np.arange(3)) == []
+
+
+@pytest.mark.parametrize(("keep", "row"), [("first", 3), ("longest", 8), ("central", 5)])
+def test_the_kept_row_is_the_first_the_longest_or_the_most_central(keep: str, row: int) -> None:
+    angles = np.array([0.0, 0.2, 0.5])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    found = members(np.array([3, 5, 8]), vectors, np.array([4, 4, 9]), 0.5, keep)
+    assert [member.row for member in found if member.kept] == [row]
+    equal = members(np.array([3, 5]), np.ones((2, 2)), np.array([4, 4]), 0.5, keep)
+    assert [(member.row, member.kept) for member in equal] == [(3, True), (5, False)]
+    assert equal[1].reason == "equal to the kept row"
+
+
+def test_pairs_of_a_text_and_its_nearest_are_left_out_of_the_reference() -> None:
+    vectors = clouds(1, [1] * 30, 0)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    nearest = {frozenset((row, max(set(range(30)) - {row}, key=lambda o: unit[o] @ unit[row]))) for row in range(30)}
+    pairs = [(a, b) for a in range(30) for b in range(a) if frozenset((a, b)) not in nearest]
+    assert unrelated_cosines(vectors) == pytest.approx(sorted(unit[a] @ unit[b] for a, b in pairs), abs=1e-6)
+
+
+def test_the_tail_is_that_of_cosines_whose_fisher_z_is_exponential() -> None:
+    survival = (np.arange(100_000) + 0.5)[::-1] / 100_000  # ascending cosines have descending survival
+    reference = np.tanh(0.2 - 0.1 * np.log(survival))
+    for place in (50, 90, 95, 99, 99.9, 99.99):
+        assert tail_cosine(place, reference) == pytest.approx(cosine_at(place, reference), abs=0.01)
+    assert tail_cosine(99.9999, reference) == pytest.approx(np.tanh(0.2 - 0.1 * np.log(1e-6)), abs=0.01)
+
+
+@pytest.mark.parametrize("copies", [0, 20, 400])
+def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies: int) -> None:
+    rng = np.random.default_rng(3)
+    vectors = rng.normal(size=(400, 64)) + 0.5
+    near = vectors[:copies] + rng.normal(scale=0.1, size=(copies, 64))
+    alone, both = (threshold(each, 99.999, seed=0) for each in (vectors, np.concatenate([vectors, near])))
+    assert both == pytest.approx(alone, abs=0.02)
+    cosines = random_cosines(vectors)
+    assert cosines[-1] < both < 0.95  # above all random pairs, below every copy's cosine
+    every = np.concatenate([vectors, near])
+    assert strongest_links(every, exact(every), both).level(both).kept == 400
+
+
+def test_few_texts_are_not_calibrated_and_many_get_a_higher_percentile() -> None:
+    assert threshold(np.eye(7), 50, seed=0) == finding.EQUAL
+    assert threshold(np.ones((9, 2)), 99.999, seed=0) == finding.EQUAL
+    assert [default_percentile(count) for count in (1, 10_000, 200_000)] == [99.999, 99.999, 99.99995]
+    assert [loosest_percentile(count) for count in (1, 50_000)] == [99.9, pytest.approx(99.996)]
+    vectors = clouds(4, [1] * 50, 0)
+    assert threshold(vectors, 60, seed=0) == pytest.approx(cosine_at(60, unrelated_cosines(vectors)))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("the red dog  barked", "the dog barked loudly",
+         [("both", "the"), ("first", "red"), ("both", "dog barked"), ("second", "loudly")]),
+        ("error 12 in a", "error 13 in a", [("both", "error"), ("first", "12"), ("second", "13"), ("both", "in a")]),
+        ("same", "same", [("both", "same")]), ("", "new", [("second", "new")]),
+    ],
+)  # fmt: skip
+def test_words_that_differ_are_runs_in_order(first: str, second: str, expected: list[tuple[str, str]]) -> None:
+    assert changes(first, second) == expected
+
+
+def test_long_texts_are_compared_by_their_first_words() -> None:
+    assert changes("a " * 10**5, "b " * 10**5) == [("first", "a " * 199 + "a"), ("second", "b " * 199 + "b")]

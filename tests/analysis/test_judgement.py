@@ -1,0 +1,126 @@
+"""Votes are kept one by one in a JSON file, which goes on only with the models and texts that it was begun with."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cse.analysis.votes import Judged, Judgement, Question, Setup, continued, texts_digest
+from cse.errors import ArtefactError
+
+TEXTS = [f"text {number}" for number in range(9)]
+QUESTIONS = [Question(row, (0, 1), (2, 3), swapped=bool(row % 2)) for row in range(4, 9)]
+SETUP = Setup(
+    Judged("a", None, "1a"), Judged("b", "mean", "2b"), "a.csv", "text", None, texts_digest(TEXTS), len(TEXTS), 42
+)
+
+
+def judgement(path: Path | None, wanted: int = 3, **changes: object) -> Judgement:
+    return Judgement(replace(SETUP, **changes), wanted, path)
+
+
+def answering(answers: Iterator[str | None], asked: list[int]):
+    def vote(question: Question, count: int) -> str | None:
+        asked.append(question.row)
+        return next(answers)
+
+    return vote
+
+
+def test_an_interrupted_session_goes_on_where_it_was(tmp_path: Path) -> None:
+    path, asked = tmp_path / "votes.json", []
+    first = judgement(path)
+    with pytest.raises(KeyboardInterrupt):
+        first.collect(QUESTIONS, TEXTS, answering(interrupted(), asked))
+    assert [vote["vote"] for vote in json.loads(path.read_text())["votes"]] == ["result", "skip"]
+    second = continued(judgement(path))
+    second.collect(QUESTIONS, TEXTS, answering(iter(["start", "result"]), asked))
+    assert asked == [4, 5, 6, 6, 7]  # the interrupted question is asked again
+    found = json.loads(path.read_text())
+    assert [(vote["text"], vote["vote"], vote["first"]) for vote in found["votes"]] == [
+        ("text 4", "result", "start"), ("text 5", "skip", "result"), ("text 6", "start", "start"),
+        ("text 7", "result", "result"),
+    ]  # fmt: skip
+    assert found["votes"][0]["start"] == ["text 0", "text 1"]
+    assert found["verdict"]["finished"] is True
+    assert (found["verdict"]["start"], found["verdict"]["result"]) == (1, 2)
+    assert found["result"] == {"name": "b", "pooling": "mean", "fingerprint": "2b"}
+    assert (found["seed"], found["texts_sha256"], found["wanted"]) == (42, texts_digest(TEXTS), 3)
+
+
+def interrupted() -> Iterator[str]:
+    yield "result"
+    yield "skip"
+    raise KeyboardInterrupt
+
+
+def test_a_session_ends_with_the_votes_wanted_where_one_stops_or_without_questions(tmp_path: Path) -> None:
+    for wanted, answers, counted in ((2, ["same"] * 5, 2), (5, ["same", None], 1), (9, ["same"] * 5, 5)):
+        found = judgement(None, wanted)
+        found.collect(QUESTIONS, TEXTS, answering(iter(answers), []))
+        assert (found.counted, found.to_json()["verdict"]["finished"]) == (counted, counted == wanted)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_last_vote_is_taken_back_and_asked_again(tmp_path: Path) -> None:
+    found = judgement(tmp_path / "votes.json")
+    for question, vote in zip(QUESTIONS, ("start", "skip", "same"), strict=False):
+        found.add(question, TEXTS, vote)
+    found.undo()
+    found.undo()
+    assert [question.row for question in found.open(QUESTIONS, TEXTS)] == [5, 6, 7, 8]
+    assert [vote["vote"] for vote in json.loads(found.path.read_text())["votes"]] == ["start"]
+    for _ in range(2):
+        found.undo()
+    assert (found.answers, found.counted) == ([], 0)
+    with pytest.raises(ValueError, match="vote 'both': choose start, result, same, skip"):
+        found.add(QUESTIONS[0], TEXTS, "both")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"result": Judged("b", "mean", "3c")}, "votes with result b \\(2b\\), not b \\(3c\\)"),
+        ({"texts_sha256": "0" * 12}, "votes with texts_sha256"),
+        ({"seed": 1}, "votes with seed 42, not 1"),
+    ],
+)
+def test_votes_on_other_models_texts_or_seeds_are_refused(tmp_path: Path, changes: dict, message: str) -> None:
+    path = tmp_path / "votes.json"
+    judgement(path).save()
+    with pytest.raises(ArtefactError, match=message) as caught:
+        continued(judgement(path, **changes))
+    assert "give another `json_output`, or pass `overwrite`" in str(caught.value)
+    assert continued(judgement(path, data="moved.csv")).answers == []  # the texts are what counts
+
+
+def test_simulated_votes_and_a_persons_are_not_mixed(tmp_path: Path) -> None:
+    path = tmp_path / "votes.json"
+    Judgement(SETUP, 3, path, simulated=True).save()
+    with pytest.raises(ArtefactError, match="votes with simulated True, not False"):
+        continued(judgement(path))
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 2}', '{"format": 1}', "[" * 100_000])
+def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "votes.json").write_text(content)
+    with pytest.raises(ArtefactError, match=r"votes\.json: holds no votes that can be read"):
+        continued(judgement(tmp_path / "votes.json"))
+
+
+@pytest.mark.parametrize("change", [{"vote": "maybe"}, {"unknown": 1}, {"start": 3}])
+def test_a_damaged_vote_is_refused(tmp_path: Path, change: dict) -> None:
+    path = tmp_path / "votes.json"
+    found = judgement(path)
+    found.collect(QUESTIONS, TEXTS, answering(iter(["same"] * 3), []))
+    document = json.loads(path.read_text())
+    document["votes"][0] |= change
+    path.write_text(json.dumps(document))
+    with pytest.raises(ArtefactError, match="holds no votes that can be read"):
+        continued(judgement(path))
+
+
+def test_the_digest_of_texts_knows_where_one_ends() -> None:
+    assert texts_digest(["ab", "c"]) != texts_digest(["a", "bc"])

@@ -1,0 +1,233 @@
+"""Methods, losses and training steps on a GPU that is not there: a tensor that stays on the CPU raises.
+
+Fake tensors have a shape, a dtype and a device but no values, so a pass over them needs no GPU. Mixing devices raises
+as it does on a GPU. Values cannot be read and a backward pass does not run, so a training step ends where that begins.
+"""
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from conftest import SENTENCES
+from pretraining_runs import CONFIG, repeated_sentences
+from test_encoder import IN_FAMILIES, make, reading
+from test_training import CONFIG as TRAINING
+from test_training import run_of
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorDeviceMismatchError, FakeTensorMode, unset_fake_temporarily
+from torch.nn.functional import cross_entropy
+from transformers import AutoTokenizer
+
+from cse.encoder.backbone import mlm_head
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.methods.catalogue import UNTRAINED
+from cse.methods.method import Contrast
+from cse.training import losses, step
+from cse.training import pretraining as pretraining
+from cse.training.loop import TrainingLoop
+from cse.training.losses import MomentumQueue
+from cse.training.pretraining import PretrainingSetup
+from cse.training.pretraining_data import ROUNDED, MaskedBatch, PretrainConfig, PretrainRequest
+from cse.training.pretraining_model import new_model
+from cse.training.step import contrast
+
+GPU = torch.device("cuda:0")
+GUARDS, CUDA, META = "_ZN3c104impl26device_guard_impl_registryE", 1, 14  # c10's registry by device type
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the registry has another name there")
+
+
+@pytest.fixture
+def mode() -> Iterator[FakeTensorMode]:
+    """A mode in which tensors can be made on `GPU`, to be entered for what a GPU is to compute.
+
+    A CPU build of PyTorch has no guard that switches between GPUs, without which a tensor on one cannot be indexed;
+    that of the meta device switches nothing.
+    """
+    guards = (ctypes.c_void_p * (META + 1)).in_dll(ctypes.CDLL(torch._C.__file__), GUARDS)
+    before = guards[CUDA]
+    guards[CUDA] = before or guards[META]
+    yield FakeTensorMode()
+    guards[CUDA] = before
+
+
+def on_gpu(module: Any, mode: FakeTensorMode) -> Any:
+    """The module with its parameters and buffers on `GPU`, tied ones still tied."""
+    moved: dict[int, torch.Tensor] = {}
+
+    def move(tensor: torch.Tensor) -> torch.Tensor:
+        with unset_fake_temporarily():
+            fake = mode.from_tensor(tensor.detach())
+        with mode:
+            fake = fake.to(GPU)
+        return nn.Parameter(fake, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else fake
+
+    for part in module.modules():
+        for tensors in (part._parameters, part._buffers):
+            for name, tensor in tensors.items():
+                if tensor is not None and tensor.device != GPU:
+                    if id(tensor) not in moved:
+                        moved[id(tensor)] = move(tensor)
+                    tensors[name] = moved[id(tensor)]
+    return module
+
+
+class BackwardPass(Exception):
+    """A step has reached its backward pass, with this loss."""
+
+
+def backward(loss: torch.Tensor) -> None:
+    raise BackwardPass(loss)
+
+
+def accelerator(mode: FakeTensorMode) -> Any:
+    """One process on `GPU`, as a training loop sees it."""
+    return SimpleNamespace(
+        device=GPU, num_processes=1, process_index=0, mixed_precision="no", autocast=nullcontext, backward=backward,
+        gather=lambda tensor: tensor, unwrap_model=lambda model: model,
+        prepare=lambda model, optimizer: (on_gpu(model, mode), optimizer),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def step_loss(monkeypatch: pytest.MonkeyPatch, mode: FakeTensorMode) -> Callable[..., torch.Tensor]:
+    """The loss that the backward pass of an encoder's first training step gets.
+
+    A step reads values where it masks tokens, which it does on the CPU, and to see how full the momentum queue is.
+    """
+    masked_rows = step.masked_rows
+
+    def masked_outside(*arguments: Any) -> Any:
+        with unset_fake_temporarily():
+            return masked_rows(*arguments)
+
+    monkeypatch.setattr(step, "masked_rows", masked_outside)
+    monkeypatch.setattr(MomentumQueue, "negatives", lambda queue: queue.vectors.clone())
+    monkeypatch.setattr(TorchEncoder, "to", lambda encoder, device: on_gpu(encoder, mode))
+
+    def loss(encoder: TorchEncoder, **settings: Any) -> torch.Tensor:
+        with mode:
+            loop = TrainingLoop.start(encoder, run_of(encoder, **settings), Path(), accelerator(mode))
+        data = loop.data(0)
+        with mode, pytest.raises(BackwardPass) as reached:
+            loop.step(0, data)
+        return reached.value.args[0]
+
+    return loss
+
+
+def encode(encoder: TorchEncoder, mode: FakeTensorMode) -> torch.Tensor:
+    """Vectors of `SENTENCES` on `GPU`."""
+    contents = encoder.tokenise(SENTENCES, [encoder.views[0][0]] * len(SENTENCES))
+    on_gpu(encoder, mode)
+    with mode, encoder.inference():
+        return encoder(contents, [encoder.views[0][0]] * len(contents))
+
+
+def check_vectors(vectors: torch.Tensor) -> None:
+    assert (vectors.device, *vectors.shape) == (GPU, len(SENTENCES), 32)
+
+
+@pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
+def test_every_method_encodes(
+    open_backbone: Any, family: str, name: str, supervised: bool, mode: FakeTensorMode
+) -> None:
+    check_vectors(encode(make(open_backbone(family), name, supervised), mode))
+
+
+@pytest.mark.parametrize("pooling", UNTRAINED)
+def test_every_pooling_encodes(bert_folder: Path, pooling: str, mode: FakeTensorMode) -> None:
+    check_vectors(encode(reading(str(bert_folder), UNTRAINED[pooling]), mode))
+
+
+@pytest.mark.parametrize("denoise", [False, True])
+@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
+def test_words_at_the_mask_are_predicted(bert_folder: Path, name: str, denoise: bool, mode: FakeTensorMode) -> None:
+    encoder = on_gpu(make(str(bert_folder), name), mode)
+    contents = encoder.tokenise(SENTENCES, [encoder.prompt] * len(SENTENCES))
+    with mode, encoder.inference():
+        templates = [encoder.prompt] * len(contents)
+        states = encoder.read([encoder.prompt.row(ids) for ids in contents])
+        logits = mlm_head(encoder.model)(encoder.bias(templates, list(map(len, contents))) if denoise else states)
+    assert (logits.device, *logits.shape) == (GPU, len(SENTENCES), encoder.model.config.vocab_size)
+
+
+@pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
+def test_every_method_takes_a_training_step(
+    open_backbone: Any, family: str, name: str, supervised: bool, step_loss: Callable[..., torch.Tensor]
+) -> None:
+    loss = step_loss(make(open_backbone(family), name, supervised))
+    assert (loss.device, loss.shape, loss.requires_grad) == (GPU, (), True)
+
+
+@pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
+def test_a_training_step_is_taken_in_chunks(bert_folder: Path, name: str, step_loss: Any) -> None:
+    assert step_loss(make(str(bert_folder), name), chunk=3).device == GPU
+
+
+def test_the_masked_language_term_is_computed(bert_folder: Path, step_loss: Callable[..., torch.Tensor]) -> None:
+    encoder = make(str(bert_folder), "dcpcse")
+    encoder.method = encoder.method.replaced(mlm_weight=0.5)
+    assert step_loss(encoder).device == GPU
+
+
+@pytest.mark.parametrize("hinge", [0.0, 10.0])
+@pytest.mark.parametrize(("kind", "views"), [(Contrast.INFO_NCE, 2), (Contrast.INFO_NCE, 3), (Contrast.NT_XENT, 2)])
+def test_every_loss_is_computed(kind: Contrast, views: int, hinge: float, mode: FakeTensorMode) -> None:
+    with mode:
+        vectors, queue = torch.randn(views * 4, 8, device=GPU), torch.randn(5, 8, device=GPU) if views == 3 else None
+        loss = contrast(vectors, views, replace(TRAINING, hinge=hinge), accelerator(mode), kind=kind, queue=queue)
+    assert (loss.device, loss.shape) == (GPU, ())
+
+
+@pytest.fixture
+def pretraining_step(
+    bert_folder: Path, mode: FakeTensorMode, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., torch.Tensor]:
+    """The loss that the backward pass of a pretraining step gets; which positions it predicts depends on values."""
+    monkeypatch.setattr(pretraining, "start_accelerator", lambda precision: accelerator(mode))
+    monkeypatch.setattr(pretraining, "configure_for_device", lambda model, device: None)  # it compiles
+    for name in ("places", "targets"):
+        monkeypatch.setattr(MaskedBatch, name, property(lambda batch: batch.labels.new_zeros(ROUNDED)))
+
+    def loss(config: PretrainConfig) -> torch.Tensor:
+        tokenizer, corpus = AutoTokenizer.from_pretrained(bert_folder), repeated_sentences(str(bert_folder))
+        setup = PretrainingSetup(new_model(config, tokenizer, corpus), tokenizer, corpus, corpus)
+        with mode:
+            training = pretraining.start_training(PretrainRequest([], Path(), config), setup)
+        with mode, pytest.raises(BackwardPass) as reached:
+            pretraining.take_step(training, 0)
+        return reached.value.args[0]
+
+    return loss
+
+
+@pytest.mark.parametrize("changes", [{}, {"accumulate": 2}, {"untied": True}], ids=str)
+def test_a_pretraining_step_is_taken(pretraining_step: Callable[..., torch.Tensor], changes: dict[str, Any]) -> None:
+    loss = pretraining_step(replace(CONFIG, **changes))
+    assert (loss.device, loss.shape, loss.requires_grad) == (GPU, (), True)
+
+
+def bias_stays(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    bias = encoder.bias
+    monkeypatch.setattr(encoder, "bias", lambda *arguments: bias(*arguments).cpu())
+
+
+def labels_stay(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(losses, "cross_entropy", lambda logits, labels: cross_entropy(logits, labels.cpu()))
+
+
+@pytest.mark.parametrize("stays", [bias_stays, labels_stay])
+def test_a_tensor_that_stays_on_the_cpu_is_found_in_training(
+    bert_folder: Path, stays: Any, step_loss: Callable[..., torch.Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = make(str(bert_folder), "conpvp")
+    stays(encoder, monkeypatch)
+    with pytest.raises(FakeTensorDeviceMismatchError):
+        step_loss(encoder)

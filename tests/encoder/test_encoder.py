@@ -1,0 +1,319 @@
+"""Vectors against plain transformers, against attention written by hand, and against themselves in another order."""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import SENTENCES, fresh_backbone
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+import cse
+from cse.analysis.calibration import input_notes
+from cse.encoder.rows import plain_ids, readable
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
+from cse.methods.method import Method, Pooling, When
+from cse.methods.presets import backbone_key, preset
+from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
+
+ALL = {(name, False): method for name, method in METHODS.items()} | {(n, True): m for n, m in SUPERVISED.items()}
+DISTINCT = [  # every other method differs from one of these by a template or the length of a prefix alone
+    *((name, False) for name in ("simcse", "promptbert", "dcpcse", "conpvp", "optiprompt", "consert")),
+    ("simcse", True), ("promptbert", True),
+]  # fmt: skip
+IN_FAMILIES = [  # by family, name, and whether it is supervised
+    *(("bert", *case) for case in [*DISTINCT, ("esimcse", False)]), ("roberta", "conpvp", False),
+    ("roberta", "promptbert", True),
+]  # fmt: skip
+
+
+def make(backbone: str, name: str, supervised: bool = False) -> TorchEncoder:
+    model, tokenizer = fresh_backbone(backbone)
+    method, _ = preset(name, backbone_key(model.config.model_type, model.config.hidden_size), supervised)
+    torch.manual_seed(3)
+    return TorchEncoder(model, tokenizer, method, name=name, backbone=backbone)
+
+
+def reading(backbone: str, method: Method) -> TorchEncoder:
+    return TorchEncoder(*fresh_backbone(backbone), method, name=method.name, backbone=backbone)
+
+
+def test_every_other_method_reads_as_a_distinct_one_does() -> None:
+    """When a bias is subtracted and whether a template has slots are all that an encoder sees of a template."""
+
+    def ways(cases: Iterable[tuple[str, bool]]) -> set[object]:
+        readings = [ALL[case].reading for case in cases]
+        return {
+            (each.template.text == "[X]", "[P]" in each.template.text, each.template.soft, each.denoise is When.ALWAYS,
+             each.head if each.head_when is When.ALWAYS else None, each.frozen, each.prefix > 0, each.pooling)
+            for each in readings
+        }  # fmt: skip
+
+    assert ways(ALL) - ways(DISTINCT) == ways([("dcpcse", True)])  # a prefix and a head
+
+
+@cache
+def plain_model(backbone: str) -> tuple[Any, Any]:
+    return AutoTokenizer.from_pretrained(backbone), AutoModelForMaskedLM.from_pretrained(backbone).eval()
+
+
+def plain_states(backbone: str, text: str) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Each layer's states (L, d) of one text through plain transformers, and its ids (L,)."""
+    tokenizer, model = plain_model(backbone)
+    inputs = tokenizer(text, return_tensors="pt")
+    with torch.no_grad():
+        states = model(**inputs, output_hidden_states=True).hidden_states
+    return [layer[0] for layer in states], inputs["input_ids"][0]
+
+
+def test_a_prompt_vector_is_plain_transformers_hidden_state_at_the_mask(backbone: str) -> None:
+    tokenizer, _ = plain_model(backbone)
+    template = MEANS if "[MASK]" in tokenizer.all_special_tokens else MEANS_ROBERTA
+    encoder = reading(backbone, UNTRAINED["prompt"].replaced(template=template))
+    for sentence in SENTENCES:
+        filled = template.text.replace("[X]", sentence).replace(" [MASK]", tokenizer.mask_token)
+        states, ids = plain_states(backbone, filled)
+        expected = states[-1][(ids == tokenizer.mask_token_id).nonzero()[0, 0]]
+        np.testing.assert_allclose(encoder.encode(sentence), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "last-two", "static"])
+def test_poolings_are_their_definitions(backbone: str, pooling: str) -> None:
+    encoder, words = cse.load(backbone, pooling, backend="torch"), plain_model(backbone)[1].get_input_embeddings()
+    for sentence in SENTENCES:
+        (first, *_, before, last), ids = plain_states(backbone, sentence)
+        expected = {
+            "mean": last.mean(0),
+            "cls": last[0],
+            "first-last": ((first + last) / 2).mean(0),
+            "last-two": ((before + last) / 2).mean(0),
+            "static": words(ids).mean(0).detach(),
+        }
+        np.testing.assert_allclose(encoder.encode(sentence), expected[pooling], atol=1e-5)
+
+
+def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_path: Path) -> None:
+    model = AutoModelForMaskedLM.from_pretrained(bert_folder)
+    tokenizer = AutoTokenizer.from_pretrained(bert_folder)
+    model.config.tie_word_embeddings = False
+    rows = torch.randn(model.config.vocab_size, model.config.hidden_size)
+    decoder = model.cls.predictions.decoder
+    decoder.weight, decoder.bias = torch.nn.Parameter(rows), torch.nn.Parameter(decoder.bias.detach().clone())
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    expected = rows[tokenizer(SENTENCES[0])["input_ids"]].mean(0)
+    np.testing.assert_allclose(
+        cse.load(str(tmp_path), "static-output", backend="torch").encode(SENTENCES[0]), expected, atol=1e-6
+    )
+
+
+def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone: str) -> None:
+    for name in ("promptbert", "dcpcse", "conpvp"):
+        encoder = make(backbone, name)
+        vectors = encoder.encode(["dog " * 10_000, "the dog"])
+        assert np.isfinite(vectors).all()
+        assert np.abs(vectors[0] - vectors[1]).max() > 1e-3
+        assert len(encoder.tokenise(["dog " * 10_000], [encoder.views[0][0]])[0]) == encoder.max_content
+
+
+ODD = [
+    "",
+    "   ",
+    "[MASK]",
+    "[SEP] [CLS] <mask> </s>",
+    MEANS.text,
+    "🎸🎸",
+    "שלום עולם",
+    "a\x00b",
+    "\ud800",
+    "x" * 100_000,
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"), [("a\x00dog", "a dog"), ("a \ud800 dog\udfff", "a ? dog?"), ("\x00", " ")], ids=ascii
+)
+def test_nul_is_a_space_and_half_a_surrogate_a_question_mark_to_everything(
+    bert_folder: Path, text: str, read: str
+) -> None:
+    encoder = make(str(bert_folder), "promptbert")
+    assert readable(text) == read
+    assert readable(read) == read
+    np.testing.assert_array_equal(encoder.encode(text), encoder.encode(read))
+    np.testing.assert_array_equal(encoder.encode([text], prompt="a\x00"), encoder.encode([read], prompt="a "))
+    assert encoder.top_tokens(text) == encoder.top_tokens(read)
+    assert input_notes(encoder, text) == input_notes(encoder, read)
+    assert plain_ids(encoder.tokenizer, [text])["input_ids"] == plain_ids(encoder.tokenizer, [read])["input_ids"]
+
+
+@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
+def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone: str, name: str) -> None:
+    encoder = make(backbone, name)
+    alone = encoder.encode(SENTENCES[0])
+    for text in ODD:
+        both = encoder.encode([text, SENTENCES[0]])
+        assert np.isfinite(both).all(), ascii(text[:12])
+        np.testing.assert_allclose(both[1], alone, atol=1e-5, err_msg=ascii(text[:12]))
+
+
+def test_encode_is_called_as_sentence_transformers_is(bert_folder: str) -> None:
+    encoder = make(str(bert_folder), "promptbert")
+    assert encoder.encode("the dog").shape == (32,)
+    assert encoder.encode([]).shape == (0, 32)
+    vectors = encoder.encode(SENTENCES, batch_size=2, normalize_embeddings=True, show_progress_bar=False)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-6)
+    assert isinstance(encoder.encode(SENTENCES, convert_to_tensor=True), torch.Tensor)
+    with pytest.raises(ValueError, match="sentence 1 is 3, not text"):
+        encoder.encode(["a", 3])
+    with pytest.raises(ValueError, match="batch_size is 0"):
+        encoder.encode(["a"], batch_size=0)
+
+
+def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_folder: str) -> None:
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(bert_folder),
+        AutoModelForMaskedLM.from_pretrained(bert_folder).eval(),
+    )
+    inputs = tokenizer('This sentence : "the dog" means [MASK] .', return_tensors="pt")
+    at = int((inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0])
+    with torch.no_grad():
+        probabilities = model(**inputs).logits[0, at].softmax(-1)
+    found = encoder.top_tokens("the dog", k=8, denoise=False)
+    for token, probability in found:
+        assert probability == pytest.approx(float(probabilities[tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
+    assert [p for _, p in found] == sorted((p for _, p in found), reverse=True)
+    assert not {token for token, _ in found} & set(tokenizer.all_special_tokens)
+    assert encoder.top_tokens("the dog", k=8) != found
+    with pytest.raises(ValueError, match="k is 0"):
+        encoder.top_tokens("the dog", k=0)
+
+
+def test_a_share_of_the_template_may_be_subtracted(bert_folder: str) -> None:
+    """None of it is the sentence's own words, all of it the denoised ones; the template alone knows no sentence."""
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
+    spoken, alone = encoder.mask_logits("the dog")
+    assert encoder.likeliest(spoken, 4) == encoder.top_tokens("the dog", 4, denoise=False)
+    assert encoder.likeliest(spoken - alone, 4) == encoder.top_tokens("the dog", 4)
+    np.testing.assert_allclose(alone, encoder.mask_logits("a cat")[1], atol=1e-6)
+    assert not np.allclose(spoken, encoder.mask_logits("a cat")[0])
+
+
+def test_top_tokens_take_another_template(bert_folder: str) -> None:
+    encoder = cse.load(str(bert_folder), "mean", backend="torch")
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(bert_folder),
+        AutoModelForMaskedLM.from_pretrained(bert_folder).eval(),
+    )
+    template = Template("[MASK] is not [X] and it was " + "big " * 60)
+    rows = [tokenizer(f"[MASK] is not {text} and it was {'big ' * 60}")["input_ids"] for text in ("", "sad dog " * 10)]
+    whole = rows[1][: 4 + 80 - len(rows[0])] + rows[0][4:]  # the sentence is cut to what 80 positions leave
+    assert len(whole) == 80
+    with torch.no_grad():
+        expected = model(torch.tensor([whole])).logits[0, 1].softmax(-1)
+    found = encoder.top_tokens("sad dog " * 50, k=5, denoise=False, template=template)
+    for token, probability in found:
+        assert probability == pytest.approx(float(expected[tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("it is [X]", r"needs a \[MASK\]"),
+        ("[X] [P] [MASK]", r"no learned \[P\]"),
+        ("big " * 90 + "[X] [MASK]", "no position"),
+    ],
+)
+def test_a_template_without_mask_room_or_plain_words_is_refused(bert_folder: str, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        cse.load(str(bert_folder), backend="torch").top_tokens("the dog", template=Template(text))
+
+
+def test_pooling_does_not_change_what_the_mask_says(bert_folder: str) -> None:
+    expected = cse.load(str(bert_folder), "prompt", backend="torch").top_tokens("the dog is sad", k=4)
+    for pooling in ("mean", "cls", "first-last", "static"):
+        assert cse.load(str(bert_folder), pooling, backend="torch").top_tokens("the dog is sad", k=4) == expected, (
+            pooling
+        )
+
+
+def test_a_prefix_that_leaves_no_room_is_refused(bert_folder: str) -> None:
+    with pytest.raises(ValueError, match="leave no position"):
+        reading(str(bert_folder), METHODS["dcpcse"].replaced(prefix=70))
+    with pytest.raises(ValueError, match=r"its prefix \(1,000,000,000\) leaves no position"):  # none of them is made
+        reading(str(bert_folder), METHODS["dcpcse"].replaced(prefix=10**9))
+
+
+def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder: str) -> None:
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
+    template = encoder.prompt
+    (ids,) = encoder.tokenise(["the dog"], [template])
+    with torch.no_grad():
+        asked = encoder.model.cls(encoder.pool([template.row(ids)]))[0]
+        alone = encoder.model.cls(encoder.bias([template], [len(ids)]))[0]
+    expected = (asked - alone).softmax(-1)
+    for token, probability in encoder.top_tokens("the dog", k=3):
+        assert probability == pytest.approx(float(expected[encoder.tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
+
+
+def test_encoding_leaves_the_mode_as_it_was(bert_folder: str) -> None:
+    encoder = make(str(bert_folder), "promptbert").train()
+    encoder.encode(SENTENCES)
+    encoder.top_tokens("the dog")
+    assert encoder.training
+
+
+def test_a_method_that_trains_the_backbone_without_a_head_learns_it(bert_folder: str) -> None:
+    headless = reading(str(bert_folder), METHODS["simcse"].replaced(head_when=When.NEVER))
+    with_head = reading(str(bert_folder), METHODS["simcse"])
+    assert headless.head is None
+    assert set(headless.learned()) == set(with_head.learned())
+    for pooling in UNTRAINED.values():
+        assert not reading(str(bert_folder), pooling).learned(training=True), pooling.name
+
+
+def test_a_fingerprint_is_not_of_what_training_alone_needs(bert_folder: str) -> None:
+    method = UNTRAINED["mean"]
+    other = method.replaced(summary="?", queue=8, cutoff=0.5, training_pooling=Pooling.LAST_TWO, loss_weight=2.0)
+    assert reading(str(bert_folder), other).fingerprint == reading(str(bert_folder), method).fingerprint
+
+
+def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder: str) -> None:
+    method = UNTRAINED["prompt"]
+    changed = [
+        method.replaced(template=MEANS_ROBERTA), method.replaced(denoise=When.ALWAYS),
+        method.replaced(denoise=When.ALWAYS, specials_in_bias=False), UNTRAINED["cls"], UNTRAINED["mean"],
+    ]  # fmt: skip
+    found = [reading(str(bert_folder), each).fingerprint for each in (method, *changed)]
+    assert len(set(found)) == len(found)
+
+
+def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_folder: Path) -> None:
+    encoder, lengths = make(str(bert_folder), "simcse"), []
+    template = encoder.views[0][0]
+
+    def cut(limit: int) -> None:
+        for _ in range(60):
+            lengths.extend(len(ids) for ids in encoder.tokenise(["dog cat " * 2000], [template], limit))
+
+    threads = [Thread(target=cut, args=(50,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        input_notes(encoder, "a short text")
+    assert set(lengths) == {50}
+
+
+@pytest.mark.parametrize(("side", "kept"), [("right", slice(None, 3)), ("left", slice(-3, None))])
+def test_a_long_sentence_is_cut_where_its_tokenizer_says(bert_folder: Path, side: str, kept: slice) -> None:
+    encoder = make(str(bert_folder), "simcse")
+    encoder.tokenizer.truncation_side = side
+    ids = encoder.tokenizer(SENTENCES[0], add_special_tokens=False)["input_ids"]
+    cut = encoder.tokenizer(SENTENCES[0], add_special_tokens=False, truncation=True, max_length=3)["input_ids"]
+    assert encoder.tokenise([SENTENCES[0]], [encoder.views[0][0]], 3) == [ids[kept]] == [cut]

@@ -1,0 +1,96 @@
+"""Folders that others wrote: without a vocabulary, with code of their own, other heads, or prompts of no rows."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import SENTENCES
+from released import convert, noise, trainer_keys, write
+from safetensors.torch import load_file, save_file
+
+import cse
+from cse.errors import ArtefactError
+from cse.files.weights import available
+
+
+def copied(folder: Path, target: Path, *left_out: str) -> Path:
+    return Path(shutil.copytree(folder, target, ignore=shutil.ignore_patterns(*left_out)))
+
+
+@pytest.mark.parametrize("left_out", [("tokenizer*", "vocab*", "merges*"), ("tokenizer.json", "vocab*", "merges*")])
+def test_a_model_without_a_vocabulary_is_refused(backbone: str, tmp_path: Path, left_out: tuple[str, ...]) -> None:
+    """transformers makes a tokenizer of special tokens alone, to which every word is unknown."""
+    with pytest.raises(ArtefactError, match="no vocabulary in it"):
+        cse.load(str(copied(Path(backbone), tmp_path / "model", *left_out)))
+
+
+def test_code_in_a_folder_never_runs(bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, proof = copied(bert_folder, tmp_path / "model"), tmp_path / "ran"
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "strange", "auto_map": {"AutoConfig": "code.Config"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "code.py").write_text(
+        f"open({str(proof)!r}, 'w').close()\nfrom transformers import BertConfig\nclass Config(BertConfig):\n    pass\n"
+    )
+    monkeypatch.setattr("builtins.input", lambda *prompt: "y")  # to whoever asks
+    with pytest.raises(ArtefactError, match="cannot open backbone"):
+        cse.load(str(folder))
+    assert not proof.exists()
+
+
+@pytest.mark.parametrize("token", ["mask_token", "pad_token", "sep_token"])
+def test_a_special_token_that_the_model_does_not_have_is_named(bert_folder: Path, tmp_path: Path, token: str) -> None:
+    folder = copied(bert_folder, tmp_path / "model")
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**config, token: "[NEW]"}))
+    with pytest.raises(ArtefactError, match=r"its tokenizer gives '\[NEW\]' the number 142, its model has 142 embed"):
+        cse.load(str(folder))
+
+
+def test_a_backbone_beside_a_head_of_another_task_is_the_plain_one(bert_folder: Path, tmp_path: Path) -> None:
+    folder = copied(bert_folder, tmp_path / "model")
+    tensors = load_file(folder / "model.safetensors")
+    head = {"classifier.weight": noise(1, 3, 32), "qa_outputs.bias": noise(2, 2)}
+    save_file({**tensors, **head}, folder / "model.safetensors", {"format": "pt"})
+    vectors = [cse.load(str(place)).encode(SENTENCES) for place in (bert_folder, folder)]
+    np.testing.assert_array_equal(*vectors)
+
+
+def test_a_converted_head_asks_for_its_family_beside_a_language_model_head_too(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    tensors = convert(trainer_keys(bert_folder, "simcse")) | {"lm_head.bias": noise(1, 142)}
+    with pytest.raises(ArtefactError, match=r"its pooler.dense.bias may be a trained head or a plain pooler"):
+        cse.load(str(write(tmp_path / "model", bert_folder, tensors)))
+
+
+@pytest.mark.parametrize("shape", [(0, 32), (), (32,)])
+def test_a_prompt_that_is_no_rows_of_vectors_is_refused(
+    bert_folder: Path, tmp_path: Path, shape: tuple[int, ...]
+) -> None:
+    tensors = trainer_keys(bert_folder, "conpvp") | {"endp": torch.zeros(shape)}
+    with pytest.raises(ArtefactError, match=r"its endp is .*, not a matrix"):
+        cse.load(str(write(tmp_path / "model", bert_folder, tensors)))
+
+
+def test_a_model_is_available_where_its_weights_are(bert_folder: Path, tmp_path: Path) -> None:
+    assert available(str(bert_folder))
+    assert not available(str(copied(bert_folder, tmp_path / "model", "*.safetensors")))
+
+
+@pytest.mark.parametrize(("kind", "name"), [("xlm-roberta", "XLMRoberta"), ("camembert", "Camembert")])
+def test_a_prefix_learned_on_robertas_relatives_opens_in_both_engines(
+    roberta_folder: Path, tmp_path: Path, kind: str, name: str
+) -> None:
+    folder = Path(shutil.copytree(roberta_folder, tmp_path / "backbone"))
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": kind, "architectures": [f"{name}ForMaskedLM"]}
+    (folder / "config.json").write_text(json.dumps(config))
+    output = tmp_path / "run"
+    cse.train("dcpcse", SENTENCES, output=output, backbone=folder, max_steps=1, batch_size=4, progress=False)
+    by_openvino, by_torch = (cse.load(str(output), backend=backend) for backend in ("openvino", "torch"))
+    assert by_openvino.fingerprint == by_torch.fingerprint
+    np.testing.assert_allclose(by_openvino.encode(SENTENCES), by_torch.encode(SENTENCES), atol=1e-5)

@@ -1,0 +1,248 @@
+"""Vectors and words of OpenVINO against those of PyTorch: every method, pooling and head, in any batch."""
+
+import copy
+import gc
+import os
+import pickle
+from pathlib import Path
+from threading import Event, Thread, get_native_id
+
+import numpy as np
+import pytest
+import torch
+from bf16 import openvino_has_bf16
+from conftest import SENTENCES
+from test_encoder import DISTINCT, make, reading
+
+import cse
+from cse.encoder import stored_backbone
+from cse.encoder.backbone import fingerprint, load_backbone
+from cse.encoder.devices import in_precision
+from cse.encoder.openvino_encoder import OpenVinoEncoder
+from cse.encoder.openvino_graph import Rounded
+from cse.encoder.stored_backbone import UnsupportedError, read_backbone
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.errors import ArtefactError
+from cse.methods.catalogue import METHODS, UNTRAINED
+from cse.methods.method import Pooling
+
+TEXTS = [*SENTENCES, "", " ", "[MASK]", "a", "the dog " * 60, "naïve Ünïcode 中文 \x00 \ud800", "the [CLS] cat"]
+
+
+def both(encoder: TorchEncoder) -> tuple[TorchEncoder, OpenVinoEncoder]:
+    """An encoder with changed weights, and the same on OpenVINO."""
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for tensor in encoder.learned().values():
+            tensor.add_(0.05 * torch.randn(tensor.shape, generator=generator))
+    encoder.forget_biases()
+    other = OpenVinoEncoder.open(encoder.backbone, encoder.method, name=encoder.name, backbone=encoder.backbone)
+    for name, array in encoder.learned_arrays().items():
+        np.copyto(other.learned_arrays()[name], array)
+    return encoder, other
+
+
+@pytest.mark.parametrize(("name", "supervised"), DISTINCT)
+def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(
+    backbone: str, name: str, supervised: bool
+) -> None:
+    ours, other = both(make(backbone, name, supervised))
+    np.testing.assert_allclose(other.encode(TEXTS), ours.encode(TEXTS), atol=1e-5)
+    assert other.fingerprint == ours.fingerprint
+    for theirs, own in zip(other.mask_logits(SENTENCES[0]), ours.mask_logits(SENTENCES[0]), strict=True):
+        np.testing.assert_allclose(theirs, own, atol=1e-5)
+    assert (other.learned_count, other.parameter_count) == (ours.learned_count, ours.parameter_count)
+    assert other.max_seq_length == ours.max_seq_length
+
+
+def test_a_backbone_is_hashed_once_and_again_when_its_files_change(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed = []
+    digest = stored_backbone.backbone_digest
+    monkeypatch.setattr(stored_backbone, "backbone_digest", lambda *given: hashed.append(1) or digest(*given))
+    model, tokenizer = load_backbone(bert_folder)
+    tokenizer.save_pretrained(tmp_path)
+    for times in (1, 2):
+        with torch.no_grad():
+            model.get_input_embeddings().weight[5] += 1
+        model.save_pretrained(tmp_path)
+        assert {read_backbone(tmp_path).fingerprint for _ in range(2)} == {fingerprint(model, tokenizer)}
+        assert len(hashed) == times
+
+
+@pytest.mark.parametrize("pooling", [name for name in UNTRAINED if name != "pooler"])
+def test_vectors_of_every_pooling_are_pytorchs(bert_folder: Path, pooling: str) -> None:
+    ours, other = (cse.load(str(bert_folder), pooling, backend=backend) for backend in ("torch", "openvino"))
+    assert (ours.backend, other.backend) == ("torch", "openvino")
+    np.testing.assert_allclose(other.encode(TEXTS), ours.encode(TEXTS), atol=1e-5)
+    assert other.fingerprint == ours.fingerprint
+    words = [encoder.top_tokens(SENTENCES[0], 3) for encoder in (ours, other)]
+    assert [word for word, _ in words[0]] == [word for word, _ in words[1]]
+
+
+@pytest.mark.parametrize("size", [1, 3, None])
+def test_a_vector_is_the_same_in_a_batch_of_any_size_and_order(bert_folder: Path, size: int | None) -> None:
+    encoder = cse.load(str(bert_folder), backend="openvino")
+    alone = np.array([encoder.encode(text) for text in TEXTS])
+    np.testing.assert_allclose(encoder.encode(TEXTS, batch_size=size), alone, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(TEXTS[::-1], batch_size=size)[::-1], alone, atol=1e-5)
+
+
+def test_many_texts_of_many_lengths_are_pytorchs(bert_folder: Path) -> None:
+    texts = [" ".join(SENTENCES[0].split()[: 1 + i % 5] * (1 + i % 7)) for i in range(3000)]
+    ours, other = (cse.load(str(bert_folder), backend=backend).encode(texts) for backend in ("torch", "openvino"))
+    np.testing.assert_allclose(other, ours, atol=1e-5)
+
+
+def test_threads_share_an_encoder(bert_folder: Path) -> None:
+    encoder = cse.load(str(bert_folder), "prompt-denoised", backend="openvino")
+    expected = cse.load(str(bert_folder), "prompt-denoised", backend="torch").encode(TEXTS)
+    found: list[np.ndarray] = []
+    threads = [Thread(target=lambda: found.append(encoder.encode(TEXTS))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    for vectors in found:
+        np.testing.assert_allclose(vectors, expected, atol=1e-5)
+
+
+def test_pickles_and_copies_give_the_same_vectors(bert_folder: Path) -> None:
+    _, encoder = both(make(str(bert_folder), "conpvp"))
+    expected = encoder.encode(SENTENCES)
+    opened = pickle.loads(pickle.dumps(encoder))
+    shallow, deep = copy.copy(encoder), copy.deepcopy(encoder)
+    del encoder
+    gc.collect()  # constants of the graph share the arrays' memory
+    for each in (opened, shallow, deep):
+        np.testing.assert_array_equal(each.encode(SENTENCES), expected)
+    assert opened.fingerprint == shallow.fingerprint
+
+
+@pytest.mark.parametrize(("precision", "least"), [("bf16", 0.9995), ("int8", 0.995)])
+def test_vectors_of_lower_precision_are_near_and_the_fingerprint_is_the_same(precision: str, least: float) -> None:
+    exact = cse.load("simcse", backend="openvino")
+    expected = exact.encode(SENTENCES)
+    encoder = in_precision(cse.load("simcse", backend="openvino"), precision)
+    vectors = encoder.encode(SENTENCES)
+    cosines = (vectors * expected).sum(1) / np.linalg.norm(vectors, axis=1) / np.linalg.norm(expected, axis=1)
+    assert cosines.min() > least
+    if precision != "bf16" or openvino_has_bf16():
+        assert cosines.min() < 0.9999999
+    assert vectors.dtype == np.float32
+    assert encoder.fingerprint == exact.fingerprint
+
+
+def test_rounded_weights_are_within_half_a_level() -> None:
+    matrix = np.random.default_rng(3).normal(size=(7, 40)).astype(np.float32)
+    matrix[2] = 0
+    found = Rounded.of(matrix)
+    assert np.abs(found.levels * found.scales - matrix).max() <= np.abs(matrix).max() / 127 / 2 * 1.001
+    assert not found.levels[2].any()
+
+
+def test_int8_is_refused_on_pytorch(bert_folder: Path) -> None:
+    with pytest.raises(ValueError, match="`precision` int8 needs OpenVINO; open the model with `backend` openvino"):
+        in_precision(cse.load(str(bert_folder), backend="torch"), "int8")
+
+
+def test_a_model_without_a_head_has_vectors_but_no_words(bert_folder: Path, tmp_path: Path) -> None:
+    model, tokenizer = load_backbone(bert_folder)
+    model.base_model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    encoder = cse.load(str(tmp_path), "mean", backend="openvino")
+    np.testing.assert_allclose(
+        encoder.encode(SENTENCES), cse.load(str(tmp_path), "mean", backend="torch").encode(SENTENCES), atol=1e-5
+    )
+    with pytest.raises(ArtefactError, match="has no masked-language-model head"):
+        encoder.top_tokens("the dog")
+
+
+def test_a_stored_pooler_is_pytorchs(backbone: str, tmp_path: Path) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    torch.manual_seed(5)
+    AutoModel.from_pretrained(backbone).save_pretrained(tmp_path)  # with a new pooler
+    AutoTokenizer.from_pretrained(backbone).save_pretrained(tmp_path)
+    ours, other = (cse.load(str(tmp_path), "pooler", backend=backend) for backend in ("torch", "openvino"))
+    np.testing.assert_allclose(other.encode(TEXTS), ours.encode(TEXTS), atol=1e-5)
+    assert other.fingerprint == ours.fingerprint
+
+
+def test_what_openvino_cannot_run_is_opened_by_pytorch_or_refused_in_one_line(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    import json
+
+    model, tokenizer = load_backbone(bert_folder)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    reasons = {
+        "its activation is gelu_new": {"hidden_act": "gelu_new"},
+        "its decoder is not tied": {"tie_word_embeddings": False},
+        "a distilbert model": {"model_type": "distilbert"}, "more layers than its weights": {"num_hidden_layers": 100},
+        "not those of its configuration": {"num_hidden_layers": 1},
+    }  # fmt: skip
+    for reason, changes in reasons.items():
+        (tmp_path / "config.json").write_text(json.dumps({**config, **changes}))
+        with pytest.raises(UnsupportedError, match=reason):
+            read_backbone(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({**config, "hidden_act": "gelu_new"}))
+    assert cse.load(str(tmp_path), "mean").backend == "torch"
+    with pytest.raises(
+        ValueError, match=r"OpenVINO cannot run it \(its activation is gelu_new\); give `backend` torch"
+    ):
+        cse.load(str(tmp_path), "mean", backend="openvino")
+
+
+def test_a_wrong_backend_or_device_is_refused(bert_folder: Path) -> None:
+    with pytest.raises(ValueError, match="`backend` is 'onnx'; choose from auto, torch, openvino"):
+        cse.load(str(bert_folder), backend="onnx")
+    with pytest.raises(ValueError, match="`device` is 'cuda', but OpenVINO runs on the CPU"):
+        cse.load(str(bert_folder), backend="openvino").encode("a dog", device="cuda")
+    with pytest.raises(ValueError, match="leaves no position for the sentence"):
+        OpenVinoEncoder.open(bert_folder, METHODS["dcpcse"].replaced(prefix=9999), name="x", backbone="")
+
+
+def test_a_template_without_slots_reads_an_encoder_with_slots(bert_folder: Path) -> None:
+    from cse.analysis.template_lab import under
+    from cse.methods.templates import MEANS
+
+    ours, other = both(make(str(bert_folder), "conpvp"))
+    np.testing.assert_allclose(under(other, MEANS).encode(SENTENCES), under(ours, MEANS).encode(SENTENCES), atol=1e-5)
+    assert other.reading.pooling is Pooling.TOKEN
+    assert reading(str(bert_folder), UNTRAINED["mean"]).backend == "torch"
+
+
+def test_looking_inside_opens_the_same_model_on_pytorch_once(bert_folder: Path) -> None:
+    from cse.models.loading import on_torch
+
+    encoder = cse.load(str(bert_folder), "prompt", backend="openvino")
+    inside = on_torch(encoder)
+    assert (inside.backend, inside.fingerprint) == ("torch", encoder.fingerprint)
+    assert on_torch(encoder) is on_torch(inside) is inside
+    assert pickle.loads(pickle.dumps(encoder)).on_torch is None
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or os.cpu_count() == 1, reason="asks Linux for several cores")
+def test_the_computing_thread_may_run_on_every_core(monkeypatch: pytest.MonkeyPatch, bert_folder: Path) -> None:
+    """Otherwise two processes with one thread each compute on the same core."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    encoder = cse.load(str(bert_folder), "mean", backend="openvino")
+    encoder.encode(SENTENCES)  # loading OpenVINO and compiling may ask about single cores
+    thread, done, found = get_native_id(), Event(), []
+
+    def look() -> None:
+        while not done.is_set():
+            found.append(os.sched_getaffinity(thread))
+
+    allowed, watcher = os.sched_getaffinity(0), Thread(target=look)
+    watcher.start()
+    for _ in range(20):
+        encoder.encode(SENTENCES * 8)
+    done.set()
+    watcher.join()
+    assert all(cores == allowed for cores in found)

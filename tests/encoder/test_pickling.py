@@ -1,0 +1,68 @@
+"""Pickles of encoders: the same vectors in another process, of every method, trained ones and whole pipelines."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT, SENTENCES, fresh_backbone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import cse
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.methods.catalogue import METHODS
+
+ENGINES = ("torch", "openvino")
+OPEN = """
+import sys, joblib, numpy as np
+*encoders, pipeline = joblib.load(sys.argv[1])
+np.savez(sys.argv[2], *[encoder.encode(sys.argv[3:]) for encoder in encoders], pipeline.predict(sys.argv[3:]))
+"""
+
+
+def changed(bert_folder: Path, name: str) -> TorchEncoder:
+    """An encoder whose learned numbers are in no file."""
+    encoder = TorchEncoder(*fresh_backbone(bert_folder), METHODS[name], name=name, backbone=str(bert_folder))
+    with torch.no_grad():
+        for tensor in encoder.learned().values():
+            tensor.add_(0.01 * torch.randn(tensor.shape, generator=torch.Generator().manual_seed(4)))
+    return encoder
+
+
+@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
+def test_a_pickle_has_the_numbers_and_settings_of_its_encoder(bert_folder: Path, name: str) -> None:
+    encoder = changed(bert_folder, name)
+    encoder.prompts, encoder.default_prompt_name, encoder.max_seq_length = {"sad": "it is sad : "}, "sad", 40
+    expected = encoder.encode(SENTENCES)
+    found = pickle.loads(pickle.dumps(encoder))
+    np.testing.assert_allclose(found.encode(SENTENCES), expected, atol=1e-6)
+    assert found.fingerprint == encoder.fingerprint
+    words = [dict(each.top_tokens(SENTENCES[0])) for each in (found, encoder)]
+    assert words[0] == pytest.approx(words[1], abs=1e-6)
+    with torch.no_grad():
+        found.model.get_input_embeddings().weight.mul_(2)  # the copy's words are its own
+    assert np.abs(found.encode(SENTENCES) - expected).max() > 1e-3
+    np.testing.assert_array_equal(encoder.encode(SENTENCES), expected)
+
+
+def test_joblib_brings_encoders_and_a_pipeline_to_another_process(bert_folder: Path, tmp_path: Path) -> None:
+    encoders = [
+        changed(bert_folder, "conpvp"),
+        *(cse.load(str(bert_folder), "first-last", backend=name) for name in ENGINES),
+    ]
+    encoders[1].encode(SENTENCES)  # states of all layers, for which transformers leaves hooks
+    pipeline = make_pipeline(FunctionTransformer(encoders[0].encode), LogisticRegression())
+    pipeline.fit(SENTENCES, [number % 2 for number in range(len(SENTENCES))])
+    expected = [*(encoder.encode(SENTENCES) for encoder in encoders), pipeline.predict(SENTENCES)]
+    joblib.dump([*encoders, pipeline], tmp_path / "all.joblib")
+    command = [sys.executable, "-c", OPEN, str(tmp_path / "all.joblib"), str(tmp_path / "found.npz"), *SENTENCES]
+    subprocess.run(command, cwd=ROOT, check=True)
+    with np.load(tmp_path / "found.npz") as found:
+        for number, rows in enumerate(expected):
+            np.testing.assert_allclose(found[f"arr_{number}"], rows, atol=1e-5)

@@ -1,0 +1,111 @@
+"""Rows through the backbone: soft slots, dropout of the prefix, and template biases against a masked pass."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import SENTENCES
+from test_encoder import make, reading
+
+from cse.encoder.backbone import load_backbone, set_dropout
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.methods.catalogue import METHODS, UNTRAINED
+from cse.methods.method import When
+from cse.methods.templates import OPTI, Template
+
+
+def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
+    """It is part of what makes SimCSE's two views differ (the released code drops after expanding to the batch)."""
+    encoder = make(str(bert_folder), "dcpcse").train()
+    encoder.model.eval()
+    with torch.no_grad():
+        encoder.prefix.normal_()
+        first, second = encoder.pool([encoder.views[0][0].row([9, 10])] * 2)
+    assert float((first - second).abs().max()) > 1e-2
+
+
+@pytest.mark.parametrize("name", ["optiprompt", "scpcse"])
+def test_a_soft_template_at_its_initial_value_is_the_hard_template(backbone: str, name: str) -> None:
+    soft = make(backbone, name)
+    hard_text = Template(soft.reading.template.text)
+    hard = reading(backbone, UNTRAINED["prompt"].replaced(template=hard_text))
+    np.testing.assert_allclose(soft.encode(SENTENCES), hard.encode(SENTENCES), atol=1e-6)
+
+
+def test_soft_words_inside_the_sentence_stay_ordinary_words(bert_folder: str) -> None:
+    """PromptBERT's released OptiPrompt replaces template words wherever they occur last; here the place decides."""
+    encoder = reading(str(bert_folder), METHODS["optiprompt"].replaced(template=OPTI, further=((OPTI,),)))
+    template = encoder.views[0][0]
+    (content,) = encoder.tokenise(['this sentence : " means'], [template])
+    row = template.row(content)
+    start = len(template.before)
+    assert set(row.slots[start : start + len(content)]) == {-1}
+
+
+def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder: str, tmp_path: Path) -> None:
+    model, tokenizer = load_backbone(bert_folder)
+    set_dropout(model, 0.37)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    configured, _ = load_backbone(tmp_path)  # its rates come from the saved config
+    inputs = {"input_ids": torch.arange(5, 25).view(2, 10)}
+    states = []
+    for read in (model, configured):
+        torch.manual_seed(0)
+        states.append(read.train().base_model(**inputs).last_hidden_state)
+    assert torch.equal(*states)
+    set_dropout(model, 0.0)
+    assert torch.equal(
+        model.base_model(**inputs).last_hidden_state, model.eval().base_model(**inputs).last_hidden_state
+    )
+
+
+def test_a_template_bias_is_computed_anew_after_training(bert_folder: str) -> None:
+    method = METHODS["promptbert"].replaced(denoise=When.ALWAYS)
+    encoder = reading(str(bert_folder), method)
+    encoder.encode(SENTENCES)
+    optimizer = torch.optim.AdamW(encoder.learned().values(), lr=0.01, fused=True)
+    template = encoder.views[0][0]
+    encoder(encoder.tokenise(SENTENCES, [template] * 7), [template] * 7)[:, 0].sum().backward()  # in eval mode, even
+    optimizer.step()
+    found = encoder.encode(SENTENCES)
+    fresh = reading(str(bert_folder), method)
+    fresh.load_state_dict(encoder.state_dict())
+    np.testing.assert_allclose(found, fresh.encode(SENTENCES), atol=1e-6)
+
+
+def forget(encoder: TorchEncoder) -> TorchEncoder:
+    """A fresh copy without anything remembered."""
+    fresh = TorchEncoder(encoder.model, encoder.tokenizer, encoder.method, name="fresh")
+    fresh.load_state_dict(encoder.state_dict())
+    return fresh
+
+
+@pytest.mark.parametrize("name", ["promptbert", "dcpcse", "conpvp"])
+def test_tokens_after_a_fused_training_step_are_those_of_the_trained_weights(bert_folder: str, name: str) -> None:
+    encoder = make(str(bert_folder), name)
+    encoder.top_tokens("the dog", k=3)  # remembers the bias of the untrained weights
+    optimizer = torch.optim.AdamW(encoder.learned(training=True).values(), lr=0.05, fused=True)
+    templates = [view[0] for view in encoder.views for _ in range(2)]
+    contents = encoder.tokenise(SENTENCES[:2] * len(encoder.views), templates)
+    encoder.train()
+    encoder(contents, templates).square().sum().backward()
+    optimizer.step()
+    found = encoder.eval().top_tokens("the dog", k=3)
+    assert found == forget(encoder).top_tokens("the dog", k=3)
+
+
+def test_biases_are_forgotten_when_the_encoder_is_cast(bert_folder: str) -> None:
+    encoder = reading(str(bert_folder), UNTRAINED["prompt-denoised"])
+    encoder.encode(SENTENCES)
+    np.testing.assert_array_equal(encoder.half().encode(SENTENCES), forget(encoder).encode(SENTENCES))
+
+
+def test_a_model_opened_in_inference_mode_encodes(bert_folder: str) -> None:
+    with torch.inference_mode():
+        encoder = reading(str(bert_folder), UNTRAINED["prompt-denoised"])
+        found = encoder.encode(SENTENCES)
+    np.testing.assert_allclose(
+        found, reading(str(bert_folder), UNTRAINED["prompt-denoised"]).encode(SENTENCES), atol=1e-6
+    )

@@ -1,0 +1,327 @@
+"""The encoder under sentence-transformers' own evaluators and tools, and beside its models, argument by argument."""
+
+import inspect
+import json
+import math
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT, SENTENCES
+
+import cse
+from cse.corpus.sentences import scored_pairs
+from cse.encoder.protocol import SentenceModel
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.errors import ArtefactError
+from cse.evaluation.metrics import spearman
+from cse.vectors import PRECISIONS, quantised
+
+pytest.importorskip("sentence_transformers", reason="sentence-transformers (tests/requirements.txt) is not installed")
+
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.evaluation import (
+    EmbeddingSimilarityEvaluator,
+    InformationRetrievalEvaluator,
+)
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from sentence_transformers.util import SimilarityFunction, paraphrase_mining, quantize_embeddings
+
+PAIRS = scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")
+PROMPTS = {"query": "a dog : ", "document": "the ", "sad": "it is sad : "}
+
+
+@pytest.fixture
+def encoder(bert_folder: Path) -> TorchEncoder:
+    encoder = cse.load(str(bert_folder), "mean", device="cpu", backend="torch")
+    encoder.prompts = dict(PROMPTS)
+    return encoder
+
+
+@pytest.fixture(scope="module")
+def theirs(bert_folder: Path) -> SentenceTransformer:
+    """The same backbone and pooling as a model of sentence-transformers."""
+    transformer = Transformer(str(bert_folder))
+    pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
+    return SentenceTransformer(modules=[transformer, pooling], prompts=PROMPTS, device="cpu")
+
+
+def cosine(first: np.ndarray, second: np.ndarray) -> float:
+    dot, lengths = sum(a * b for a, b in zip(first, second, strict=True)), [math.hypot(*first), math.hypot(*second)]
+    return float(dot / (lengths[0] * lengths[1]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"prompt": "the red "},
+        {"prompt_name": "sad"},
+        {"prompt": "the red ", "prompt_name": "unheard"},
+        {"truncate_dim": 5},
+        {"truncate_dim": 900},
+        {"truncate_dim": 5, "normalize_embeddings": True},
+        {"precision": "binary", "truncate_dim": 12},
+        {"precision": None, "device": "cpu", "output_value": "sentence_embedding", "show_progress_bar": False},
+    ],
+    ids=str,
+)
+def test_arguments_mean_what_they_mean_in_sentence_transformers(
+    encoder: TorchEncoder, theirs: SentenceTransformer, options: dict
+) -> None:
+    for sentences in (SENTENCES, SENTENCES[0]):
+        found, expected = encoder.encode(sentences, **options), theirs.encode(sentences, **options)
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["encode", "encode_query", "encode_document"])
+def test_arguments_have_the_order_and_names_of_sentence_transformers(
+    encoder: TorchEncoder, theirs: SentenceTransformer, name: str
+) -> None:
+    ours, reference = getattr(encoder, name), getattr(theirs, name)
+    wanted = [each for each in inspect.signature(reference).parameters if each != "kwargs"]
+    found = list(inspect.signature(SentenceModel.encode).parameters)[1:-1]
+    assert found == wanted
+    values = ["sad", None, 2, False, "sentence_embedding", "float32", True, True, "cpu", True, 7]
+    for count in range(len(values) + 1):
+        np.testing.assert_allclose(ours(SENTENCES, *values[:count]), reference(SENTENCES, *values[:count]), atol=1e-6)
+    for called in ("inputs", "sentences"):
+        rows = ours(**{called: SENTENCES}, chunk_size=3, **({"task": "query"} if name == "encode" else {}))
+        np.testing.assert_array_equal(rows, ours(SENTENCES))
+    with pytest.raises(TypeError, match="inputs"):
+        ours()
+
+
+def test_nothing_and_lists_come_back_as_in_sentence_transformers(
+    encoder: TorchEncoder, theirs: SentenceTransformer
+) -> None:
+    assert encoder.encode([], convert_to_numpy=False) == theirs.encode([], convert_to_numpy=False) == []
+    assert encoder.encode([]).shape == (0, 32)
+    assert encoder.encode([], convert_to_tensor=True).shape == (0, 32)
+    found, expected = (each.encode(SENTENCES, convert_to_numpy=False) for each in (encoder, theirs))
+    assert isinstance(found, list)
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+    (alone,) = (encoder.encode(SENTENCES[0], convert_to_numpy=False),)
+    torch.testing.assert_close(alone, found[0], atol=1e-6, rtol=0)
+
+
+def test_a_default_prompt_is_put_before_what_has_no_other(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
+    plain = encoder.fingerprint
+    encoder.default_prompt_name = "sad"
+    expected = copy(theirs)
+    expected.default_prompt_name = "sad"
+    for options in ({}, {"prompt_name": "query"}, {"prompt": ""}):
+        rows = [each.encode(SENTENCES, **options) for each in (encoder, expected)]
+        np.testing.assert_allclose(*rows, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode_query(SENTENCES), theirs.encode_query(SENTENCES), atol=1e-6)
+    assert encoder.fingerprint != plain  # so that no index of one is searched with the other
+    encoder.default_prompt_name = "unheard"
+    with pytest.raises(ValueError, match="`default_prompt_name` is 'unheard'; `prompts` of this model has query"):
+        encoder.encode(SENTENCES)
+
+
+def test_vectors_are_cut_where_the_model_says(encoder: TorchEncoder) -> None:
+    rows = encoder.encode(SENTENCES)
+    with encoder.truncate_embeddings(9):
+        np.testing.assert_array_equal(encoder.encode(SENTENCES), rows[:, :9])
+        np.testing.assert_array_equal(encoder.encode(SENTENCES, truncate_dim=4), rows[:, :4])
+        assert encoder.get_embedding_dimension() == 9
+    np.testing.assert_array_equal(encoder.encode(SENTENCES), rows)
+
+
+def test_a_saved_model_is_called_as_it_says(bert_folder: Path, tmp_path: Path) -> None:
+    transformer = Transformer(str(bert_folder))
+    pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="cls")
+    saved = SentenceTransformer(
+        modules=[transformer, pooling], prompts=PROMPTS, default_prompt_name="sad", truncate_dim=11,
+        similarity_fn_name="manhattan", device="cpu",
+    )  # fmt: skip
+    saved.max_seq_length = 9
+    saved.save(str(tmp_path / "model"), create_model_card=False)
+    found = cse.load(str(tmp_path / "model"), backend="torch")
+    for name in ("encode", "encode_query", "encode_document"):
+        np.testing.assert_allclose(getattr(found, name)(SENTENCES), getattr(saved, name)(SENTENCES), atol=1e-6)
+    rows = found.encode(SENTENCES)
+    torch.testing.assert_close(found.similarity(rows, rows), saved.similarity(rows, rows), atol=1e-5, rtol=1e-5)
+    alone = cse.load(str(tmp_path / "model"), "cls", backend="torch")
+    np.testing.assert_array_equal(
+        alone.encode(SENTENCES), cse.load(str(bert_folder), "cls", backend="torch").encode(SENTENCES)
+    )
+    config = tmp_path / "model" / "config_sentence_transformers.json"
+    for changes, message in (
+        ({"similarity_fn_name": "maxsim"}, "`similarity_fn_name` is 'maxsim'; choose from cosine"),
+        ({"default_prompt_name": "none"}, "no prompt for its default_prompt_name 'none'"),
+        ({"prompts": ["a"]}, "config_sentence_transformers.json is damaged"),
+    ):
+        before = json.loads(config.read_text())
+        config.write_text(json.dumps({**before, **changes}))
+        with pytest.raises(ArtefactError, match=message):
+            cse.load(str(tmp_path / "model"), backend="torch")
+        config.write_text(json.dumps(before))
+
+
+def test_queries_and_documents_have_their_prompts(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
+    for name in ("encode_query", "encode_document"):
+        ours, reference = getattr(encoder, name), getattr(theirs, name)
+        for options in ({}, {"prompt_name": "sad"}, {"prompt": "big "}, {"truncate_dim": 7}):
+            np.testing.assert_allclose(ours(SENTENCES, **options), reference(SENTENCES, **options), atol=1e-6)
+        assert isinstance(ours(SENTENCES, convert_to_tensor=True), torch.Tensor)
+    assert np.abs(encoder.encode_query(SENTENCES) - encoder.encode_document(SENTENCES)).max() > 1e-2
+    encoder.prompts = {"corpus": "of ", "passage": "in "}
+    np.testing.assert_array_equal(encoder.encode_document(SENTENCES), encoder.encode(SENTENCES, prompt="in "))
+    np.testing.assert_array_equal(encoder.encode_query(SENTENCES), encoder.encode(SENTENCES))
+
+
+def test_other_names_are_those_of_sentence_transformers(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
+    assert encoder.get_embedding_dimension() == encoder.get_sentence_embedding_dimension() == 32
+    for name in ("similarity_fn_name", "device"):
+        assert getattr(encoder, name) == getattr(theirs, name), name
+    assert encoder.tokenizer("the dog")["input_ids"] == theirs.tokenizer("the dog")["input_ids"]
+
+
+def test_max_seq_length_counts_the_template_and_is_the_recorded_one(bert_folder: Path) -> None:
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
+    fits = "dog " * (encoder.max_seq_length - encoder.views[0][0].length - 1)
+    assert np.abs(encoder.encode(fits + "cat") - encoder.encode(fits + "dog")).max() > 1e-3
+    np.testing.assert_array_equal(encoder.encode(fits + "dog cat"), encoder.encode(fits + "dog"))
+    room, whole, plain = encoder.max_seq_length, encoder.encode(fits), encoder.fingerprint
+    encoder.max_seq_length = 20
+    assert encoder.max_seq_length == 20
+    kept = "dog " * (20 - encoder.views[0][0].length)
+    np.testing.assert_array_equal(encoder.encode(fits), encoder.encode(kept))
+    assert np.abs(encoder.encode(fits) - whole).max() > 1e-3
+    assert encoder.fingerprint != plain
+    for value in (room, 10_000, None):  # no more than the model has positions for
+        encoder.max_seq_length = 20
+        encoder.max_seq_length = value
+        assert encoder.max_seq_length == room
+        assert encoder.fingerprint == plain
+    fewest = encoder.views[0][0].length + 1
+    with pytest.raises(ValueError, match=f"^`max_seq_length` is {fewest - 1}; give at least {fewest}, for"):
+        encoder.max_seq_length = fewest - 1
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_precisions_are_those_of_quantize_embeddings(encoder: TorchEncoder, precision: str) -> None:
+    rows = encoder.encode([text for _, *pair in PAIRS for text in pair][:100], truncate_dim=21)
+    rows[:, 3] = 0.25  # no range to divide
+    found = quantised(rows, precision)
+    expected = quantize_embeddings(rows, precision)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(
+        encoder.encode(SENTENCES, precision=precision, convert_to_tensor=True),
+        quantised(encoder.encode(SENTENCES), precision),
+    )
+    assert len(encoder.encode([], precision=precision)) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prompt_name": "unheard"}, "`prompt_name` is 'unheard'; `prompts` of this model has query, document, sad$"),
+        ({"precision": "int4"}, "`precision` is 'int4'; choose from float32, int8, uint8, binary, ubinary$"),
+        ({"precision": "int8"}, "`precision` int8 needs the range of several vectors; give more than one sentence$"),
+        ({"truncate_dim": 0}, "`truncate_dim` is 0; give at least 1$"),
+        ({"output_value": "token_embeddings"}, "`output_value` is 'token_embeddings'; only 'sentence_embedding'"),
+        ({"device": ["cpu", "cpu"]}, r"`device` is \['cpu', 'cpu'\]; give one$"),
+        ({"pool": {"processes": []}}, "`pool` is given, but texts are encoded in this process; leave it out$"),
+        ({"processing_kwargs": {}}, "`encode` has no argument `processing_kwargs` here; leave it out$"),
+        ({"prompt_name": 32}, "`prompt_name` is 32; `prompts` of this model has query, document, sad$"),
+    ],
+)
+def test_what_is_not_supported_is_refused_in_a_line(encoder: TorchEncoder, options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        encoder.encode(SENTENCES[:1], **options)
+
+
+@pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "manhattan", None, SimilarityFunction.EUCLIDEAN])
+def test_similarities_are_those_of_their_name(encoder: TorchEncoder, theirs: SentenceTransformer, name: Any) -> None:
+    first, second = encoder.encode(SENTENCES[:3]).astype(np.float64), encoder.encode(SENTENCES[4:]).astype(np.float64)
+    by_hand = {
+        "cosine": cosine,
+        "dot": lambda a, b: sum(x * y for x, y in zip(a, b, strict=True)),
+        "euclidean": lambda a, b: -math.dist(a, b),
+        "manhattan": lambda a, b: -sum(abs(x - y) for x, y in zip(a, b, strict=True)),
+    }
+    encoder.similarity_fn_name = theirs.similarity_fn_name = name
+    called = "cosine" if name is None else getattr(name, "value", name)
+    assert encoder.similarity_fn_name == theirs.similarity_fn_name == called
+    expected = [[by_hand[called](a, b) for b in second] for a in first]
+    found = encoder.similarity(first, second)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found, theirs.similarity(first, second), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(encoder.similarity_pairwise(first, second), np.diag(expected), rtol=1e-5, atol=1e-6)
+    theirs.similarity_fn_name = None
+
+
+@pytest.mark.parametrize("name", ["rubbish", "maxsim", "Cosine", 3, ""])
+def test_a_similarity_without_a_function_is_refused_in_a_line(encoder: TorchEncoder, name: Any) -> None:
+    message = f"^`similarity_fn_name` is {name!r}; choose from cosine, dot, euclidean, manhattan$"
+    with pytest.raises(ValueError, match=message):
+        encoder.similarity_fn_name = name
+    assert encoder.similarity_fn_name == "cosine"
+
+
+def test_similarities_are_cosines(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
+    first, second = (
+        encoder.encode(SENTENCES[:3]),
+        np.vstack([encoder.encode(SENTENCES[3:5]), np.zeros((1, 32), np.float32)]),
+    )
+    expected = [[cosine(a, b) if b.any() else 0.0 for b in second] for a in first]
+    for rows in (first, torch.tensor(first), list(first), list(torch.tensor(first)), first.tolist()):
+        np.testing.assert_allclose(encoder.similarity(rows, second), expected, atol=1e-6)
+        np.testing.assert_allclose(encoder.similarity_pairwise(rows, second), np.diag(expected), atol=1e-6)
+    np.testing.assert_allclose(encoder.similarity(first[0], second[0]), [expected[0][:1]], atol=1e-6)
+    np.testing.assert_allclose(encoder.similarity(first, second), theirs.similarity(first, second), atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"prompt": "the ", "truncate_dim": 9}, {"prompt_name": "sad"}], ids=str)
+def test_paraphrase_mining_gives_the_pairs_of_a_slow_loop(encoder: TorchEncoder, options: dict) -> None:
+    before = options.get("prompt", PROMPTS.get(options.get("prompt_name", ""), ""))
+    rows = [encoder.encode(before + text)[: options.get("truncate_dim")] for text in SENTENCES]
+    pairs = [(i, j) for i in range(len(rows)) for j in range(i + 1, len(rows))]
+    expected = sorted(((cosine(rows[i], rows[j]), i, j) for i, j in pairs), reverse=True)
+    found = paraphrase_mining(encoder, SENTENCES, **options)
+    assert [pair for _, *pair in found] == [list(pair) for _, *pair in expected]
+    np.testing.assert_allclose([score for score, *_ in found], [score for score, *_ in expected], atol=1e-6)
+
+
+def test_the_similarity_evaluator_gives_this_projects_spearman(encoder: TorchEncoder) -> None:
+    grades, first, second = map(list, zip(*PAIRS, strict=True))
+    scores = EmbeddingSimilarityEvaluator(first, second, grades, name="demo")(encoder)
+    assert 100 * scores["demo_spearman_cosine"] == pytest.approx(spearman(encoder.encode, PAIRS), abs=1e-9)
+    quarter = EmbeddingSimilarityEvaluator(first, second, grades, truncate_dim=8, precision="float32")(encoder)
+    short = spearman(lambda texts: encoder.encode(texts)[:, :8], PAIRS)
+    assert 100 * quarter["spearman_cosine"] == pytest.approx(short, abs=0.01)  # ties in float32 may fall either way
+
+
+def test_the_retrieval_evaluator_gives_a_hand_computation(encoder: TorchEncoder) -> None:
+    queries = {"q1": "dog", "q2": "a happy woman", "q3": "big kitchen"}
+    corpus = {f"d{number}": text for number, text in enumerate(SENTENCES)}
+    relevant = {"q1": {"d1", "d5"}, "q2": {"d3"}, "q3": {"d5", "d6", "d0"}}
+    found = InformationRetrievalEvaluator(queries, corpus, relevant)(encoder)
+
+    documents = {name: encoder.encode("the " + text) for name, text in corpus.items()}
+    expected: dict[str, list[float]] = {}
+    for name, text in queries.items():
+        vector = encoder.encode("a dog : " + text)
+        ranked = sorted(documents, key=lambda document: -cosine(vector, documents[document]))
+        hits = [document in relevant[name] for document in ranked]
+        ideal = sum(1 / math.log2(rank + 2) for rank in range(len(relevant[name])))
+        gain = sum(hit / math.log2(rank + 2) for rank, hit in enumerate(hits))
+        for metric, value in (
+            ("accuracy@1", hits[0]),
+            ("precision@3", sum(hits[:3]) / 3),
+            ("recall@3", sum(hits[:3]) / len(relevant[name])),
+            ("mrr@10", 1 / (hits.index(True) + 1)),
+            ("ndcg@10", gain / ideal),
+        ):
+            expected.setdefault(metric, []).append(float(value))
+    for metric, values in expected.items():
+        assert found[f"cosine_{metric}"] == pytest.approx(np.mean(values), abs=1e-9), metric
+    assert 0 < np.mean(expected["ndcg@10"]) < 1

@@ -1,0 +1,109 @@
+"""Rows of a training step in groups: least padding, whole, and gradients that do not depend on them."""
+
+from dataclasses import replace
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+import torch
+from test_encoder import make
+from test_training import OneProcess, run_of
+
+from cse.encoder.backbone import set_dropout
+from cse.encoder.devices import row_groups
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.training.run import Run
+from cse.training.step import contrast, masked_language_loss, set_up, step_inputs, step_rows
+
+
+def cost(groups: list[list[int]], lengths: list[int], each: int) -> int:
+    return sum(len(group) * max(lengths[row] for row in group) + each for group in groups)
+
+
+@pytest.mark.parametrize("each", [0, 5, 30, 10_000])
+def test_groups_cost_the_least_of_all_ways_to_cut_the_sorted_rows(each: int) -> None:
+    lengths = np.random.default_rng(each).integers(3, 12, size=9).tolist()
+    order = sorted(range(9), key=lengths.__getitem__)
+    cuts = [cut for count in range(9) for cut in combinations(range(1, 9), count)]
+    ways = [[order[a:b] for a, b in zip((0, *cut), (*cut, 9), strict=True)] for cut in cuts]
+    groups = row_groups(lengths, cost=each)
+    assert cost(groups, lengths, each) == min(cost(way, lengths, each) for way in ways)
+    assert sorted(row for group in groups for row in group) == list(range(9))
+
+
+def test_no_group_has_more_rows_than_asked_for_and_short_ones_come_first() -> None:
+    lengths = [7, 3, 3, 9, 3, 3, 9, 3]
+    groups = row_groups(lengths, most=2, cost=0)
+    assert max(map(len, groups)) == 2
+    assert [lengths[row] for group in groups for row in group] == sorted(lengths)
+
+
+def gradients(encoder: TorchEncoder, run: Run, chunk: int | None) -> dict[str, torch.Tensor]:
+    """Of the whole loss of one step, the random state as a step has it."""
+    set_up(encoder, replace(run.config, chunk=chunk))
+    encoder.train().zero_grad()
+    torch.manual_seed(3)
+    contents, templates = step_inputs(encoder, run.batch(0), run.config, 0)
+    rows = step_rows(encoder, contents, templates, run.config, 0)
+    flat = [list(chain(*parts)) for parts in (contents, templates, rows)]
+    vectors = encoder(*flat)
+    loss = contrast(vectors, len(contents), run.config, OneProcess(), kind=encoder.method.contrast)
+    if encoder.method.mlm_weight:
+        loss = loss + encoder.method.mlm_weight * masked_language_loss(encoder, *flat[:2])
+    loss.backward()
+    return {name: tensor.grad.clone() for name, tensor in encoder.learned(training=True).items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "supervised"),
+    [("promptbert", False), ("promptbert", True), ("dcpcse", True), ("conpvp", False), ("consert", False)],
+)
+def test_gradients_are_the_same_in_chunks_of_any_size(backbone: str, name: str, supervised: bool) -> None:
+    """Hard negatives, prototypes, denoising, prefixes and the masked-LM term included."""
+    encoder = make(backbone, name, supervised)
+    encoder.method = encoder.method.replaced(mlm_weight=0.1)
+    run = run_of(encoder, dropout=0.0, temperature=1.0)  # where gradients are about 1 in size
+    whole = gradients(encoder, run, None)
+    assert any(float(tensor.abs().max()) > 0.01 for tensor in whole.values())
+    for chunk in (1, 3):
+        for key, tensor in gradients(encoder, run, chunk).items():
+            torch.testing.assert_close(tensor, whole[key], atol=1e-6, rtol=1e-5, msg=f"{key} in chunks of {chunk}")
+
+
+@pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
+def test_chunks_repeat_their_dropout(bert_folder: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oracle keeps the states of the same chunks instead of computing them anew."""
+    encoder = make(str(bert_folder), name)
+    run = run_of(encoder, dropout=0.3, temperature=1.0)
+    chunked = gradients(encoder, run, 2)
+    monkeypatch.setattr("cse.encoder.prompted_backbone.checkpoint", lambda read, part, use_reentrant: read(part))
+    for key, tensor in gradients(encoder, run, 2).items():
+        torch.testing.assert_close(chunked[key], tensor, atol=1e-6, rtol=1e-5, msg=key)
+    set_dropout(encoder.model, 0.0)
+    calm = gradients(encoder, replace(run, config=replace(run.config, dropout=0.0)), 2)
+    assert any(float((calm[key] - tensor).abs().max()) > 1e-3 for key, tensor in chunked.items())
+
+
+def kept_bytes(encoder: TorchEncoder, run: Run, chunk: int | None) -> int:
+    """The bytes that the forward of a step keeps for the backward pass, apart from the parameters."""
+    set_up(encoder, replace(run.config, chunk=chunk))
+    encoder.train()
+    contents, templates = step_inputs(encoder, run.batch(0), run.config, 0)
+    kept = {}
+    own = {parameter.data_ptr() for parameter in encoder.parameters()}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.data_ptr() not in own:
+            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        vectors = encoder(list(chain(*contents)), list(chain(*templates)))
+    return sum(kept.values()) + vectors.nbytes
+
+
+def test_eight_times_the_batch_keeps_less_in_chunks(bert_folder: str) -> None:
+    encoder = make(str(bert_folder), "promptbert")
+    small, large = run_of(encoder, batch_size=3), run_of(encoder, batch_size=24)
+    assert kept_bytes(encoder, large, None) > 4 * kept_bytes(encoder, small, None)
+    assert kept_bytes(encoder, large, 3) < kept_bytes(encoder, small, None)

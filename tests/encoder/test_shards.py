@@ -1,0 +1,211 @@
+"""A corpus encoded in parts: equal to encoding it at once, shared by processes, and the same after a kill."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_scripts import refused, run
+
+from cse.encoder import shards
+from cse.encoder.shards import (
+    ShardPlan,
+    begin,
+    count_texts,
+    encode_in_parts,
+    finish,
+    read_blocks,
+    read_plan,
+    with_texts,
+    write_parts,
+)
+from cse.errors import ArtefactError
+from cse.files.replace import Replacement
+
+TEXTS = [f"sentence {number}" for number in range(23)]
+COUNT, SHA256 = count_texts(TEXTS)
+PLAN = ShardPlan("promptbert", None, None, "f" * 12, 2, False, COUNT, SHA256, shards=4)
+Encode = Callable[[list[str]], np.ndarray]
+
+
+def encode(block: list[str]) -> np.ndarray:
+    """A vector that differs for every sentence."""
+    return np.array([[int(text.split()[1]), len(text)] for text in block], np.float32)
+
+
+EXPECTED = encode(TEXTS)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "BLOCK", 3)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def killed_in(path: Path) -> None:
+    """Leave beside a file what a process leaves that is killed while it writes it."""
+    begun = Replacement.begin(path)
+    (begun.fresh / path.name).write_bytes(b"{")
+    assert begun.held is not None
+    begun.held.close()
+
+
+def run_parts(folder: Path, encode: Encode = encode, resume: bool = False, plan: ShardPlan = PLAN) -> int:
+    """How many sentences were reported."""
+    reported: list[int] = []
+    encode_in_parts(folder, plan, TEXTS, encode, resume, reported.append)
+    return sum(reported)
+
+
+def test_the_parts_are_the_rows_in_order_and_the_manifest_says_what_they_are(tmp_path: Path) -> None:
+    assert run_parts(tmp_path / "v") == len(TEXTS)
+    assert sorted(contents(tmp_path / "v")) == ["manifest.json", *(f"part-0000{n}-of-00004.npy" for n in range(4))]
+    parts = [np.load(tmp_path / "v" / f"part-0000{n}-of-00004.npy") for n in range(4)]
+    assert [len(part) for part in parts] == [5, 6, 6, 6]
+    np.testing.assert_array_equal(np.concatenate(parts), EXPECTED)
+    assert parts[0].dtype == np.float32
+    manifest = json.loads((tmp_path / "v" / "manifest.json").read_text())
+    assert manifest["sha256"] == hashlib.sha256("".join(f"{text}\n" for text in TEXTS).encode()).hexdigest()
+    for name, record in manifest["parts"].items():
+        assert record["sha256"] == hashlib.sha256((tmp_path / "v" / name).read_bytes()).hexdigest()
+    np.testing.assert_array_equal(np.concatenate(list(read_blocks(tmp_path / "v"))), EXPECTED)
+
+
+@pytest.mark.parametrize("calls", range(8))
+def test_a_run_stopped_at_any_block_resumes_to_the_same_bytes_and_repeats_no_part(tmp_path: Path, calls: int) -> None:
+    run_parts(tmp_path / "whole")
+    seen: list[str] = []
+
+    def stopped(block: list[str]) -> np.ndarray:
+        seen.extend(block)
+        if len(seen) > 3 * calls:
+            raise KeyboardInterrupt
+        return encode(block)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_parts(tmp_path / "v", stopped)
+    killed_in(tmp_path / "v" / "part-00003-of-00004.npy")
+    again: list[str] = []
+    kept = sum(len(np.load(path)) for path in (tmp_path / "v").glob("part-*.npy"))
+    assert run_parts(tmp_path / "v", lambda block: again.extend(block) or encode(block), resume=True) == len(TEXTS)
+    assert again == TEXTS[kept:]
+    assert contents(tmp_path / "v") == contents(tmp_path / "whole")
+
+
+def test_two_processes_that_share_the_parts_write_what_one_does(tmp_path: Path) -> None:
+    run_parts(tmp_path / "whole")
+    begin(tmp_path / "v", PLAN, resume=False)
+    for rank in (1, 0):
+        write_parts(tmp_path / "v", PLAN, TEXTS, encode, range(rank, PLAN.shards, 2), lambda rows: None)
+    finish(tmp_path / "v", PLAN)
+    assert contents(tmp_path / "v") == contents(tmp_path / "whole")
+
+
+def stop(block: list[str]) -> np.ndarray:
+    raise KeyboardInterrupt
+
+
+def test_a_damaged_part_is_written_again_by_a_resumed_run_and_refused_in_a_finished_one(tmp_path: Path) -> None:
+    run_parts(tmp_path / "whole")
+    begin(tmp_path / "v", PLAN, resume=False)
+    write_parts(tmp_path / "v", PLAN, TEXTS, encode, [0], lambda rows: None)
+    for folder in ("whole", "v"):
+        damaged = tmp_path / folder / PLAN.name(0)
+        damaged.write_bytes(damaged.read_bytes()[:-1] + b"\x7f")
+    with pytest.raises(ArtefactError, match=r"part-00000-of-00004.npy: damaged .*encode it again"):
+        list(read_blocks(tmp_path / "whole"))
+    run_parts(tmp_path / "v", resume=True)
+    np.testing.assert_array_equal(np.concatenate(list(read_blocks(tmp_path / "v"))), EXPECTED)
+    (tmp_path / "v" / PLAN.name(2)).write_bytes(b"short")
+    with pytest.raises(ArtefactError, match=r"part-00002-of-00004.npy: is missing or damaged"):
+        read_plan(tmp_path / "v")
+
+
+def test_a_run_killed_in_its_first_writing_begins_as_if_nothing_were_there(tmp_path: Path) -> None:
+    run_parts(tmp_path / "whole")
+    (tmp_path / "v").mkdir()
+    killed_in(tmp_path / "v" / "plan.json")
+    run_parts(tmp_path / "v")
+    assert contents(tmp_path / "v") == contents(tmp_path / "whole")
+
+
+def test_a_text_without_sentences_is_refused_and_nothing_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="the text has no sentences"):
+        begin(tmp_path / "v", replace(PLAN, count=0), resume=False)
+    assert not (tmp_path / "v").exists()
+
+
+def test_what_does_not_fit_the_run_is_refused_and_left_alone(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_parts(tmp_path / "v", stop)
+    before = contents(tmp_path / "v")
+    with pytest.raises(ValueError, match="holds an unfinished run; continue it with `resume`"):
+        run_parts(tmp_path / "v")
+    with pytest.raises(ValueError, match="begun with other sentences"):
+        run_parts(tmp_path / "v", resume=True, plan=replace(PLAN, sha256="other"))
+    with pytest.raises(ArtefactError, match="unfinished run; continue it"):
+        read_plan(tmp_path / "v")
+    assert contents(tmp_path / "v") == before
+    run_parts(tmp_path / "v", resume=True)
+    with pytest.raises(ValueError, match="is finished; give another `output`"):
+        run_parts(tmp_path / "v", resume=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="holds something else"):
+        run_parts(tmp_path / "mine", resume=True)
+    assert contents(tmp_path / "mine") == {"notes.txt": b"mine"}
+    with pytest.raises(ValueError, match="`shards` is 24, but there are 23 sentences"):
+        run_parts(tmp_path / "new", plan=replace(PLAN, shards=24))
+    with pytest.raises(ValueError, match="the text changed while it was read: 1 sentences are missing"):
+        encode_in_parts(tmp_path / "new", PLAN, TEXTS[:-1], encode, False, lambda rows: None)
+
+
+def test_another_batch_size_is_refused_and_plans_of_earlier_versions_resume(tmp_path: Path) -> None:
+    def forget(path: Path) -> None:
+        values = json.loads(path.read_text())
+        assert values.pop("batch_size") is None
+        path.write_text(json.dumps({**values, "passes": "padded"}))
+
+    with pytest.raises(KeyboardInterrupt):
+        run_parts(tmp_path / "v", stop)
+    forget(tmp_path / "v" / "plan.json")
+    with pytest.raises(ValueError, match="begun with batch_size None, not 8; repeat its options"):
+        run_parts(tmp_path / "v", resume=True, plan=replace(PLAN, batch_size=8))
+    run_parts(tmp_path / "v", resume=True)
+    forget(tmp_path / "v" / "manifest.json")
+    assert read_plan(tmp_path / "v") == PLAN
+    run_parts(tmp_path / "w", plan=replace(PLAN, batch_size=8))
+    assert read_plan(tmp_path / "w") == replace(PLAN, batch_size=8)
+
+
+@pytest.mark.parametrize("texts", [TEXTS[:-1], [*TEXTS, "one more"], ["another", *TEXTS[1:]]])
+def test_vectors_are_not_given_with_other_sentences(tmp_path: Path, texts: list[str]) -> None:
+    run_parts(tmp_path / "v")
+    pairs = list(with_texts(tmp_path / "v", TEXTS))
+    assert [text for block, _ in pairs for text in block] == TEXTS
+    np.testing.assert_array_equal(np.concatenate([rows for _, rows in pairs]), EXPECTED)
+    with pytest.raises(ValueError, match="encoded from other sentences"):
+        list(with_texts(tmp_path / "v", texts))
+
+
+def test_the_command_encodes_in_parts_what_it_encodes_at_once(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("".join(f"a dog and {number} cats\n" for number in range(10)))
+    given = ("encode", "--model", bert_folder, "--input", tmp_path / "text.txt", "--normalize")
+    assert run(*given, "--output", tmp_path / "v.npy").exit_code == 0
+    done = run(*given, "--output", tmp_path / "v", "--shards", 3)
+    assert done.exit_code == 0, done.output
+    assert "10 x 32 float32 in 3 parts" in done.stderr
+    np.testing.assert_allclose(
+        np.concatenate(list(read_blocks(tmp_path / "v"))), np.load(tmp_path / "v.npy"), atol=1e-6
+    )
+    refused(run(*given, "--output", tmp_path / "v", "--shards", 3, "--resume"), 3, "is finished", "--output")
+    assert run(*given, "--output", tmp_path / "p", "--shards", 3, "--batch-size", 2).exit_code == 0
+    assert read_plan(tmp_path / "p").batch_size == 2
+    refused(run(*given, "--output", tmp_path / "w", "--shards", 11), 3, "--shards is 11", "10 sentences")
+    refused(run(*given, "--output", tmp_path / "w.npy", "--resume"), 2, "--shards")

@@ -1,0 +1,348 @@
+"""A build killed anywhere and resumed gives the bytes of an undisturbed one, and encodes nothing twice."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from app_models import write_model
+from typer.testing import CliRunner, Result
+
+from cse.commands import build_index, encode
+from cse.encoder.encoder import Encoder
+from cse.files.replace import Replacement
+from index import VectorIndex, faiss_engine
+
+TEXTS = [f"a dog and {number} cats" for number in range(12)]
+BLOCK = 4
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("checkpoints")
+    return {name: write_model(folder / name, bert_folder, name) for name in ("promptbert", "simcse")}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("corpus") / "corpus.txt"
+    file.write_text("\n".join(TEXTS) + "\n")
+    return file
+
+
+@pytest.fixture(scope="module")
+def whole(corpus: Path, models: dict[str, Path]) -> dict[str, bytes]:
+    """The files of an undisturbed build."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("index.building.BLOCK", BLOCK)
+        patched.setattr("cse.encoder.shards.BLOCK", BLOCK)
+        built(corpus, "--model", models["promptbert"], "--output", corpus.with_name("out"), "--resume")
+    return contents(corpus.with_name("out"))
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The sentences given to a model; "stop" as the first one interrupts it after so many blocks as the second says."""
+    given: list[str] = []
+    really = Encoder.encode
+
+    def encoding(self: Encoder, texts: list[str], **options: Any) -> Any:
+        if given[:1] == ["stop"] and len(given) > int(given[1]) * BLOCK + 1:
+            raise KeyboardInterrupt
+        given.extend(texts)
+        return really(self, texts, **options)
+
+    monkeypatch.setattr(Encoder, "encode", encoding)
+    monkeypatch.setattr("cse.encoder.shards.BLOCK", BLOCK)
+    monkeypatch.setattr("index.building.BLOCK", BLOCK)
+    return given
+
+
+@pytest.fixture
+def given(corpus: Path, models: dict[str, Path]) -> tuple[object, ...]:
+    """The words of a build but for its output."""
+    return (corpus, "--model", models["promptbert"], "--output")
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(build_index.app, [str(word) for word in words])
+
+
+def built(*words: object) -> Result:
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def interrupted(seen: list[str], blocks: int, *words: object) -> None:
+    """A build that is interrupted after so many encoded blocks."""
+    seen[:] = ["stop", str(blocks)]
+    assert run(*words).exit_code == 130
+    assert seen[2:] == TEXTS[: blocks * BLOCK]
+    seen.clear()
+
+
+def refused(result: Result, code: int, *parts: str) -> None:
+    assert result.exit_code == code, result.output
+    for part in parts:
+        assert part in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 2])
+def test_a_broken_off_build_encodes_the_rest_alone_and_ends_in_the_same_bytes(
+    given: tuple[object, ...], tmp_path: Path, seen: list[str], blocks: int, whole: dict[str, bytes]
+) -> None:
+    interrupted(seen, blocks, *given, tmp_path / "out", "--resume")
+    assert not (tmp_path / "out").exists()
+    built(*given, tmp_path / "out", "--resume")
+    assert seen == TEXTS[blocks * BLOCK :]
+    assert contents(tmp_path / "out") == whole
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_a_broken_off_build_of_another_type_ends_in_the_same_bytes(
+    given: tuple[object, ...], tmp_path: Path, seen: list[str]
+) -> None:
+    factory = ("--factory", "HNSW8,SQ8", "--resume")
+    built(*given, tmp_path / "whole", *factory)
+    interrupted(seen, 1, *given, tmp_path / "out", *factory)
+    built(*given, tmp_path / "out", *factory)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_a_build_killed_while_it_was_indexed_encodes_nothing_and_ends_in_the_same_bytes(
+    given: tuple[object, ...], tmp_path: Path, seen: list[str], monkeypatch: pytest.MonkeyPatch, whole: dict[str, bytes]
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(faiss_engine, "add", interrupt)
+        assert run(*given, tmp_path / "out", "--resume").exit_code == 130
+    seen.clear()
+    built(*given, tmp_path / "out", "--resume")
+    assert seen == []
+    assert contents(tmp_path / "out") == whole
+    assert not (tmp_path / "out.partial").exists()
+
+
+def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
+    given: tuple[object, ...], tmp_path: Path, models: dict[str, Path], seen: list[str]
+) -> None:
+    work, corpus = tmp_path / "out.partial", Path(shutil.copy(str(given[0]), tmp_path))
+    words = (corpus, *given[1:], tmp_path / "out")
+    interrupted(seen, 2, *words, "--resume")
+    before = contents(work)
+    refused(run(*words), 3, "out.partial: holds an unfinished build; --resume goes on with it, --overwrite drops it")
+    refused(run(*words, "--resume", "--model", models["simcse"]), 3, "was begun with model '", "--overwrite without")
+    refused(run(*words, "--resume", "--batch-size", 2), 3, "was begun with batch_size None, not 2")
+    corpus.write_text("\n".join(["another", *TEXTS[1:]]))
+    refused(run(*words, "--resume"), 3, "out.partial: was begun with other sentences; give the corpus")
+    assert contents(work) == before
+    assert seen == []
+    corpus.write_text("\n".join(TEXTS))
+    (work / "thesis.tex").write_text("years of work")
+    for option in ("--overwrite", "--resume"):
+        refused(run(*words, option), 3, "out.partial: holds thesis.tex")
+    (work / "thesis.tex").unlink()
+    built(*words, "--overwrite")
+    assert seen == TEXTS
+    assert not work.exists()
+
+
+def test_a_build_that_another_process_goes_on_with_is_refused_and_left_alone(
+    given: tuple[object, ...], tmp_path: Path, seen: list[str]
+) -> None:
+    words, work = (*given, tmp_path / "out"), tmp_path / "out.partial"
+    interrupted(seen, 2, *words, "--resume")
+    before = contents(work)
+    with (tmp_path / ".out.held").open("wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        for option in ([], ["--resume"], ["--overwrite"]):
+            refused(run(*words, *option), 3, "out: another run is writing there; give another --output")
+    assert contents(work) == before
+    assert seen == []
+    built(*words, "--resume")
+    assert seen == TEXTS[2 * BLOCK :]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_a_new_build_is_refused_while_another_process_builds_there(given: tuple[object, ...], tmp_path: Path) -> None:
+    words = (*given, tmp_path / "out")
+    with (tmp_path / ".out.held").open("wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        for option in ([], ["--resume"], ["--overwrite"]):
+            refused(run(*words, *option), 3, "out: another run is writing there; give another --output")
+    built(*words)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("deleted", [0, 1, 3])
+def test_a_build_killed_when_the_index_is_there_goes_on_to_the_same(
+    given: tuple[object, ...], tmp_path: Path, seen: list[str], deleted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, work = (*given, tmp_path / "out"), tmp_path / "out.partial"
+    really, calls = Path.unlink, []
+
+    def unlink(path: Path, **options: bool) -> None:
+        if path.parent == work and (tmp_path / "out").exists():
+            if len(calls) == deleted:
+                raise KeyboardInterrupt
+            calls.append(path)
+        really(path, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", unlink)
+        assert run(*words, "--resume").exit_code == 130
+    whole = contents(tmp_path / "out")
+    refused(run(*words), 3, "out.partial: holds an unfinished build")
+    seen.clear()
+    result = built(*words, "--resume")
+    assert f"{tmp_path / 'out'}: {len(TEXTS)} rows" in result.stdout
+    assert len(seen) == BLOCK * len({path.name[:10] for path in calls})  # those of the parts that lost a file
+    assert contents(tmp_path / "out") == whole
+    assert not work.exists()
+
+
+def test_an_empty_folder_that_a_killed_deletion_left_is_no_unfinished_build(
+    given: tuple[object, ...], tmp_path: Path
+) -> None:
+    words, work = (*given, tmp_path / "out"), tmp_path / "out.partial"
+    built(*words)
+    whole = contents(tmp_path / "out")
+    for option in ([], ["--resume"]):
+        work.mkdir()
+        refused(run(*words, *option), 3, "holds an index already")
+        assert not work.exists()
+    assert contents(tmp_path / "out") == whole
+
+
+def test_what_comes_there_during_a_build_stays_and_is_no_error(
+    given: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "out.partial"
+    really = VectorIndex.build
+
+    def coming(*arguments: Any, **options: Any) -> VectorIndex:
+        found = really(*arguments, **options)
+        (work / ".DS_Store").write_text("icons")
+        (work / "notes").mkdir()
+        return found
+
+    monkeypatch.setattr(VectorIndex, "build", coming)
+    built(*given, tmp_path / "out", "--resume")
+    assert sorted(path.name for path in work.iterdir()) == [".DS_Store", "notes"]
+    assert VectorIndex.load(tmp_path / "out").manifest.count == len(TEXTS)
+
+
+def test_a_folder_of_that_name_that_is_no_unfinished_build_is_left_alone(
+    given: tuple[object, ...], tmp_path: Path
+) -> None:
+    words = (*given, tmp_path / "out")
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial" / "thesis.tex").write_text("years of work")
+    refused(run(*words, "--resume"), 3, "out.partial: holds thesis.tex")
+    built(*words)
+    built(*words, "--overwrite")
+    assert contents(tmp_path / "out.partial") == {"thesis.tex": b"years of work"}
+
+
+def killed_write(place: Path) -> None:
+    """The state that a kill leaves of a write to `place`."""
+    place.parent.mkdir(exist_ok=True)
+    killed = Replacement.begin(place)
+    assert killed.held is not None
+    killed.held.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("out.partial", "--resume"), ("out.partial", "--overwrite"), ("out.partial/plan.json", "--resume"),
+     ("out.partial/part-00001-of-00003.npy", "--resume"), ("out.partial/plan.json", "--overwrite")],
+)  # fmt: skip
+def test_what_a_killed_write_left_goes_with_the_build(
+    given: tuple[object, ...], tmp_path: Path, seen: list[str], name: str, option: str
+) -> None:
+    interrupted(seen, 1, *given, tmp_path / "out", "--resume")
+    killed_write(tmp_path / name)
+    built(*given, tmp_path / "out", option)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+
+
+def test_a_build_killed_in_its_first_write_begins_as_if_nothing_were_there(
+    given: tuple[object, ...], tmp_path: Path, seen: list[str]
+) -> None:
+    killed_write(tmp_path / "out.partial" / "plan.json")
+    built(*given, tmp_path / "out", "--resume")
+    assert seen == TEXTS
+
+
+def test_another_factory_takes_the_vectors_that_are_there(
+    given: tuple[object, ...], tmp_path: Path, seen: list[str]
+) -> None:
+    words = (*given, tmp_path / "out", "--resume")
+    refused(run(*words, "--factory", "IVF64,Flat"), 3, "needs at least 64 sentences")
+    seen.clear()
+    built(*words, "--factory", "IVF2,Flat")
+    assert seen == []
+    assert VectorIndex.load(tmp_path / "out").manifest.factory == "IVF2,Flat"
+
+
+@pytest.mark.parametrize(
+    ("harm", "encoded"),
+    [*((harm, False) for harm in ("flipped", "cut", "no part", "no record")), ("cut", True), ("no record", True)],
+)
+def test_a_damaged_part_is_encoded_again(
+    given: tuple[object, ...], tmp_path: Path, seen: list[str], harm: str, encoded: bool, whole: dict[str, bytes]
+) -> None:
+    """Of a build killed between parts, or while all were indexed."""
+    words = (*given, tmp_path / "out", "--resume")
+    if encoded:
+        refused(run(*words, "--factory", "IVF64,Flat"), 3, "needs at least 64 sentences")
+        seen.clear()
+    else:
+        interrupted(seen, 2, *words)
+    part = tmp_path / "out.partial" / "part-00001-of-00003.npy"
+    if harm == "flipped":
+        part.write_bytes(part.read_bytes()[:-1] + b"\x7f")
+    elif harm == "cut":
+        part.write_bytes(part.read_bytes()[:-1])
+    elif harm == "no part":
+        part.unlink()
+    elif not encoded:
+        part.with_suffix(".json").unlink()
+    built(*words)
+    again = [] if encoded and harm == "no record" else TEXTS[BLOCK : 2 * BLOCK]
+    assert seen == [*again, *([] if encoded else TEXTS[2 * BLOCK :])]
+    assert contents(tmp_path / "out") == whole
+
+
+def test_vectors_that_are_encoded_are_indexed_without_keeping_them_again(
+    given: tuple[object, ...], tmp_path: Path, models: dict[str, Path], seen: list[str]
+) -> None:
+    """`--resume` with `--vectors` is a build like any other, and drops no unfinished one."""
+    corpus, parts = given[0], tmp_path / "parts"
+    words = ("--model", models["promptbert"], "--input", corpus, "--output", parts, "--shards", 3)
+    assert CliRunner().invoke(encode.app, [str(word) for word in words]).exit_code == 0
+    kept = (corpus, "--vectors", parts, "--output", tmp_path / "out", "--resume")
+    interrupted(seen, 1, *given, tmp_path / "out", "--resume")
+    refused(run(*kept), 3, "out.partial: holds an unfinished build")
+    shutil.rmtree(tmp_path / "out.partial")
+    built(*kept)
+    assert seen == []
+    assert VectorIndex.load(tmp_path / "out").manifest.count == len(TEXTS)
+
+
+@pytest.mark.parametrize("words", [["--output", "out", "--append"], ["--store", "milvus://127.0.0.1:1/demo"]])
+def test_what_makes_no_new_folder_is_not_resumed(
+    given: tuple[object, ...], tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(run(*given[:-1], *words, "--resume"), 2, "scripts.encode --shards")

@@ -1,0 +1,133 @@
+"""Results survive an interruption unit by unit, and texts are encoded once however many units share them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cse.evaluation.evaluated_models import ComparedModel, ModelSelection
+from cse.evaluation.harness import EvaluationRequest, cached_encode, evaluate, new_results, run_units
+from cse.evaluation.results import open_results, read_results
+from cse.evaluation.tasks import TaskData, find_task
+
+
+@dataclass
+class LetterCounts:
+    """An encoder without tokens whose vectors are counts of `letters`; it keeps the texts it encoded."""
+
+    fingerprint: str
+    letters: str
+    name: str = "letters"
+    seen: list[str] = field(default_factory=list)
+
+    def encode(self, sentences: list[str], batch_size: int = 64) -> np.ndarray:
+        self.seen += sentences
+        return np.array([[text.count(letter) + 0.1 for letter in self.letters] for text in sentences])
+
+
+def request(task: str, folder: Path, *encoders: LetterCounts, **more: object) -> EvaluationRequest:
+    compared = [ComparedModel("given", "key", None, None, encoder) for encoder in encoders]
+    candidates = [SimpleNamespace(name=one.encoder.name, open=lambda one=one: one) for one in compared]
+    models = SimpleNamespace(candidates=lambda: candidates, fit=None)
+    return EvaluationRequest(find_task(task), TaskData(folder), models, **more)
+
+
+def test_each_text_is_encoded_once_in_the_order_asked() -> None:
+    asked: list[str] = []
+
+    def encode(texts: list[str]) -> np.ndarray:
+        asked.extend(texts)
+        return np.array([[float(len(text)), 1.0] for text in texts])
+
+    once = cached_encode(encode)
+    np.testing.assert_array_equal(once(["aa", "b", "aa"]), [[2, 1], [1, 1], [2, 1]])
+    np.testing.assert_array_equal(once(["b", "ccc"]), [[1, 1], [3, 1]])
+    assert asked == ["aa", "b", "ccc"]
+
+
+def test_what_is_done_is_not_done_again_and_each_unit_is_saved() -> None:
+    saved: list[str] = []
+    done = {"b": {"score": 1}}
+    units = {name: (lambda encode, name=name: {"score": name}) for name in ("a", "b", "c")}
+    found = run_units(lambda texts: np.zeros((0, 1)), units, done, saved.append)
+    assert found == {"a": {"score": "a"}, "b": {"score": 1}, "c": {"score": "c"}}
+    assert list(found) == ["a", "b", "c"]
+    other = {"z": {"score": 0}, "b": {"score": 1}}
+    assert list(run_units(lambda texts: np.zeros((0, 1)), {"b": units["b"]}, other, saved.append)) == ["b", "z"]
+    assert saved == ["a", "c"]
+
+
+def test_two_encoders_of_one_name_have_a_record_each_and_are_not_scored_twice(sts: Path, tmp_path: Path) -> None:
+    path, lines = tmp_path / "r.json", []
+    first, second = LetterCounts("f1", "aeiou"), LetterCounts("f2", "tnrs")
+    asked = request("sts", sts, first, second)
+    results = new_results(asked, "command")
+    found = evaluate(asked, results, path, lines.append)
+    assert list(found) == ["letters", "letters f2"]
+    assert found["letters"].scores != found["letters f2"].scores
+    assert read_results(path) == results
+    assert lines[0] == "letters (f1)"
+    assert lines[1].startswith("  STS12  spearman ")
+    first.seen.clear()
+    assert evaluate(asked, open_results(path, new_results(asked, "later")), path, lines.append) == found
+    assert first.seen == []
+
+
+def test_points_are_left_out_unless_they_are_kept(sts: Path) -> None:
+    for keep in (False, True):
+        asked = request("sts", sts, LetterCounts("f", "aeiou"), keep_points=keep)
+        found = evaluate(asked, new_results(asked, "command"), None, lambda line: None)
+        assert all(("cosines" in scores) is keep for scores in found["letters"].scores.values())
+
+
+def test_texts_get_a_final_period_where_it_is_asked_for(sts: Path) -> None:
+    encoder = LetterCounts("f", "aeiou")
+    asked = request("sts", sts, encoder, final_period=True)
+    evaluate(asked, new_results(asked, "command"), None, lambda line: None)
+    assert encoder.seen
+    assert all(text[-1] in ".?\"'" for text in encoder.seen)
+
+
+def test_units_of_tokens_are_named_where_they_are_left_out(sts: Path) -> None:
+    lines: list[str] = []
+    asked = request("geometry", sts, LetterCounts("f", "aeiou"))
+    found = evaluate(asked, new_results(asked, "command"), None, lines.append)
+    assert list(found["letters"].scores) == ["anisotropy", "alignment-uniformity", "distribution", "map"]
+    assert lines[1].startswith("  removal and static-bias need an encoder with tokens and all of STS12/*.tsv, ")
+
+
+def test_data_that_are_not_there_are_named_before_a_model_is_opened(tmp_path: Path) -> None:
+    selection = ModelSelection(["no such model"])
+    with pytest.raises(ValueError, match="no STS files; the layout is STS12"):
+        new_results(EvaluationRequest(find_task("sts"), TaskData(tmp_path), selection), "command")
+
+
+def test_a_model_that_fails_keeps_what_it_has_and_the_others_are_scored(sts: Path, tmp_path: Path) -> None:
+    class Broken(LetterCounts):
+        def encode(self, sentences: list[str], batch_size: int = 64) -> np.ndarray:
+            if len(self.seen) > 5:
+                raise RuntimeError("out of memory")
+            return super().encode(sentences)
+
+    encoders = LetterCounts("f1", "aeiou"), Broken("f2", "aeiou", "broken"), LetterCounts("f3", "tnrs", "last")
+    extra = sts / "STS13" / "more.tsv"
+    extra.write_text("".join(f"{i % 5}\tline {'a' * i} x\tline e {'i' * i}\n" for i in range(12)))
+    asked = request("sts", sts, *encoders, compare=True)
+    failures: list[tuple[str, str]] = []
+    results, path = new_results(asked, "command"), tmp_path / "r.json"
+    found = evaluate(asked, results, path, lambda line: None, lambda name, error: failures.append((name, str(error))))
+    assert failures == [("broken", "out of memory")]
+    assert {label: len(record.scores) for label, record in found.items()} == {"letters": 7, "broken": 1, "last": 7}
+    assert read_results(path) == results
+    assert [line.split(",")[0] for line in results.comparisons] == ["letters minus last"]
+    with pytest.raises(RuntimeError, match="out of memory"):
+        evaluate(asked, new_results(asked, "command"), None, lambda line: None)
+
+
+def test_a_selection_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(ValueError, match="unknown 'max'; choose from"):
+        ModelSelection(["m"], poolings=["max"])
+    with pytest.raises(ValueError, match="give `postprocess` and `fit` together"):
+        ModelSelection(["m"], postprocess="flow")

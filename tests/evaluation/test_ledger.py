@@ -1,0 +1,70 @@
+"""A ledger keeps its rows on disk with the keys it always had, judges differences, and is gone on with."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cse.evaluation.ledger import Comparison, LedgerEntry, judged, markdown, read_ledger, write_ledger
+from cse.evaluation.published import ROWS
+
+ROW = next(row for row in ROWS if not row.copied)
+HEAD = {
+    "row": "same template", "published": 78.16, "published_deviation": 0.17, "published_seeds": 10,
+    "published_on": "bert-base-uncased", "task": "sts", "source": "a table", "copied": False,
+    "commands": ["python -m scripts.train", "python -m scripts.evaluate"],
+}  # fmt: skip
+RUN = {**HEAD, "backbone": "bundled", "seeds": [1, 2], "runs": [77.5, 78.0]}
+ON_DISK = [
+    {**HEAD, "copied": True, "commands": []},
+    {**RUN, "mean": 77.75, "deviation": 0.35, "difference": -0.41, "verdict": "inside the noise"},
+    {**RUN, "seeds": [], "runs": [77.5], "published": None, "mean": 77.5, "deviation": None},
+    {**RUN, "runs": [77.5, None], "note": "no number to compare: sets are missing"},
+]
+MARKDOWN = [
+    "| same template | 78.16 ± 0.17 | copied, not run | | | a table |",
+    "| same template | 78.16 ± 0.17 | 77.75 ± 0.35 | -0.41 inside the noise | bundled, 1 2 "
+    "| bert-base-uncased, a table |",
+    "| same template |  | 77.5 |  | bundled, untrained | bert-base-uncased, a table |",
+    "| same template | 78.16 ± 0.17 | no number to compare: sets are missing |  | bundled, 1 2 "
+    "| bert-base-uncased, a table |",
+]
+
+
+def test_a_difference_is_judged_by_the_scatter_of_both_sides() -> None:
+    row = replace(ROW, average=78.54, deviation=0.15, seeds=10)
+    near, far = judged([78.0, 78.5, 77.5], row), judged([75.0, 75.5, 74.5], row)
+    assert (near.mean, near.deviation, near.difference) == (78.0, 0.5, -0.54)
+    assert (near.verdict, far.verdict) == ("inside the noise", "a difference")
+    one = judged([74.60], replace(row, average=75.42, deviation=0.86, seeds=10))  # less than a deviation away
+    assert one.verdict == "inside the noise"
+    assert judged([78.0], replace(row, deviation=None, seeds=1)).verdict is None
+    assert judged([78.0], replace(row, average=None)) == Comparison(78.0)
+    assert judged([0.0312], replace(row, average=0.0235, deviation=None, seeds=1)).difference == 0.0077
+
+
+@pytest.mark.parametrize(("value", "line"), list(zip(ON_DISK, MARKDOWN, strict=True)))
+def test_a_row_on_disk_is_read_and_written_key_for_key(value: dict, line: str) -> None:
+    entry = LedgerEntry.from_json(value)
+    assert json.dumps(entry.to_json()) == json.dumps(value)
+    assert markdown([entry])[2:] == [line]
+
+
+def test_rows_of_an_earlier_call_stay_in_their_place(tmp_path: Path) -> None:
+    first, second, third = (LedgerEntry.from_json({**ON_DISK[1], "row": name}) for name in ("one", "two", "three"))
+    write_ledger(tmp_path / "out" / "promptbert-8", "promptbert", "8", [first, second])
+    path = tmp_path / "out" / "promptbert-8.json"
+    again = replace(first, comparison=Comparison(70.0))
+    write_ledger(tmp_path / "out" / "promptbert-8", "promptbert", "8", [third, again])
+    assert read_ledger(path) == [again, second, third]
+    assert list(json.loads(path.read_text())) == ["paper", "table", "date", "versions", "rows"]
+    assert path.with_suffix(".md").read_text().splitlines() == markdown([again, second, third])
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [{}]}', json.dumps({"rows": [{**ON_DISK[0], "other": 1}]})])
+def test_another_file_in_its_place_is_refused_and_left(tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.json").write_text(text)
+    with pytest.raises(ValueError, match=r"t\.json: not a ledger .*; move it away or give another `output`"):
+        write_ledger(tmp_path / "t", "promptbert", "8", [])
+    assert (tmp_path / "t.json").read_text() == text

@@ -1,0 +1,147 @@
+"""Eq. 3 against a loop over plain transformers' probabilities; word-vector averages against hand-worked means."""
+
+import gzip
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import DATA, SENTENCES
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+import cse
+from cse.encoder.backbone import load_backbone
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.evaluation.representations import glove, top_k_tokens, word_tokens
+from cse.methods.catalogue import UNTRAINED
+
+K = 7
+VECTORS = "the 1 0\nman 0 2\nMan 0 4\nn't 6 6\n. . 9 9\n, -1 -1\n"
+
+
+def eq3(probabilities: np.ndarray, words: np.ndarray, special: set[int]) -> np.ndarray:
+    """PromptBERT's Eq. 3 as a loop: the K likeliest tokens' vectors, weighted by probability."""
+    best = [int(v) for v in np.argsort(-probabilities) if int(v) not in special][:K]
+    return sum(probabilities[v] * words[v] for v in best) / sum(probabilities[v] for v in best)
+
+
+def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone: str) -> None:
+    encoder = cse.load(backbone, "prompt", backend="torch")
+    tokenizer, model = AutoTokenizer.from_pretrained(backbone), AutoModelForMaskedLM.from_pretrained(backbone).eval()
+    vectors = top_k_tokens(encoder, k=K).encode(SENTENCES, batch_size=3)
+    words = model.get_input_embeddings().weight.detach().numpy()
+    for sentence, vector in zip(SENTENCES, vectors, strict=True):
+        filled = encoder.reading.template.text.replace("[X]", sentence).replace(" [MASK]", tokenizer.mask_token)
+        inputs = tokenizer(filled, return_tensors="pt")
+        with torch.no_grad():
+            logits = model(**inputs).logits[inputs["input_ids"] == tokenizer.mask_token_id][0]
+        expected = eq3(logits.softmax(-1).numpy(), words, set(tokenizer.all_special_ids))
+        np.testing.assert_allclose(vector, expected, atol=1e-5)
+
+
+def test_denoising_subtracts_what_the_template_alone_predicts(bert_folder: Path) -> None:
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
+    contents = encoder.tokenise(SENTENCES, [encoder.prompt] * len(SENTENCES))
+    biases = encoder.bias([encoder.prompt] * len(SENTENCES), list(map(len, contents)))
+    filled, alone = encoder.model.cls(torch.from_numpy(encoder.encode(SENTENCES))), encoder.model.cls(biases)
+    probabilities = (filled - alone).softmax(-1).detach().numpy()
+    words = encoder.model.get_input_embeddings().weight.detach().numpy()
+    special = set(encoder.tokenizer.all_special_ids)
+    vectors = top_k_tokens(encoder, k=K, denoise=True).encode(SENTENCES)
+    np.testing.assert_allclose(vectors, [eq3(row, words, special) for row in probabilities], atol=1e-5)
+    assert np.abs(vectors - top_k_tokens(encoder, k=K).encode(SENTENCES)).max() > 1e-3
+
+
+def test_an_encoder_without_mask_is_prompted_as_its_top_tokens_are(backbone: str) -> None:
+    encoder = cse.load(backbone, "mean", backend="torch")
+    prompted = UNTRAINED["prompt"].replaced(template=encoder.prompt_template)
+    same = TorchEncoder(*load_backbone(backbone), prompted, name="prompted")
+    expected = top_k_tokens(same, k=K).encode(SENTENCES)
+    np.testing.assert_allclose(top_k_tokens(encoder, k=K).encode(SENTENCES), expected, atol=1e-6)
+
+
+def test_names_and_fingerprints_tell_the_representations_apart(bert_folder: Path) -> None:
+    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
+    made = [top_k_tokens(encoder, k=5), top_k_tokens(encoder, k=6), top_k_tokens(encoder, k=5, denoise=True)]
+    assert [one.name for one in made] == ["bert-prompt+top5", "bert-prompt+top6", "bert-prompt+top5-denoised"]
+    assert len({one.fingerprint for one in made} | {encoder.fingerprint}) == 4
+    assert top_k_tokens(encoder, k=5).fingerprint == made[0].fingerprint
+    assert made[0].encode([]).shape == (0, 32)
+    assert made[0].encode(SENTENCES[0]).shape == (32,)
+    vocabulary = len(encoder.tokenizer) - 5
+    for k in (0, vocabulary + 1):
+        with pytest.raises(ValueError, match=f"`k` is {k}; choose between 1 and {vocabulary}"):
+            top_k_tokens(encoder, k=k)
+
+
+def test_a_sentence_is_the_mean_of_the_words_found(tmp_path: Path) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text(VECTORS)
+    vectors = glove(file).encode(["The man, the MAN don't", "Man man", "unknown words", "", "the . ."])
+    # the, man, `,`, the, man (lower-cased), n't: do is unknown; Man has its own row; ". ." is one word with a space
+    np.testing.assert_allclose(vectors, [[7 / 6, 9 / 6], [0, 3], [0, 0], [0, 0], [1, 0]], rtol=1e-6)
+    assert vectors.dtype == np.float32
+    np.testing.assert_array_equal(glove(file).encode("the"), [1, 0])
+
+
+@pytest.mark.parametrize(("name", "opener"), [("w.txt.gz", gzip.open), ("w.txt.xz", lzma.open), ("w.vec", open)])
+def test_compressed_files_and_a_word2vec_header_give_the_same_vectors(
+    tmp_path: Path, name: str, opener: object
+) -> None:
+    plain, other = tmp_path / "plain.txt", tmp_path / name
+    plain.write_text(VECTORS)
+    with opener(other, "wt") as file:  # type: ignore[operator]
+        file.write("6 2\n" + VECTORS.replace("\n", " \n"))  # fastText ends its rows with a space
+    np.testing.assert_array_equal(glove(other).encode(SENTENCES), glove(plain).encode(SENTENCES))
+    assert glove(other).name == name
+    known = glove(plain).fingerprint
+    plain.write_text(VECTORS.replace("-1 -1", "-1 -2"))
+    assert glove(plain).fingerprint != known
+
+
+def test_of_a_words_rows_the_first_counts(tmp_path: Path) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text("the 1 2\nthe 3 4\n")
+    np.testing.assert_array_equal(glove(file).encode("the"), [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "words.txt: no word vector in it; give"),
+        ("6 2\n", "words.txt: no word vector in it; give"),
+        ("the\n", "words.txt: line 1 has 0 numbers after its word, not one or more; the file"),
+        ("the 1 2\nman 1\n", "words.txt: line 2 has 1 numbers after its word, not 2; the file is damaged"),
+        ("the 1 2\n\nman 1 2 3\n", "words.txt: line 3 has 3 numbers after its word, not 2; the file is damaged"),
+        ("the 1 2\nman 1 x\n", "words.txt: line 2: could not convert string to float: 'x'; every column"),
+        ("the 1 2\nman 1 nan\n", "words.txt: line 2 has a value that is not finite; correct or remove"),
+    ],
+)
+def test_a_bad_row_is_named_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=r"words\.txt") as caught:
+        glove(file).encode(["the man"])
+    assert message in str(caught.value)
+
+
+def test_a_missing_file_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no such file"):
+        glove(tmp_path / "none.txt")
+
+
+def test_punctuation_and_contractions_are_split_and_split_text_stays() -> None:
+    assert word_tokens("Don't stop: it's a well-known \"test\" -- isn't it?...") == [
+        "Do", "n't", "stop", ":", "it", "'s", "a", "well-known", '"', "test", '"', "--", "is", "n't", "it", "?", "...",
+    ]  # fmt: skip
+    tokenised = "do n't you 'll see ; john 's `` word ''"
+    assert word_tokens(tokenised) == tokenised.split()
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real STS sets beside the project (2026-11)")
+def test_sentevals_tokens_come_out_as_they_are() -> None:
+    lines = (DATA / "sts_senteval" / "STSB" / "dev.tsv").read_text().splitlines()
+    words = [word for line in lines for word in line.split("\t")[1].split()]
+    split = [word for word in dict.fromkeys(words) if word_tokens(word) != [word]]
+    assert len(split) < 0.05 * len(set(words)), split[:20]

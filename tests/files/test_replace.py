@@ -1,0 +1,288 @@
+"""A folder is replaced at once: a kill at any moment leaves the old one or the new one, and litter only until later."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Timer
+
+import pytest
+from conftest import ROOT
+from index_corpus import build
+from test_encoder import make
+
+from cse.files import replace as swap
+from cse.models.checkpoint import save
+from cse.models.loading import load
+from index import VectorIndex
+
+# Replaces `out/place` again and again, killed before its first, second, ... audited call (which are all that reach the
+# system for a file), until one comes through; after each kill the folder is opened. Run alone: it forks.
+KILLS = """
+import json, os, shutil, sys
+from pathlib import Path
+from threading import Timer
+
+package, exchange = sys.argv[1], sys.argv[2] == "exchange"
+folder = Path(sys.argv[3]) / "place"
+from cse.files import replace as swap
+if not exchange:
+    swap._exchange = lambda one, other: False
+
+def write(text, folder=folder):
+    if package == "cse":
+        from cse.files.writing import write_folder
+        write_folder(folder, lambda fresh: (fresh / "manifest.json").write_text(text))
+    else:
+        from index.folder import replacing
+        with replacing(folder) as fresh:
+            (fresh / "manifest.json").write_text(text)
+
+def content():
+    swap.recover(folder)
+    return json.loads((folder / "manifest.json").read_text())["say"] if folder.exists() else "nothing"
+
+def text(say):
+    return json.dumps({"format": "cse-index", "factory": "Flat", "corpus_sha256": "", "say": say})
+
+def killed(number):
+    child = os.fork()
+    if not child:
+        calls = []
+        def count(event, arguments):
+            if event.split(".")[0] in ("open", "os", "shutil", "fcntl", "ctypes"):
+                calls.append(event)
+                if len(calls) > number:
+                    os._exit(9)
+        sys.addaudithook(count)
+        write(text("new"))
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+write(text("warm up"), folder.with_name("other"))  # so that no import is counted
+kills, gaps, found, number = 0, 0, [], 0
+while True:
+    shutil.rmtree(folder.parent)
+    folder.parent.mkdir()
+    write(text("old"))
+    over = not killed(number)
+    gaps += not folder.exists()
+    found.append(content())
+    if over:
+        break
+    write(text("last"))
+    assert content() == "last"
+    assert os.listdir(folder.parent) == ["place"], os.listdir(folder.parent)
+    number += 1
+print(json.dumps({"kills": number, "gaps": gaps, "found": found}))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="forks, 2026-11-22")
+@pytest.mark.parametrize("way", ["exchange", "renames"])
+@pytest.mark.parametrize("package", ["cse", "index"])
+def test_a_kill_before_any_system_call_leaves_the_old_folder_or_the_new_one(
+    package: str, way: str, tmp_path: Path
+) -> None:
+    """And the next write leaves nothing beside it. Old ones come first: what was swapped in is never taken back."""
+    (tmp_path / "out").mkdir()
+    command = [sys.executable, "-c", KILLS, package, way, str(tmp_path / "out")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    old = result["found"].count("old")
+    assert result["found"] == ["old"] * old + ["new"] * (result["kills"] + 1 - old)
+    assert old > 8
+    assert result["kills"] - old > 4
+    if way == "renames":
+        assert result["gaps"] >= 1  # there is a moment without the name, and it was hit
+    elif sys.platform == "linux":
+        assert result["gaps"] == 0
+
+
+def broken_off(folder: Path, new: Path) -> None:
+    """The state that a kill between the two renames leaves of `folder`, which `new` was to replace."""
+    folder.rename(folder.with_name(f".{folder.name}.old-1"))
+    new.rename(folder.with_name(f".{folder.name}.new-1"))
+
+
+def test_models_and_indexes_broken_off_between_two_names_open(bert_folder: Path, tmp_path: Path) -> None:
+    for name in ("simcse", "dcpcse"):
+        save(make(str(bert_folder), name), tmp_path / name, {})
+    broken_off(tmp_path / "simcse", tmp_path / "dcpcse")
+    assert load(str(tmp_path / "simcse")).method.name == "dcpcse"
+    build(tmp_path / "x", count=9)
+    build(tmp_path / "y", count=5)
+    broken_off(tmp_path / "x", tmp_path / "y")
+    assert len(VectorIndex.load(tmp_path / "x")) == 5
+
+
+def test_a_folder_that_was_deleted_does_not_come_back(tmp_path: Path) -> None:
+    """Beside it lies what a kill leaves after a swap, then before one."""
+    for left in ("old", "new"):
+        (tmp_path / f".x.{left}-1").mkdir()
+        swap.recover(tmp_path / "x")
+        assert not (tmp_path / "x").exists()
+        (tmp_path / f".x.{left}-1").rmdir()
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from threading import Timer
+from cse.files.replace import Replacement
+writer = Replacement.begin(Path(sys.argv[1]))
+(writer.fresh / "half").write_text("x")
+print(writer.token, flush=True)
+time.sleep(60)
+"""
+
+
+def writer(folder: Path) -> tuple[subprocess.Popen[str], str]:
+    """A process that is writing `folder`, and its token."""
+    command = [sys.executable, "-c", WRITER, str(folder)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    return process, process.stdout.readline().strip()
+
+
+def stop(process: "subprocess.Popen[str]") -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert process.stdout
+    process.stdout.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
+def test_the_next_write_removes_what_the_dead_left_and_nothing_of_the_living(tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    (dead, first), (living, second) = writer(folder), writer(folder)
+    stop(dead)
+    abroad = tmp_path / ".x.lock-00000000-1"  # another machine's, whose lock may not be seen here
+    abroad.touch()
+    (tmp_path / ".x.new-12345").mkdir()  # an earlier version's, of which nothing can be proven
+    kept = {".x.new-12345", abroad.name, f".x.new-{second}", f".x.lock-{second}"}
+    assert {path.name for path in tmp_path.iterdir()} == {*kept, f".x.new-{first}", f".x.lock-{first}"}
+    replacement = swap.Replacement.begin(folder)
+    replacement.swap()
+    replacement.clear()
+    assert {path.name for path in tmp_path.iterdir()} == {*kept, "x"}
+    assert (tmp_path / f".x.new-{second}" / "half").read_text() == "x"
+    stop(living)
+    swap.Replacement.begin(folder).clear()
+    assert {path.name for path in tmp_path.iterdir()} == {"x", abroad.name, ".x.new-12345"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
+@pytest.mark.parametrize("sweeper_holds", [False, True])
+def test_a_writer_whose_new_lock_another_takes_for_a_dead_ones_still_has_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sweeper_holds: bool
+) -> None:
+    import fcntl
+
+    folder, flock, others = tmp_path / "x", fcntl.flock, []
+
+    def late(file: object, how: int) -> None:
+        """Sweep as another writer does, between the making of the lock and its locking; it may take some time."""
+        if not others:
+            others.append(next(tmp_path.glob(".x.lock-*")).open("r+b"))
+            flock(others[0], fcntl.LOCK_EX)
+            finish = swap.Replacement(folder, swap._token(Path(others[0].name)), others[0]).clear
+            Timer(0.2, finish).start() if sweeper_holds else finish()
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    replacement = swap.Replacement.begin(folder)
+    while not others[0].closed:
+        os.sched_yield()
+    swap.sweep(folder)
+    (replacement.fresh / "new").touch()
+    replacement.swap()
+    replacement.clear()
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/new"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
+def test_nobody_waits_for_a_folder_that_is_written_for_the_first_time(tmp_path: Path) -> None:
+    process, _ = writer(tmp_path / "x")
+    command = f"from pathlib import Path; import cse.files.replace as s; s.recover(Path({str(tmp_path / 'x')!r}))"
+    try:
+        subprocess.run([sys.executable, "-c", command], cwd=ROOT, check=True, timeout=30)
+    finally:
+        stop(process)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_swap_that_can_neither_go_on_nor_back_keeps_both_folders_for_the_next_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").mkdir()
+    replacement = swap.Replacement.begin(tmp_path / "x")
+    (replacement.fresh / "new").touch()
+    rename = os.rename
+
+    def once(source: Path, target: Path) -> None:
+        if target == tmp_path / "x":
+            raise OSError("no")
+        rename(source, target)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(swap, "_exchange", lambda one, other: False)
+        broken.setattr("os.rename", once)
+        with pytest.raises(OSError, match="no"):
+            replacement.swap()
+        replacement.clear()
+    swap.recover(tmp_path / "x")
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["new"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
+def test_who_opens_a_folder_waits_for_a_writer_between_two_renames(tmp_path: Path) -> None:
+    """The writer is killed while the reader waits: the reader then finishes its work."""
+    (tmp_path / "x").mkdir()
+    process, token = writer(tmp_path / "x")
+    (tmp_path / "x").rename(tmp_path / f".x.old-{token}")
+    command = f"from pathlib import Path; import cse.files.replace as s; p = Path({str(tmp_path / 'x')!r}); "
+    reader = subprocess.Popen([sys.executable, "-c", command + "s.recover(p); assert p.exists()"], cwd=ROOT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        reader.wait(timeout=2)
+    assert not (tmp_path / "x").exists()
+    stop(process)
+    assert reader.wait(timeout=30) == 0
+    assert (tmp_path / "x" / "half").read_text() == "x"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="fsync of folders, 2026-11-23")
+def test_all_of_a_folder_is_stored_before_it_gets_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored: list[int] = []
+    fsync, exchange = os.fsync, swap._exchange
+    monkeypatch.setattr("os.fsync", lambda place: (stored.append(os.fstat(place).st_ino), fsync(place)))
+    monkeypatch.setattr(swap, "_exchange", lambda one, other: (stored.append(0), exchange(one, other))[1])
+    (tmp_path / "x").mkdir()
+    replacement = swap.Replacement.begin(tmp_path / "x")
+    (replacement.fresh / "deep").mkdir()
+    (replacement.fresh / "deep" / "file").write_text("new")
+    wanted = {path.stat().st_ino for path in (replacement.fresh, *replacement.fresh.rglob("*"))}
+    replacement.swap()
+    replacement.clear()
+    assert (set(stored[:-1]), stored[-1]) == (wanted, 0)
+
+
+def test_an_index_that_is_replaced_all_the_time_is_opened_whole() -> None:
+    """`tests.races` reports what it finds; here for a second, by hand for as long as one likes."""
+    command = [sys.executable, "-m", "tests.races", "--seconds", "1", "--only", "index"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout)
+    assert done.returncode == 0, found
+    assert found.keys() == {"seconds", "index right", "indexes replaced"}
+    assert min(found.values()) > 0
+
+
+def test_links_that_lead_in_a_circle_are_named(tmp_path: Path) -> None:
+    (tmp_path / "x").symlink_to(tmp_path / "y")
+    (tmp_path / "y").symlink_to(tmp_path / "x")
+    for call in (swap.followed, swap.recover):
+        with pytest.raises(OSError, match=r"Too many levels of symbolic links: '.*x'"):
+            call(tmp_path / "x")

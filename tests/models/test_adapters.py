@@ -1,0 +1,146 @@
+"""Encoders as models of LangChain and MTEB, with those libraries, and what is said where one is missing."""
+
+import builtins
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT, SENTENCES
+
+import cse
+from cse import adapters
+from cse.corpus.sentences import scored_pairs
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.evaluation.metrics import spearman
+
+# Where a newer Python lacks them, this file fails: nothing skips them in silence.
+with_packages = pytest.mark.skipif(sys.version_info < (3, 11), reason="MTEB and LangChain need Python 3.11, 2026-11-23")
+PAIRS = scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")
+
+
+@pytest.fixture
+def encoder(bert_folder: Path) -> TorchEncoder:
+    encoder = cse.load(str(bert_folder), "prompt", device="cpu")
+    encoder.prompts = {"query": "a dog : ", "document": "the "}
+    return encoder
+
+
+@with_packages
+def test_langchain_gets_the_numbers_of_encode(encoder: TorchEncoder, bert_folder: Path) -> None:
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.vectorstores import InMemoryVectorStore
+
+    found = adapters.langchain(encoder)
+    assert isinstance(found, Embeddings)
+    assert found.embed_documents(SENTENCES) == encoder.encode([f"the {text}" for text in SENTENCES]).tolist()
+    assert found.embed_query("the cat") == encoder.encode("a dog : the cat").tolist()
+    assert found.embed_documents([]) == []
+    unit = adapters.langchain(encoder, normalize_embeddings=True, batch_size=2)
+    np.testing.assert_allclose(np.linalg.norm(unit.embed_documents(SENTENCES), axis=1), 1, atol=1e-6)
+    named = adapters.langchain(str(bert_folder))
+    assert named.embed_query("the cat") == cse.load(str(bert_folder)).encode("the cat").tolist()
+
+    store = InMemoryVectorStore.from_texts(SENTENCES, found)
+    ranked = encoder.similarity(encoder.encode_query("the cat"), encoder.encode_document(SENTENCES))[0].argsort()
+    (hit,) = store.similarity_search("the cat", k=1)
+    assert hit.page_content == SENTENCES[int(ranked[-1])]
+
+
+@with_packages
+def test_adapters_come_back_from_a_pickle(encoder: TorchEncoder) -> None:
+    from mteb.types import PromptType
+
+    found = pickle.loads(pickle.dumps(adapters.langchain(encoder, normalize_embeddings=True)))
+    expected = encoder.encode_document(SENTENCES, normalize_embeddings=True).tolist()
+    assert found.embed_documents(SENTENCES) == expected
+    model, where = adapters.mteb(encoder), {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
+    again, batches = pickle.loads(pickle.dumps(model)), [{"text": SENTENCES}]
+    rows = [each.encode(batches, prompt_type=PromptType.query, **where) for each in (model, again)]
+    np.testing.assert_array_equal(*rows)
+    assert again.mteb_model_meta == model.mteb_model_meta
+    np.testing.assert_array_equal(again.similarity(*rows), model.similarity(*rows))
+
+
+def demo_task() -> Any:
+    """The demo's graded pairs as a task of MTEB that needs no network."""
+    from datasets import Dataset
+    from mteb.abstasks.sts import AbsTaskSTS
+    from mteb.abstasks.task_metadata import TaskMetadata
+
+    unknown = "date domains task_subtypes license annotations_creators dialect sample_creation reference".split()
+
+    class DemoPairs(AbsTaskSTS):
+        metadata = TaskMetadata(
+            name="DemoPairs", description="Graded pairs.", type="STS", category="t2t", modalities=["text"],
+            dataset={"path": "demo/pairs", "revision": "1"}, eval_splits=["test"], eval_langs=["eng-Latn"],
+            main_score="cosine_spearman", bibtex_citation="", **dict.fromkeys(unknown),
+        )  # fmt: skip
+
+        def load_data(self, **options: Any) -> None:
+            grades, first, second = map(list, zip(*PAIRS, strict=True))
+            self.dataset = {"test": Dataset.from_dict({"sentence1": first, "sentence2": second, "score": grades})}
+            self.data_loaded = True
+
+    return DemoPairs()
+
+
+@with_packages
+def test_a_task_of_mteb_gives_this_projects_spearman(encoder: TorchEncoder) -> None:
+    import mteb
+    from mteb.models import EncoderProtocol
+
+    model = adapters.mteb(encoder)
+    assert isinstance(model, EncoderProtocol)
+    results = mteb.evaluate(model, demo_task(), cache=None, show_progress_bar=False, co2_tracker=False)
+    assert results.model_revision == encoder.fingerprint
+    (task,) = results.task_results
+    expected = spearman(encoder.encode, PAIRS)
+    assert abs(expected) > 1
+    assert 100 * task.get_score() == pytest.approx(expected, abs=0.01)  # float32 cosines may tie or not
+
+
+@with_packages
+def test_mtebs_metadata_are_the_encoders(encoder: TorchEncoder) -> None:
+    meta = adapters.mteb(encoder, languages=["deu-Latn"]).mteb_model_meta
+    assert meta.name == f"cse/{encoder.name.rpartition('/')[2]}"
+    assert (meta.embed_dim, meta.max_tokens, meta.languages) == (32, encoder.max_seq_length, ["deu-Latn"])
+    assert meta.n_parameters == encoder.parameter_count
+    assert meta.similarity_fn_name.value == "cosine"
+    assert meta.use_instructions
+    encoder.name = "princeton-nlp/unsup-simcse-bert-base-uncased"
+    assert adapters.mteb(encoder).mteb_model_meta.name == encoder.name
+
+
+@with_packages
+def test_mteb_prompts_queries_and_documents(encoder: TorchEncoder) -> None:
+    from mteb.types import PromptType
+
+    model, where = adapters.mteb(encoder), {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
+    batches = [{"text": SENTENCES[:3]}, {"text": SENTENCES[3:]}]
+    for kind, before in ((None, ""), (PromptType.query, "a dog : "), (PromptType.document, "the ")):
+        found = model.encode(batches, prompt_type=kind, batch_size=4, **where)
+        np.testing.assert_allclose(found, encoder.encode([before + text for text in SENTENCES]), atol=1e-6)
+
+
+@pytest.mark.parametrize(("adapter", "package"), [("mteb", "mteb"), ("langchain", "langchain-core")])
+def test_a_missing_package_is_named_with_the_command(
+    monkeypatch: pytest.MonkeyPatch, encoder: TorchEncoder, adapter: str, package: str
+) -> None:
+    real, missing = builtins.__import__, package.replace("-", "_")
+
+    def importing(name: str, *args: Any) -> Any:
+        if name.startswith(missing):
+            raise ModuleNotFoundError(f"No module named {absent!r}", name=absent)
+        return real(name, *args)
+
+    monkeypatch.delitem(sys.modules, "cse.adapters.langchain_embeddings", raising=False)
+    monkeypatch.setattr(builtins, "__import__", importing)
+    absent = missing
+    with pytest.raises(ImportError, match=f"^{package} is not installed; run `pip install {package}`$"):
+        getattr(adapters, adapter)(encoder)
+    absent = "polars"  # something that the package needs is another's message
+    with pytest.raises(ModuleNotFoundError, match="polars"):
+        getattr(adapters, adapter)(encoder)

@@ -1,0 +1,255 @@
+"""A staged Space: the files in it, what it installs, that it serves from its folder, and the upload of it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from app_models import write_model
+from conftest import ROOT, SENTENCES
+from hub_stand_in import hub_at_hand
+from served_space import served
+from typer.testing import CliRunner
+
+import cse
+from cse.commands.deploy import app
+from cse.errors import ArtefactError
+from cse.files import hub
+from cse.models.space import Hardware, pins, project_texts, requirements
+from index import BuildSettings, VectorIndex
+from index.manifest import read_manifest
+
+LOCK = (ROOT / "requirements.txt").read_text()
+OWN = {"README.md", "requirements.txt", "space.py"}
+
+
+def deploy(*words: object, code: int = 0) -> str:
+    """The command's output: stdout if it succeeds, stderr if it fails."""
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == code, done.output
+    return done.stderr if code else done.stdout
+
+
+def files_of(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def project_files() -> set[str]:
+    """The files of the project that the hub must have."""
+    paths = [path for name in ("cse", "index") for path in (ROOT / name).rglob("*") if path.is_file()]
+    kept = [path for path in paths if path.parent.name != "__pycache__"]
+    return {path.relative_to(ROOT).as_posix() for path in kept} | {"LICENSE"}
+
+
+@pytest.mark.parametrize("hardware", list(Hardware))
+def test_a_dry_run_leaves_what_a_space_needs_and_nothing_else(hardware: Hardware, tmp_path: Path) -> None:
+    place = tmp_path / "space"
+    said = deploy("me/side-by-side", "--hardware", hardware.value, "--dry-run", "--output", place)
+    assert files_of(place) == project_files() | OWN
+    assert f"{len(project_files()) + 3} files" in said
+    assert "nothing was uploaded" in said
+    front = (place / "README.md").read_text().split("---\n")[1]
+    machine = {"zero-gpu": "zero-a10g", "cpu": "cpu-basic", "gpu": "t4-small"}[hardware.value]
+    for line in ("sdk: gradio", "sdk_version: 6.31.0", 'python_version: "3.12"', "app_file: space.py"):
+        assert front.count(f"{line}\n") == 1
+    assert front.count(f"suggested_hardware: {machine}\n") == 1
+    assert front.count("license: apache-2.0\n") == 1
+    guarded = "spaces.GPU(" in (place / "space.py").read_text()
+    assert guarded == (hardware is Hardware.ZERO_GPU)
+
+
+def test_requirements_fit_the_hardware() -> None:
+    assert requirements(LOCK, Hardware.GPU) == LOCK
+    cpu, zero = (requirements(LOCK, each).splitlines() for each in (Hardware.CPU, Hardware.ZERO_GPU))
+    assert cpu[:2] == ["--extra-index-url https://download.pytorch.org/whl/cpu", "torch==2.13.0"]
+    assert zero[0] == "torch==2.11.0"
+    rest = [line for line in LOCK.splitlines()[1:] if not line.startswith("faiss")]
+    for lines in (cpu[2:], zero[1:]):
+        assert [line for line in lines if not line.startswith("faiss")] == rest
+        assert [line for line in lines if line.startswith("faiss")] == ["faiss-cpu==1.15.1"]
+
+
+def test_what_is_not_installed_is_pinned_to_the_oldest_version_and_other_extras_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = {"torch": "2.13.0+cpu", "faiss-gpu": "1.15.2"}
+
+    def version(name: str) -> str:
+        if name not in known:
+            raise PackageNotFoundError(name)
+        return known[name]
+
+    monkeypatch.setattr("cse.models.space.version", version)
+    needs = ["torch<3,>=2.12", "faiss-cpu>=1.15.1", 'gradio<7,>=6.31.0; extra == "app"', 'onnx>=1.23; extra == "onnx"']
+    assert pins(needs) == [
+        "torch==2.13.0",
+        'faiss-gpu==1.15.2; sys_platform == "linux" and platform_machine == "x86_64"',
+        'faiss-cpu==1.15.2; sys_platform != "linux" or platform_machine != "x86_64"',
+        "gradio==6.31.0",
+    ]
+    assert requirements("\n".join(pins(needs)), Hardware.ZERO_GPU).splitlines() == [
+        "torch==2.11.0", "faiss-cpu==1.15.2", "gradio==6.31.0",
+    ]  # fmt: skip
+
+
+def test_a_folder_that_is_no_clone_is_named(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text(LOCK)
+    with pytest.raises(ArtefactError, match=r"no README\.md, which a Space needs; deploy from a clone of the"):
+        project_texts(tmp_path)
+
+
+def test_the_guarded_function_is_one_and_none_without_the_package(tmp_path: Path) -> None:
+    place = tmp_path / "space"
+    deploy("me/space", "--dry-run", "--output", place)
+    (tmp_path / "spaces.py").write_text(
+        "import sys\nassert 'torch' not in sys.modules\nasked = []\n"
+        "def GPU(function):\n    asked.append(function.__name__)\n    return function\n"
+    )
+    code = "import sys, space; spaces = sys.modules.get('spaces'); print(spaces and spaces.asked)"
+    for path, found in ((str(tmp_path), "['lent_gpu']"), ("", "None")):
+        environment = {**os.environ, "PYTHONPATH": path}
+        done = subprocess.run([sys.executable, "-c", code], cwd=place, env=environment, capture_output=True, text=True)
+        assert done.stdout == f"{found}\n", done.stderr
+
+
+def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: Path, bert_folder: Path) -> None:
+    backbone = tmp_path / "backbone"
+    backbone.symlink_to(bert_folder)
+    mine = write_model(tmp_path / "mine", backbone, "dcpcse")
+    encoder = cse.load(str(mine))
+    vectors = encoder.encode(SENTENCES, normalize_embeddings=True)
+    settings = BuildSettings(model=str(mine.resolve()), fingerprint=encoder.fingerprint, corpus="text.txt")
+    VectorIndex.build([(SENTENCES, vectors)], tmp_path / "index", settings=settings)
+    place = tmp_path / "staged"
+    options = ["--model", mine, "--index", tmp_path / "index", "--model", "simcse"]
+    deploy("me/space", "--hardware", "cpu", *options, "--dry-run", "--output", place)
+
+    own = files_of(place) - project_files() - OWN
+    embedded = {f"models/mine/backbone/{name}" for name in ("config.json", "model.safetensors", "tokenizer.json")}
+    assert own == {
+        *(f"models/mine/{name}" for name in ("config.json", "model.safetensors")), *embedded,
+        "models/mine/backbone/tokenizer_config.json",
+        *(f"indexes/index/{name}" for name in ("index.faiss", "manifest.json", "texts.arrow")),
+    }  # fmt: skip
+    texts = [(place / name).read_text() for name in own | OWN if name.endswith((".json", ".py", ".md"))]
+    assert not any(str(tmp_path) in text for text in texts)  # nobody is told where it lay
+    assert read_manifest(place / "indexes" / "index").model == "models/mine"
+
+    (tmp_path / "backbone").unlink()  # the Space has its own
+    with served(place) as client:
+        found = client.predict(SENTENCES[0], 3, "text.txt", api_name="/search")
+    assert found.keys() == {"mine"}
+    expected = np.argsort(-vectors @ vectors[0])[:3]
+    assert [hit["text"] for hit in found["mine"]] == [SENTENCES[row] for row in expected]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["no-owner"], 3, "'no-owner' is not a valid name on the hub; give OWNER/NAME"),
+        (["me/a--b"], 3, "is not a valid name on the hub (Cannot have -- or .. in repo_id"),
+        (["me/space"], 4, "the model hub cannot be reached; nothing was uploaded"),
+        (["me/space", "--hardware", "tpu"], 2, "unknown hardware 'tpu'; choose from zero-gpu, cpu, gpu"),
+        (["me/space", "--dry-run", "--output", "HERE"], 3, "exists; delete it or give another --output"),
+        (["me/space", "--dry-run", "--model", "nowhere"], 4, "no model 'nowhere'; choose simcse"),
+        (["me/space", "--dry-run", "--index", "nowhere"], 4, "nowhere: no such index folder"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_and_leaves_no_folder(
+    words: list[str], code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    error = deploy(*[str(tmp_path) if word == "HERE" else word for word in words], code=code)
+    assert message in " ".join(re.sub("[│╭╮╰╯─]", " ", error).split())
+    assert not list(tmp_path.iterdir())
+
+
+class StandIn:
+    """The calls of `HfApi`."""
+
+    asked: list[tuple[str, dict[str, object]]]
+
+    def create_repo(self, **options: object) -> str:
+        self.asked.append(("create_repo", options))
+        return f"https://huggingface.co/spaces/{options['repo_id']}"
+
+    def upload_folder(self, **options: object) -> SimpleNamespace:
+        self.asked.append(("upload_folder", {**options, "files": files_of(Path(str(options["folder_path"])))}))
+        return SimpleNamespace(oid="0123abcd")
+
+
+def test_an_upload_makes_the_space_and_sends_the_staged_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hub, "reachable", lambda: True)
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    assert "no token for the model hub" in deploy("me/space", code=4)
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: "a token")
+    StandIn.asked = []
+    monkeypatch.setattr("huggingface_hub.HfApi", StandIn)
+    said = deploy("me/space", "--private")
+    (made, options), (sent, content) = StandIn.asked
+    assert (made, sent) == ("create_repo", "upload_folder")
+    assert options == {
+        "repo_id": "me/space", "repo_type": "space", "private": True, "exist_ok": True, "space_sdk": "gradio",
+        "space_hardware": "zero-a10g",
+    }  # fmt: skip
+    assert (content["repo_id"], content["repo_type"]) == ("me/space", "space")
+    assert content["files"] == project_files() | OWN
+    assert "uploaded to https://huggingface.co/spaces/me/space as 0123abcd" in said
+    assert not list(tmp_path.iterdir())  # the staged folder is gone
+
+
+@pytest.mark.filterwarnings("ignore:It seems that you are about to commit a data file")  # an index's texts, on purpose
+def test_a_space_deployed_again_keeps_nothing_that_was_dropped(
+    tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    VectorIndex.build([(SENTENCES, np.eye(7, 32))], tmp_path / "texts", settings=BuildSettings(model="simcse"))
+    mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
+    monkeypatch.setattr("cse.models.space.PACKAGES", ())  # many megabytes, which are uploaded as anything else is
+    with hub_at_hand(monkeypatch, tmp_path / "cache") as standing:
+        deploy("me/space", "--hardware", "cpu", "--model", mine, "--index", tmp_path / "texts")
+        of_others = {"notes.txt": b"mine", "assets/logo.png": b"drawn"}
+        standing.commit(
+            "spaces/me/space", "main", {**of_others, "cse/dropped.py": b"", "indexes/old/manifest.json": b""}
+        )
+        _, before = standing.find("spaces/me/space", "main")
+        deploy("me/space", "--hardware", "cpu")
+        _, after = standing.find("spaces/me/space", "main")
+    assert {name.partition("/")[0] for name in before} >= {"models", "indexes"}
+    assert after.keys() == {"LICENSE"} | OWN | of_others.keys()
+
+
+def test_a_space_serves_the_indexes_it_was_deployed_with_and_no_other(tmp_path: Path) -> None:
+    for name in ("second", "first"):
+        VectorIndex.build([(SENTENCES, np.eye(7, 32))], tmp_path / name, settings=BuildSettings(model="simcse"))
+    place = tmp_path / "space"
+    options = ["--index", tmp_path / "second", "--index", tmp_path / "first"]
+    deploy("me/space", "--hardware", "cpu", *options, "--dry-run", "--output", place)
+    (place / "indexes" / "old").mkdir()
+    (place / "cse" / "app" / "serving.py").write_text("def main(words):\n    print(words)\n    return 0\n")
+    done = subprocess.run([sys.executable, "space.py"], cwd=place, capture_output=True, text=True, env=os.environ)
+    assert done.stdout == "['--index', 'indexes/second', '--index', 'indexes/first']\n", done.stderr
+    (tmp_path / "more").mkdir()
+    shutil.copytree(tmp_path / "first", tmp_path / "more" / "first")
+    options = ["--index", tmp_path / "first", "--index", tmp_path / "more" / "first"]
+    error = deploy("me/space", *options, "--dry-run", "--output", tmp_path / "other", code=3)
+    assert "two index folders are named first; rename one" in error
+
+
+def test_what_the_hub_refuses_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusing(StandIn):
+        def create_repo(self, **options: object) -> str:
+            raise OSError("403 Forbidden: no ZeroGPU Space is left to you")
+
+    monkeypatch.setattr(hub, "reachable", lambda: True)
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: "a token")
+    monkeypatch.setattr("huggingface_hub.HfApi", Refusing)
+    error = deploy("me/space", code=4)
+    assert "me/space: the hub refused the upload (403 Forbidden: no ZeroGPU Space is left to you)" in error
+    assert error.count("\n") == 2  # what is uploaded, and the error

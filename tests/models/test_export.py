@@ -1,0 +1,215 @@
+"""Exports of models: what the real consumers make of them and what `cse.load` reads back, against the encoder."""
+
+import contextlib
+import importlib.util
+import io
+import json
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import SENTENCES, fresh_backbone
+from hub_stand_in import hub_at_hand
+from huggingface_hub import ModelCard
+
+import cse
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.errors import ArtefactError
+from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
+from cse.models.export import export_model
+
+ROUNDING = 3e-6  # of sums in another order: batches differ, and numbers go up to 5
+TEXTS = [*SENTENCES[:3], "", " ", "the [MASK] <mask> [SEP] </s> [P0] cat", "a\x00b  dog ", "the cat is eating " * 40]
+METHOD_NAMES = ("simcse", "promptbert", "conpvp", "dcpcse")
+NAMES = (*METHOD_NAMES, "optiprompt")
+ONNX = pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="has no wheel below Python 3.11")
+
+
+def encoder_of(folder: str | Path, method: str, name: str = "mine") -> TorchEncoder:
+    """A method on a backbone, everything that it learns beside that made random, as training would."""
+    model, tokenizer = fresh_backbone(folder)
+    value = {**METHODS, **UNTRAINED, "supervised": SUPERVISED["simcse"]}[method]
+    if "roberta" in model.config.model_type:
+        value = value.on_roberta()
+    if value.reading.prefix:
+        value = value.replaced(prefix=5)
+    torch.manual_seed(3)
+    encoder = TorchEncoder(model, tokenizer, value, name=name, backbone=str(folder))
+    for learned in (encoder.prefix, encoder.slots):
+        if learned is not None:
+            torch.nn.init.normal_(learned, std=0.5)
+    return encoder
+
+
+def open_sentence_transformers(folder: Path, **options: object):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), device="cpu", **options)
+
+
+def run_card(folder: Path) -> float:
+    """The output of a README's snippet."""
+    (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by an older name
+        exec(code.replace("THIS_FOLDER", str(folder)), {})
+    return float(out.getvalue())
+
+
+def product(encoder: TorchEncoder) -> float:
+    first, second = encoder.encode(["A man is playing a guitar.", "Someone plays an instrument."])
+    return float(first @ second)
+
+
+@pytest.mark.parametrize(
+    ("family", "method"), [*(("bert", name) for name in (*NAMES, "mean", "supervised")), ("roberta", "conpvp")]
+)
+def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(
+    family: str, method: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    encoder = encoder_of(request.getfixturevalue(f"{family}_folder"), method)
+    export_model(encoder, "sentence-transformers", tmp_path / "out")
+    expected = encoder.encode(TEXTS)
+    code = {"trust_remote_code": True} if method == "dcpcse" else {}
+    found = open_sentence_transformers(tmp_path / "out", **code)
+    np.testing.assert_allclose(found.encode(TEXTS), expected, atol=ROUNDING)
+    np.testing.assert_allclose(found.encode_query(TEXTS), expected, atol=ROUNDING)
+    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(TEXTS), expected, atol=ROUNDING)
+    assert found.max_seq_length == encoder.max_seq_length
+    assert (list(tmp_path.glob("out/*.py")) != []) == (method == "dcpcse")
+
+
+@pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
+def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name: str, tmp_path: Path) -> None:
+    encoder = cse.load(name, device="cpu", backend="torch")
+    export_model(encoder, "sentence-transformers", tmp_path / "out")
+    assert run_card(tmp_path / "out") == pytest.approx(product(encoder), rel=1e-5)
+    assert product(cse.load(str(tmp_path / "out"))) == pytest.approx(product(encoder), rel=1e-5)
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "base_model: sentence-transformers/all-MiniLM-L6-v2\n" in card
+    assert "license: apache-2.0\n" in card
+    assert "no score made on it is an unsupervised result" in card
+    assert ("1_Pooling/config.json" in card) == (name == "promptbert")
+
+
+def test_peft_gives_the_vectors_and_so_does_reading_back(backbone: str, tmp_path: Path) -> None:
+    from peft import PeftModel
+    from transformers import AutoModel, AutoTokenizer
+
+    encoder = encoder_of(backbone, "dcpcse")
+    export_model(encoder, "peft", tmp_path / "out")
+    base = AutoModel.from_pretrained(tmp_path / "out" / "base", add_pooling_layer=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by an older name
+        model = PeftModel.from_pretrained(base, str(tmp_path / "out")).eval()
+    inputs = AutoTokenizer.from_pretrained(tmp_path / "out")(TEXTS, padding=True, truncation=True, return_tensors="pt")
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        states = model(**inputs).last_hidden_state
+    np.testing.assert_allclose(states[:, 0].numpy(), encoder.encode(TEXTS), atol=ROUNDING)
+    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(TEXTS), encoder.encode(TEXTS), atol=ROUNDING)
+    assert run_card(tmp_path / "out") == pytest.approx(product(encoder), abs=1e-4)  # of vectors of length 6
+
+
+def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hub_at_hand(monkeypatch, tmp_path / "cache") as standing:
+        standing.create({"type": "model", "organization": "me", "name": "base"})
+        files = {path.name: path.read_bytes() for path in bert_folder.iterdir()}
+        commit = standing.commit("models/me/base", "main", files)
+        standing.commit("models/me/base", "main", {"model.safetensors": b"damaged since"})
+        encoder = encoder_of(f"me/base@{commit}", "dcpcse")
+        for to in ("peft", "sentence-transformers"):
+            export_model(encoder, to, tmp_path / to)
+            assert ModelCard((tmp_path / to / "README.md").read_text()).data.base_model == "me/base"
+        for name, place in (("adapter_config.json", "base_model_name_or_path"), ("cse_export.json", "base")):
+            value = json.loads((tmp_path / "peft" / name).read_text())
+            assert (value[place], value["revision"]) == ("me/base", commit)
+        assert run_card(tmp_path / "peft") == pytest.approx(product(encoder), abs=1e-4)
+        found = cse.load(str(tmp_path / "peft")).encode(TEXTS)
+    np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=ROUNDING)
+
+
+@ONNX
+@pytest.mark.parametrize("method", METHOD_NAMES)
+def test_onnx_gives_the_vectors(bert_folder: Path, method: str, tmp_path: Path) -> None:
+    check_onnx(encoder_of(bert_folder, method), tmp_path / "out")
+
+
+@ONNX
+def test_onnx_gives_the_vectors_of_a_roberta_whose_sentences_follow_a_space(
+    roberta_folder: Path, tmp_path: Path
+) -> None:
+    check_onnx(encoder_of(roberta_folder, "promptbert"), tmp_path / "out", space=" ")
+
+
+def check_onnx(encoder: TorchEncoder, folder: Path, space: str = "") -> None:
+    import onnxruntime
+    from transformers import AutoTokenizer
+
+    export_model(encoder, "onnx", folder)
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for texts in (TEXTS, TEXTS[:1]):
+        inputs = tokenizer([space + text for text in texts], padding=True, truncation=True, return_tensors="np")
+        (found,) = session.run(None, dict(inputs))
+        np.testing.assert_allclose(found, encoder.encode(texts), atol=1e-4)
+    assert run_card(folder) == pytest.approx(product(encoder), abs=1e-3)  # of vectors of length 6
+    with pytest.raises(ArtefactError, match=r"an export to onnx, which cse does not run; .* export it again"):
+        cse.load(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("method", "to", "reason"),
+    [
+        ("simcse", "peft", "is not a prefix on a frozen backbone, .* give `to` sentence-transformers"),
+        ("prompt-denoised", "sentence-transformers", "subtracts its template's bias"),
+        ("first-last", "onnx", "pools by first-last"),
+        ("simcse", "gguf", "unknown `to` 'gguf'; choose from sentence-transformers, peft, onnx"),
+    ],
+)
+def test_what_a_form_cannot_hold_is_refused_and_nothing_is_left(
+    bert_folder: Path, tmp_path: Path, method: str, to: str, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        export_model(encoder_of(bert_folder, method), to, tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_an_export_is_replaced_and_only_when_asked(bert_folder: Path, tmp_path: Path) -> None:
+    encoder, folder = encoder_of(bert_folder, "simcse"), tmp_path / "out"
+    export_model(encoder, "sentence-transformers", folder)
+    with pytest.raises(ValueError, match=r"already holds an export; .* pass `overwrite`"):
+        export_model(encoder, "sentence-transformers", folder)
+    export_model(encoder_of(bert_folder, "promptbert"), "sentence-transformers", folder, overwrite=True)
+    assert (folder / "1_WordWeights").is_dir()
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"holds notes.txt, which is no part of an export"):
+        export_model(encoder, "sentence-transformers", folder, overwrite=True)
+
+
+def test_a_damaged_export_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+    export_model(encoder_of(bert_folder, "conpvp"), "sentence-transformers", tmp_path / "out")
+    record = tmp_path / "out" / "cse_export.json"
+    value = json.loads(record.read_text())
+    for change, reason in (
+        ({"slots": [1]}, "do not fit its template"),
+        ({"version": 2}, "is of another version"),
+        ({"method": {}}, "damaged"),
+        ({"method": {**value["method"], "prefix": 2}}, "its files lack prefix of conpvp"),
+    ):
+        record.write_text(json.dumps({**value, **change}))
+        with pytest.raises(ArtefactError, match=reason):
+            cse.load(str(tmp_path / "out"))
+
+
+def test_a_slot_whose_name_is_a_word_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+    encoder = encoder_of(bert_folder, "conpvp")
+    encoder.tokenizer.add_tokens(["[P0]"])
+    with pytest.raises(ValueError, match=r"its vocabulary already has \[P0\]"):
+        export_model(encoder, "sentence-transformers", tmp_path / "out")

@@ -1,0 +1,247 @@
+"""Checkpoints and indexes pushed to a hub on loopback, and opened from it by name and by commit."""
+
+import contextlib
+import io
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from app_models import write_model
+from conftest import SENTENCES, tiny_bert
+from hub_stand_in import Hub, hub_at_hand
+from huggingface_hub import ModelCard
+from model_files import written_in_shards
+from safetensors.torch import load_file
+from typer.testing import CliRunner
+
+import cse
+from cse.adaptation.projection import project
+from cse.commands.push import app
+from cse.commands.search import app as search
+from cse.commands.train import app as train
+from cse.errors import ArtefactError
+from cse.files import hub
+from cse.models.checkpoint import save
+from cse.models.config import Storage
+from cse.models.names import BUNDLED
+from index import BuildSettings, VectorIndex
+
+
+def push(*words: object, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == code, done.output
+    return done.stderr if code else done.stdout
+
+
+@pytest.fixture
+def at_hand(tmp_path, monkeypatch):
+    with hub_at_hand(monkeypatch, tmp_path / "cache") as standing:
+        yield standing
+
+
+def test_what_is_pushed_is_what_opening_it_needs_and_names_no_place(
+    at_hand: Hub, tmp_path: Path, bert_folder: Path
+) -> None:
+    mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
+    (mine / "notes.txt").write_text("private")
+    push(mine, "me/prefix")
+    _, files = at_hand.find("models/me/prefix", "main")
+    backbone = {f"backbone/{path.name}" for path in bert_folder.iterdir()}
+    assert files.keys() == {"README.md", "config.json", "model.safetensors"} | backbone
+    assert not any(str(bert_folder.parent).encode() in content for content in files.values())
+    assert b'"./backbone"' in files["config.json"]
+
+
+def test_a_checkpoint_of_the_bundled_backbone_leaves_it_to_the_reader(at_hand: Hub, tmp_path: Path) -> None:
+    push(BUNDLED / "dcpcse", "me/dcpcse", "--dataset", "me/text", "--dataset", "me/more")
+    _, files = at_hand.find("models/me/dcpcse", "main")
+    assert files.keys() == {"README.md", "config.json", "model.safetensors", "train_log.jsonl"}
+    found = cse.load("me/dcpcse")
+    np.testing.assert_array_equal(found.encode(SENTENCES), cse.load("dcpcse").encode(SENTENCES))
+
+    text = files["README.md"].decode()
+    card = ModelCard(text).data
+    assert (card.base_model, card.license) == ("sentence-transformers/all-MiniLM-L6-v2", "apache-2.0")
+    assert card.datasets == ["me/text", "me/more"]
+    recorded = json.loads((BUNDLED / "dcpcse" / "config.json").read_text())
+    (result,) = card.eval_results
+    assert (result.metric_type, result.metric_value) == ("spearman_cosine", recorded["dev"]["best"])
+    assert result.metric_args["seed"] == recorded["settings"]["seed"]
+    assert result.metric_args["selection"] == recorded["selection"] == "best on dev"
+
+    snippet = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(snippet, {})
+    one, other = cse.load("dcpcse").encode(
+        ["A man is playing a guitar.", "Someone plays an instrument."], normalize_embeddings=True
+    )
+    assert float(said.getvalue()) == pytest.approx(float(one @ other), abs=1e-6)
+
+
+def test_a_dry_run_lists_the_files_of_the_upload_and_asks_no_hub(tmp_path: Path, bert_folder: Path) -> None:
+    mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
+    encoder = cse.load(str(mine))
+    settings = BuildSettings(model=str(mine), fingerprint=encoder.fingerprint, corpus="text.txt")
+    VectorIndex.build([(SENTENCES, encoder.encode(SENTENCES))], tmp_path / "index", settings=settings)
+    assert "give its id as --model" in push(tmp_path / "index", "me/texts", "--dry-run", code=3)
+    assert "not a valid name" in push(mine, "me", "--dry-run", code=3)
+    for folder, name, options in ((mine, "me/mine", ()), (tmp_path / "index", "me/texts", ("--model", "me/mine"))):
+        found = json.loads(push(folder, name, *options, "--dry-run", "--json"))
+        with hub_at_hand_for(tmp_path / name) as standing:
+            push(folder, name, *options)
+        kind = "models" if folder == mine else "datasets"
+        _, files = standing.find(f"{kind}/{name}", "main")
+        assert found["files"] == {path: len(content) for path, content in files.items()}
+        shown = push(folder, name, *options, "--dry-run")
+        assert f"{len(files)} files, 0." in shown
+        assert f"for the {kind[:-1]} {name}; nothing was uploaded" in shown
+
+
+def test_a_model_of_another_command_is_refused_with_what_uploads_it(
+    at_hand: Hub, tmp_path: Path, bert_folder: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    texts = [f"the dog number {number} {'and a cat ' * (number % 4)}" for number in range(40)]
+    adapted = tmp_path / "adapted"
+    project(str(bert_folder), texts, adapted, components=5)
+    refused = f"Error: {adapted}: is no checkpoint of python -m scripts.train and no index; upload it by"
+    for options in ((), ("--dry-run",)):
+        wanted = f'{refused} SentenceTransformer("{adapted}").push_to_hub("OWNER/NAME")\n'
+        assert push(adapted, "me/adapted", *options, code=4) == wanted
+    assert push(bert_folder, "me/bert", "--dry-run", code=4).endswith("no index; upload it by `hf upload`\n")
+    assert not at_hand.created
+    SentenceTransformer(str(adapted), device="cpu").save(str(tmp_path / "uploaded"))  # what `push_to_hub` uploads
+    sentences = [*SENTENCES, "the [MASK] dog"]
+    found = cse.load(str(tmp_path / "uploaded")).encode(sentences)
+    np.testing.assert_allclose(found, cse.load(str(adapted)).encode(sentences), atol=1e-5)
+    again = SentenceTransformer(str(tmp_path / "uploaded"), device="cpu").encode(sentences)
+    np.testing.assert_allclose(found, again, atol=1e-5)
+
+
+@contextlib.contextmanager
+def hub_at_hand_for(cache: Path) -> Iterator[Hub]:
+    with pytest.MonkeyPatch.context() as patch, hub_at_hand(patch, cache) as standing:
+        yield standing
+
+
+def test_a_pushed_checkpoint_opens_by_name_and_by_commit_also_when_its_branch_goes_on(
+    at_hand: Hub, tmp_path: Path, bert_folder: Path
+) -> None:
+    first = write_model(tmp_path / "first", bert_folder, "dcpcse", seed=1)
+    second = write_model(tmp_path / "second", bert_folder, "dcpcse", seed=2)
+    commit = re.search(r"me/prefix@(\w+)", push(first, "me/prefix", "--private"))[1]
+    assert at_hand.created[0]["visibility"] == "private"
+    push(second, "me/prefix")
+    for name, folder in (("me/prefix", second), (f"me/prefix@{commit}", first)):
+        np.testing.assert_array_equal(cse.load(name).encode(SENTENCES), cse.load(str(folder)).encode(SENTENCES))
+    push(first, "me/prefix", "--revision", "older")
+    assert cse.load("me/prefix@older").fingerprint == cse.load(str(first)).fingerprint
+    with pytest.raises(ArtefactError, match="me/prefix has no revision 'nosuch'; give one of its commits"):
+        cse.load("me/prefix@nosuch")
+    with hub.cache_alone():  # what was opened once needs no network
+        assert cse.load(f"me/prefix@{commit}").fingerprint == cse.load(str(first)).fingerprint
+
+
+def test_a_push_replaces_the_files_of_the_push_before_and_leaves_those_of_others(
+    at_hand: Hub, tmp_path: Path, bert_folder: Path
+) -> None:
+    encoder = cse.load(str(write_model(tmp_path / "first", bert_folder, "simcse")), backend="torch")
+    with written_in_shards():
+        save(encoder, tmp_path / "mine", {}, storage=Storage.INT8)
+    push(tmp_path / "mine", "me/changed")
+    at_hand.commit("models/me/changed", "main", {"figure.png": b"drawn", "models/model.safetensors": b"of others"})
+    _, earlier = at_hand.find("models/me/changed", "main")
+    with torch.no_grad():
+        for tensor in encoder.learned().values():
+            tensor.add_(torch.randn_like(tensor) * 0.05)
+    save(encoder, tmp_path / "mine", {})
+    push(tmp_path / "mine", "me/changed")
+    found = cse.load("me/changed", backend="torch")
+    np.testing.assert_array_equal(found.encode(SENTENCES), encoder.encode(SENTENCES))
+    _, files = at_hand.find("models/me/changed", "main")
+    assert earlier.keys() - files.keys() == {
+        name for name in earlier if re.fullmatch(r"model-\d+-of-\d+\.safetensors|.*index\.json|backbone/.*", name)
+    }
+    assert files.keys() - earlier.keys() > {"model.safetensors", "cse_checkpoint.json", "1_Pooling/config.json"}
+
+
+def test_a_backbone_opens_at_a_revision(at_hand: Hub, bert_folder: Path, tmp_path: Path) -> None:
+    at_hand.create({"type": "model", "organization": "me", "name": "base"})
+    commit = at_hand.commit("models/me/base", "main", {path.name: path.read_bytes() for path in bert_folder.iterdir()})
+    at_hand.commit("models/me/base", "main", {"model.safetensors": b"damaged since"})
+    expected = cse.load(str(bert_folder)).encode(SENTENCES)
+    np.testing.assert_array_equal(cse.load(f"me/base@{commit}").encode(SENTENCES), expected)
+    with pytest.raises(ArtefactError, match="damaged"):
+        cse.load("me/base")
+
+
+def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(
+    at_hand: Hub, tmp_path: Path, bert_folder: Path
+) -> None:
+    mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
+    encoder = cse.load(str(mine))
+    settings = BuildSettings(model=str(mine), fingerprint=encoder.fingerprint, corpus="text.txt")
+    VectorIndex.build([(SENTENCES, encoder.encode(SENTENCES))], tmp_path / "index", settings=settings)
+    push(mine, "me/prefix")
+    assert "; push that and give its id as --model" in push(tmp_path / "index", "me/texts", code=3)
+    commit = re.search(r"me/texts@(\w+)", push(tmp_path / "index", "me/texts", "--model", "me/prefix"))[1]
+    _, files = at_hand.find("datasets/me/texts", "main")
+    assert files.keys() == {"README.md", "index.faiss", "manifest.json", "texts.arrow"}
+    assert "7 sentences" in files["README.md"].decode()
+    for name in ("me/texts", f"me/texts@{commit}"):
+        done = CliRunner().invoke(search, [name, SENTENCES[0], "-k", "2", "--json"])
+        hits = json.loads(done.stdout)["results"]
+        vectors = encoder.encode(SENTENCES, normalize_embeddings=True)
+        best = np.argsort(-vectors @ vectors[0])[:2]
+        assert [hit["text"] for hit in hits] == [SENTENCES[row] for row in best]
+
+
+def test_a_training_is_pushed_when_it_is_done(at_hand: Hub, tmp_path: Path, bert_folder: Path) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
+    options = ["--data", tmp_path / "text.txt", "--backbone", bert_folder, "--output", tmp_path / "out"]
+    words = ["dcpcse", *options, "--max-steps", 1, "--push-to-hub", "me/trained"]
+    done = CliRunner().invoke(train, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+    assert "me/trained@" in done.stdout
+    assert cse.load("me/trained").fingerprint == cse.load(str(tmp_path / "out")).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        (lambda mine, base: shutil.rmtree(base), 4, "its backbone BASE is missing; restore that folder"),
+        (lambda mine, base: tiny_bert(base, hidden=16), 4, "but that is now"),
+        (lambda mine, base: (mine / "model.safetensors").unlink(), 4, "no model.safetensors in it"),
+        (lambda mine, base: pickled(base), 4, "its weights are a pickle, which is not copied"),
+        (lambda mine, base: shutil.rmtree(mine), 4, "no config.json in it; give a model's folder"),
+    ],
+)
+def test_what_no_reader_could_open_is_not_pushed(
+    at_hand: Hub, tmp_path: Path, bert_folder: Path, change: Callable[[Path, Path], object], code: int, message: str
+) -> None:
+    base = Path(shutil.copytree(bert_folder, tmp_path / "base"))
+    mine = write_model(tmp_path / "mine", base, "dcpcse")
+    change(mine, base)
+    error = push(mine, "me/prefix", code=code)
+    assert message.replace("BASE", str(base)) in error
+    assert not at_hand.created
+
+
+def pickled(folder: Path) -> None:
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+def test_without_a_token_or_a_hub_nothing_begins(at_hand: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_TOKEN")
+    assert "no token for the model hub; run `hf auth login`" in push(tmp_path, "me/prefix", code=4)
+    monkeypatch.setattr(hub, "reachable", lambda: False)
+    assert "the model hub cannot be reached" in push(tmp_path, "me/prefix", code=4)
+    assert "is not a valid name on the hub" in push(tmp_path, "prefix", code=3)

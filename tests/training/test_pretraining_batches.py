@@ -1,0 +1,89 @@
+"""MLM batches: masked text between special tokens, rows that fit, logits and loss of the masked positions alone."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from pretraining_runs import CONFIG, repeated_sentences
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from cse.encoder.rows import render
+from cse.methods.templates import PLAIN
+from cse.training.pretraining_data import IGNORED, BatchSampler, TokenFile, masked_inputs, masked_lm_loss, masked_logits
+
+
+@pytest.fixture
+def corpus(bert_folder: str) -> TokenFile:
+    return repeated_sentences(bert_folder)
+
+
+def sampler(bert_folder: str, corpus: TokenFile, tokens: int, length: int, max_length: int = 40) -> BatchSampler:
+    config = replace(CONFIG, batch_tokens=tokens, lengths=(length,))
+    return BatchSampler(config, corpus, AutoTokenizer.from_pretrained(bert_folder), max_length)
+
+
+def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder: str) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(bert_folder)
+    batch = masked_inputs(torch.full((400, 100), 20), render(PLAIN, tokenizer), tokenizer, torch.Generator())
+    inputs, labels = batch.inputs, batch.labels
+    assert set(inputs[:, 0].tolist()) == {tokenizer.cls_token_id}
+    assert set(inputs[:, -1].tolist()) == {tokenizer.sep_token_id}
+    chosen = labels != IGNORED
+    assert not chosen[:, [0, -1]].any()
+    assert float(chosen[:, 1:-1].float().mean()) == pytest.approx(0.15, abs=0.01)
+    assert set(labels[chosen].tolist()) == {20}
+    masked = (inputs[chosen] == tokenizer.mask_token_id).float().mean()
+    kept = (inputs[chosen] == 20).float().mean()
+    assert (float(masked), float(kept)) == (pytest.approx(0.8, abs=0.02), pytest.approx(0.1, abs=0.02))
+    assert (inputs[~chosen][:, None] != tokenizer.mask_token_id).all()
+
+
+def test_rows_are_text_from_the_start_of_a_sentence(bert_folder: str, corpus: TokenFile) -> None:
+    batch = sampler(bert_folder, corpus, tokens=400, length=14).batch(0)
+    assert batch.inputs.shape == (400 // 14, 14)
+    starts = {tuple(corpus.ids[start : start + 12].tolist()) for start in corpus.starts}
+    for inputs, labels in zip(batch.inputs, batch.labels, strict=True):
+        original = torch.where(labels == IGNORED, inputs, labels)
+        assert tuple(original[1:-1].tolist()) in starts
+
+
+@pytest.mark.parametrize(("max_length", "words", "shape"), [(20, None, (5, 20)), (40, 6, (100 // 8, 8))])
+def test_rows_shrink_to_the_positions_and_the_corpus_there_are(
+    bert_folder: str, corpus: TokenFile, max_length: int, words: int | None, shape: tuple[int, int]
+) -> None:
+    corpus = TokenFile(corpus.ids[:words], corpus.starts[:1])
+    assert sampler(bert_folder, corpus, 100, 64, max_length).batch(0).inputs.shape == shape
+
+
+def test_rows_split_into_micro_batches_that_make_the_whole(bert_folder: str, corpus: TokenFile) -> None:
+    batch = sampler(bert_folder, corpus, tokens=200, length=10).batch(0)
+    parts = batch.split(4)
+    assert [len(part.inputs) for part in parts] == [4, 4, 4, 4, 4]
+    for name in ("inputs", "labels"):
+        assert torch.equal(torch.cat([getattr(part, name) for part in parts]), getattr(batch, name))
+
+
+def test_only_masked_positions_reach_the_vocabulary(bert_folder: str, corpus: TokenFile) -> None:
+    model = AutoModelForMaskedLM.from_pretrained(bert_folder).eval()
+    batch = sampler(bert_folder, corpus, tokens=200, length=10).batch(0)
+    with torch.no_grad():
+        everywhere = model(input_ids=batch.inputs).logits
+        logits = masked_logits(model, batch)
+    count = int(batch.masked.sum())
+    torch.testing.assert_close(logits[:count], everywhere[batch.labels != IGNORED])
+    wanted = batch.labels[batch.labels != IGNORED].tolist()
+    assert batch.targets.tolist() == wanted + [IGNORED] * (len(logits) - count)
+    mean = torch.nn.functional.cross_entropy(everywhere.flatten(0, 1), batch.labels.flatten())
+    torch.testing.assert_close(masked_lm_loss(logits, batch.targets), mean)
+
+
+def test_a_micro_batch_with_nothing_to_predict_costs_nothing() -> None:
+    assert masked_lm_loss(torch.zeros(0, 9), torch.zeros(0, dtype=torch.long)).item() == 0.0
+
+
+def test_batches_of_many_steps_come_in_few_shapes(bert_folder: str, corpus: TokenFile) -> None:
+    """Every new shape costs memory that stays: of 40 batches of one row length hardly two mask equally many tokens."""
+    drawn = sampler(bert_folder, corpus, tokens=4096, length=32)
+    batches = [drawn.batch(step) for step in range(40)]
+    assert len({int(batch.masked.sum()) for batch in batches}) > 20
+    assert len({len(batch.places) for batch in batches}) <= 4

@@ -1,0 +1,219 @@
+"""The starting model: an encoder without masked-LM head gets one that starts at unigram probabilities."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pretraining_runs import CONFIG as NEW
+from pretraining_runs import kill_at, run_pretraining, write_corpus
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+from cse.commands.pretrain import app
+from cse.encoder.backbone import load_backbone, mlm_head
+from cse.errors import ArtefactError
+from cse.training.pretraining import PretrainingSetup, evaluate, prepare
+from cse.training.pretraining_data import PretrainRequest, TokenFile
+from tests.bench.flops import training_flops
+
+CONFIG = replace(NEW, vocabulary=None)  # a model that is given keeps its pieces
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path)
+
+
+def save_encoder(folder: str, target: Path) -> str:
+    """The encoder of a model alone, as sentence-transformers saves it."""
+    AutoModel.from_pretrained(folder, add_pooling_layer=False).save_pretrained(target)
+    AutoTokenizer.from_pretrained(folder).save_pretrained(target)
+    return str(target)
+
+
+@pytest.fixture
+def encoder(bert_folder: str, tmp_path: Path) -> str:
+    return save_encoder(bert_folder, tmp_path / "encoder")
+
+
+def prepared(corpus: Path, output: Path, init: str) -> PretrainingSetup:
+    output.mkdir()
+    return prepare(PretrainRequest([corpus], output, CONFIG, init=init))
+
+
+def test_an_encoder_without_head_keeps_its_weights_and_gets_unigram_logits(
+    corpus: Path, tmp_path: Path, encoder: str
+) -> None:
+    setup = prepared(corpus, tmp_path / "out", encoder)
+    original, model = load_backbone(encoder)[0].state_dict(), setup.model
+    kept = model.base_model.state_dict()
+    assert kept.keys() == original.keys()
+    assert all(torch.equal(kept[name], tensor) for name, tensor in original.items())
+    head, width = model.cls.predictions, model.config.hidden_size
+    counts = np.array([np.sum(setup.train.ids == token) for token in range(model.config.vocab_size)]) + 0.5
+    np.testing.assert_allclose(head.bias.detach().numpy(), np.log(counts / counts.sum()), rtol=1e-5)
+    assert torch.equal(head.transform.dense.weight, torch.eye(width))
+    assert head.decoder.weight is model.get_input_embeddings().weight
+    hidden = torch.randn(3, width)
+    mapped = torch.nn.functional.layer_norm(torch.nn.functional.gelu(hidden), (width,), eps=model.config.layer_norm_eps)
+    expected = mapped @ original["embeddings.word_embeddings.weight"].T + head.bias
+    torch.testing.assert_close(head(hidden), expected)
+    assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.0}
+
+
+def test_a_new_head_starts_below_the_uniform_loss_and_is_saved(
+    corpus: Path, tmp_path: Path, encoder: str, capsys: pytest.CaptureFixture
+) -> None:
+    options = ["--tokens", "64", "--batch-tokens", "64", "--learning-rate", "1e-7"]
+    app([str(corpus), "--init", encoder, "--output", str(tmp_path / "out"), *options], standalone_mode=False)
+    saved = str(tmp_path / "out" / "model")
+    model, info = AutoModelForMaskedLM.from_pretrained(saved, output_loading_info=True)
+    assert not info["missing_keys"]
+    held_out = float(capsys.readouterr().out.split("held-out loss ")[1].split(",")[0])
+    assert held_out < math.log(model.config.vocab_size)
+
+
+def test_a_headless_model_of_another_family_is_refused_before_the_text_is_tokenised(
+    corpus: Path, tmp_path: Path, roberta_folder: str
+) -> None:
+    encoder = save_encoder(roberta_folder, tmp_path / "encoder")
+    with pytest.raises(ArtefactError, match=r"roberta model without a masked-language-model head.*`init`"):
+        prepared(corpus, tmp_path / "out", encoder)
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_frozen_layers_and_embeddings_stay_and_the_rest_learns(corpus: Path, tmp_path: Path, encoder: str) -> None:
+    config = replace(CONFIG, frozen_layers=1, learning_rate=1e-2)
+    run_pretraining(corpus, tmp_path / "out", config, init=encoder)
+    before = load_backbone(encoder)[0].half().float().state_dict()  # as stored
+    after = load_backbone(tmp_path / "out" / "model")[0].base_model.state_dict()
+    changed = {name for name, tensor in after.items() if not torch.equal(tensor, before[name])}
+    assert changed
+    assert all(name.startswith("encoder.layer.1.") for name in changed)
+
+
+def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scored(
+    corpus: Path, tmp_path: Path, encoder: str
+) -> None:
+    """Compared with the same run without it; a killed and resumed run gives the same result."""
+    config = replace(CONFIG, learning_rate=1e-2)
+    run_pretraining(corpus, tmp_path / "whole", config, init=encoder)
+    trained, _ = load_backbone(tmp_path / "whole" / "model")
+    start = load_backbone(encoder)[0].state_dict()
+    config = replace(config, start_share=0.25)
+    with pytest.raises(KeyboardInterrupt):
+        run_pretraining(corpus, tmp_path / "out", config, init=encoder, eval_every=6, report=kill_at(6))
+    record = run_pretraining(corpus, tmp_path / "out", config, init=encoder, eval_every=6, resume=True)
+    averaged, tokenizer = load_backbone(tmp_path / "out" / "model")
+    for name, tensor in averaged.base_model.state_dict().items():
+        expected = 0.25 * start[name] + 0.75 * trained.base_model.state_dict()[name]
+        torch.testing.assert_close(tensor, expected, atol=2e-3, rtol=2e-3)  # both stored in half precision
+    head, trained_head = mlm_head(averaged).state_dict(), mlm_head(trained).state_dict()
+    assert all(torch.equal(head[name], trained_head[name]) for name in head if "transform" in name)
+    valid = TokenFile.open(tmp_path / "out" / "corpus", "valid")
+    scores = evaluate(averaged, tokenizer, valid)
+    assert record["averaged"]["held_out_loss"] == pytest.approx(scores["held_out_loss"], abs=2e-3)
+    assert record["averaged"]["held_out_loss"] != record["curve"][-1]["held_out_loss"]
+    with pytest.raises(ValueError, match="`start_share` needs a model to continue from; give an `init`"):
+        run_pretraining(corpus, tmp_path / "new", config)
+    with pytest.raises(ValueError, match=r"`start_share` is 1\.5; give a share from 0 to 1"):
+        run_pretraining(corpus, tmp_path / "new", replace(config, start_share=1.5), init=encoder)
+
+
+def test_a_blend_with_all_layers_frozen_teaches_the_head_alone(corpus: Path, tmp_path: Path, encoder: str) -> None:
+    torch.manual_seed(1)
+    other = AutoModel.from_pretrained(encoder, add_pooling_layer=False)
+    for tensor in other.parameters():
+        torch.nn.init.normal_(tensor, std=0.02)
+    other.save_pretrained(tmp_path / "other")
+    AutoTokenizer.from_pretrained(encoder).save_pretrained(tmp_path / "other")
+    config = replace(CONFIG, frozen_layers=2, blend_share=0.3, learning_rate=1e-2)
+    record = run_pretraining(corpus, tmp_path / "out", config, init=encoder, blend=str(tmp_path / "other"))
+    first, second = (load_backbone(folder)[0].state_dict() for folder in (encoder, tmp_path / "other"))
+    blended, _ = load_backbone(tmp_path / "out" / "model")
+    for name, tensor in blended.base_model.state_dict().items():
+        torch.testing.assert_close(tensor, (0.7 * first[name] + 0.3 * second[name]).half().float(), atol=2e-3, rtol=0)
+    head = mlm_head(blended).state_dict()
+    assert not torch.equal(head["predictions.transform.dense.weight"], torch.eye(blended.config.hidden_size))
+    assert (record["recipe"]["blend"], record["recipe"]["blend_share"]) == ("other", 0.3)
+
+    by_layer = replace(config, blend_share=(0.0, 0.25, 1.0), tokens=CONFIG.batch_tokens)  # embeddings, two layers
+    run_pretraining(corpus, tmp_path / "layers", by_layer, init=encoder, blend=str(tmp_path / "other"))
+    blended, _ = load_backbone(tmp_path / "layers" / "model")
+    for name, tensor in blended.base_model.state_dict().items():
+        share = 0.25 if ".layer.0." in name else 1.0 if ".layer.1." in name else 0.0
+        wanted = ((1 - share) * first[name] + share * second[name]).half().float()
+        torch.testing.assert_close(tensor, wanted, atol=2e-3, rtol=0)
+
+
+def test_a_blend_with_another_model_is_refused(
+    corpus: Path, tmp_path: Path, encoder: str, bert_folder: str, roberta_folder: str
+) -> None:
+    with pytest.raises(ArtefactError, match=r"cannot be averaged into .*another shape or other word pieces"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, init=encoder, blend=str(roberta_folder))
+    with pytest.raises(ValueError, match="`blend` needs a model to continue from; give an `init`"):
+        run_pretraining(corpus, tmp_path / "new", CONFIG, blend=str(bert_folder))
+    with pytest.raises(ValueError, match=r"`blend_share` is -0\.1; give a share from 0 to 1"):
+        run_pretraining(corpus, tmp_path / "new", replace(CONFIG, blend_share=-0.1), init=encoder)
+    with pytest.raises(ValueError, match=r"`blend_share` is 1\.1; give a share from 0 to 1"):
+        run_pretraining(corpus, tmp_path / "new", replace(CONFIG, blend_share=(0.0, 1.1, 0.0)), init=encoder)
+    with pytest.raises(ValueError, match=r"`blend_share` has 2 shares; give one, or 3: embeddings and layers"):
+        run_pretraining(
+            corpus, tmp_path / "new", replace(CONFIG, blend_share=(0.0, 1.0)), init=encoder, blend=str(encoder)
+        )
+
+
+@pytest.mark.parametrize(
+    ("given", "init", "message"),
+    [
+        ({"frozen_layers": 3}, True, "has 2 layers"),
+        ({"frozen_layers": 1}, False, "give an `init`"),
+        ({"untied": True}, True, "`untied` is for a new model"),
+        ({"vocabulary": 100}, True, "`vocabulary` is for a new model; an `init` keeps its word pieces"),
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_a_start_are_refused(
+    corpus: Path, tmp_path: Path, encoder: str, given: dict, init: bool, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        run_pretraining(corpus, tmp_path / "out", replace(CONFIG, **given), init=encoder if init else None)
+    assert not (tmp_path / "out").exists()
+
+
+# -- untied output embeddings (PromptBERT's Table 12) --------------------------------------------------------------
+
+
+def test_an_untied_decoder_learns_apart_from_the_embeddings_it_started_as(corpus: Path, tmp_path: Path) -> None:
+    untied = run_pretraining(corpus, tmp_path / "untied", replace(NEW, untied=True, learning_rate=1e-2))
+    tied = run_pretraining(corpus, tmp_path / "tied", NEW)
+    model, same = (load_backbone(tmp_path / name / "model")[0] for name in ("untied", "tied"))
+    words, decoder = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+    assert same.get_output_embeddings().weight is same.get_input_embeddings().weight
+    assert float((words - decoder).detach().abs().max()) > 1e-2
+    assert untied["model"]["parameters"] == tied["model"]["parameters"] + words.numel() + len(words)  # matrix and bias
+    assert training_flops(model, 16) == training_flops(same, 16)
+    head = model.cls.predictions
+    hidden = torch.randn(3, 16)
+    torch.testing.assert_close(mlm_head(model)(hidden), head.transform(hidden) @ decoder.T + head.decoder.bias)
+    assert untied["recipe"]["untied"]
+
+
+def test_before_its_first_step_an_untied_model_is_the_tied_one(corpus: Path, tmp_path: Path) -> None:
+    tiny = replace(NEW, tokens=64, learning_rate=1e-9)
+    losses = [
+        run_pretraining(corpus, tmp_path / str(untied), replace(tiny, untied=untied))["curve"][-1]["held_out_loss"]
+        for untied in (False, True)
+    ]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
+
+
+def test_what_continues_from_an_untied_model_stays_untied(corpus: Path, tmp_path: Path) -> None:
+    run_pretraining(corpus, tmp_path / "a", replace(NEW, untied=True, learning_rate=1e-2))
+    start = str(tmp_path / "a" / "model")
+    run_pretraining(corpus, tmp_path / "b", replace(CONFIG, tokens=64, learning_rate=1e-9), init=start)
+    before, after = (load_backbone(tmp_path / name / "model")[0] for name in ("a", "b"))
+    for table in ("get_input_embeddings", "get_output_embeddings"):
+        torch.testing.assert_close(getattr(after, table)().weight, getattr(before, table)().weight, atol=2e-3, rtol=0)

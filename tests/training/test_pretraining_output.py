@@ -1,0 +1,218 @@
+"""The output folder of pretraining: folders that are kept, resumed, replaced or refused."""
+
+import errno
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_files import check_opens_everywhere
+from pretraining_runs import CONFIG, run_pretraining, write_corpus
+from test_scripts import refused, run
+
+from cse.errors import ArtefactError
+from cse.files.replace import HERE
+from cse.training import pretraining
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write_corpus(tmp_path)
+
+
+def test_a_full_disk_leaves_the_last_state_to_go_on_from(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import cse.training.resume
+
+    save, calls = cse.training.resume.save_file, []
+
+    def full(tensors: dict, path: Path) -> None:
+        calls.append(path)
+        if len(calls) > 2:  # two files a state: the second evaluation finds the disk full
+            Path(path).write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(tensors, path)
+
+    monkeypatch.setattr(cse.training.resume, "save_file", full)
+    with pytest.raises(OSError, match=r"state: cannot be written .*No space left.*free some space"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=4)
+    monkeypatch.undo()
+    assert json.loads((tmp_path / "out" / "state" / "meta.json").read_text())["step"] == 4
+    assert run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=4, resume=True)["step"] == CONFIG.steps
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no lock elsewhere (2026-11)")
+def test_a_second_run_is_refused_while_the_first_lives(corpus: Path, tmp_path: Path) -> None:
+    refused: list[str] = []
+
+    def second(entry: dict) -> None:
+        if not refused:
+            refused.append("tried")
+            with pytest.raises(ValueError, match=r"out: another run is writing there; give another `output`"):
+                run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
+
+    run_pretraining(corpus, tmp_path / "out", CONFIG, report=second)
+    assert refused
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith((".", "out"))) == ["out"]
+
+
+def test_a_finished_run_opens_everywhere_and_only_what_it_lost_is_made_again(corpus: Path, tmp_path: Path) -> None:
+    run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6)
+    model = tmp_path / "out" / "model"
+    check_opens_everywhere(model, "the cat [MASK] in the park")
+    before, content = (
+        (model / "model.safetensors").stat().st_mtime_ns,
+        {name: (model / name).read_bytes() for name in ("tokenizer_config.json", "tokenizer.json", "config.json")},
+    )
+    with pytest.raises(ValueError, match="is already finished; there is nothing to resume"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6, resume=True)
+    assert (model / "model.safetensors").stat().st_mtime_ns == before
+    shutil.rmtree(model)
+    run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6, resume=True)
+    assert {name: (model / name).read_bytes() for name in content} == content
+
+
+def test_resuming_needs_a_run_and_begins_again_where_none_was_saved(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="nothing to resume; run once without `resume`"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, resume=True)
+    assert not (tmp_path / "out").exists()
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    for name in ("state", "model"):  # begun, nothing saved
+        shutil.rmtree(tmp_path / "out" / name)
+    entries: list[dict] = []
+    run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6, resume=True, report=entries.append)
+    assert [entry["step"] for entry in entries] == [0, 6, 12]
+    assert "no saved state; the run starts again" in entries[0]["note"]
+
+
+def test_too_little_text_is_refused_with_the_number_it_supports(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "tiny.txt").write_text("a b c\n")
+    (tmp_path / "empty.txt").write_text("\n\n")
+    with pytest.raises(ValueError, match="supports only"):
+        run_pretraining(tmp_path / "tiny.txt", tmp_path / "out", CONFIG)
+    with pytest.raises(ValueError, match="no sentence in it"):
+        run_pretraining(tmp_path / "empty.txt", tmp_path / "out2", CONFIG)
+    assert not {"out", "out2"} & {path.name for path in tmp_path.iterdir()}
+    assert run_pretraining(corpus, tmp_path / "out2", CONFIG)["step"] == CONFIG.steps  # the mistake claimed no folder
+
+
+def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine" / "model").mkdir(parents=True)
+    (tmp_path / "mine" / "model" / "precious.txt").write_text("mine")
+    with pytest.raises(ValueError, match="already holds something else"):
+        run_pretraining(corpus, tmp_path / "mine", CONFIG)
+    assert (tmp_path / "mine" / "model" / "precious.txt").read_text() == "mine"
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    with pytest.raises(ValueError, match="pass `resume` to go on or `overwrite` to start again"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG)
+    assert run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)["step"] == CONFIG.steps
+    corpus.write_text(corpus.read_text().replace("dog", "cat"))  # of the same size
+    for options in ({"resume": True}, {"overwrite": True}):
+        with pytest.raises(ValueError, match="begun with other text"):
+            run_pretraining(corpus, tmp_path / "out", CONFIG, **options)
+
+
+def test_a_table_needs_its_column_and_a_run_keeps_it(corpus: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    lines = [line for line in corpus.read_text().splitlines() if line]
+    table.write_text("number,said,again\n" + "".join(f'{row},"{line}",{line}\n' for row, line in enumerate(lines)))
+    with pytest.raises(ValueError, match=r"table.csv: which column holds the sentences\? Pass `column`, one of number"):
+        run_pretraining(table, tmp_path / "out", CONFIG)
+    with pytest.raises(ValueError, match="no column 'text'; it has number, said, again"):
+        run_pretraining(table, tmp_path / "out", CONFIG, column="text")
+    with pytest.raises(ValueError, match="`column` is 'said', but text files have no columns"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG, column="said")
+    with pytest.raises(ValueError, match=r"book\.xlsx: workbooks are not read"):
+        run_pretraining(tmp_path / "book.xlsx", tmp_path / "out", CONFIG)
+    assert not (tmp_path / "out").exists()
+    record = run_pretraining(table, tmp_path / "out", CONFIG, column="said")
+    assert record["recipe"]["column"] == "said"
+    assert "column" not in run_pretraining(corpus, tmp_path / "plain", CONFIG)["recipe"]
+    with pytest.raises(ValueError, match="begun with other text"):
+        run_pretraining(table, tmp_path / "out", CONFIG, column="again", overwrite=True)
+    assert run_pretraining(table, tmp_path / "out", CONFIG, column="said", overwrite=True)["step"] == CONFIG.steps
+
+
+@pytest.mark.parametrize("rate", [float("inf"), float("nan"), 0.0, -1.0])
+def test_a_rate_that_no_training_can_have_is_refused(corpus: Path, tmp_path: Path, rate: float) -> None:
+    with pytest.raises(ValueError, match=f"`learning_rate` is {rate}; give a number above 0"):
+        run_pretraining(corpus, tmp_path / "out", replace(CONFIG, learning_rate=rate))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("weight", "message"), [(None, "the loss became nan at step 12"), (1e6, "in float16")])
+def test_a_model_that_is_not_finite_is_not_published(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: float | None, message: str
+) -> None:
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out" / "model").iterdir()}
+
+    def large(request: Any, model: Any, *given: Any) -> None:
+        model.get_input_embeddings().weight.data[3, 2] = weight
+        save(request, model, *given)
+
+    save, config = pretraining.save_model, replace(CONFIG, learning_rate=1e38)
+    if weight is not None:
+        config = CONFIG
+        monkeypatch.setattr(pretraining, "save_model", large)
+    with pytest.raises(ValueError, match=f"{message}.*lower `learning_rate`"):
+        run_pretraining(corpus, tmp_path / "out", config, overwrite=True)
+    monkeypatch.undo()
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out" / "model").iterdir()} == before
+    assert run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)["step"] == CONFIG.steps
+
+
+def test_a_held_out_loss_that_is_not_finite_ends_the_run(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pretraining, "evaluate", lambda *_: {"held_out_loss": float("nan"), "held_out_accuracy": 0.0})
+    with pytest.raises(ValueError, match="the loss became nan at step 12; lower `learning_rate`"):
+        run_pretraining(corpus, tmp_path / "out", CONFIG)
+    assert not {"model", "state"} & {path.name for path in (tmp_path / "out").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("missing.txt",), 3, "missing.txt"), (("corpus.txt", "--frozen-layers", 2), 3, "needs a model to continue"),
+        (("corpus.txt", "--learning-rate", "inf"), 3, "--learning-rate is inf"),
+        (("corpus.txt", "--hidden", 100), 2, "--hidden is 100; give a multiple of 64, or less than 64"),
+        (("corpus.txt", "--column", "said"), 3, "--column is 'said'"),
+        (("corpus.txt", "--overwrite"), 3, "already holds something else"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_everything_is_checked_before_the_work_is_announced(
+    corpus: Path, tmp_path: Path, options: tuple, code: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(corpus.parent)
+    if "--overwrite" in options:
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "mine.txt").write_text("mine")
+    result = run("pretrain", *options, "--output", tmp_path / "out", "--tokens", 640)
+    refused(result, code, message)
+    assert "results go to" not in result.output
+    assert (tmp_path / "out").exists() == ("--overwrite" in options)
+
+
+@pytest.mark.parametrize(("content", "message"), [('{"mine": 1}', "already holds something else"), ("{", "damaged")])
+def test_a_source_record_of_someone_else_is_left_alone(
+    corpus: Path, tmp_path: Path, content: str, message: str
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "source.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        run_pretraining(corpus, tmp_path / "out", CONFIG)
+    assert (tmp_path / "out" / "source.json").read_text() == content
+
+
+def test_a_run_whose_first_write_was_killed_is_begun_as_if_nothing_were_there(corpus: Path, tmp_path: Path) -> None:
+    left = tmp_path / "out" / f".source.json.new-{HERE}-1"
+    left.mkdir(parents=True)
+    left.with_name(f".source.json.lock-{HERE}-1").touch()
+    run_pretraining(corpus, tmp_path / "out", CONFIG)
+    assert not list((tmp_path / "out").glob(".*"))

@@ -1,0 +1,232 @@
+"""`scripts.train --recipe`: the settings of a checkpoint, overridden by options one by one; help in sections."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import SENTENCES
+from typer.testing import CliRunner
+
+from cse.commands.train import app
+from cse.methods.method import When
+from cse.methods.presets import preset
+from cse.methods.settings import SETTINGS, to_json
+from cse.models.checkpoint import read_checkpoint_config
+from cse.training.recipe import read_recipe
+from cse.training.run import TrainRequest
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(SENTENCES))
+    return path
+
+
+def train(*words: object, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == code, done.output
+    return done.stderr if code else done.stdout
+
+
+def test_a_recipe_repeats_a_checkpoint_to_the_byte(text: Path, tmp_path: Path, bert_folder: Path) -> None:
+    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
+    settings = ["--learning-rate", 0.007, "--batch-size", 3, "--prefix", 3, "--mlm-weight", 0.05, "--seed", 7]
+    begun = ["dcpcse", "--backbone", bert_folder, *settings, "--temperature", 0.08, "--storage", "float16"]
+    train(*begun, "--data", text, "--output", first)
+    train("--recipe", first, "--data", text, "--output", again)
+    assert (again / "model.safetensors").read_bytes() == (first / "model.safetensors").read_bytes()
+    assert read_checkpoint_config(again) == read_checkpoint_config(first)
+    train("dcpcse", "--recipe", first / "config.json", "--seed", 8, "--prefix", 2, "--data", text, "--output", other)
+    changed, before = read_checkpoint_config(other), read_checkpoint_config(first)
+    assert changed.method.reading.prefix == 2
+    kept = {name: value for name, value in before.training["settings"].items() if name not in ("seed",)}
+    assert changed.training["settings"] == {**kept, "seed": 8}
+
+
+def test_a_recipe_repeats_a_pooling_and_an_option_overrides_it(text: Path, tmp_path: Path, bert_folder: Path) -> None:
+    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
+    train("simcse", "--backbone", bert_folder, "--pooling", "mean", "--data", text, "--output", first)
+    train("--recipe", first, "--data", text, "--output", again)
+    assert (again / "model.safetensors").read_bytes() == (first / "model.safetensors").read_bytes()
+    train("--recipe", first, "--pooling", "cls", "--data", text, "--output", other)
+    poolings = [read_checkpoint_config(each).method.reading.pooling.value for each in (first, again, other)]
+    assert poolings == ["mean", "mean", "token"]
+    assert "leave out --pooling" in train("promptbert", "--pooling", "mean", "--data", text, "--output", "x", code=2)
+
+
+@pytest.mark.parametrize("method", ["simcse", "promptbert"])
+def test_a_recipe_repeats_a_missing_head_and_an_option_overrides_it(
+    text: Path, tmp_path: Path, bert_folder: Path, method: str
+) -> None:
+    without, again, other = tmp_path / "without", tmp_path / "again", tmp_path / "other"
+    train(method, "--backbone", bert_folder, "--no-head", "--data", text, "--output", without)
+    train("--recipe", without, "--data", text, "--output", again)
+    train("--recipe", without, "--head" if method == "simcse" else "--no-head", "--data", text, "--output", other)
+    heads = [read_checkpoint_config(each).method.reading.head_when.value for each in (without, again, other)]
+    assert heads == ["never", "never", "training" if method == "simcse" else "never"]
+
+
+def test_a_recorded_head_that_is_kept_for_encoding_is_another_method(tmp_path: Path) -> None:
+    published, _ = preset("simcse", "bert-base")
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps({"method": to_json(published.replaced(head_when=When.ALWAYS))}))
+    found = read_recipe(str(recipe))
+    with pytest.raises(ValueError, match="differs from that of this version or backbone in head_when"):
+        found.check(published)
+    found.check(published.changed(head=False))
+
+
+def test_a_recorded_weight_of_zero_is_kept_where_the_preset_has_another(tmp_path: Path) -> None:
+    published, _ = preset("dcpcse", "roberta-base")
+    assert published.mlm_weight == 0.1
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(json.dumps({"method": to_json(replace(published, mlm_weight=0.0))}))
+    request = read_recipe(str(recipe)).request(TrainRequest("dcpcse", "text.txt"), None)
+    assert request.preset("roberta-base")[0].mlm_weight == 0
+
+
+def test_a_dry_run_shows_the_resolved_settings(text: Path, tmp_path: Path, bert_folder: Path) -> None:
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text(
+        json.dumps({"method": "promptbert", "backbone": str(bert_folder), "settings": {"temperature": 0.09}})
+    )
+    options = ["--recipe", recipe, "--data", text, "--output", tmp_path / "out", "--epochs", 2, "--dry-run"]
+    shown = json.loads(train(*options, "--json"))["settings"]
+    assert (shown["temperature"], shown["epochs"], shown["learning_rate"]) == (0.09, 2, 1e-4)  # the last the preset's
+    assert shown["backbone"] == str(bert_folder)
+    assert "\n  temperature: 0.09\n" in train(*options)
+    bundled = json.loads(
+        train("--recipe", "promptbert", "--data", text, "--output", tmp_path / "out", "--dry-run", "--json")
+    )["settings"]
+    assert (bundled["max_steps"], bundled["eval_every"], bundled["freeze_embeddings"]) == (75, 75, True)
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "message"),
+    [
+        ({"method": "promptbert", "settings": {"temprature": 0.1}}, 3, "unknown temprature; a recipe has batch_size,"),
+        ({"method": "promptbert", "optimizer": "sgd"}, 3, "unknown optimizer; a recipe has backbone, method,"),
+        ({"method": "promptbert", "settings": {"epochs": "two"}}, 3, "epochs is 'two'; give a whole number"),
+        ({"method": "promptbert", "settings": {"batch_size": 2.5}}, 3, "batch_size is 2.5; give a whole number"),
+        ({"method": "promptbert", "settings": {"batch_size": 0}}, 3, "batch_size is 0; give at least 2"),
+        ({"method": "promptbert", "settings": {"dropout": 1.5}}, 3, "dropout is 1.5; give at most 0.9"),
+        ({"method": "promptbert", "settings": {"temperature": True}}, 3, "temperature is True; give a number"),
+        ({"method": "promptbert", "settings": [1]}, 3, "settings is [1]; give an object"),
+        ({"method": "promptbert", "settings": {"precision": 16}}, 3, "precision is 16; give text"),
+        ({"method": "promptbert", "backbone": 5}, 3, "backbone is 5; give text"),
+        ({"method": "promptbert", "storage": 8}, 3, "storage is 8; give text"),
+        ({"method": "promptbert", "supervised": "no"}, 3, "supervised is 'no'; give true or false"),
+        ({"method": "promptbert", "settings": {"freeze_embeddings": 1}}, 3, "give true or false"),
+        ({"settings": {}}, 3, 'has no method; give its name as "method"'),
+        ({"method": "nosuch"}, 3, "unknown method 'nosuch'; choose from"),
+        (["promptbert"], 4, "holds no configuration"),
+        (None, 4, "no recipe"),
+    ],
+)
+def test_a_recipe_that_is_none_is_refused(
+    value: object, code: int, message: str, text: Path, tmp_path: Path, bert_folder: Path
+) -> None:
+    recipe = tmp_path / "recipe.json"
+    if value is not None:
+        recipe.write_text(json.dumps(value))
+    options = ["--backbone", bert_folder, "--data", text, "--output", tmp_path / "out", "--dry-run"]
+    error = train("--recipe", recipe, *options, code=code)
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_recipe_of_another_method_is_a_usage_error(text: Path, tmp_path: Path) -> None:
+    options = ["--data", text, "--output", tmp_path / "out"]
+    assert "is a recipe of promptbert" in train("simcse", "--recipe", "promptbert", *options, code=2)
+    assert "no METHOD" in train(*options, code=2)
+
+
+def test_a_recorded_method_that_means_something_else_now_is_refused(
+    text: Path, tmp_path: Path, bert_folder: Path
+) -> None:
+    options = ["--backbone", bert_folder, "--data", text, "--max-steps", 1]
+    train("promptbert", *options, "--output", tmp_path / "first")
+    config = json.loads((tmp_path / "first" / "cse_checkpoint.json").read_text())
+    config["method"]["denoise"] = "never"
+    (tmp_path / "old.json").write_text(json.dumps(config))
+    error = train("--recipe", tmp_path / "old.json", *options, "--output", tmp_path / "again", code=3)
+    assert "its promptbert differs from that of this version or backbone in denoise" in error
+    assert not (tmp_path / "again").exists()
+
+
+def test_help_has_a_section_for_each_group_and_a_line_for_each_option() -> None:
+    shown = train("--help")
+    for title in ("Arguments:", "Data:", "Method:", "Settings, by default those published", "Run:", "Options:"):
+        assert shown.count(f"\n{title}") == 1
+    assert shown.index("\nData:") < shown.index("  --dev ") < shown.index("\nRun:") < shown.index("  --output ")
+
+
+def test_every_setting_with_a_help_is_an_option_with_its_bounds() -> None:
+    shown = "".join(train("--help").split())  # lines are wrapped at hyphens too
+    for name, setting in SETTINGS.items():
+        assert (f"--{name.replace('_', '-')}" in shown) == bool(setting.help)
+        assert "".join(setting.help.split()) in shown
+    assert "[x>=2]" in shown
+    assert "[0.0<=x<=0.9]" in shown
+
+
+def test_a_yaml_recipe_is_that_of_json_with_the_same_values(tmp_path: Path) -> None:
+    value = {
+        "method": "dcpcse", "supervised": False, "backbone": "bundled", "storage": "float16",
+        "settings": {"learning_rate": 1e-4, "temperature": 0.05, "epochs": 2, "prefix": 3, "precision": "no",
+                     "freeze_embeddings": True, "max_steps": None, "mlm_weight": 5e-2},
+    }  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps(value))
+    lines = """
+    # a comment
+    method: dcpcse
+    supervised: no
+    backbone: bundled
+    storage: float16
+    settings:
+      learning_rate: 1e-4
+      temperature: 0.05
+      epochs: 2
+      prefix: 3
+      precision: "no"
+      freeze_embeddings: true
+      max_steps:
+      mlm_weight: 5.0E-2
+    """
+    for name in ("a.yaml", "b.YML"):
+        (tmp_path / name).write_text(lines)
+        expected = replace(read_recipe(str(tmp_path / "a.json")), source=str(tmp_path / name))
+        assert read_recipe(str(tmp_path / name)) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "message"),
+    [
+        (b"method: [simcse", 4, "cannot be read as YAML"),
+        (b"method: !!python/object/apply:os.getcwd []", 4, "cannot be read as YAML (could not determine a constructor"),
+        (b"\xff\xfe: 1", 4, "cannot be read as YAML"),
+        (b"[" * 2000, 4, "cannot be read as YAML"),
+        (b"", 4, "holds no recipe; give names and values, such as method: simcse"),
+        (b"simcse", 4, "holds no recipe"),
+        (b"1: 2", 4, "holds no recipe"),
+        (b"method: simcse\nsettings:\n  1: 2", 3, "unknown 1; a recipe has"),
+        (b"method: simcse\nsettings:\n  learning_rate: fast", 3, "learning_rate is 'fast'; give a number"),
+        (
+            b"method: simcse\nsettings:\n  seed: 2026-11-24",
+            3,
+            "seed is datetime.date(2026, 11, 24); give a whole number",
+        ),
+        (b"method: simcse\nsettings: {colour: red}", 3, "unknown colour; a recipe has batch_size,"),
+        (b"settings: {}", 3, "has no method"),
+    ],
+)
+def test_a_yaml_file_that_is_no_recipe_is_refused_in_one_line(
+    content: bytes, code: int, message: str, text: Path, tmp_path: Path, bert_folder: Path
+) -> None:
+    (tmp_path / "recipe.yaml").write_bytes(content)
+    options = ["--backbone", bert_folder, "--data", text, "--output", tmp_path / "out", "--dry-run"]
+    error = train("--recipe", tmp_path / "recipe.yaml", *options, code=code)
+    assert message in error
+    assert error.count("\n") == 1

@@ -1,0 +1,191 @@
+"""`cse.train`: the run of the command, from lists, datasets and files, with callbacks and one-line errors."""
+
+import asyncio
+import json
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SENTENCES
+from datasets import Dataset
+from pandas import DataFrame
+from typer.testing import CliRunner
+
+import cse
+from cse.commands.train import app
+from cse.errors import ArtefactError
+from cse.methods.settings import CALLED, SETTINGS
+from cse.training.tracking import progress_options, step_bar
+
+DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(3 * i + 1) % 7]) for i in range(10)]
+SMALL = {"batch_size": 3, "eval_every": 1, "seed": 5, "learning_rate": 1e-3}
+
+
+def weights(folder: Path | str) -> bytes:
+    return (Path(folder) / "model.safetensors").read_bytes()
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
+    return tmp_path / "text.txt"
+
+
+def test_the_function_and_the_command_write_the_same_checkpoint_and_scores(
+    bert_folder: Path, text: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "dev.tsv").write_text("".join("{}\t{}\t{}\n".format(*pair) for pair in DEV))
+    words = ["promptbert", "--data", text, "--backbone", bert_folder, "--dev", tmp_path / "dev.tsv", "--json"]
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items()]
+    done = CliRunner().invoke(app, [str(word) for word in [*words, *options, "--output", tmp_path / "command"]])
+    summary = json.loads(done.stdout)
+    columns = Dataset.from_dict({"text": SENTENCES})
+    for number, (data, dev) in enumerate([(SENTENCES, DEV), (columns, DEV), (text, tmp_path / "dev.tsv")]):
+        output = tmp_path / str(number)
+        result = cse.train("promptbert", data, output=output, backbone=bert_folder, dev=dev, progress=False, **SMALL)
+        assert weights(output) == weights(tmp_path / "command")
+        found = {"start": result.start, "best": result.best, "best_step": result.best_step, "last": result.last}
+        assert found == {name: summary[name] for name in found}
+        assert (result.output, result.steps) == (str(output), summary["steps"])
+    np.testing.assert_array_equal(result.load().encode(SENTENCES), cse.load(result.output).encode(SENTENCES))
+
+
+def test_a_list_of_tuples_is_supervised(bert_folder: Path, tmp_path: Path) -> None:
+    rows = list(zip(SENTENCES, SENTENCES[1:], SENTENCES[2:], strict=False))
+    cse.train("promptbert", iter(rows), output=tmp_path / "out", backbone=bert_folder, max_steps=1, progress=False)
+    assert cse.load(str(tmp_path / "out")).method.supervised
+    recorded = json.loads((tmp_path / "out" / "cse_checkpoint.json").read_text())["settings"]
+    assert (recorded["data"], recorded["examples"]) == ("texts in memory", len(rows))
+
+
+def test_callbacks_get_step_loss_scores_and_the_rate_that_decays_to_zero(
+    bert_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries: list[dict] = []
+    again: list[int] = []
+    options = {**SMALL, "eval_every": 2, "epochs": 2}
+    result = cse.train(
+        "simcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, dev=DEV, progress=False,
+        callbacks=[entries.append, lambda entry: again.append(entry["step"])], **options,
+    )  # fmt: skip
+    assert again == [entry["step"] for entry in entries] == [1, 2, 3, 4]
+    assert [entry["learning_rate"] for entry in entries] == pytest.approx([1e-3, 7.5e-4, 5e-4, 2.5e-4])
+    log = [json.loads(line) for line in (tmp_path / "out" / "train_log.jsonl").read_text().splitlines()]
+    for key in ("loss", "dev"):
+        assert [entry.get(key) for entry in entries] == [entry.get(key) for entry in log]
+    assert [("dev" in entry) for entry in entries] == [False, True, False, True]
+    assert entries[-1]["dev"] == result.last
+    assert entries[-1]["best"] == result.best == max(entries[1]["dev"], entries[3]["dev"])
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_run_that_a_callback_ends_is_resumed_in_the_same_process(bert_folder: Path, tmp_path: Path) -> None:
+    def interrupt(entry: dict) -> None:
+        if entry["step"] == 2:
+            raise KeyboardInterrupt
+
+    common = {"backbone": bert_folder, "progress": False, "epochs": 2, **SMALL}
+    whole = cse.train("simcse", SENTENCES, output=tmp_path / "whole", **common)
+    with pytest.raises(KeyboardInterrupt):
+        cse.train("simcse", SENTENCES, output=tmp_path / "out", callbacks=interrupt, **common)
+    with pytest.raises(ValueError, match=r"out\.partial holds an unfinished run; pass `resume`"):
+        cse.train("simcse", SENTENCES, output=tmp_path / "out", **common)
+    steps: list[int] = []
+    resumed = cse.train(
+        "simcse", SENTENCES, output=tmp_path / "out", resume=True, callbacks=lambda e: steps.append(e["step"]), **common
+    )
+    assert steps == [3, 4]
+    np.testing.assert_allclose(resumed.load().encode(SENTENCES), whole.load().encode(SENTENCES), atol=1e-6)
+
+
+def test_training_works_in_a_running_event_loop_as_a_notebook_has_it(bert_folder: Path, tmp_path: Path) -> None:
+    async def cell() -> cse.train:
+        return cse.train("dcpcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, max_steps=1)
+
+    assert asyncio.run(cell()).steps == 1
+
+
+def test_a_bar_moves_where_someone_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # which another test may have imported
+    assert progress_options()["mininterval"] == 30
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)  # a notebook
+    assert progress_options()["mininterval"] == 0.2
+    assert not progress_options()["disable"]
+    monkeypatch.setenv("RANK", "1")
+    assert progress_options()["disable"]
+
+
+def test_a_note_is_printed_on_a_line_without_the_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    with step_bar("simcse", 4) as show:
+        assert not capsys.readouterr().err.endswith("\r")
+        show({"step": 0, "note": "a note"})
+        assert capsys.readouterr().err.endswith("\r")
+
+
+def test_a_note_clears_the_bar_of_its_run(bert_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "out.partial").mkdir()
+    shown: list[dict] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cse.training.api.step_bar", lambda *_: nullcontext(shown.append))
+        cse.train("simcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, resume=True, max_steps=1)
+    assert ["note" in entry for entry in shown] == [True, False]
+    assert "no saved state; the run starts again" in caplog.text
+
+
+def test_a_recipe_completes_a_call_and_arguments_override_it(bert_folder: Path, tmp_path: Path) -> None:
+    common = {"progress": False, "backbone": bert_folder}
+    first = cse.train("dcpcse", SENTENCES, output=tmp_path / "a", prefix=3, storage="float16", **SMALL, **common)
+    again = cse.train(None, SENTENCES, output=tmp_path / "b", recipe=first.output, progress=False)
+    assert weights(again.output) == weights(first.output)
+    other = cse.train(None, SENTENCES, output=tmp_path / "c", recipe=first.output, seed=6, **common)
+    assert json.loads((Path(other.output) / "config.json").read_text())["settings"]["seed"] == 6
+
+
+def test_the_help_names_every_setting_with_its_type_and_bounds() -> None:
+    lines = cse.train.__doc__.splitlines()
+    for name, setting in SETTINGS.items():
+        (line,) = [line for line in lines if line.strip().startswith(f"{name}: ")]
+        assert CALLED[setting.kind] in line
+        assert line.endswith(setting.help)
+        assert (f"at least {setting.least}" in line) == (setting.least > -np.inf)
+        assert (f"at most {setting.most}" in line) == (setting.most < np.inf)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "bert"}, "unknown method 'bert'; choose from simcse"),
+        ({"method": None}, "no `method`; choose from simcse"),
+        ({"method": "simcse", "recipe": "promptbert"}, "promptbert is a recipe of promptbert, not of simcse"),
+        ({"method": "conpvp", "supervised": True}, "conpvp has no supervised form"),
+        ({"learning_rat": 0.1}, "unknown settings: learning_rat; choose from batch_size, learning_rate"),
+        ({"batch_size": 1}, "batch_size is 1; give at least 2"),
+        ({"data": ["one"]}, "texts in memory: contrastive training needs at least 2 examples, got 1"),
+        ({"data": DataFrame({"text": SENTENCES, "label": range(7)})}, "data is a DataFrame; give a list of texts"),
+        ({"data": []}, "texts in memory: no sentence in them"),
+        ({"data": "missing.txt"}, "missing.txt: no such file"),
+        ({"dev": [(1, "a", "b")]}, "`dev`: "),
+        ({"storage": "int4"}, "storage is 'int4'; choose from float32, float16, delta, int8"),
+        ({"precision": "fp8"}, "precision is 'fp8'; choose from auto, no, bf16"),
+        ({"limit": 0}, "limit is 0; give a whole number of at least 1"),
+        ({"callbacks": [5]}, "callbacks: 5 cannot be called"),
+    ],
+)
+def test_bad_arguments_are_one_line_and_leave_nothing(
+    bert_folder: Path, tmp_path: Path, options: dict, message: str
+) -> None:
+    given = {"method": "simcse", "data": SENTENCES, "backbone": bert_folder, **options}
+    with pytest.raises(ValueError, match=message) as error:
+        cse.train(given.pop("method"), given.pop("data"), output=tmp_path / "out", progress=False, **given)
+    assert "\n" not in str(error.value)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_missing_backbone_and_a_finished_folder_are_refused(bert_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ArtefactError, match="no model 'nope'"):
+        cse.train("simcse", SENTENCES, output=tmp_path / "out", backbone="nope")
+    cse.train("simcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, progress=False)
+    with pytest.raises(ValueError, match="already holds something"):
+        cse.train("simcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder)
