@@ -17,6 +17,7 @@ from cse.engines.torch_encoder import TorchEncoder
 from cse.models.pipeline_writer import write_tokenizer
 from cse.models.plain import PlainModel, ReadAt, plain_model
 from cse.publishing.export_files import write_record
+from cse.versions import check_versions
 
 NAME, FILE = "onnx", "model.onnx"
 NEEDED = "onnx"
@@ -57,6 +58,7 @@ def fill(encoder: TorchEncoder, target: Path) -> None:
     """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx."""
     if importlib.util.find_spec(NEEDED) is None:
         raise ValueError(f"`to` onnx needs the package {NEEDED}; pip install {NEEDED}")
+    check_versions(NEEDED)
     plain = plain_model(encoder)
     write_tokenizer(target, encoder, plain.tokenizer)
     template = encoder.views[0][0]
