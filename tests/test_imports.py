@@ -26,8 +26,8 @@ HEAVY = (
 )  # fmt: skip
 # The departments of cse, each importing only those before it; `index` uses the first three alone.
 FLOORS = (
-    ("errors", "vectors"), ("methods", "storage"), ("text", "backbones", "encoding"), ("engines", "evaluation"),
-    ("models",), ("training", "analysis", "judging"),
+    ("errors", "vectors", "versions"), ("methods", "storage"), ("text", "backbones", "encoding"),
+    ("engines", "evaluation"), ("models",), ("training", "analysis", "judging"),
     ("runs", "pretraining", "publishing", "benchmark", "adapters", "grouping"), ("papers", "adaptation"), ("app",),
     ("commands",),
 )  # fmt: skip

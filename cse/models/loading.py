@@ -27,6 +27,7 @@ from cse.storage import hub
 from cse.storage.replace import read_settled
 from cse.storage.weights import find_weights, read_arrays
 from cse.storage.writing import damage_named
+from cse.versions import check_versions
 
 if TYPE_CHECKING:
     from cse.encoding.encoder import Encoder
@@ -49,8 +50,9 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
     `backend` auto is the one that CSE_BACKEND names, else OpenVINO on a CPU if it is installed and can run the model,
     else PyTorch.
     Raises ArtefactError for a damaged model and for a file of word vectors, which is no encoder; ValueError for an
-    unknown or missing device or backend, and for a model that the `backend` cannot run.
+    unknown or missing device or backend, a package that is too old, and a model that the `backend` cannot run.
     """
+    check_versions()
     if backend == AUTO:
         backend = os.environ.get("CSE_BACKEND") or AUTO
     if backend not in BACKENDS:
@@ -108,6 +110,7 @@ def _on_cpu(device: str | None) -> bool:
 def _open_by_openvino(reference: ModelReference, device: str | None) -> Encoder:
     if find_spec("openvino") is None:
         raise ValueError("`backend` is openvino, which is not installed; run: pip install openvino")
+    check_versions("openvino")
     from cse.engines.openvino_encoder import OpenVinoEncoder
 
     encoder = _settled(reference, OpenVinoEncoder).to(device or "cpu")

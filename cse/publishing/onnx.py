@@ -17,6 +17,7 @@ from cse.engines.torch_encoder import TorchEncoder
 from cse.models.pipeline_writer import write_tokenizer
 from cse.models.plain import PlainModel, ReadAt, plain_model
 from cse.publishing.export_files import write_record
+from cse.versions import check_versions
 
 NAME, FILE = "onnx", "model.onnx"
 NEEDED = "onnx"
@@ -59,6 +60,7 @@ def fill(encoder: TorchEncoder, target: Path) -> None:
     """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx."""
     if importlib.util.find_spec(NEEDED) is None:
         raise ValueError(f"`to` onnx needs the package {NEEDED}; pip install {NEEDED}")
+    check_versions(NEEDED)
     if not encoder.reading.prompt_pooled:
         raise ValueError(
             f"{encoder.name} leaves prompts out of its pooling, which a graph cannot; export to another form"

@@ -19,6 +19,7 @@ from cse.runs.recipe import chosen_recipe, read_recipe
 from cse.runs.tracking import Tracker
 from cse.text.in_memory import is_items
 from cse.training.run import TrainRequest
+from cse.versions import check_versions
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -92,6 +93,7 @@ def train(
         ValueError: The data, a setting or an option is bad, or `output` holds something else.
         ArtefactError: A backbone, recipe or unfinished run is missing or damaged; it is a ValueError.
     """
+    check_versions()
     called = [callbacks] if callable(callbacks) else list(callbacks)
     _check(storage, precision, limit, called)
     repeated = chosen_recipe(method, None if recipe is None else read_recipe(str(recipe)))
