@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from cse.encoder.devices import bound_arenas, bound_kernels
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BUNDLED_NAMES
+from cse.versions import check_versions
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -83,7 +84,7 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
 def check(options: argparse.Namespace) -> None:
     """Check the options before anything is loaded.
 
-    Raises ValueError if Gradio or mcp is missing or options contradict each other, `ArtefactError` for a model,
+    Raises ValueError if a package is missing or too old or options contradict each other, `ArtefactError` for a model,
     `IndexFolderError` for an index, OSError for a host or port that cannot be used.
     """
     from cse.errors import ArtefactError
@@ -94,6 +95,7 @@ def check(options: argparse.Namespace) -> None:
         raise ValueError("--open gives everyone the owner's rights; leave it out, or --token and CSE_TOKEN")
     if find_spec("gradio") is None:  # an optional dependency
         raise ValueError("the app needs Gradio; install it with: pip install gradio")
+    check_versions("gradio")
     if options.mcp and find_spec("mcp") is None:
         raise ValueError("--mcp needs the package mcp; install it with: pip install 'gradio[mcp]'")
     for model in options.model:

@@ -20,6 +20,7 @@ from typer.core import TyperCommand
 from cse.errors import as_called
 from cse.files.writing import is_utf_8
 from cse.training.tracking import main_process, progress_options
+from cse.versions import check_versions
 
 __all__ = ["main_process", "progress_options"]  # of `cse.training.tracking`
 
@@ -48,6 +49,19 @@ class Grouped(TyperCommand):
                 formatter.write_dl(records)
 
 
+class App(typer.Typer):
+    """A Typer app that names packages that are too old, among them Typer itself, before it reads a word."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command, or end with one line and exit code 3."""
+        try:
+            check_versions()
+        except ValueError as error:
+            typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
+            sys.exit(BAD_DATA)
+        return super().__call__(*args, **kwargs)
+
+
 atexit.register(gc.freeze)  # no collection of a million imported objects at exit
 
 
@@ -59,7 +73,7 @@ def command(function: Callable[..., None]) -> typer.Typer:
     If the reader of stdout has closed it, the command ends without an error message.
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app = App(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.command(cls=Grouped, epilog=None)(_guarded(function, app))
     return app
 

@@ -22,6 +22,7 @@ from cse.models.names import location
 from cse.models.pipeline import NAME
 from cse.models.pipeline_writer import write_json, write_pipeline, write_tokenizer, write_weights
 from cse.models.plain import PlainModel, ReadAt, plain_model
+from cse.versions import check_versions
 
 CODE = "modeling_prefix.py"
 PREFIXED = {"bert": "PrefixBertModel", "roberta": "PrefixRobertaModel"}
@@ -131,6 +132,7 @@ def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
     """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx."""
     if importlib.util.find_spec(NEEDED) is None:
         raise ValueError(f"`to` onnx needs the package {NEEDED}; pip install {NEEDED}")
+    check_versions(NEEDED)
     if not encoder.reading.prompt_pooled:
         raise ValueError(
             f"{encoder.name} leaves prompts out of its pooling, which a graph cannot; export to another form"

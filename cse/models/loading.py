@@ -24,6 +24,7 @@ from cse.models.families import FAMILIES, HEADS, Family
 from cse.models.names import Kind, ModelReference, location, model_folder, read_config, resolve
 from cse.models.pipeline import copy_array, copy_learned
 from cse.models.sentence_transformers import call_as, dense_arrays
+from cse.versions import check_versions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,8 +81,9 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
     `backend` auto is the one that CSE_BACKEND names, else OpenVINO on a CPU if it is installed and can run the model,
     else PyTorch.
     Raises ArtefactError for a damaged model and for a file of word vectors, which is no encoder; ValueError for an
-    unknown or missing device or backend, and for a model that the `backend` cannot run.
+    unknown or missing device or backend, a package that is too old, and a model that the `backend` cannot run.
     """
+    check_versions()
     if backend == AUTO:
         backend = os.environ.get("CSE_BACKEND") or AUTO
     if backend not in BACKENDS:
@@ -139,6 +141,7 @@ def _on_cpu(device: str | None) -> bool:
 def _open_by_openvino(reference: ModelReference, device: str | None) -> Encoder:
     if find_spec("openvino") is None:
         raise ValueError("`backend` is openvino, which is not installed; run: pip install openvino")
+    check_versions("openvino")
     from cse.encoder.openvino_encoder import OpenVinoEncoder
 
     encoder = _settled(reference, OpenVinoEncoder).to(device or "cpu")

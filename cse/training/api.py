@@ -27,6 +27,7 @@ from cse.training.recipe import Recipe, chosen_recipe, read_recipe
 from cse.training.records import LogEntry
 from cse.training.run import Run, TrainRequest, prepare
 from cse.training.tracking import Tracker, check_trackers, main_process, step_bar, tracked_settings, tracking
+from cse.versions import check_versions
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -213,6 +214,7 @@ def train(
         ValueError: The data, a setting or an option is bad, or `output` holds something else.
         ArtefactError: A backbone, recipe or unfinished run is missing or damaged; it is a ValueError.
     """
+    check_versions()
     called = [callbacks] if callable(callbacks) else list(callbacks)
     _check(storage, precision, limit, called)
     repeated = chosen_recipe(method, None if recipe is None else read_recipe(str(recipe)))

@@ -319,7 +319,7 @@ import errno, os, signal, sys
 import datasets, torch
 from transformers import BertForMaskedLM
 from cse.commands.train import app
-from cse.runs import job
+from cse.training import api as job
 from cse.training import loop
 
 def raising(error):
