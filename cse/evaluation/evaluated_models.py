@@ -99,11 +99,11 @@ class ModelSelection:
         if self.fit is not None and next(sentences(self.fit), None) is None:
             raise ValueError(f"{self.fit}: no sentence in it to fit `postprocess` on; give another `fit`")
         references = list(map(self._reference, models))
-        if self.poolings and not any(each.kind is Kind.BACKBONE for each in references):
+        if self.poolings and not any(reference.kind is Kind.BACKBONE for reference in references):
             have = "has its" if len(models) == 1 else "have their"
             raise ValueError(f"{', '.join(models)} {have} own pooling; leave out `pooling`")
         readings = map(self._readings, models, references)
-        return [candidate for each in readings for candidate in each]
+        return [candidate for reading in readings for candidate in reading]
 
     def _reference(self, model: str) -> ModelReference:
         """A model read by the first of the poolings, if it takes one."""
@@ -118,7 +118,7 @@ class ModelSelection:
             read = [reference]
             if self.starts and reference.kind is Kind.CHECKPOINT:
                 read.append(replace(reference, kind=Kind.START))
-            return [Candidate(each.label, partial(self._open, model, each, None)) for each in read]
+            return [Candidate(reading.label, partial(self._open, model, reading, None)) for reading in read]
         return [
             Candidate(f"{Path(reference.name).name}-{pooling}", partial(self._open, model, reference, pooling))
             for pooling in self.poolings

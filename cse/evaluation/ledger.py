@@ -95,13 +95,13 @@ def judged(runs: Sequence[float], row: PublishedRow) -> Comparison:
 def compared(sample: Sample, mean: float, row: PublishedRow) -> Comparison:
     """As `judged`, from the mean of a sample of runs."""
     digits = 4 if abs(mean) < 1 else 2  # cosines are not percentages
-    found = Comparison(round(mean, digits), None if sample.deviation is None else round(sample.deviation, digits))
+    comparison = Comparison(round(mean, digits), None if sample.deviation is None else round(sample.deviation, digits))
     if row.average is None:
-        return found
+        return comparison
     difference = mean - row.average
     noise = margin(sample, Sample(row.deviation, row.seeds))
     verdict = None if noise is None else "inside the noise" if abs(difference) <= noise else "a difference"
-    return replace(found, difference=round(difference, digits), verdict=verdict)
+    return replace(comparison, difference=round(difference, digits), verdict=verdict)
 
 
 def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
@@ -112,12 +112,12 @@ def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
     """
     if not board.columns or board.columns[0].unit != AVERAGE:
         return []
-    found: dict[tuple[str, float | None], LedgerEntry] = {}
+    entries: dict[tuple[str, float | None], LedgerEntry] = {}
     for label, row in board.rows.items():
         for published in ROWS:
             if is_counterpart(published, row, board.task.name):
-                found.setdefault((label, published.average), entry(board, row, published))
-    return list(found.values())
+                entries.setdefault((label, published.average), entry(board, row, published))
+    return list(entries.values())
 
 
 def is_counterpart(published: PublishedRow, row: Row, task: str) -> bool:
@@ -227,14 +227,14 @@ def _line(entry: LedgerEntry) -> str:
     published = _spread(entry.published, entry.published_deviation)
     if entry.copied:
         return f"| {entry.row} | {published} | copied, not run | | | {entry.source} |"
-    found, difference, compared = entry.note or "-", "", entry.comparison
+    obtained, difference, compared = entry.note or "-", "", entry.comparison
     if compared is not None:
-        found = _spread(compared.mean, compared.deviation)
+        obtained = _spread(compared.mean, compared.deviation)
         if compared.difference is not None:
             difference = f"{compared.difference:+.2f} {compared.verdict or ''}".strip()
     seeds = " ".join(map(str, entry.seeds)) or "untrained"
     origin = ", ".join(filter(None, [entry.published_on, entry.source]))
-    return f"| {entry.row} | {published} | {found} | {difference} | {entry.backbone}, {seeds} | {origin} |"
+    return f"| {entry.row} | {published} | {obtained} | {difference} | {entry.backbone}, {seeds} | {origin} |"
 
 
 def _spread(value: float | None, deviation: float | None) -> str:

@@ -13,16 +13,16 @@ def test_planted_negations_surface_among_the_first_ten() -> None:
     negated = rng.choice(200, 10, replace=False)
     deaf, hearing = alike + rng.normal(scale=0.02, size=200), alike + rng.normal(scale=0.02, size=200)
     deaf[negated], hearing[negated] = rng.uniform(0.9, 1.0, 10), rng.uniform(0.0, 0.1, 10)
-    found = disagreements({"deaf": 0.9 + 0.1 * deaf, "hearing": hearing**3})
-    assert {row.pair for row in found[:10]} == set(negated.tolist())
-    assert found[0].places["deaf"] > 0.8 > 0.2 > found[0].places["hearing"]
+    ranked = disagreements({"deaf": 0.9 + 0.1 * deaf, "hearing": hearing**3})
+    assert {row.pair for row in ranked[:10]} == set(negated.tolist())
+    assert ranked[0].places["deaf"] > 0.8 > 0.2 > ranked[0].places["hearing"]
 
 
 def test_models_that_only_scale_their_cosines_do_not_disagree() -> None:
     cosines = np.random.default_rng(1).normal(size=50)
-    found = disagreements({"a": cosines, "b": 0.01 * cosines + 0.95, "c": np.exp(cosines)})
-    assert [row.pair for row in found] == list(range(50))
-    assert {row.spread for row in found} == {0.0}
+    ranked = disagreements({"a": cosines, "b": 0.01 * cosines + 0.95, "c": np.exp(cosines)})
+    assert [row.pair for row in ranked] == list(range(50))
+    assert {row.spread for row in ranked} == {0.0}
 
 
 def test_places_are_mean_ranks_between_0_and_1() -> None:

@@ -17,8 +17,8 @@ SETUP = Setup(
 )
 
 
-def judgement(path: Path | None, wanted: int = 3, **changes: object) -> Judgement:
-    return Judgement(replace(SETUP, **changes), wanted, path)
+def judgement(path: Path | None, votes: int = 3, **changes: object) -> Judgement:
+    return Judgement(replace(SETUP, **changes), votes, path)
 
 
 def answering(answers: Iterator[str | None], asked: list[int]):
@@ -38,16 +38,16 @@ def test_an_interrupted_session_goes_on_where_it_was(tmp_path: Path) -> None:
     second = continued(judgement(path))
     second.collect(QUESTIONS, TEXTS, answering(iter(["start", "result"]), asked))
     assert asked == [4, 5, 6, 6, 7]  # the interrupted question is asked again
-    found = json.loads(path.read_text())
-    assert [(vote["text"], vote["vote"], vote["first"]) for vote in found["votes"]] == [
+    document = json.loads(path.read_text())
+    assert [(vote["text"], vote["vote"], vote["first"]) for vote in document["votes"]] == [
         ("text 4", "result", "start"), ("text 5", "skip", "result"), ("text 6", "start", "start"),
         ("text 7", "result", "result"),
     ]  # fmt: skip
-    assert found["votes"][0]["start"] == ["text 0", "text 1"]
-    assert found["verdict"]["finished"] is True
-    assert (found["verdict"]["start"], found["verdict"]["result"]) == (1, 2)
-    assert found["result"] == {"name": "b", "pooling": "mean", "fingerprint": "2b"}
-    assert (found["seed"], found["texts_sha256"], found["wanted"]) == (42, texts_digest(TEXTS), 3)
+    assert document["votes"][0]["start"] == ["text 0", "text 1"]
+    assert document["verdict"]["finished"] is True
+    assert (document["verdict"]["start"], document["verdict"]["result"]) == (1, 2)
+    assert document["result"] == {"name": "b", "pooling": "mean", "fingerprint": "2b"}
+    assert (document["seed"], document["texts_sha256"], document["wanted"]) == (42, texts_digest(TEXTS), 3)
 
 
 def interrupted() -> Iterator[str]:
@@ -57,26 +57,26 @@ def interrupted() -> Iterator[str]:
 
 
 def test_a_session_ends_with_the_votes_wanted_where_one_stops_or_without_questions(tmp_path: Path) -> None:
-    for wanted, answers, counted in ((2, ["same"] * 5, 2), (5, ["same", None], 1), (9, ["same"] * 5, 5)):
-        found = judgement(None, wanted)
-        found.collect(QUESTIONS, TEXTS, answering(iter(answers), []))
-        assert (found.counted, found.to_json()["verdict"]["finished"]) == (counted, counted == wanted)
+    for target, answers, counted in ((2, ["same"] * 5, 2), (5, ["same", None], 1), (9, ["same"] * 5, 5)):
+        session = judgement(None, target)
+        session.collect(QUESTIONS, TEXTS, answering(iter(answers), []))
+        assert (session.counted, session.to_json()["verdict"]["finished"]) == (counted, counted == target)
     assert not list(tmp_path.iterdir())
 
 
 def test_the_last_vote_is_taken_back_and_asked_again(tmp_path: Path) -> None:
-    found = judgement(tmp_path / "votes.json")
+    session = judgement(tmp_path / "votes.json")
     for question, vote in zip(QUESTIONS, ("start", "skip", "same"), strict=False):
-        found.add(question, TEXTS, vote)
-    found.undo()
-    found.undo()
-    assert [question.row for question in found.open(QUESTIONS, TEXTS)] == [5, 6, 7, 8]
-    assert [vote["vote"] for vote in json.loads(found.path.read_text())["votes"]] == ["start"]
+        session.add(question, TEXTS, vote)
+    session.undo()
+    session.undo()
+    assert [question.row for question in session.open(QUESTIONS, TEXTS)] == [5, 6, 7, 8]
+    assert [vote["vote"] for vote in json.loads(session.path.read_text())["votes"]] == ["start"]
     for _ in range(2):
-        found.undo()
-    assert (found.answers, found.counted) == ([], 0)
+        session.undo()
+    assert (session.answers, session.counted) == ([], 0)
     with pytest.raises(ValueError, match="vote 'both': choose start, result, same, skip"):
-        found.add(QUESTIONS[0], TEXTS, "both")
+        session.add(QUESTIONS[0], TEXTS, "both")
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path, content: str) -> 
 @pytest.mark.parametrize("change", [{"vote": "maybe"}, {"unknown": 1}, {"start": 3}])
 def test_a_damaged_vote_is_refused(tmp_path: Path, change: dict) -> None:
     path = tmp_path / "votes.json"
-    found = judgement(path)
-    found.collect(QUESTIONS, TEXTS, answering(iter(["same"] * 3), []))
+    session = judgement(path)
+    session.collect(QUESTIONS, TEXTS, answering(iter(["same"] * 3), []))
     document = json.loads(path.read_text())
     document["votes"][0] |= change
     path.write_text(json.dumps(document))

@@ -8,10 +8,10 @@ from cse.analysis.perturbations import PERSISTENCE, agreements, overlap, rank_bi
 def slow(first: list[int], second: list[int], depth: int = 2000) -> float:
     """The definition, (1 - p) sum p^(d-1) A_d, with the last agreement going on for ever."""
     total, last = 0.0, 0.0
-    for place in range(1, depth + 1):
-        if place <= len(first):
-            last = len(set(first[:place]) & set(second[:place])) / place
-        total += (1 - PERSISTENCE) * PERSISTENCE ** (place - 1) * last
+    for rank in range(1, depth + 1):
+        if rank <= len(first):
+            last = len(set(first[:rank]) & set(second[:rank])) / rank
+        total += (1 - PERSISTENCE) * PERSISTENCE ** (rank - 1) * last
     return total
 
 

@@ -8,14 +8,14 @@ from cse.analysis.votes import decisive, verdict
 
 @pytest.mark.parametrize(("result", "start"), [(21, 5), (5, 21), (7, 7), (1, 0), (0, 12), (30, 10)])
 def test_p_and_interval_are_those_of_scipy(result: int, start: int) -> None:
-    found = verdict(["result"] * result + ["same"] * 4 + ["start"] * start + ["skip"] * 3)
-    assert (found.start, found.result, found.same, found.decided) == (start, result, 4, result + start)
-    wanted, mirrored = (binomtest(votes, result + start) for votes in (result, start))
-    assert found.p == pytest.approx(wanted.pvalue)
-    assert (found.low, found.high) == pytest.approx(wanted.proportion_ci(method="wilson"))
-    assert found.share == result / (result + start)
-    assert found.interval("result") == (found.share, found.low, found.high)
-    assert found.interval("start") == pytest.approx((mirrored.statistic, *mirrored.proportion_ci(method="wilson")))
+    outcome = verdict(["result"] * result + ["same"] * 4 + ["start"] * start + ["skip"] * 3)
+    assert (outcome.start, outcome.result, outcome.same, outcome.decided) == (start, result, 4, result + start)
+    expected, mirrored = (binomtest(votes, result + start) for votes in (result, start))
+    assert outcome.p == pytest.approx(expected.pvalue)
+    assert (outcome.low, outcome.high) == pytest.approx(expected.proportion_ci(method="wilson"))
+    assert outcome.share == result / (result + start)
+    assert outcome.interval("result") == (outcome.share, outcome.low, outcome.high)
+    assert outcome.interval("start") == pytest.approx((mirrored.statistic, *mirrored.proportion_ci(method="wilson")))
 
 
 def test_so_many_votes_decide_and_one_less_does_not() -> None:
@@ -40,17 +40,17 @@ def test_so_many_votes_decide_and_one_less_does_not() -> None:
 def test_the_verdict_is_one_plain_sentence(
     result: int, start: int, same: int, better: str | None, ahead: str | None, sentence: str
 ) -> None:
-    found = verdict(["result"] * result + ["start"] * start + ["same"] * same)
-    assert (found.better, found.ahead, found.sentence()) == (better, ahead, sentence)
+    outcome = verdict(["result"] * result + ["start"] * start + ["same"] * same)
+    assert (outcome.better, outcome.ahead, outcome.sentence()) == (better, ahead, sentence)
 
 
 def test_the_sentence_may_name_the_models() -> None:
-    found = verdict(["result"] * 3 + ["start"] * 14)
-    assert found.sentence("simcse", "mine") == "simcse is better: 14 of 17 votes, p = .013"
+    outcome = verdict(["result"] * 3 + ["start"] * 14)
+    assert outcome.sentence("simcse", "mine") == "simcse is better: 14 of 17 votes, p = .013"
     even = verdict(["result", "start"])
     assert even.sentence("simcse", "mine") == "not distinguishable: 1 of 2 votes for mine, p = 1"
 
 
 def test_a_verdict_without_a_decided_vote_knows_nothing() -> None:
-    found = verdict(["same", "skip"])
-    assert (found.p, found.low, found.high) == (1, 0, 1)
+    outcome = verdict(["same", "skip"])
+    assert (outcome.p, outcome.low, outcome.high) == (1, 0, 1)

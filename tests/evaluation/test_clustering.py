@@ -155,7 +155,7 @@ def test_a_set_that_cannot_be_clustered_is_refused(tmp_path: Path, content: str,
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real clustering sets beside the project (2026-11)")
 def test_the_real_sets_have_the_published_classes() -> None:
     folder = DATA / "clustering"
-    found = {
+    label_counts = {
         name: len({label for label, _ in labelled_rows(folder / f"{name}.tsv")}) for name in units(TaskData(folder))
     }
-    assert found == {"agnews": 4, "googlenews_S": 152, "googlenews_TS": 152, "stackoverflow": 20}
+    assert label_counts == {"agnews": 4, "googlenews_S": 152, "googlenews_TS": 152, "stackoverflow": 20}
