@@ -21,7 +21,7 @@ LEARNED_TOKEN = "[P]"  # a learned token of a template
 
 
 class HeadAttention(NamedTuple):
-    """Where the token that a vector is read from looks: `shares` (layers, heads, T) float32 on T `tokens`.
+    """Attention of the token that a vector is read from: `shares` (layers, heads, T) float32 on T `tokens`.
 
     The shares of a head add up to 1. `read` names the token, None if the vector is the mean of all tokens; then the
     shares are their means. The first `prefix` of the tokens are the learned ones of every layer.

@@ -126,10 +126,10 @@ def _graph(count: int, pairs: np.ndarray, weights: np.ndarray) -> object:
 
 
 GROUP_COLUMNS = ("group", "row", "kept", "cosine", "reason", "text")
-SAMPLE, FEWEST = 2000, 8  # most and fewest texts that the percentile is taken from
+SAMPLED_TEXTS, MIN_TEXTS = 2000, 8  # most and fewest texts that the percentile is taken from
 COPY_COSINE = 1 - 1e-5  # the threshold for fewer texts
-SHARE, PER_TEXT = 1e-5, 0.1  # of random pairs above the default percentile; of texts with one of them, for many texts
-LOOSEST, RANDOM_LINKS = 1e-3, 2.0  # of random pairs above the lowest useful percentile; of each text, for many
+RANDOM_SHARE, TEXTS_SHARE = 1e-5, 0.1  # of random pairs above the default percentile; of texts with one, for many
+LOOSEST_SHARE, RANDOM_LINKS = 1e-3, 2.0  # of random pairs above the lowest useful percentile; of each text, for many
 
 
 def default_percentile(count: int) -> float:
@@ -137,7 +137,7 @@ def default_percentile(count: int) -> float:
 
     At most one text in ten then has a random pair above it.
     """
-    return 100 - 100 * min(SHARE, PER_TEXT / max(1, count))
+    return 100 - 100 * min(RANDOM_SHARE, TEXTS_SHARE / max(1, count))
 
 
 def loosest_percentile(count: int) -> float:
@@ -145,7 +145,7 @@ def loosest_percentile(count: int) -> float:
 
     Each text then has two random pairs above it at most; with more, nearly all texts are one group.
     """
-    return 100 - 100 * min(LOOSEST, RANDOM_LINKS / max(1, count))
+    return 100 - 100 * min(LOOSEST_SHARE, RANDOM_LINKS / max(1, count))
 
 
 def threshold(vectors: np.ndarray, percentile: float, seed: int) -> float:
@@ -156,12 +156,12 @@ def threshold(vectors: np.ndarray, percentile: float, seed: int) -> float:
 def thresholds(vectors: np.ndarray, percentiles: Sequence[float], seed: int) -> list[float]:
     """Return the cosine at each percentile of the unrelated random pairs of distinct texts, by their vectors (N, d).
 
-    All pairs of at most `SAMPLE` texts, drawn with the seed, are read. Fewer than `FEWEST` texts cannot be calibrated:
-    only equal vectors are then duplicates.
+    All pairs of at most `SAMPLED_TEXTS` texts, drawn with the seed, are read. Fewer than `MIN_TEXTS` texts cannot be
+    calibrated: only equal vectors are then duplicates.
     """
-    if len(vectors) < FEWEST:
+    if len(vectors) < MIN_TEXTS:
         return [COPY_COSINE] * len(percentiles)
-    drawn = np.sort(np.random.default_rng(seed).choice(len(vectors), min(SAMPLE, len(vectors)), replace=False))
+    drawn = np.sort(np.random.default_rng(seed).choice(len(vectors), min(SAMPLED_TEXTS, len(vectors)), replace=False))
     reference = unrelated_cosines(vectors[drawn])
     return [min(COPY_COSINE, tail_cosine(percentile, reference)) for percentile in percentiles]
 
@@ -205,22 +205,12 @@ def members(rows: np.ndarray, vectors: np.ndarray, lengths: np.ndarray, least: f
         why = f"the nearest to the others (mean cosine {means[chosen]:.3f})"
     else:
         chosen, why = 0, "the first"
-    cosines = unit @ unit[chosen]
-    return [
-        Member(
-            int(row),
-            number == chosen,
-            round(float(cosines[number]), 4),
-            why if number == chosen else _link(cosines[number], least),
-        )
-        for number, row in enumerate(rows)
-    ]
-
-
-def _link(cosine: float, least: float) -> str:
-    if cosine > COPY_COSINE:
-        return "equal to the kept row"
-    return "near the kept row" if cosine >= least else "linked to the kept row through others"
+    listed = []
+    for number, (row, cosine) in enumerate(zip(rows, unit @ unit[chosen], strict=True)):
+        link = "near the kept row" if cosine >= least else "linked to the kept row through others"
+        reason = why if number == chosen else "equal to the kept row" if cosine > COPY_COSINE else link
+        listed.append(Member(int(row), number == chosen, round(float(cosine), 4), reason))
+    return listed
 
 
 def group_rows(

@@ -46,7 +46,7 @@ def negate(text: str) -> str | None:
             return " ".join(words[:at] + words[at + 1 :])
         positive = CONTRACTED.get(lower) or (lower.removesuffix("n't") if lower.endswith("n't") else "")
         if positive:
-            return " ".join([*words[:at], _like(positive, word), *words[at + 1 :]])
+            return " ".join([*words[:at], positive.capitalize() if word[:1].isupper() else positive, *words[at + 1 :]])
     for at, word in enumerate(words):
         name = at > 0 and word[0].isupper()  # the month of May
         if word.lower() in AUXILIARIES and not name:
@@ -140,10 +140,6 @@ def _longest(text: str, kind: Callable[[str], bool] = bool) -> tuple[int, int] |
 def _end(text: str) -> tuple[str, str]:
     body = text.rstrip().rstrip(".!?")
     return body, text.rstrip()[len(body) :]
-
-
-def _like(word: str, model: str) -> str:
-    return word.capitalize() if model[:1].isupper() else word
 
 
 Measure = Callable[[Sequence[Hashable], Sequence[Hashable]], float]

@@ -118,7 +118,7 @@ def p_value(value: float) -> str:
 
 NEIGHBOURS = 5
 LEAST_TEXTS, MOST_TEXTS = 10, 5000  # distinct ones to compare; more are sampled
-FIRST, FEWEST = 0.1, 60  # share and least number of texts that are shown in random order
+SHUFFLED_SHARE, MIN_SHUFFLED = 0.1, 60  # share and least number of texts that are shown in random order
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class Question:
 def questions(start: np.ndarray, result: np.ndarray, seed: int) -> list[Question]:
     """Return a question for each text that has different neighbours under both models, the most different first.
 
-    `start` and `result` (N, d) are vectors of the same N texts, of any two dimensions. Those of the `FIRST` share of
-    the texts with the largest `differences` come first, in random order: the most extreme ones alone would be odd
+    `start` and `result` (N, d) are vectors of the same N texts, of any two dimensions. The share `SHUFFLED_SHARE` of
+    the texts with the largest `differences` comes first, in random order: the most extreme ones alone would be odd
     texts. Order and sides follow from `seed`. Raises ValueError for different N.
     """
     if len(start) != len(result):
@@ -156,7 +156,7 @@ def questions(start: np.ndarray, result: np.ndarray, seed: int) -> list[Question
     rng = np.random.default_rng(seed)
     order, swapped = rng.permutation(len(start)), rng.integers(2, size=len(start)).astype(bool)
     order = order[np.argsort(-differences(start, result, near)[order], kind="stable")]
-    first = max(FEWEST, round(FIRST * len(order)))
+    first = max(MIN_SHUFFLED, round(SHUFFLED_SHARE * len(order)))
     order[:first] = rng.permutation(order[:first])
     return [
         Question(row, tuple(near[0][row].tolist()), tuple(near[1][row].tolist()), bool(swapped[row]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -86,15 +86,12 @@ def units(data: TaskData) -> dict[str, Unit]:
 
 
 def _anisotropy(pairs: Path, sentences: Path | None, encode: Encode) -> Scores:
-    read = distinct_texts(scored_pairs(pairs)) if sentences is None else _sampled(sentences)
-    texts = list(dict.fromkeys(read))
+    if sentences is None:
+        texts = distinct_texts(scored_pairs(pairs))
+    else:  # lower-cased and cut to 32 words by PromptBERT's released code
+        words = (sentence.lower().split() for sentence in islice(read_sentences(sentences), MAX_SENTENCES))
+        texts = list(dict.fromkeys(" ".join(of_sentence[:MAX_SENTENCE_WORDS]) for of_sentence in words))
     return {"anisotropy": round(anisotropy(encode(texts)), DIGITS), "sentences": len(texts)}
-
-
-def _sampled(path: Path) -> Iterator[str]:
-    """Yield PromptBERT's sample, following its released code: the first sentences, lower-cased, cut to 32 words."""
-    for sentence in islice(read_sentences(path), MAX_SENTENCES):
-        yield " ".join(sentence.lower().split()[:MAX_SENTENCE_WORDS])
 
 
 def _alignment_uniformity(path: Path, encode: Encode) -> Scores:

@@ -228,13 +228,13 @@ def compare(models: Mapping[str, Mapping[str, Scores]]) -> list[str]:
     (first, ours), *others = models.items()
     lines = []
     for other, theirs in others:
-        pairs = {name: _paired(ours[name], theirs[name]) for name in ours if name in theirs}
+        pairs = {
+            name: (np.array(own["cosines"]), np.array(theirs[name]["cosines"]), np.array(own["grades"]))
+            for name, own in ours.items()
+            if name in theirs
+        }
         if not pairs:
             raise ValueError(f"{first} and {other} have no task in common")
         difference = paired_bootstrap(pairs)
         lines.append(f"{first} minus {other}, {len(pairs)} tasks, {BOOTSTRAP_SAMPLES} bootstrap samples: {difference}")
     return lines
-
-
-def _paired(ours: Scores, theirs: Scores) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return np.array(ours["cosines"]), np.array(theirs["cosines"]), np.array(ours["grades"])

@@ -100,9 +100,7 @@ def prompts() -> list[str]:
 def prototypes() -> list[str]:
     """ConPVP's positive and negative templates, as released."""
     kinds = {"positive": POSITIVE, "negative": NEGATIVE}
-    return _table(
-        ("kind", "template"), [(kind, f"`{template.text}`") for kind, known in kinds.items() for template in known]
-    )
+    return _table(("kind", "template"), [(kind, f"`{view.text}`") for kind, views in kinds.items() for view in views])
 
 
 def likeliest_words(backbone: str) -> list[str]:
@@ -197,16 +195,14 @@ class Plan:
     def checkpoint(self, row: PublishedRow, seed: int) -> Path:
         """The checkpoint folder of a trained row, unique to its training and shared by tables."""
         name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train_options, str(seed)]))
-        return self.output / "checkpoints" / f"{name.replace('--', '')}-{self._digest(row, seed)}"
+        command, *words = self._training(row, seed)
+        digest = settings_digest("python", "-m", f"{FACES}.{command}", *words)  # the same wherever it runs
+        return self.output / "checkpoints" / f"{name.replace('--', '')}-{digest}"
 
     def _training(self, row: PublishedRow, seed: int) -> list[str]:
         words = ["train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
         words += ["--dev", str(self._dev), "--seed", str(seed)]
         return [*words, *row.train_options, *shlex.split(self.train_options)]
-
-    def _digest(self, row: PublishedRow, seed: int) -> str:
-        name, *words = self._training(row, seed)
-        return settings_digest("python", "-m", f"{FACES}.{name}", *words)  # wherever it runs
 
     def train(self, row: PublishedRow, seed: int) -> list[str]:
         """The training command of one seed."""
@@ -283,7 +279,8 @@ def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: C
             return
         words += ["--resume"] if checkpoint.with_name(f"{checkpoint.name}.partial").is_dir() else []
     if name == "search_templates":
-        if _templates_are_scored(plan):
+        path = plan.template_scores
+        if path.is_file() and set(TEMPLATES) <= read_scores(path).scores.keys():
             return
         text = "\n".join(TEMPLATES) + "\n"
         write_file(plan.output / TEMPLATES_FILE, lambda fresh: fresh.write_text(text, encoding="utf-8"))
@@ -295,20 +292,15 @@ def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: C
         raise ValueError(f"{row.name}: `{line}` ended with exit code {code}; the line above says why")
 
 
-def _templates_are_scored(plan: Plan) -> bool:
-    path = plan.template_scores
-    return path.is_file() and set(TEMPLATES) <= read_scores(path).scores.keys()
-
-
-CHECKPOINTS = "published"  # rows of checkpoints, each its own backbone
-DRAWING = "a drawing of the method, without numbers"
-UNTIED = "runs here on small models: pretrain --untied, evaluate geometry --figures"
+CHECKPOINTS_PAPER = "published"  # rows of checkpoints, each its own backbone
+DRAWING_STATE = "a drawing of the method, without numbers"
+UNTIED_STATE = "runs here on small models: pretrain --untied, evaluate geometry --figures"
 UNREPRODUCED = {
     STATIC_TOKENS_TABLE: "runs here with --backbone bundled; needs bert-base-uncased",
-    ("promptbert", "figure-2"): UNTIED,
-    ("dcpcse", "figure-1"): DRAWING,
+    ("promptbert", "figure-2"): UNTIED_STATE,
+    ("dcpcse", "figure-1"): DRAWING_STATE,
     ("conpvp", "figure-1"): "runs here: tokens --template",
-    **{("conpvp", f"figure-{number}"): DRAWING for number in (2, 3)},
+    **{("conpvp", f"figure-{number}"): DRAWING_STATE for number in (2, 3)},
 }
 
 
@@ -334,7 +326,7 @@ def state(paper: str, table: str) -> str:
     if not running:
         return f"copied: {'; '.join(dict.fromkeys(row.source for row in rows))}"
     copied = f"; {len(rows) - len(running)} of {len(rows)} rows copied" if len(running) < len(rows) else ""
-    anywhere = "" if paper == CHECKPOINTS else " with --backbone bundled"
+    anywhere = "" if paper == CHECKPOINTS_PAPER else " with --backbone bundled"
     return f"runs here{anywhere}; needs {', '.join(needs(running))}{copied}"
 
 
@@ -402,21 +394,16 @@ def draw_figure(rows: Sequence[PublishedRow], runs: Sequence[Sequence[float | No
     """
     first, name = rows[0], Path(plan.backbone_of(rows[0])).name
     stem = plan.output / "figures" / f"{first.paper}-{first.table}"
-    whole = [
-        (row, scores_of_runs) for row, values in zip(rows, runs, strict=True) if (scores_of_runs := _present(values))
-    ]
+    present = [[value for value in values if value is not None] for values in runs]
+    whole = [(row, numbers) for row, numbers in zip(rows, present, strict=True) if numbers]
     if first.task == "templates" and whole:
-        scores = {row.name: scores_of_runs[0] for row, scores_of_runs in whole}
+        scores = {row.name: numbers[0] for row, numbers in whole}
         return [draw_templates(scores, name, stem.with_suffix(".png"))]
     if first.prefix is not None and whole:  # DCPCSE's Figure 2
-        lengths = {row.prefix: scores_of_runs for row, scores_of_runs in whole if row.prefix is not None}
+        lengths = {row.prefix: numbers for row, numbers in whole if row.prefix is not None}
         return [draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))]
     if first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
         labels = {f"{row.name} {seed or ''}".strip(): (row, seed) for row in rows for seed in plan.runs(row)}
         models = {label: run_record(row, plan, seed) for label, (row, seed) in labels.items()}
         return draw(find_task(first.task), models, stem)
     return []
-
-
-def _present(values: Sequence[float | None]) -> list[float]:
-    return [value for value in values if value is not None]

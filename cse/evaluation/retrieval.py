@@ -21,7 +21,7 @@ from cse.evaluation.tasks import Task, TaskData
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Search, Unit
 
-TOP, DEPTH = 10, 100
+TOP, RECALL_DEPTH = 10, 100
 
 
 def units(data: TaskData) -> dict[str, Unit]:
@@ -43,7 +43,7 @@ def score(encode: Encode, folder: Path, search: Search) -> Scores:
     relevant = read_relevance(_only(folder, "qrels"), queries, documents)
     names = list(documents)
     judged = [query for query in queries if query in relevant]
-    depth = min(DEPTH + 1, len(names))
+    depth = min(RECALL_DEPTH + 1, len(names))
     rows = search(encode(list(documents.values())), encode([queries[query] for query in judged]), depth)
     measured = []
     for query, ranking in zip(judged, rows, strict=True):
@@ -68,7 +68,7 @@ def measures(ranking: Sequence[str], relevant: Set[str | None]) -> dict[str, flo
         f"ndcg@{TOP}": float((hits[:TOP] * discounts[: len(hits[:TOP])]).sum() / ideal),
         f"mrr@{TOP}": 1 / (1 + float(first[0])) if len(first) else 0.0,
         f"recall@{TOP}": float(hits[:TOP].sum() / len(relevant)),
-        f"recall@{DEPTH}": float(hits[:DEPTH].sum() / len(relevant)),
+        f"recall@{RECALL_DEPTH}": float(hits[:RECALL_DEPTH].sum() / len(relevant)),
     }
 
 

@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
     from cse.evaluation import Encode, Scores, Unit
 
-WHOLE, SPLIT = ("all.tsv",), ("train.tsv", "test.tsv")
+WHOLE_FILES, SPLIT_FILES = ("all.tsv",), ("train.tsv", "test.tsv")
 SETS = {
-    "MR": WHOLE,
-    "CR": WHOLE,
-    "SUBJ": WHOLE,
-    "MPQA": WHOLE,
+    "MR": WHOLE_FILES,
+    "CR": WHOLE_FILES,
+    "SUBJ": WHOLE_FILES,
+    "MPQA": WHOLE_FILES,
     "SST2": ("train.tsv", "dev.tsv", "test.tsv"),
-    "TREC": SPLIT,
-    "MRPC": SPLIT,
+    "TREC": SPLIT_FILES,
+    "MRPC": SPLIT_FILES,
 }
 LAYOUT = ", ".join(f"{name}/{{{','.join(files)}}}" for name, files in SETS.items())
 PAIRED = ("MRPC",)

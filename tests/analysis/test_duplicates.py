@@ -58,7 +58,7 @@ def test_links_that_are_searched_once_give_the_groups_of_brute_force_at_every_co
     block: int, nearest: int, answers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Groups larger than the first answers, chains, single rows, copies; in blocks and parts of any size."""
-    for name, value in (("BLOCK", block), ("NEAREST", nearest), ("ANSWERS", answers)):
+    for name, value in (("QUERY_BLOCK", block), ("FIRST_NEIGHBOURS", nearest), ("MAX_ANSWERS", answers)):
         monkeypatch.setattr(linking, name, value)
     vectors = clouds(0, [40, 1, 1, 5, 2, 30, 1], 0.2)
     rows = np.random.default_rng(1).permutation([*range(80), *range(20)])
@@ -135,8 +135,8 @@ def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies: int)
 
 
 def test_few_texts_are_not_calibrated_and_many_get_a_higher_percentile() -> None:
-    assert threshold(np.eye(7), 50, seed=0) == finding.EQUAL
-    assert threshold(np.ones((9, 2)), 99.999, seed=0) == finding.EQUAL
+    assert threshold(np.eye(7), 50, seed=0) == finding.COPY_COSINE
+    assert threshold(np.ones((9, 2)), 99.999, seed=0) == finding.COPY_COSINE
     assert [default_percentile(count) for count in (1, 10_000, 200_000)] == [99.999, 99.999, 99.99995]
     assert [loosest_percentile(count) for count in (1, 50_000)] == [99.9, pytest.approx(99.996)]
     vectors = clouds(4, [1] * 50, 0)

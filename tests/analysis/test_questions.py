@@ -30,7 +30,7 @@ def test_the_texts_whose_neighbours_the_other_model_ranks_lowest_come_first(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "COSINES_AT_ONCE", at_once)
-    monkeypatch.setattr(asking, "FEWEST", 8)
+    monkeypatch.setattr(asking, "MIN_SHUFFLED", 8)
     rng = np.random.default_rng(0)
     start, result = rng.normal(size=(50, 3)), rng.normal(size=(50, 6))
     result[:, :3] += 2 * start

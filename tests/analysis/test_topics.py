@@ -34,12 +34,12 @@ def test_words_are_ranked_by_class_based_tf_idf() -> None:
     words = {0: "fish swims fish swims swims".split(), 1: "dog barks dog runs dog eats fish".split()}
     everywhere = Counter(words[0] + words[1])
     mean = (len(words[0]) + len(words[1])) / 2
-    for group, words in enumerate(class_words(texts, groups, 9)):
+    for group, ranked in enumerate(class_words(texts, groups, 9)):
         counts = Counter(words[group])
         expected = {w: n / len(words[group]) * math.log(1 + mean / everywhere[w]) for w, n in counts.items()}
-        assert dict(words) == pytest.approx(expected)
-        assert [score for _, score in words] == pytest.approx(sorted(expected.values(), reverse=True))
-    assert [words[0][0] for words in class_words(texts, groups, 1)] == ["swims", "dog"]
+        assert dict(ranked) == pytest.approx(expected)
+        assert [score for _, score in ranked] == pytest.approx(sorted(expected.values(), reverse=True))
+    assert [ranked[0][0] for ranked in class_words(texts, groups, 1)] == ["swims", "dog"]
 
 
 def test_texts_of_stop_words_or_of_none_have_those_words_or_none() -> None:

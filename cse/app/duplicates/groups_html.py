@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cse.analysis.attribution import MAX_COMPARED_WORDS, Change, changes
-from cse.analysis.duplicates import COPY_COSINE, SAMPLE, NearDuplicates, Place
+from cse.analysis.duplicates import COPY_COSINE, SAMPLED_TEXTS, NearDuplicates, Place
 from cse.app.drawing import html
 from cse.app.drawing.glossary import term
 from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, Page, advised_place
@@ -46,7 +46,7 @@ def numbers_html(found: NearDuplicates, nines: float, name: str) -> str:
 
 def estimated(found: NearDuplicates, place: Place) -> str:
     """Return that the place's cosine is an estimate; empty if the compared pairs tell it."""
-    texts = min(SAMPLE, found.forest.count)
+    texts = min(SAMPLED_TEXTS, found.forest.count)
     pairs = texts * (texts - 1) // 2
     rare = pairs * (1 - place.percentile / 100) < 1 and place.cosine < COPY_COSINE
     return ", an estimate: rarer than one of all compared pairs" if rare else ""
