@@ -17,11 +17,11 @@ if TYPE_CHECKING:  # the app shows stored results before torch is imported
     from cse.encoder.rows import Row
     from cse.encoder.torch_encoder import TorchEncoder
 
-LEARNED = "[P]"  # a learned token of a template
+LEARNED_TOKEN = "[P]"  # a learned token of a template
 
 
 class HeadAttention(NamedTuple):
-    """Where the token that a vector is read from looks: `shares` (layers, heads, T) float32 on T `tokens`.
+    """Attention of the token that a vector is read from: `shares` (layers, heads, T) float32 on T `tokens`.
 
     The shares of a head add up to 1. `read` names the token, None if the vector is the mean of all tokens; then the
     shares are their means. The first `prefix` of the tokens are the learned ones of every layer.
@@ -40,7 +40,7 @@ def head_attention(encoder: TorchEncoder, sentence: str) -> HeadAttention:
     template, length = encoder.views[0][0], encoder.reading.prefix
     row = template.row(encoder.tokenise([sentence], [template])[0])
     words = encoder.tokenizer.convert_ids_to_tokens(list(row.ids))
-    texts = [word if slot < 0 else LEARNED for word, slot in zip(words, row.slots, strict=True)]
+    texts = [word if slot < 0 else LEARNED_TOKEN for word, slot in zip(words, row.slots, strict=True)]
     weights = torch.stack(attention_weights(encoder, row))  # (layers, heads, L, P + L)
     one = encoder.reading.pooling is Pooling.TOKEN
     shares = weights[:, :, row.pool_at] if one else weights.mean(2)

@@ -15,19 +15,21 @@ from cse.vectors import cosines
 if TYPE_CHECKING:
     from cse.evaluation import Encode
 
-MOST_COMPARED = 200  # words of a text, since the time grows with their square
+MAX_COMPARED_WORDS = 200  # words of a text, since the time grows with their square
 
 Span = tuple[int, int]  # start and end of a word
 
 
 def words(text: str) -> list[Span]:
     """Spans between spaces, without punctuation at the edges: "don't", "well-known" and an emoji are one word each."""
-    found = []
+    spans = []
     for part in re.finditer(r"\S+", text):
-        inside = [place for place in range(*part.span()) if not unicodedata.category(text[place]).startswith("P")]
+        inside = [
+            position for position in range(*part.span()) if not unicodedata.category(text[position]).startswith("P")
+        ]
         if inside:
-            found.append((inside[0], inside[-1] + 1))
-    return found
+            spans.append((inside[0], inside[-1] + 1))
+    return spans
 
 
 def without(text: str, spans: Iterable[Span]) -> str:
@@ -45,21 +47,21 @@ class Change(NamedTuple):
 
 
 def changes(first: str, second: str) -> list[Change]:
-    """The words of two texts in order, as runs that are in both or in one of them; at most `MOST_COMPARED` of each.
+    """The words of two texts in order, as runs in both or in one of them; at most `MAX_COMPARED_WORDS` of each text.
 
     Words are what stands between spaces; a run of words that replaces another comes after it.
     """
-    one, other = (text.split()[:MOST_COMPARED] for text in (first, second))
-    found = []
+    one, other = (text.split()[:MAX_COMPARED_WORDS] for text in (first, second))
+    runs = []
     for kind, start, end, from_, to in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         sides = (
             (("both", one[start:end]),) if kind == "equal" else (("first", one[start:end]), ("second", other[from_:to]))
         )
-        found += [Change(side, " ".join(run)) for side, run in sides if run]
-    return found
+        runs += [Change(side, " ".join(run)) for side, run in sides if run]
+    return runs
 
 
-MOST_WORDS = 64  # of a sentence; each is another text to encode
+MAX_WORDS = 64  # of a sentence; each is another text to encode
 
 
 class Attribution(NamedTuple):
@@ -94,8 +96,8 @@ def attribute(encode: Encode, first: str, second: str) -> Attribution:
     pair = {"`first`": first, "`second`": second}
     spans = [words_within(text, name) for name, text in pair.items()]
     shorter = [
-        [*(without(text, [word]) for word in found), without(text, found)]
-        for text, found in zip(pair.values(), spans, strict=True)
+        [*(without(text, [word]) for word in of_text), without(text, of_text)]
+        for text, of_text in zip(pair.values(), spans, strict=True)
     ]
     vectors = np.asarray(encode([first, second, *shorter[0], *shorter[1]]), np.float64)
     one, other, rest = vectors[:1], vectors[1:2], vectors[2:]
@@ -106,10 +108,10 @@ def attribute(encode: Encode, first: str, second: str) -> Attribution:
 
 
 def words_within(text: str, what: str) -> Sequence[Span]:
-    """The words of a text, 1 to `MOST_WORDS`. Raises ValueError, naming the text as `what`, for another number."""
-    found = words(text)
-    if not found:
+    """The words of a text, 1 to `MAX_WORDS`. Raises ValueError, naming the text as `what`, for another number."""
+    spans = words(text)
+    if not spans:
         raise ValueError(f"{what} has no words, only punctuation; write a few.")
-    if len(found) > MOST_WORDS:
-        raise ValueError(f"{what} has {len(found):,} words; give at most {MOST_WORDS}, each is left out in turn.")
-    return found
+    if len(spans) > MAX_WORDS:
+        raise ValueError(f"{what} has {len(spans):,} words; give at most {MAX_WORDS}, each is left out in turn.")
+    return spans

@@ -42,16 +42,16 @@ def unrelated_cosines(vectors: np.ndarray) -> np.ndarray:
     return np.sort(cosines[kept])
 
 
-def tail_cosine(place: float, reference: np.ndarray) -> float:
-    """The cosine at the percentile `place`, 0 to 100, of the ascending `reference` (P,), extrapolated above 95.
+def tail_cosine(percent: float, reference: np.ndarray) -> float:
+    """The cosine at the percentile `percent`, 0 to 100, of the ascending `reference` (P,), extrapolated above 95.
 
     The tail is exponential in Fisher's z = atanh(cosine), with the slope between the median and the 95th percentile.
     """
-    if place <= TAIL_FROM:
-        return cosine_at(place, reference)
+    if percent <= TAIL_FROM:
+        return cosine_at(percent, reference)
     middle, high = (np.arctanh(min(cosine_at(at, reference), 1 - 1e-7)) for at in (50.0, TAIL_FROM))
     slope = (high - middle) / np.log(50 / (100 - TAIL_FROM))
-    return float(np.tanh(high + slope * np.log((100 - TAIL_FROM) / (100 - place))))
+    return float(np.tanh(high + slope * np.log((100 - TAIL_FROM) / (100 - percent))))
 
 
 def percentile(cosine: float, reference: np.ndarray) -> float:
@@ -65,9 +65,9 @@ def percentiles(cosines: np.ndarray, reference: np.ndarray) -> np.ndarray:
     return 50 * (below + within) / len(reference)
 
 
-def cosine_at(place: float, reference: np.ndarray) -> float:
-    """The cosine at the percentile `place`, 0 to 100, of the ascending `reference` (P,)."""
-    return float(np.quantile(reference, place / 100))
+def cosine_at(percent: float, reference: np.ndarray) -> float:
+    """The cosine at the percentile `percent`, 0 to 100, of the ascending `reference` (P,)."""
+    return float(np.quantile(reference, percent / 100))
 
 
 def displacement(cosine: float, reference: np.ndarray) -> float:
@@ -82,8 +82,8 @@ def histogram(reference: np.ndarray) -> list[float]:
     return [round(count / len(reference), 4) for count in counts.tolist()]
 
 
-FOREIGN = 0.3  # share of letters outside the Latin script
-BROKEN, FEWEST = 1.6, 4  # pieces per word, from this many words on; true of 3 % of the STS sentences
+FOREIGN_SHARE = 0.3  # share of letters outside the Latin script
+PIECES_PER_WORD, FEWEST_WORDS = 1.6, 4  # pieces per word, from this many words on; true of 3 % of the STS sentences
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -100,11 +100,11 @@ def input_notes(encoder: Encoder, text: str) -> list[str]:
         are = "is" if unknown == 1 else "are"
         notes.append(f"{unknown} of its {len(pieces):,} word pieces {are} not in the vocabulary")
     words = len(WORD.findall(text))
-    if foreign_share(text) > FOREIGN:
+    if foreign_share(text) > FOREIGN_SHARE:
         notes.append("it is in a script that an English model hardly knows")
-    elif words >= FEWEST and not unknown and len(pieces) / words >= BROKEN:
-        each = f"{len(pieces) / words:.1f} pieces each"
-        notes.append(f"its words break into {each}: rare words, or a language that an English model hardly knows")
+    elif words >= FEWEST_WORDS and not unknown and len(pieces) / words >= PIECES_PER_WORD:
+        rate = f"{len(pieces) / words:.1f} pieces each"
+        notes.append(f"its words break into {rate}: rare words, or a language that an English model hardly knows")
     return notes
 
 

@@ -14,8 +14,12 @@ from cse.vectors import unit_rows
 Search = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]  # unit rows (q, d), k -> cosines, rows (q, k)
 RowsDone = Callable[[int, int], None]  # rows done, rows in all
 
-BLOCK, NEAREST, GROWTH = 1024, 16, 8  # queries at a time; answers to each, and their growth until all links are found
-ANSWERS = 1 << 22  # at a time, and links that wait to be reduced
+QUERY_BLOCK, FIRST_NEIGHBOURS, NEIGHBOUR_GROWTH = (
+    1024,
+    16,
+    8,
+)  # queries at a time; answers to each, and their growth until all links are found
+MAX_ANSWERS = 1 << 22  # at a time, and links that wait to be reduced
 
 
 class Level(NamedTuple):
@@ -74,23 +78,23 @@ def strongest_links(
     is still a link are searched further, so the forest of an exact search is exact. Memory holds two blocks of answers
     and three numbers for each row.
     """
-    found = [(np.empty((0, 2), np.int64), np.empty(0))]
-    for start in range(0, len(vectors), BLOCK):
+    links = [(np.empty((0, 2), np.int64), np.empty(0))]
+    for start in range(0, len(vectors), QUERY_BLOCK):
         report(start, len(vectors))
-        block = unit_rows(np.asarray(vectors[start : start + BLOCK]))
+        block = unit_rows(np.asarray(vectors[start : start + QUERY_BLOCK]))
         for rows, others, cosines in _links(block, search, least, len(vectors)):
-            found.append((np.stack([start + rows, others], axis=1), cosines))
-            if sum(len(each) for _, each in found[1:]) > max(ANSWERS, len(vectors)):
-                found = [_strongest(len(vectors), found)]
-    return Forest(len(vectors), *_strongest(len(vectors), found), least)
+            links.append((np.stack([start + rows, others], axis=1), cosines))
+            if sum(len(cosines_of_block) for _, cosines_of_block in links[1:]) > max(MAX_ANSWERS, len(vectors)):
+                links = [_strongest(len(vectors), links)]
+    return Forest(len(vectors), *_strongest(len(vectors), links), least)
 
 
 def _links(block: np.ndarray, search: Search, least: float, count: int) -> Iterator[tuple[np.ndarray, ...]]:
     """Yield all links of the unit rows `block` (q, d): their positions in it, the rows they are linked to, cosines."""
-    searched, k = np.arange(len(block)), min(NEAREST, count)
+    searched, k = np.arange(len(block)), min(FIRST_NEIGHBOURS, count)
     while len(searched):
         unfinished = []
-        step = max(1, ANSWERS // k)
+        step = max(1, MAX_ANSWERS // k)
         for start in range(0, len(searched), step):
             part = searched[start : start + step]
             cosines, rows = search(block[part], k)
@@ -98,14 +102,14 @@ def _links(block: np.ndarray, search: Search, least: float, count: int) -> Itera
             yield np.repeat(part, near.sum(axis=1)), rows[near], cosines[near]
             unfinished.append(part[near[:, -1]])
         searched = np.concatenate(unfinished) if k < count else searched[:0]
-        k = min(k * GROWTH, count)
+        k = min(k * NEIGHBOUR_GROWTH, count)
 
 
-def _strongest(count: int, found: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+def _strongest(count: int, links: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """The pairs (L, 2) and cosines (L,) of the maximum spanning forest of links, some of which may stand twice."""
     from scipy.sparse.csgraph import minimum_spanning_tree
 
-    pairs, cosines = (np.concatenate(each) for each in zip(*found, strict=True))
+    pairs, cosines = (np.concatenate(column) for column in zip(*links, strict=True))
     order = np.argsort(-cosines, kind="stable")
     order = order[pairs[order, 0] != pairs[order, 1]]
     low, high = pairs[order].min(axis=1), pairs[order].max(axis=1)
@@ -122,10 +126,10 @@ def _graph(count: int, pairs: np.ndarray, weights: np.ndarray) -> object:
 
 
 GROUP_COLUMNS = ("group", "row", "kept", "cosine", "reason", "text")
-SAMPLE, FEWEST = 2000, 8  # most and fewest texts that the percentile is taken from
-EQUAL = 1 - 1e-5  # the threshold for fewer texts
-SHARE, PER_TEXT = 1e-5, 0.1  # of random pairs above the default percentile; of texts with one of them, for many texts
-LOOSEST, RANDOM_LINKS = 1e-3, 2.0  # of random pairs above the lowest useful percentile; of each text, for many
+SAMPLED_TEXTS, MIN_TEXTS = 2000, 8  # most and fewest texts that the percentile is taken from
+COPY_COSINE = 1 - 1e-5  # the threshold for fewer texts
+RANDOM_SHARE, TEXTS_SHARE = 1e-5, 0.1  # of random pairs above the default percentile; of texts with one, for many
+LOOSEST_SHARE, RANDOM_LINKS = 1e-3, 2.0  # of random pairs above the lowest useful percentile; of each text, for many
 
 
 def default_percentile(count: int) -> float:
@@ -133,7 +137,7 @@ def default_percentile(count: int) -> float:
 
     At most one text in ten then has a random pair above it.
     """
-    return 100 - 100 * min(SHARE, PER_TEXT / max(1, count))
+    return 100 - 100 * min(RANDOM_SHARE, TEXTS_SHARE / max(1, count))
 
 
 def loosest_percentile(count: int) -> float:
@@ -141,7 +145,7 @@ def loosest_percentile(count: int) -> float:
 
     Each text then has two random pairs above it at most; with more, nearly all texts are one group.
     """
-    return 100 - 100 * min(LOOSEST, RANDOM_LINKS / max(1, count))
+    return 100 - 100 * min(LOOSEST_SHARE, RANDOM_LINKS / max(1, count))
 
 
 def threshold(vectors: np.ndarray, percentile: float, seed: int) -> float:
@@ -152,21 +156,21 @@ def threshold(vectors: np.ndarray, percentile: float, seed: int) -> float:
 def thresholds(vectors: np.ndarray, percentiles: Sequence[float], seed: int) -> list[float]:
     """Return the cosine at each percentile of the unrelated random pairs of distinct texts, by their vectors (N, d).
 
-    All pairs of at most `SAMPLE` texts, drawn with the seed, are read. Fewer than `FEWEST` texts cannot be calibrated:
-    only equal vectors are then duplicates.
+    All pairs of at most `SAMPLED_TEXTS` texts, drawn with the seed, are read. Fewer than `MIN_TEXTS` texts cannot be
+    calibrated: only equal vectors are then duplicates.
     """
-    if len(vectors) < FEWEST:
-        return [EQUAL] * len(percentiles)
-    drawn = np.sort(np.random.default_rng(seed).choice(len(vectors), min(SAMPLE, len(vectors)), replace=False))
+    if len(vectors) < MIN_TEXTS:
+        return [COPY_COSINE] * len(percentiles)
+    drawn = np.sort(np.random.default_rng(seed).choice(len(vectors), min(SAMPLED_TEXTS, len(vectors)), replace=False))
     reference = unrelated_cosines(vectors[drawn])
-    return [min(EQUAL, tail_cosine(percentile, reference)) for percentile in percentiles]
+    return [min(COPY_COSINE, tail_cosine(percentile, reference)) for percentile in percentiles]
 
 
 def numbered(texts: Sequence[str]) -> tuple[list[str], np.ndarray]:
     """Return the distinct texts in their order, and (N,) the number of each text among them."""
     distinct = list(dict.fromkeys(texts))
-    place = {text: number for number, text in enumerate(distinct)}
-    return distinct, np.array([place[text] for text in texts], dtype=np.int64)
+    number_of = {text: number for number, text in enumerate(distinct)}
+    return distinct, np.array([number_of[text] for text in texts], dtype=np.int64)
 
 
 def groups_of(numbers: np.ndarray) -> list[np.ndarray]:
@@ -201,22 +205,12 @@ def members(rows: np.ndarray, vectors: np.ndarray, lengths: np.ndarray, least: f
         why = f"the nearest to the others (mean cosine {means[chosen]:.3f})"
     else:
         chosen, why = 0, "the first"
-    cosines = unit @ unit[chosen]
-    return [
-        Member(
-            int(row),
-            place == chosen,
-            round(float(cosines[place]), 4),
-            why if place == chosen else _link(cosines[place], least),
-        )
-        for place, row in enumerate(rows)
-    ]
-
-
-def _link(cosine: float, least: float) -> str:
-    if cosine > EQUAL:
-        return "equal to the kept row"
-    return "near the kept row" if cosine >= least else "linked to the kept row through others"
+    listed = []
+    for number, (row, cosine) in enumerate(zip(rows, unit @ unit[chosen], strict=True)):
+        link = "near the kept row" if cosine >= least else "linked to the kept row through others"
+        reason = why if number == chosen else "equal to the kept row" if cosine > COPY_COSINE else link
+        listed.append(Member(int(row), number == chosen, round(float(cosine), 4), reason))
+    return listed
 
 
 def group_rows(
@@ -253,4 +247,4 @@ class NearDuplicates:
 
     def at(self, nines: float) -> Place:
         """Return the place whose number of nines is nearest."""
-        return min(self.places, key=lambda place: abs(place.nines - nines))
+        return min(self.places, key=lambda option: abs(option.nines - nines))

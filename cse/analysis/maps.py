@@ -18,12 +18,12 @@ ITERATIONS = 500  # as good as scikit-learn's 1,000 from this start (docs/benchm
 ANGLE = 0.8  # of Barnes-Hut: larger is coarser
 START_SPREAD = 1e-4  # t-SNE's initial layout must be small
 START_NOISE = 0.1  # relative to that spread; the only use of the seed
-MARGIN = 1.05
-LEAST = 10  # fewest points that scores are shown for: smaller maps are nearly always right
+FRAME_MARGIN = 1.05
+MIN_POINTS = 10  # fewest points that scores are shown for: smaller maps are nearly always right
 NEIGHBOURS = 5  # of trustworthiness and continuity
-WIDER = 10  # neighbours per point of `lost`
-SCORED = 2000  # most points that trustworthiness and continuity are measured of
-SAME = 1e-6  # float32 vectors of one sentence differ by less
+LOST_DEPTH = 10  # neighbours per point of `lost`
+MAX_SCORED_POINTS = 2000  # most points that trustworthiness and continuity are measured of
+SAME_DISTANCE = 1e-6  # float32 vectors of one sentence differ by less
 
 
 def project(vectors: Mapping[str, np.ndarray], seed: int) -> Iterator[dict[str, np.ndarray]]:
@@ -105,7 +105,7 @@ def squared(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     All get the same spread first, as the size of a t-SNE map has no meaning.
     """
     even = {name: points / (points.std() if points.size and points.any() else 1.0) for name, points in maps.items()}
-    reach = max((float(np.abs(points).max(initial=0.0)) for points in even.values()), default=0.0) * MARGIN or 1.0
+    reach = max((float(np.abs(points).max(initial=0.0)) for points in even.values()), default=0.0) * FRAME_MARGIN or 1.0
     return {name: (0.5 + points / (2 * reach)).astype(np.float32) for name, points in even.items()}
 
 
@@ -132,7 +132,7 @@ def preserved(rows: np.ndarray, others: np.ndarray) -> float:
     """Trustworthiness of neighbours among `others` (N, e) with respect to ranks among `rows` (N, d)."""
     from sklearn import manifold
 
-    sample = evenly(len(rows), SCORED)
+    sample = evenly(len(rows), MAX_SCORED_POINTS)
     rows, others = rows[sample], others[sample]
     neighbours = min(NEIGHBOURS, (len(rows) - 1) // 2)
     if neighbours < 1 or collapsed(rows) or collapsed(others):
@@ -169,10 +169,10 @@ def nearest(rows: np.ndarray, count: int) -> np.ndarray:
     count = min(count, max(len(rows) - 1, 0))
     if not count:
         return np.zeros((len(rows), 0), dtype=int)
-    found = cKDTree(rows).query(rows, count + 1)[1]
-    own = found == np.arange(len(rows))[:, None]
+    neighbours = cKDTree(rows).query(rows, count + 1)[1]
+    own = neighbours == np.arange(len(rows))[:, None]
     own[~own.any(axis=1), -1] = True  # more than `count` others at the same place
-    return found[~own].reshape(len(rows), count)
+    return neighbours[~own].reshape(len(rows), count)
 
 
 def directions(vectors: np.ndarray) -> np.ndarray:
@@ -182,4 +182,4 @@ def directions(vectors: np.ndarray) -> np.ndarray:
 
 def collapsed(rows: np.ndarray) -> bool:
     """True if all rows are equal."""
-    return bool(np.all(np.abs(rows - rows[:1]) < SAME))
+    return bool(np.all(np.abs(rows - rows[:1]) < SAME_DISTANCE))

@@ -22,7 +22,7 @@ STARTERS = AUXILIARIES | frozenset(
 )
 WORD = re.compile(r"\w+(?:'\w+)?")
 NUMBER = re.compile(r"\d[\d.,]*(?<=\d)")
-AROUND = '.,;:!?"()'
+EDGE_PUNCTUATION = '.,;:!?"()'
 
 
 @dataclass(frozen=True)
@@ -40,23 +40,23 @@ class Perturbation:
 def negate(text: str) -> str | None:
     """The sentence with "not" after its first auxiliary verb, or without the "not" that it contains."""
     words = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()
-    bare = [word.lower().strip(AROUND) for word in words]
-    for place, (word, lower) in enumerate(zip(words, bare, strict=True)):
+    bare = [word.lower().strip(EDGE_PUNCTUATION) for word in words]
+    for at, (word, lower) in enumerate(zip(words, bare, strict=True)):
         if lower == "not":
-            return " ".join(words[:place] + words[place + 1 :])
+            return " ".join(words[:at] + words[at + 1 :])
         positive = CONTRACTED.get(lower) or (lower.removesuffix("n't") if lower.endswith("n't") else "")
         if positive:
-            return " ".join([*words[:place], _like(positive, word), *words[place + 1 :]])
-    for place, word in enumerate(words):
-        name = place > 0 and word[0].isupper()  # the month of May
+            return " ".join([*words[:at], positive.capitalize() if word[:1].isupper() else positive, *words[at + 1 :]])
+    for at, word in enumerate(words):
+        name = at > 0 and word[0].isupper()  # the month of May
         if word.lower() in AUXILIARIES and not name:
-            return " ".join([*words[: place + 1], "not", *words[place + 1 :]])
+            return " ".join([*words[: at + 1], "not", *words[at + 1 :]])
     return None
 
 
 def change_numbers(text: str) -> str | None:
     """The sentence with the last digit of every number increased by one, 9 becoming 0."""
-    changed = NUMBER.sub(lambda found: found.group()[:-1] + str((int(found.group()[-1]) + 1) % 10), text)
+    changed = NUMBER.sub(lambda match: match.group()[:-1] + str((int(match.group()[-1]) + 1) % 10), text)
     return changed if changed != text else None
 
 
@@ -65,7 +65,7 @@ def swap_names(text: str) -> str | None:
 
     With only one of these, the first word is used too, unless it is a common first word of sentences.
     """
-    spans = [found.span() for found in WORD.finditer(text) if found.group()[0].isupper() and found.group() != "I"]
+    spans = [match.span() for match in WORD.finditer(text) if match.group()[0].isupper() and match.group() != "I"]
     inner = [span for span in spans if span[0] > 0]
     names = [span for span in spans if text[slice(*span)].lower() not in STARTERS]
     chosen = inner[:2] if len(inner) > 1 else names
@@ -101,10 +101,10 @@ def misspell(text: str) -> str | None:
     if span is None:
         return None
     word = text[slice(*span)]
-    place = next((i for i in range(1, len(word) - 2) if word[i] != word[i + 1]), None)
-    if place is None:
+    at = next((i for i in range(1, len(word) - 2) if word[i] != word[i + 1]), None)
+    if at is None:
         return None
-    changed = word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+    changed = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
     return text[: span[0]] + changed + text[span[1] :]
 
 
@@ -133,17 +133,13 @@ PERTURBATIONS = (
 
 
 def _longest(text: str, kind: Callable[[str], bool] = bool) -> tuple[int, int] | None:
-    spans = [found.span() for found in WORD.finditer(text) if kind(found.group())]
+    spans = [match.span() for match in WORD.finditer(text) if kind(match.group())]
     return max(spans, key=lambda span: span[1] - span[0], default=None)
 
 
 def _end(text: str) -> tuple[str, str]:
     body = text.rstrip().rstrip(".!?")
     return body, text.rstrip()[len(body) :]
-
-
-def _like(word: str, model: str) -> str:
-    return word.capitalize() if model[:1].isupper() else word
 
 
 Measure = Callable[[Sequence[Hashable], Sequence[Hashable]], float]
@@ -175,8 +171,8 @@ def rank_biased_overlap(first: Sequence[Hashable], second: Sequence[Hashable]) -
     depth = min(len(first), len(second))
     if not depth:
         return 1.0 if len(first) == len(second) else 0.0
-    agreements = [overlap(first[:place], second[:place]) / place for place in range(1, depth + 1)]
-    weighted = sum(agreement * PERSISTENCE**place for place, agreement in enumerate(agreements, start=1))
+    agreements = [overlap(first[:rank], second[:rank]) / rank for rank in range(1, depth + 1)]
+    weighted = sum(agreement * PERSISTENCE**rank for rank, agreement in enumerate(agreements, start=1))
     return agreements[-1] * PERSISTENCE**depth + (1 - PERSISTENCE) / PERSISTENCE * weighted
 
 
@@ -200,10 +196,10 @@ def disagreements(cosines: Mapping[str, np.ndarray]) -> list[Disagreement]:
     counts = {name: len(values) for name, values in cosines.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(f"the models have different numbers of pairs: {counts}")
-    places = {name: normalised_ranks(values) for name, values in cosines.items()}
+    ranks = {name: normalised_ranks(values) for name, values in cosines.items()}
     rows = []
     for pair in range(next(iter(counts.values()), 0)):
-        of_pair = {name: float(found[pair]) for name, found in places.items()}
+        of_pair = {name: float(ranks_of_model[pair]) for name, ranks_of_model in ranks.items()}
         rows.append(Disagreement(pair, of_pair, max(of_pair.values()) - min(of_pair.values())))
     return sorted(rows, key=lambda row: -row.spread)
 

@@ -115,11 +115,11 @@ def prototypes(encoder: Encoder, sentence: str) -> list[Prototype]:
     spoken, alone = encoder.mask_states(contents, templates)
     vectors = spoken - alone
     near = cosines(vectors[:1].repeat(len(drawn), 0), vectors[1:])
-    found = [
+    compared = (
         Prototype(template.text, positive, float(cosine))
         for (template, positive), cosine in zip(drawn, near, strict=True)
-    ]
-    return sorted(found, key=lambda prototype: -prototype.cosine)
+    )
+    return sorted(compared, key=lambda prototype: -prototype.cosine)
 
 
 def _sets(encoder: Encoder) -> tuple[View, ...]:

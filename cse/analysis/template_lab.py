@@ -79,10 +79,10 @@ def compare(encoder: Encoder, template: Template, question: Question, known: Enc
     own, other = (
         Trial(
             reader.reading.template.text,
-            round(correlation(found, grades, f"the template {reader.reading.template.text!r}"), 2),
+            round(correlation(of_reader, grades, f"the template {reader.reading.template.text!r}"), 2),
             reader.top_tokens(question.sentence, question.k),
         )
-        for reader, found in zip(readers, cosines, strict=True)
+        for reader, of_reader in zip(readers, cosines, strict=True)
     )
     return Comparison(own, other, paired_bootstrap({"pairs": (cosines[1], cosines[0], grades)}))
 

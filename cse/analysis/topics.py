@@ -12,12 +12,12 @@ from cse.evaluation.clustering import k_means
 from cse.methods.settings import SETTINGS
 from cse.vectors import unit_rows
 
-MOST_GROUPS = 100  # of the default number
+MAX_DEFAULT_GROUPS = 100  # of the default number
 
 
 def default_groups(count: int) -> int:
     """Return the number of groups for `count` distinct texts: the square root of half of them, 2 to 100."""
-    return max(2, min(MOST_GROUPS, round((count / 2) ** 0.5)))
+    return max(2, min(MAX_DEFAULT_GROUPS, round((count / 2) ** 0.5)))
 
 
 def grouped(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
@@ -30,11 +30,11 @@ def grouped(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
     if not 1 <= count <= len(vectors):
         raise ValueError(f"{count} groups for {len(vectors)} texts; give 1 to {len(vectors)}")
     distinct = len(np.unique(np.asarray(vectors, np.float32), axis=0))
-    found = k_means(unit_rows(np.asarray(vectors, np.float32)), min(count, distinct), seed)
-    sizes = np.bincount(found)
+    groups = k_means(unit_rows(np.asarray(vectors, np.float32)), min(count, distinct), seed)
+    sizes = np.bincount(groups)
     places = np.empty_like(sizes)
     places[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return places[found]
+    return places[groups]
 
 
 def class_words(texts: Sequence[str], groups: np.ndarray, most: int) -> list[list[tuple[str, float]]]:
@@ -53,13 +53,13 @@ def class_words(texts: Sequence[str], groups: np.ndarray, most: int) -> list[lis
     of_group = (members @ counts).tocsr()  # (groups, words)
     totals = np.asarray(of_group.sum(axis=1)).ravel()
     weights = np.log1p(totals.mean() / np.asarray(of_group.sum(axis=0)).ravel())  # (words,)
-    found = []
+    ranked = []
     for group in range(of_group.shape[0]):
         row = of_group[[group]]
         scores = row.data / max(1.0, totals[group]) * weights[row.indices]
         best = sorted(zip(-scores, words[row.indices], strict=True))[:most]
-        found.append([(str(word), float(-score)) for score, word in best])
-    return found
+        ranked.append([(str(word), float(-score)) for score, word in best])
+    return ranked
 
 
 def _counted(texts: Sequence[str]) -> tuple[object, np.ndarray]:

@@ -19,7 +19,7 @@ from cse.vectors import COSINES_AT_ONCE, nearest_others, unit_rows
 if TYPE_CHECKING:
     import numpy as np
 
-SIGNIFICANT = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 START, RESULT, SAME, SKIP = VOTES = ("start", "result", "same", "skip")
 
 
@@ -47,7 +47,7 @@ class Verdict:
     @property
     def better(self) -> str | None:
         """The model that is better by the sign test at 5 %, None if the votes do not distinguish them."""
-        return self.ahead if self.p < SIGNIFICANT else None
+        return self.ahead if self.p < SIGNIFICANCE_LEVEL else None
 
     @property
     def ahead(self) -> str | None:
@@ -106,7 +106,7 @@ def sign_test(fewer: int, votes: int) -> float:
 def decisive(votes: int) -> int:
     """Return how many of the `votes` must be for one model to make it better; `votes` + 1 if even all do not."""
     more_than_half = range(votes // 2 + 1, votes + 1)
-    return next((most for most in more_than_half if sign_test(votes - most, votes) < SIGNIFICANT), votes + 1)
+    return next((most for most in more_than_half if sign_test(votes - most, votes) < SIGNIFICANCE_LEVEL), votes + 1)
 
 
 def p_value(value: float) -> str:
@@ -118,7 +118,7 @@ def p_value(value: float) -> str:
 
 NEIGHBOURS = 5
 LEAST_TEXTS, MOST_TEXTS = 10, 5000  # distinct ones to compare; more are sampled
-FIRST, FEWEST = 0.1, 60  # share and least number of texts that are shown in random order
+SHUFFLED_SHARE, MIN_SHUFFLED = 0.1, 60  # share and least number of texts that are shown in random order
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class Question:
 def questions(start: np.ndarray, result: np.ndarray, seed: int) -> list[Question]:
     """Return a question for each text that has different neighbours under both models, the most different first.
 
-    `start` and `result` (N, d) are vectors of the same N texts, of any two dimensions. Those of the `FIRST` share of
-    the texts with the largest `differences` come first, in random order: the most extreme ones alone would be odd
+    `start` and `result` (N, d) are vectors of the same N texts, of any two dimensions. The share `SHUFFLED_SHARE` of
+    the texts with the largest `differences` comes first, in random order: the most extreme ones alone would be odd
     texts. Order and sides follow from `seed`. Raises ValueError for different N.
     """
     if len(start) != len(result):
@@ -156,7 +156,7 @@ def questions(start: np.ndarray, result: np.ndarray, seed: int) -> list[Question
     rng = np.random.default_rng(seed)
     order, swapped = rng.permutation(len(start)), rng.integers(2, size=len(start)).astype(bool)
     order = order[np.argsort(-differences(start, result, near)[order], kind="stable")]
-    first = max(FEWEST, round(FIRST * len(order)))
+    first = max(MIN_SHUFFLED, round(SHUFFLED_SHARE * len(order)))
     order[:first] = rng.permutation(order[:first])
     return [
         Question(row, tuple(near[0][row].tolist()), tuple(near[1][row].tolist()), bool(swapped[row]))
@@ -179,16 +179,16 @@ def ranks(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:
     Equal cosines share the lowest rank.
     """
     unit = unit_rows(vectors)
-    found = np.empty(rows.shape, dtype=np.int64)
+    nearer = np.empty(rows.shape, dtype=np.int64)
     block = max(1, COSINES_AT_ONCE // max(1, len(unit)))
     for start in range(0, len(unit), block):
         cosines = unit[start : start + block] @ unit.T
         own = np.arange(len(cosines))
         cosines[own, start + own] = -np.inf
-        wanted = np.take_along_axis(cosines, rows[start : start + block], axis=1)
-        for place in range(rows.shape[1]):
-            found[start : start + block, place] = (cosines > wanted[:, place, None]).sum(axis=1)
-    return found
+        own_cosines = np.take_along_axis(cosines, rows[start : start + block], axis=1)
+        for column in range(rows.shape[1]):
+            nearer[start : start + block, column] = (cosines > own_cosines[:, column, None]).sum(axis=1)
+    return nearer
 
 
 def vote_by_label(question: Question, labels: Sequence[str]) -> str:
@@ -198,8 +198,8 @@ def vote_by_label(question: Question, labels: Sequence[str]) -> str:
     return SAME if start == result else RESULT if result > start else START
 
 
-FORMAT = 1
-KEYS = {"format", "texts_sha256", "votes"}  # of a file of votes
+VOTES_FORMAT = 1
+VOTES_KEYS = {"format", "texts_sha256", "votes"}  # of a file of votes
 Texts = Sequence[str] | Mapping[int, str]  # by row
 
 
@@ -249,7 +249,7 @@ class Judgement:
     """
 
     setup: Setup
-    wanted: int
+    target: int  # votes at which the session ends; "wanted" in the JSON
     path: Path | None = None
     simulated: bool = False
     scores: dict[str, dict[str, float]] | None = None
@@ -285,14 +285,14 @@ class Judgement:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as a JSON document."""
-        found = self.verdict
+        verdict = self.verdict
         return {
-            "format": FORMAT,
+            "format": VOTES_FORMAT,
             "verdict": {
-                "sentence": found.sentence(), "better": found.better, "ahead": found.ahead, **asdict(found),
-                "finished": self.counted >= self.wanted,
+                "sentence": verdict.sentence(), "better": verdict.better, "ahead": verdict.ahead, **asdict(verdict),
+                "finished": self.counted >= self.target,
             },
-            "wanted": self.wanted,
+            "wanted": self.target,
             "simulated": self.simulated,
             **asdict(self.setup),
             "scores": self.scores,
@@ -310,19 +310,21 @@ class Judgement:
         Saves after each vote; stops where `vote` returns None.
         """
         for question in self.open(questions, texts):
-            if self.counted >= self.wanted:
+            if self.counted >= self.target:
                 return
-            given = vote(question, self.counted)
-            if given is None:
+            answer = vote(question, self.counted)
+            if answer is None:
                 return
-            self.add(question, texts, given)
+            self.add(question, texts, answer)
 
 
 def scores_by_label(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
     """Return the `label_scores` of "start" and "result" by their `vectors`, (N, d) each."""
     from cse.evaluation.clustering import label_scores
 
-    return {side: label_scores(each, labels) for side, each in zip((START, RESULT), vectors, strict=True)}
+    return {
+        side: label_scores(side_vectors, labels) for side, side_vectors in zip((START, RESULT), vectors, strict=True)
+    }
 
 
 def texts_digest(texts: Iterable[str]) -> str:
@@ -340,20 +342,20 @@ def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
         return fresh
     cure = "give another `json_output`"
     try:
-        found = json.loads(fresh.path.read_text(encoding="utf-8"))
-        if not isinstance(found, dict) or not found.keys() >= KEYS:
+        document = json.loads(fresh.path.read_text(encoding="utf-8"))
+        if not isinstance(document, dict) or not document.keys() >= VOTES_KEYS:
             raise ValueError(f"no file of {command_line('judge')}")
         cure += ", or pass `overwrite`"
         if overwrite:
             return fresh
-        if found["format"] != FORMAT:
-            raise ValueError(f"format {found['format']}")
-        answers = [_read(answer) for answer in found["votes"]]
-        recorded = {name: found[name] for name in ("simulated", *(each.name for each in fields(Setup)))}
+        if document["format"] != VOTES_FORMAT:
+            raise ValueError(f"format {document['format']}")
+        answers = [_read(answer) for answer in document["votes"]]
+        recorded = {name: document[name] for name in ("simulated", *(setting.name for setting in fields(Setup)))}
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
         raise ArtefactError(f"{fresh.path}: holds no votes that can be read ({error}); {cure}") from error
-    wanted = {"simulated": fresh.simulated, **asdict(fresh.setup)}
-    for name, value in wanted.items():
+    expected = {"simulated": fresh.simulated, **asdict(fresh.setup)}
+    for name, value in expected.items():
         if recorded[name] != value and name not in ("data", "column", "labels"):  # the digest says what was read
             other = f"votes with {name} {_shown(recorded[name])}, not {_shown(value)}"
             raise ArtefactError(f"{fresh.path}: holds {other}; {cure}")

@@ -89,7 +89,7 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[L
     from cse.files.writing import check_writable
 
     texts, labels, setup = [row.text for row in rows], [row.label for row in rows], judgement.setup
-    finished = judgement.counted >= judgement.wanted
+    finished = judgement.counted >= judgement.target
     if finished and not setup.labels:
         return judgement.counted
     vectors = [_encode(encoder, texts) for encoder in encoders]
@@ -110,7 +110,7 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[L
         log("votes are not kept; --json FILE keeps them")
     else:
         log(f"votes are kept in {judgement.path}" + (f", {judgement.counted} so far" * bool(judgement.answers)))
-    judgement.collect(found, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {judgement.wanted}"))
+    judgement.collect(found, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {judgement.target}"))
     return len(found)
 
 
@@ -138,10 +138,10 @@ def _ask(question: Question, texts: Sequence[str], place: str) -> str | None:
 
 
 def _report(judgement: Judgement, questions: int) -> None:
-    if judgement.counted < judgement.wanted:
+    if judgement.counted < judgement.target:
         more = "; the same command continues" if judgement.path else ""
         none = "; no other text has different neighbours"
-        log(f"{judgement.counted} of {judgement.wanted} votes{none if len(judgement.answers) >= questions else more}")
+        log(f"{judgement.counted} of {judgement.target} votes{none if len(judgement.answers) >= questions else more}")
     if not judgement.answers:
         raise ValueError("no vote was given; answer A, B or same")
     found = judgement.verdict

@@ -74,7 +74,7 @@ def main(
     from cse.evaluation.published import BASE
     from cse.evaluation.reproduction import (
         LISTINGS,
-        WORDS,
+        STATIC_TOKENS_TABLE,
         Plan,
         check_known,
         draw_figure,
@@ -83,7 +83,7 @@ def main(
     )
 
     check_known(paper, table)
-    if (paper, table) in LISTINGS or (paper, table) == WORDS:
+    if (paper, table) in LISTINGS or (paper, table) == STATIC_TOKENS_TABLE:
         words = word_commands if dry_run else likeliest_words
         for line in LISTINGS[paper, table]() if (paper, table) in LISTINGS else words(backbone or BASE):
             typer.echo(line)

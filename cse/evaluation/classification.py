@@ -38,7 +38,7 @@ def labelled_rows(path: Path, texts: int = 1) -> list[LabelledRow]:
     Raises ValueError naming file and line for a wrong column count and for an empty label or text, and naming the file
     if it is missing, holds no row or has only one label.
     """
-    wanted = "<TAB>".join(["label", *["text"] * texts])
+    layout = "<TAB>".join(["label", *["text"] * texts])
     rows: list[LabelledRow] = []
     for number, line in enumerate(text_lines(path), start=1):
         if not line.strip():
@@ -47,14 +47,14 @@ def labelled_rows(path: Path, texts: int = 1) -> list[LabelledRow]:
         if not rows and len(row) == 1 + texts and names_text(row):
             continue
         if len(row) != 1 + texts:
-            raise ValueError(f"{path}: line {number} has {len(row)} columns; give {wanted}, tab-separated")
+            raise ValueError(f"{path}: line {number} has {len(row)} columns; give {layout}, tab-separated")
         if not all(row):
             missing = "text" if row[0] else "label"
             raise ValueError(f"{path}: line {number} has an empty {missing}; complete it or remove the line")
         rows.append(row)
     if len({row[0] for row in rows}) < 2:
         held = f"only label {rows[0][0]!r}" if rows else "no row"
-        raise ValueError(f"{path}: {held} in it; give lines of {wanted} with two labels or more")
+        raise ValueError(f"{path}: {held} in it; give lines of {layout} with two labels or more")
     return rows
 
 
@@ -86,9 +86,9 @@ def features(encode: Encode, rows: Sequence[LabelledRow]) -> np.ndarray:
     Calls `encode` once, with each distinct text once.
     """
     texts = list(dict.fromkeys(text for row in rows for text in row[1:]))
-    place = {text: number for number, text in enumerate(texts)}
+    number_of = {text: number for number, text in enumerate(texts)}
     vectors = encode(texts)
-    views = [vectors[[place[text] for text in column]] for column in list(zip(*rows, strict=True))[1:]]
+    views = [vectors[[number_of[text] for text in column]] for column in list(zip(*rows, strict=True))[1:]]
     if len(views) == 1:
         return views[0]
     first, second = views
@@ -122,4 +122,4 @@ def chosen_by_folds(train: Part, test: np.ndarray, folds: int) -> np.ndarray:
 def chosen_on_dev(train: Part, dev: Part, test: np.ndarray) -> np.ndarray:
     """(N,) labels predicted for the rows of `test` by the classifier trained on `train` that is best on `dev`."""
     fitted = [classifier(strength).fit(*train) for strength in STRENGTHS]
-    return max(fitted, key=lambda each: each.score(*dev)).predict(test)
+    return max(fitted, key=lambda model: model.score(*dev)).predict(test)

@@ -129,13 +129,13 @@ def label_scores(vectors: np.ndarray, labels: Sequence[str]) -> dict[str, float]
     if len(names) == len(gold):
         raise ValueError(f"each of the {len(gold)} texts has a label of its own; give a column whose labels repeat")
     groups = [k_means(vectors, len(names), seed) for seed in K_MEANS_SEEDS]
-    found = {
+    scores = {
         "neighbours": same_label_neighbours(vectors, gold),
         "purity": float(np.mean([purity(gold, group) for group in groups])),
         "nmi": float(np.mean([nmi(gold, group) for group in groups])),
         f"ndcg@{TOP}": label_ndcg(vectors, gold),
     }
-    return {name: round(100 * value, 2) for name, value in found.items()}
+    return {name: round(100 * value, 2) for name, value in scores.items()}
 
 
 def purity(gold: np.ndarray, groups: np.ndarray) -> float:

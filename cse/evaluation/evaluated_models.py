@@ -98,18 +98,16 @@ class ModelSelection:
             check_name(model)
         if self.fit is not None and next(sentences(self.fit), None) is None:
             raise ValueError(f"{self.fit}: no sentence in it to fit `postprocess` on; give another `fit`")
-        references = list(map(self._reference, models))
-        if self.poolings and not any(each.kind is Kind.BACKBONE for each in references):
+        first = next(iter(self.poolings), None)  # it decides which models take a pooling
+        pooling = "prompt" if first in TOP_TOKENS else first
+        references = [
+            resolve(model, pooling, self.family if model in self.models else None, lenient=True) for model in models
+        ]
+        if self.poolings and not any(reference.kind is Kind.BACKBONE for reference in references):
             have = "has its" if len(models) == 1 else "have their"
             raise ValueError(f"{', '.join(models)} {have} own pooling; leave out `pooling`")
         readings = map(self._readings, models, references)
-        return [candidate for each in readings for candidate in each]
-
-    def _reference(self, model: str) -> ModelReference:
-        """A model read by the first of the poolings, if it takes one."""
-        first = next(iter(self.poolings), None)
-        pooling, family = "prompt" if first in TOP_TOKENS else first, self.family if model in self.models else None
-        return resolve(model, pooling, family, lenient=True)
+        return [candidate for reading in readings for candidate in reading]
 
     def _readings(self, model: str, reference: ModelReference) -> list[Candidate]:
         """A plain backbone under each of the poolings, any other model once, a checkpoint perhaps with its start."""
@@ -118,7 +116,7 @@ class ModelSelection:
             read = [reference]
             if self.starts and reference.kind is Kind.CHECKPOINT:
                 read.append(replace(reference, kind=Kind.START))
-            return [Candidate(each.label, partial(self._open, model, each, None)) for each in read]
+            return [Candidate(reading.label, partial(self._open, model, reading, None)) for reading in read]
         return [
             Candidate(f"{Path(reference.name).name}-{pooling}", partial(self._open, model, reference, pooling))
             for pooling in self.poolings
@@ -126,7 +124,8 @@ class ModelSelection:
 
     def _open(self, model: str, reference: ModelReference, pooling: str | None) -> ComparedModel:
         encoder = _encoder(reference, pooling, self.backend)
-        encoder = _bare(encoder) if self.bare else encoder
+        if self.bare and isinstance(encoder, Encoder) and not encoder.method.untrained:
+            encoder.method = encoder.method.replaced(denoise=When.NEVER, head_when=When.TRAINING)
         known, marks = settings(reference), (self.postprocess, "bare" if self.bare else None)
         key = "+".join([_key(reference, model, pooling, encoder), *filter(None, marks)])
         alike = None if self.postprocess else group(known, encoder)
@@ -184,12 +183,6 @@ def _key(reference: ModelReference, model: str, pooling: str | None, encoder: Te
         return f"{Path(model).name} {pooling}" if pooling else "glove"
     supervised = " supervised" if encoder.method.supervised else ""
     return f"{Path(encoder.backbone).name} {encoder.method.name}{supervised}"
-
-
-def _bare(encoder: TextEncoder) -> TextEncoder:
-    if isinstance(encoder, Encoder) and not encoder.method.untrained:
-        encoder.method = encoder.method.replaced(denoise=When.NEVER, head_when=When.TRAINING)
-    return encoder
 
 
 def _encoder(reference: ModelReference, pooling: str | None, backend: str) -> TextEncoder:

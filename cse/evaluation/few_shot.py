@@ -53,10 +53,12 @@ def _score(name: str, paths: Sequence[Path], encode: Encode) -> Scores:
 
     rows = [*train, *test]
     used = np.unique(np.concatenate([*draws, *scored]))  # SST2 has 67,349 rows to train on, of which 320 are drawn
-    vectors = features(encode, [rows[place] for place in used])
-    gold = labels([rows[place] for place in used])
+    vectors = features(encode, [rows[row] for row in used])
+    gold = labels([rows[row] for row in used])
     runs = []
-    for draw, rest in zip(np.searchsorted(used, draws), (np.searchsorted(used, each) for each in scored), strict=True):
+    for draw, rest in zip(
+        np.searchsorted(used, draws), (np.searchsorted(used, remaining) for remaining in scored), strict=True
+    ):
         fitted = classifier().fit(vectors[draw], gold[draw])
         runs.append(100 * float(fitted.score(vectors[rest], gold[rest])))
     return {

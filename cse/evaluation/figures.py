@@ -36,11 +36,11 @@ PAPER_DPI = 300
 COLOURS = ("#0077bb", "#ee7733", "#009988", "#ee3377", "#33bbee", "#cc3311")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, FAINT, GRID = "#333333", "#b8b8b8", "#e8e8e8"
-KINDS = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
+MEDIA_TYPES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
 # Journals refuse fonts of PDF type 3; an SVG with text as text is searched and edited.
-FILES = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "cse"}
+FILE_SETTINGS = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "cse"}
 # What the formats call a figure's title and its description; dates would make equal figures differ.
-TERMS: dict[str, dict[str, str | None]] = {
+METADATA_TERMS: dict[str, dict[str, str | None]] = {
     "svg": {"title": "Title", "description": "Description", "Date": None},
     "pdf": {"title": "Title", "description": "Subject", "CreationDate": None},
     "png": {"title": "Title", "description": "Description"},
@@ -84,19 +84,19 @@ def handles(marks: Iterable[tuple[str, str]]) -> list[Line2D]:
 def save_figure(
     figure: Figure, file: Path | BinaryIO, kind: str, facts: Mapping[str, str] | None = None, dpi: int = DPI
 ) -> bool:
-    """Write a figure as `kind` of `KINDS`; `facts` are its `title` and `description`, which the file keeps.
+    """Write a figure as `kind` of `MEDIA_TYPES`; `facts` are its `title` and `description`, which the file keeps.
 
     Returns True if the font lacks characters of its texts, which only an SVG then keeps.
     """
     from matplotlib import rc_context
 
-    terms = TERMS[kind]
+    terms = METADATA_TERMS[kind]
     known = {terms[key]: value for key, value in (facts or {}).items()}
     metadata: dict[Any, Any] = known | {key: value for key, value in terms.items() if value is None}
-    with warnings.catch_warnings(record=True) as caught, rc_context(FILES):
+    with warnings.catch_warnings(record=True) as caught, rc_context(FILE_SETTINGS):
         warnings.filterwarnings("always", "Glyph")
         figure.savefig(file, format=kind, metadata=metadata, dpi=dpi)
-    others = [each.message for each in caught if "Glyph" not in str(each.message)]
+    others = [warning.message for warning in caught if "Glyph" not in str(warning.message)]
     for message in others:
         warnings.warn(message, stacklevel=2)
     return len(others) < len(caught)
@@ -110,9 +110,9 @@ def figure_bytes(figure: Figure, kind: str, facts: Mapping[str, str]) -> tuple[b
 
 
 BUCKETS = 5
-MOST_COLUMNS = 5
-MOST_POINTS = 100  # of a curve of losses
-LINES = (5.8, 3.8)  # inches of a line plot
+MAX_COLUMNS = 5
+MAX_CURVE_POINTS = 100  # of a curve of losses
+LINE_PLOT_SIZE = (5.8, 3.8)  # inches of a line plot
 
 
 def violins(scores: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
@@ -127,18 +127,18 @@ def violins(scores: Mapping[str, Mapping[str, Sequence[float]]], path: Path, tit
             _violin(axes, models.index(model), values)
         axes.set_xticks(range(len(models)), labels=models, rotation=35, ha="right", parse_math=False)
         axes.grid(visible=False, axis="x")
-    for axes in panels[::MOST_COLUMNS]:
+    for axes in panels[::MAX_COLUMNS]:
         axes.set_ylabel("score")
     return _save(figure, path)
 
 
-def _violin(axes: Axes, place: int, values: Sequence[float]) -> None:
-    colour = COLOURS[place % len(COLOURS)]
-    drawn: Any = axes.violinplot(values, [place], widths=0.8, showextrema=False)
+def _violin(axes: Axes, x: int, values: Sequence[float]) -> None:
+    colour = COLOURS[x % len(COLOURS)]
+    drawn: Any = axes.violinplot(values, [x], widths=0.8, showextrema=False)
     for body in drawn["bodies"]:
         body.set(facecolor=colour, edgecolor=colour, alpha=0.3)
-    axes.scatter([place] * len(values), values, s=9, color=colour, zorder=3)
-    axes.hlines(np.mean(values), place - 0.3, place + 0.3, color=INK, linewidth=1.4, zorder=4)
+    axes.scatter([x] * len(values), values, s=9, color=colour, zorder=3)
+    axes.hlines(np.mean(values), x - 0.3, x + 0.3, color=INK, linewidth=1.4, zorder=4)
 
 
 def similarity_by_grade(points: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
@@ -151,8 +151,8 @@ def similarity_by_grade(points: Mapping[str, Mapping[str, Sequence[float]]], pat
     for number, (axes, of_model) in enumerate(zip(panels, points.values(), strict=True)):
         grades, cosines = (np.asarray(of_model[key], float) for key in ("grades", "cosines"))
         axes.scatter(grades, cosines, s=5, color=COLOURS[number % len(COLOURS)], alpha=0.35, linewidths=0)
-        places = np.minimum(grades.astype(int), BUCKETS - 1)
-        boxes = {place + 0.5: cosines[places == place] for place in np.unique(places)}
+        buckets = np.minimum(grades.astype(int), BUCKETS - 1)
+        boxes = {bucket + 0.5: cosines[buckets == bucket] for bucket in np.unique(buckets)}
         axes.boxplot([*boxes.values()], positions=[*boxes], whis=(5, 95), sym="", manage_ticks=False, **ink)
         axes.set(xlim=(-0.15, BUCKETS + 0.15), xticks=range(BUCKETS + 1), xlabel="human grade")
     panels[0].set_ylabel("cosine")
@@ -179,7 +179,7 @@ def pair_maps(points: Mapping[str, Mapping[str, Sequence[float]]], path: Path, t
 
 def removal_curves(curves: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
     """ConPVP Figure 5: a line per model, from the `curve` of its `removal_curve`: `average` over tokens `removed`."""
-    figure, (axes,) = _panels(curves, title, LINES, names=[""])
+    figure, (axes,) = _panels(curves, title, LINE_PLOT_SIZE, names=[""])
     for number, (model, curve) in enumerate(curves.items()):
         axes.plot(curve["removed"], curve["average"], label=model, **_look(number))
     axes.set(xlabel="most frequent tokens removed", ylabel="Spearman x 100, average")
@@ -193,7 +193,7 @@ def sweep(scores: Mapping[str, Mapping[int, Sequence[float]]], path: Path, title
     `scores`: model -> setting (such as prompt length) -> a score per seed, drawn as dots; `varied` names the setting.
     The deviation is the sample's (n - 1), 0 for one seed.
     """
-    figure, (axes,) = _panels(scores, title, LINES, names=[""])
+    figure, (axes,) = _panels(scores, title, LINE_PLOT_SIZE, names=[""])
     for number, (model, of_setting) in enumerate(scores.items()):
         settings, colour = sorted(of_setting), COLOURS[number % len(COLOURS)]
         means = np.array([np.mean(of_setting[setting]) for setting in settings])
@@ -227,18 +227,18 @@ def training_curves(
     """Two panels with a line per run: its loss and, if any run has dev pairs, its dev score by step.
 
     `logs`: run -> the entries of its steps (`step`, `loss` and at evaluations `dev`); `starts`: run -> dev score before
-    the first step. Losses are means over equal parts of a run, at most `MOST_POINTS`. A .svg `path` gets an SVG.
+    the first step. Losses are means over equal parts of a run, at most `MAX_CURVE_POINTS`. A .svg `path` gets an SVG.
     """
     lines: dict[str, dict[str, Any]] = {"loss": {}, "dev": {}}
     for run, entries in logs.items():
         losses = np.array([(entry["step"], entry["loss"]) for entry in entries])
-        lines["loss"][run] = [part.mean(axis=0) for part in np.array_split(losses, min(len(losses), MOST_POINTS))]
+        lines["loss"][run] = [part.mean(axis=0) for part in np.array_split(losses, min(len(losses), MAX_CURVE_POINTS))]
         start = [(0, starts[run])] if run in starts else []
         scores = [(entry["step"], entry["dev"]) for entry in entries if entry.get("dev") is not None]
         if start + scores:
             lines["dev"][run] = start + scores
     named = {f"{name} by step": of_runs for name, of_runs in lines.items() if of_runs}
-    figure, panels = _panels(named, title, LINES)
+    figure, panels = _panels(named, title, LINE_PLOT_SIZE)
     for axes, of_runs in zip(panels, named.values(), strict=True):
         for run, points in of_runs.items():
             look = _look([*logs].index(run)) | {"ms": 3}
@@ -276,7 +276,7 @@ def _panels(
     from matplotlib.figure import Figure
 
     named = list(names or values)
-    rows, columns = -(-len(named) // MOST_COLUMNS), min(len(named), MOST_COLUMNS)
+    rows, columns = -(-len(named) // MAX_COLUMNS), min(len(named), MAX_COLUMNS)
     figure = Figure((size[0] * columns + 0.4, size[1] * rows + 0.4), dpi=DPI, facecolor="white", layout="constrained")
     wrapped = fill(title, int(12 * figure.get_figwidth()))  # about 12 letters per inch
     figure.suptitle(wrapped, fontsize=10, color=INK, parse_math=False)
@@ -359,17 +359,17 @@ def _accuracies(models: Mapping[str, ModelRecord], path: Path) -> Path:
 
 
 def _similarity(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
-    points = {label: found["points"] for label, found in scores.items()}
+    points = {label: unit["points"] for label, unit in scores.items()}
     return [similarity_by_grade(points, folder / "similarity.png", "Cosine by grade, STS-B test")]
 
 
 def _pairs(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
-    points = {label: found["points"] for label, found in scores.items()}
+    points = {label: unit["points"] for label, unit in scores.items()}
     return [pair_maps(points, folder / "pairs.png", "STS-B test pairs graded 0, 3 and 5, t-SNE")]
 
 
 def _removal(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
-    curves = {label: found["curve"] for label, found in scores.items()}
+    curves = {label: unit["curve"] for label, unit in scores.items()}
     return [removal_curves(curves, folder / "removal.png", "Without the most frequent tokens")]
 
 
@@ -377,11 +377,11 @@ def _static_embeddings(scores: Mapping[str, Scores], folder: Path) -> list[Path]
     """Draw one figure per model, as each has its own tokens and axes."""
     return [
         token_picture(
-            found["picture"],
+            unit["picture"],
             folder / f"static-embeddings-{label.replace(' ', '-')}.png",
             f"Word embeddings of {label}, two principal components",
         )
-        for label, found in scores.items()
+        for label, unit in scores.items()
     ]
 
 

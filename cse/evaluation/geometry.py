@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -30,13 +30,13 @@ from cse.vectors import cosines
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Unit
 
-PAIRS = Path("STSB") / "test.tsv"
+STSB_TEST = Path("STSB") / "test.tsv"
 POSITIVE_GRADE = 4.0  # STS-B pairs from here on count as positives for `alignment`
 TOP_GRADE = 5
-MOST_SENTENCES, MOST_WORDS = 100_000, 32  # PromptBERT's sample for Eq. 1
+MAX_SENTENCES, MAX_SENTENCE_WORDS = 100_000, 32  # PromptBERT's sample for Eq. 1
 
 
-def grade_distribution(found: np.ndarray, grades: Sequence[float]) -> Scores:
+def grade_distribution(cosines: np.ndarray, grades: Sequence[float]) -> Scores:
     """Distribution of cosines (N,) per bucket of grades 0 to 5, and separation of the outer ones (ConPVP Figure 4).
 
     `separation`: mean cosine of the highest bucket minus that of the lowest. `buckets`: grades (0-1 is 0 <= g < 1, 4-5
@@ -46,21 +46,20 @@ def grade_distribution(found: np.ndarray, grades: Sequence[float]) -> Scores:
     graded = np.asarray(grades, np.float64)
     if wrong := [grade for grade in grades if not 0 <= grade <= TOP_GRADE]:
         raise ValueError(f"grade {wrong[0]:g} is outside 0 to {TOP_GRADE}, the scale of STS-B")
-    places = np.minimum(graded.astype(int), TOP_GRADE - 1)
-    buckets = [_bucket(place, found[places == place]) for place in range(TOP_GRADE) if np.any(places == place)]
+    floors = np.minimum(graded.astype(int), TOP_GRADE - 1)
+    buckets = []
+    for floor in np.unique(floors).tolist():
+        inside = cosines[floors == floor]
+        quartiles = np.round(np.quantile(inside, (0.25, 0.5, 0.75)), DIGITS).tolist()
+        mean = round(float(inside.mean()), DIGITS)
+        buckets.append({"grades": f"{floor}-{floor + 1}", "count": len(inside), "mean": mean, "quartiles": quartiles})
     if len(buckets) < 2:
         raise ValueError(f"{len(buckets)} bucket of grades has pairs; the separation needs two of 0-1, 1-2, ... 4-5")
     return {
         "separation": round(buckets[-1]["mean"] - buckets[0]["mean"], DIGITS),
         "buckets": buckets,
-        "points": {"grades": graded.tolist(), "cosines": np.round(found, DIGITS).tolist()},
+        "points": {"grades": graded.tolist(), "cosines": np.round(cosines, DIGITS).tolist()},
     }
-
-
-def _bucket(place: int, inside: np.ndarray) -> Scores:
-    quartiles = np.round(np.quantile(inside, (0.25, 0.5, 0.75)), DIGITS).tolist()
-    mean = round(float(inside.mean()), DIGITS)
-    return {"grades": f"{place}-{place + 1}", "count": len(inside), "mean": mean, "quartiles": quartiles}
 
 
 def units(data: TaskData) -> dict[str, Unit]:
@@ -71,31 +70,28 @@ def units(data: TaskData) -> dict[str, Unit]:
     STS-B test or the file of sentences is missing, and as `sts.sources` does.
     """
     files = sts.sources(data) if sts.files(data.folder) else {}
-    pairs = files.get("STS-B", [data.folder / PAIRS])[0]
+    pairs = files.get("STS-B", [data.folder / STSB_TEST])[0]
     if missing := [path for path in (pairs, data.sentences) if path and not path.is_file()]:
         raise ValueError(f"{missing[0]}: no such file; give the folder that holds STSB, and sentences in a text file")
-    found: dict[str, Unit] = {
+    measures: dict[str, Unit] = {
         "anisotropy": partial(_anisotropy, pairs, data.sentences),
         "alignment-uniformity": partial(_alignment_uniformity, pairs),
         "distribution": partial(_distribution, pairs),
         "map": partial(pair_map, path=pairs),
     }
     if data.tokens and len(files) == len(sts.SETS):
-        found["removal"] = partial(_removal, files, data.tokens)
-        found["static-bias"] = partial(_static_bias, files, data.tokens.static)
-    return found
+        measures["removal"] = partial(_removal, files, data.tokens)
+        measures["static-bias"] = partial(_static_bias, files, data.tokens.static)
+    return measures
 
 
 def _anisotropy(pairs: Path, sentences: Path | None, encode: Encode) -> Scores:
-    read = distinct_texts(scored_pairs(pairs)) if sentences is None else _sampled(sentences)
-    texts = list(dict.fromkeys(read))
+    if sentences is None:
+        texts = distinct_texts(scored_pairs(pairs))
+    else:  # lower-cased and cut to 32 words by PromptBERT's released code
+        words = (sentence.lower().split() for sentence in islice(read_sentences(sentences), MAX_SENTENCES))
+        texts = list(dict.fromkeys(" ".join(of_sentence[:MAX_SENTENCE_WORDS]) for of_sentence in words))
     return {"anisotropy": round(anisotropy(encode(texts)), DIGITS), "sentences": len(texts)}
-
-
-def _sampled(path: Path) -> Iterator[str]:
-    """Yield PromptBERT's sample, following its released code: the first sentences, lower-cased, cut to 32 words."""
-    for sentence in islice(read_sentences(path), MOST_SENTENCES):
-        yield " ".join(sentence.lower().split()[:MOST_WORDS])
 
 
 def _alignment_uniformity(path: Path, encode: Encode) -> Scores:

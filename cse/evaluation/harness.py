@@ -98,10 +98,10 @@ def evaluate(
             report(f"no comparison: {candidates[0].name} failed, and the others are compared with it")
         else:
             results.comparisons = _comparisons({label: results.models[label] for label in (first, *others) if label})
-    for label in [label for label, record in scoring.found.items() if not record.scores]:
-        del scoring.found[label], results.models[label]  # a model that failed before its first score
+    for label in [label for label, record in scoring.records.items() if not record.scores]:
+        del scoring.records[label], results.models[label]  # a model that failed before its first score
     scoring.save()
-    return scoring.found
+    return scoring.records
 
 
 def _comparisons(models: Mapping[str, ModelRecord]) -> list[str]:
@@ -114,21 +114,21 @@ def _comparisons(models: Mapping[str, ModelRecord]) -> list[str]:
 
 @dataclass
 class _Scoring:
-    """State of an evaluation: its inputs, and the records `found` by label."""
+    """State of an evaluation: its inputs, and the `records` by label."""
 
     request: EvaluationRequest
     results: Results
     path: Path | None
     report: Log
     failed: Callable[[str, Exception], None]
-    found: dict[str, ModelRecord] = field(default_factory=dict)
+    records: dict[str, ModelRecord] = field(default_factory=dict)
 
     def score(self, candidate: Candidate) -> str | None:
         """Score a model on every unit and return its label, or None if it failed."""
         try:
             model = candidate.open()
             label, record = _record(self.results, model)
-            self.found[label] = record
+            self.records[label] = record
             self.report(f"{label} ({record.fingerprint})")
             units = _units(self.request, model.encoder, self.results.protocol.points, self.report)
             encode, done = _encode(self.request, model.encoder), partial(self._done, record)

@@ -70,7 +70,7 @@ def _at_least(vectors: np.ndarray, count: int) -> np.ndarray:
     return vectors
 
 
-GRADES, PAIRS_EACH = (0.0, 3.0, 5.0), 10  # three groups of ten pairs
+GRADES, PAIRS_PER_GRADE = (0.0, 3.0, 5.0), 10  # three groups of ten pairs
 PERPLEXITY, SEED = 10.0, 42  # the paper gives neither
 
 
@@ -80,8 +80,8 @@ def drawn_pairs(pairs: list[Pair]) -> list[Pair]:
     chosen: list[Pair] = []
     for grade in GRADES:
         of_grade = [pair for pair in pairs if pair[0] == grade]
-        places = rng.permutation(len(of_grade))[:PAIRS_EACH]
-        chosen += [of_grade[place] for place in sorted(places.tolist())]
+        numbers = rng.permutation(len(of_grade))[:PAIRS_PER_GRADE]
+        chosen += [of_grade[number] for number in sorted(numbers.tolist())]
     return chosen
 
 
@@ -97,12 +97,12 @@ def pair_map(encode: Encode, path: Path) -> Scores:
     if len(chosen) < 4:
         raise ValueError(f"{path}: {len(chosen)} pairs are graded exactly 0, 3 or 5; a map needs at least four")
     vectors = encode([*(first for _, first, _ in chosen), *(second for _, _, second in chosen)]).astype(np.float64)
-    found = cosines(*np.split(vectors, 2))
+    pair_cosines = cosines(*np.split(vectors, 2))
     grades = np.array([pair[0] for pair in chosen])
     unit = unit_rows(vectors)
     perplexity = min(PERPLEXITY, (len(unit) - 1) / 3)
     places = TSNE(perplexity=perplexity, init="pca", random_state=SEED).fit_transform(unit).round(DIGITS)
-    means = {f"cosine of {grade:g}": float(found[grades == grade].mean()) for grade in GRADES if grade in grades}
+    means = {f"cosine of {grade:g}": float(pair_cosines[grades == grade].mean()) for grade in GRADES if grade in grades}
     return {
         **{name: round(value, DIGITS) for name, value in means.items()},
         "pairs": len(chosen),

@@ -21,7 +21,6 @@ from cse.files.writing import write_file, write_json
 if TYPE_CHECKING:
     from cse.evaluation.published import PublishedRow
     from cse.evaluation.reproduction import Plan
-    from cse.evaluation.results import Protocol
     from cse.evaluation.scoreboard import Row, Scoreboard
 
 
@@ -95,13 +94,13 @@ def judged(runs: Sequence[float], row: PublishedRow) -> Comparison:
 def compared(sample: Sample, mean: float, row: PublishedRow) -> Comparison:
     """As `judged`, from the mean of a sample of runs."""
     digits = 4 if abs(mean) < 1 else 2  # cosines are not percentages
-    found = Comparison(round(mean, digits), None if sample.deviation is None else round(sample.deviation, digits))
+    comparison = Comparison(round(mean, digits), None if sample.deviation is None else round(sample.deviation, digits))
     if row.average is None:
-        return found
+        return comparison
     difference = mean - row.average
     noise = margin(sample, Sample(row.deviation, row.seeds))
     verdict = None if noise is None else "inside the noise" if abs(difference) <= noise else "a difference"
-    return replace(found, difference=round(difference, digits), verdict=verdict)
+    return replace(comparison, difference=round(difference, digits), verdict=verdict)
 
 
 def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
@@ -112,19 +111,14 @@ def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
     """
     if not board.columns or board.columns[0].unit != AVERAGE:
         return []
-    found: dict[tuple[str, float | None], LedgerEntry] = {}
+    entries: dict[tuple[str, float | None], LedgerEntry] = {}
     for label, row in board.rows.items():
+        key = f"{BASE} {(row.record.key or '').partition(' ')[2]}"
         for published in ROWS:
-            if is_counterpart(published, row, board.task.name):
-                found.setdefault((label, published.average), entry(board, row, published))
-    return list(found.values())
-
-
-def is_counterpart(published: PublishedRow, row: Row, task: str) -> bool:
-    """True if the row has the method or pooling of the published one, on another backbone."""
-    reading = (row.record.key or "").partition(" ")[2]
-    own = published.task == task and published.key == f"{BASE} {reading}" and published.average is not None
-    return own and not (published.copied or published.checkpoint or published.supervised or published.prefix)
+            own = published.task == board.task.name and published.key == key and published.average is not None
+            if own and not (published.copied or published.checkpoint or published.supervised or published.prefix):
+                entries.setdefault((label, published.average), entry(board, row, published))
+    return list(entries.values())
 
 
 def entry(board: Scoreboard, row: Row, published: PublishedRow) -> LedgerEntry:
@@ -132,18 +126,14 @@ def entry(board: Scoreboard, row: Row, published: PublishedRow) -> LedgerEntry:
     figure = row.figures[0]
     own = None if figure is None else compared(Sample(figure.deviation, figure.count), figure.value, published)
     title = f"{published.name} ({published.paper}, table {published.table})"
-    source = "; ".join(filter(None, [published.source, missing_options(published, board.results.protocol)]))
+    source = published.source
+    if "--final-period" in published.evaluate and not board.results.protocol.final_period:
+        source = "; ".join(filter(None, [source, "published with a full stop added to texts that lack one"]))
     return LedgerEntry(
         title, published.average, published.deviation, published.seeds, published.backbone, published.task, source,
         copied=False, commands=(as_called(board.results.command),), backbone=(row.record.key or "").partition(" ")[0],
         seeds=row.seeds, note=None if own else "no number to compare", comparison=own,
     )  # fmt: skip
-
-
-def missing_options(published: PublishedRow, protocol: Protocol) -> str:
-    """A note on options of the published evaluation that the bundled one lacks, or an empty string."""
-    lacking = "--final-period" in published.evaluate and not protocol.final_period
-    return "published with a full stop added to texts that lack one" if lacking else ""
 
 
 HEADINGS = ("row", "published", "obtained", "difference", "backbone, seeds", "published on, source")
@@ -184,14 +174,9 @@ def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> Led
     entry = replace(entry, backbone=plan.backbone_of(row), seeds=seeds, runs=runs)
     whole = [run for run in runs if run is not None]
     if len(whole) < len(runs) or not whole:
-        return replace(entry, note=_why_none(row))
+        reason = "sets are missing" if find_task(row.task).sets or row.read else "it is a picture"
+        return replace(entry, note=f"no number to compare: {reason}")
     return replace(entry, comparison=judged(whole, row))
-
-
-def _why_none(row: PublishedRow) -> str:
-    if find_task(row.task).sets or row.read:
-        return "no number to compare: sets are missing"
-    return "no number to compare: it is a picture"
 
 
 def read_ledger(path: Path) -> list[LedgerEntry]:
@@ -227,14 +212,14 @@ def _line(entry: LedgerEntry) -> str:
     published = _spread(entry.published, entry.published_deviation)
     if entry.copied:
         return f"| {entry.row} | {published} | copied, not run | | | {entry.source} |"
-    found, difference, compared = entry.note or "-", "", entry.comparison
+    obtained, difference, compared = entry.note or "-", "", entry.comparison
     if compared is not None:
-        found = _spread(compared.mean, compared.deviation)
+        obtained = _spread(compared.mean, compared.deviation)
         if compared.difference is not None:
             difference = f"{compared.difference:+.2f} {compared.verdict or ''}".strip()
     seeds = " ".join(map(str, entry.seeds)) or "untrained"
     origin = ", ".join(filter(None, [entry.published_on, entry.source]))
-    return f"| {entry.row} | {published} | {found} | {difference} | {entry.backbone}, {seeds} | {origin} |"
+    return f"| {entry.row} | {published} | {obtained} | {difference} | {entry.backbone}, {seeds} | {origin} |"
 
 
 def _spread(value: float | None, deviation: float | None) -> str:

@@ -14,7 +14,7 @@ from cse.vectors import cosines
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores
 
-SAME = 1e-6  # cosines that differ by less count as equal: float32 is not more precise
+SAME_COSINE = 1e-6  # cosines that differ by less count as equal: float32 is not more precise
 
 
 def spearman(encode: Encode, pairs: Sequence[Pair], name: str = "") -> float:
@@ -25,13 +25,13 @@ def spearman(encode: Encode, pairs: Sequence[Pair], name: str = "") -> float:
     return correlation(pair_cosines(encode, pairs), [grade for grade, _, _ in pairs], name)
 
 
-def correlation(found: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> float:
+def correlation(cosines: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> float:
     """Spearman x 100 of cosines (N,) with grades (N,).
 
     Raises ValueError, beginning with the `name` of the pairs, if it is undefined.
     """
-    check_defined(found, grades, name)
-    return 100 * float(np.corrcoef(ranks(found), ranks(grades))[0, 1])
+    check_defined(cosines, grades, name)
+    return 100 * float(np.corrcoef(ranks(cosines), ranks(grades))[0, 1])
 
 
 def ranks(values: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -45,9 +45,9 @@ def ranks_of_codes(codes: np.ndarray) -> np.ndarray:
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
 
-def correlation_or_none(found: np.ndarray, grades: Sequence[float] | np.ndarray) -> float | None:
+def correlation_or_none(cosines: np.ndarray, grades: Sequence[float] | np.ndarray) -> float | None:
     """Spearman x 100 of cosines (N,) with grades (N,), two decimals; None if it is undefined."""
-    return None if _why_undefined(found, grades) else round(correlation(found, grades), 2)
+    return None if _why_undefined(cosines, grades) else round(correlation(cosines, grades), 2)
 
 
 def mean_or_none(scores: Sequence[float | None]) -> float | None:
@@ -56,10 +56,10 @@ def mean_or_none(scores: Sequence[float | None]) -> float | None:
     return round(sum(known) / len(known), 2) if len(known) == len(scores) else None
 
 
-def pearson(found: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> float:
+def pearson(cosines: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> float:
     """Pearson x 100 of cosines (N,) with grades (N,). Raises ValueError as `correlation` does."""
-    check_defined(found, grades, name)
-    return 100 * float(np.corrcoef(found, grades)[0, 1])
+    check_defined(cosines, grades, name)
+    return 100 * float(np.corrcoef(cosines, grades)[0, 1])
 
 
 def check_grades(pairs: Sequence[Pair], name: object) -> None:
@@ -68,20 +68,20 @@ def check_grades(pairs: Sequence[Pair], name: object) -> None:
     check_defined(np.arange(len(grades)), grades, str(name))
 
 
-def check_defined(found: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> None:
+def check_defined(cosines: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> None:
     """Raise ValueError if the correlation of cosines (N,) and grades (N,) is undefined or only rounding noise."""
-    if reason := _why_undefined(found, grades):
+    if reason := _why_undefined(cosines, grades):
         raise ValueError(f"{name}: {reason}" if name else reason)
 
 
-def _why_undefined(found: np.ndarray, grades: Sequence[float] | np.ndarray) -> str | None:
-    if len(found) < 2:
-        return f"a correlation needs at least two pairs, got {len(found)}"
-    if not np.isfinite(found).all():
+def _why_undefined(cosines: np.ndarray, grades: Sequence[float] | np.ndarray) -> str | None:
+    if len(cosines) < 2:
+        return f"a correlation needs at least two pairs, got {len(cosines)}"
+    if not np.isfinite(cosines).all():
         return "some cosines are not finite, so there is no correlation"
-    for what, values, least in (("grade", grades, 0.0), ("cosine", found, SAME)):
+    for what, values, least in (("grade", grades, 0.0), ("cosine", cosines, SAME_COSINE)):
         if np.ptp(values) <= least:
-            return f"all {len(found)} pairs have the same {what}, so there is no correlation"
+            return f"all {len(cosines)} pairs have the same {what}, so there is no correlation"
     return None
 
 
@@ -104,8 +104,8 @@ def distinct_texts(pairs: Iterable[Pair]) -> list[str]:
     return list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
 
 
-SAMPLES = 1000
-SEED = 123
+BOOTSTRAP_SAMPLES = 1000
+BOOTSTRAP_SEED = 123
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,9 @@ class Difference:
 
 
 def paired_bootstrap(
-    tasks: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]], samples: int = SAMPLES, seed: int = SEED
+    tasks: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]],
+    samples: int = BOOTSTRAP_SAMPLES,
+    seed: int = BOOTSTRAP_SEED,
 ) -> Difference:
     """The difference of two models' Spearman x 100, averaged over tasks, with its 95 % percentile interval.
 
@@ -137,8 +139,8 @@ def paired_bootstrap(
     """
     rng = np.random.default_rng(seed)
     for name, (*both, grades) in tasks.items():
-        for found in both:
-            check_defined(found, grades, name)
+        for of_model in both:
+            check_defined(of_model, grades, name)
     coded = [tuple(np.unique(column, return_inverse=True)[1] for column in columns) for columns in tasks.values()]
     whole = np.mean([_gain(*columns) for columns in coded])
     drawn = np.zeros(samples)
@@ -226,13 +228,13 @@ def compare(models: Mapping[str, Mapping[str, Scores]]) -> list[str]:
     (first, ours), *others = models.items()
     lines = []
     for other, theirs in others:
-        pairs = {name: _paired(ours[name], theirs[name]) for name in ours if name in theirs}
+        pairs = {
+            name: (np.array(own["cosines"]), np.array(theirs[name]["cosines"]), np.array(own["grades"]))
+            for name, own in ours.items()
+            if name in theirs
+        }
         if not pairs:
             raise ValueError(f"{first} and {other} have no task in common")
         difference = paired_bootstrap(pairs)
-        lines.append(f"{first} minus {other}, {len(pairs)} tasks, {SAMPLES} bootstrap samples: {difference}")
+        lines.append(f"{first} minus {other}, {len(pairs)} tasks, {BOOTSTRAP_SAMPLES} bootstrap samples: {difference}")
     return lines
-
-
-def _paired(ours: Scores, theirs: Scores) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return np.array(ours["cosines"]), np.array(theirs["cosines"]), np.array(ours["grades"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cse.evaluation.tasks import find_task
 
-FILE = Path(__file__).with_name("published.tsv")
+PUBLISHED_FILE = Path(__file__).with_name("published.tsv")
 PAPERS = ("promptbert", "dcpcse", "conpvp", "published")  # the last: scores of checkpoints on the hub
 BASE = "bert-base-uncased"
 SETS = {name: find_task(name).sets for name in ("sts", "transfer", "clustering")}  # in the papers' order
@@ -63,19 +63,19 @@ class PublishedRow:
         return [*(["--supervised"] if self.supervised else []), *prefix]
 
 
-def read_rows(path: Path = FILE) -> tuple[PublishedRow, ...]:
+def read_rows(path: Path = PUBLISHED_FILE) -> tuple[PublishedRow, ...]:
     """The rows of the table; `numbers` are those of the sets, in the papers' order, and the average, or only this.
 
     Raises ValueError, naming the line, if a cell is missing or the numbers do not match the sets.
     """
     header, *lines = path.read_text(encoding="utf-8").splitlines()
-    found = []
+    rows = []
     for number, line in enumerate(lines, start=2):
         try:
-            found.append(_published_row(dict(zip(header.split("\t"), line.split("\t"), strict=True))))
+            rows.append(_published_row(dict(zip(header.split("\t"), line.split("\t"), strict=True))))
         except ValueError as error:
             raise ValueError(f"{path.name}, line {number}: {error}") from error
-    return tuple(found)
+    return tuple(rows)
 
 
 def _published_row(cells: dict[str, str]) -> PublishedRow:
@@ -99,12 +99,12 @@ TEMPLATES = {row.name: row.average for row in ROWS if row.task == "templates"}  
 def rows(paper: str, table: str) -> list[PublishedRow]:
     """The rows of a table. Raises ValueError, with the choices, for an unknown paper or table."""
     check_paper(paper)
-    found = [row for row in ROWS if row.paper == paper and row.table == table]
-    if not found:
+    selected = [row for row in ROWS if row.paper == paper and row.table == table]
+    if not selected:
         tables = {row.table for row in ROWS if row.paper == paper}
         known = sorted(tables, key=table_order)
         raise ValueError(f"{paper} has no table {table!r} here; choose from {', '.join(known)}")
-    return found
+    return selected
 
 
 def check_paper(paper: str) -> None:

@@ -125,20 +125,20 @@ def word_tokens(text: str) -> list[str]:
 
 def _averages(path: Path, width: int, texts: list[str], _batch_size: int) -> np.ndarray:
     rows = [word_tokens(text) for text in texts]
-    wanted = {form for row in rows for word in row for form in (word, word.lower())}
+    vocabulary = {form for row in rows for word in row for form in (word, word.lower())}
     table: dict[str, np.ndarray] = {}
-    for word, vector in _rows(path, wanted):
+    for word, vector in _rows(path, vocabulary):
         table.setdefault(word, vector)
     vectors = np.zeros((len(texts), width), np.float32)
     for number, row in enumerate(rows):
         forms = (word if word in table else word.lower() for word in row)
-        if found := [table[form] for form in forms if form in table]:
-            vectors[number] = np.mean(found, axis=0)
+        if word_vectors := [table[form] for form in forms if form in table]:
+            vectors[number] = np.mean(word_vectors, axis=0)
     return vectors
 
 
-def _rows(path: Path, wanted: Container[str] | None = None) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield word and vector (d,) of every row, or only of `wanted` words, which skips most parsing."""
+def _rows(path: Path, vocabulary: Container[str] | None = None) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield word and vector (d,) of every row, or only of the words in `vocabulary`, which skips most parsing."""
     width = 0
     for number, line in enumerate(text_lines(path), start=1):
         line = line.rstrip(" ")
@@ -151,7 +151,7 @@ def _rows(path: Path, wanted: Container[str] | None = None) -> Iterator[tuple[st
                 f"{path}: line {number} has {line.count(' ')} numbers after its word, not {width or 'one or more'}; "
                 "the file is damaged or its columns are not separated by single spaces"
             )
-        if wanted is None or word in wanted:
+        if vocabulary is None or word in vocabulary:
             yield word, _numbers(path, number, line.rsplit(" ", width)[1:])
 
 

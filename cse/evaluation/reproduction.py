@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 WORD_SENTENCES = (
     "i am sad.", "i am not happy.", "the man is playing the guitar.", "the man is playing the piano.",
 )  # fmt: skip
-SHAPES = {"bert-base": (12, 768), "bert-large": (24, 1024), "roberta-base": (12, 768), "roberta-large": (24, 1024)}
+BACKBONE_SHAPES = {
+    "bert-base": (12, 768),
+    "bert-large": (24, 1024),
+    "roberta-base": (12, 768),
+    "roberta-large": (24, 1024),
+}
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -44,7 +49,7 @@ def settings(name: str) -> list[str]:
     """The published settings of a method on each backbone (`presets.PUBLISHED`)."""
     rows = []
     for method, supervised, backbone in PUBLISHED:
-        if method == name and backbone in SHAPES:
+        if method == name and backbone in BACKBONE_SHAPES:
             made, config = preset(name, backbone, supervised)
             kind = "supervised" if supervised else "unsupervised"
             shown = (config.batch_size, f"{config.learning_rate:g}", config.epochs, config.eval_every)
@@ -67,8 +72,8 @@ def prefix_parameters() -> list[str]:
     """DCPCSE's numbers of learned parameters: the prefix (keys and values in every layer) and the training head."""
     rows = []
     for name, supervised, backbone in PUBLISHED:
-        if name == "dcpcse" and backbone in SHAPES:
-            layers, width = SHAPES[backbone]
+        if name == "dcpcse" and backbone in BACKBONE_SHAPES:
+            layers, width = BACKBONE_SHAPES[backbone]
             length = preset(name, backbone, supervised)[0].reading.prefix
             learned = (f"{length * 2 * layers * width:,}", f"{width * (width + 1):,}")
             rows.append((backbone, "supervised" if supervised else "unsupervised", length, *learned))
@@ -95,7 +100,7 @@ def prompts() -> list[str]:
 def prototypes() -> list[str]:
     """ConPVP's positive and negative templates, as released."""
     kinds = {"positive": POSITIVE, "negative": NEGATIVE}
-    return _table(("kind", "template"), [(kind, f"`{each.text}`") for kind, known in kinds.items() for each in known])
+    return _table(("kind", "template"), [(kind, f"`{view.text}`") for kind, views in kinds.items() for view in views])
 
 
 def likeliest_words(backbone: str) -> list[str]:
@@ -120,7 +125,7 @@ def word_commands(backbone: str) -> list[str]:
     return [command_line(*words, text, *more) for text in WORD_SENTENCES for more in (["--no-denoise"], [])]
 
 
-WORDS = ("promptbert", "7")
+STATIC_TOKENS_TABLE = ("promptbert", "7")
 LISTINGS: dict[tuple[str, str], Callable[[], list[str]]] = {
     ("promptbert", "11"): biased_tokens,
     ("promptbert", "13"): prompts,
@@ -190,16 +195,14 @@ class Plan:
     def checkpoint(self, row: PublishedRow, seed: int) -> Path:
         """The checkpoint folder of a trained row, unique to its training and shared by tables."""
         name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train_options, str(seed)]))
-        return self.output / "checkpoints" / f"{name.replace('--', '')}-{self._digest(row, seed)}"
+        command, *words = self._training(row, seed)
+        digest = settings_digest("python", "-m", f"{FACES}.{command}", *words)  # the same wherever it runs
+        return self.output / "checkpoints" / f"{name.replace('--', '')}-{digest}"
 
     def _training(self, row: PublishedRow, seed: int) -> list[str]:
         words = ["train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
         words += ["--dev", str(self._dev), "--seed", str(seed)]
         return [*words, *row.train_options, *shlex.split(self.train_options)]
-
-    def _digest(self, row: PublishedRow, seed: int) -> str:
-        name, *words = self._training(row, seed)
-        return settings_digest("python", "-m", f"{FACES}.{name}", *words)  # wherever it runs
 
     def train(self, row: PublishedRow, seed: int) -> list[str]:
         """The training command of one seed."""
@@ -211,7 +214,7 @@ class Plan:
         name = self.checkpoint(row, seed).name if seed is not None else row.reading.replace(" ", "-")
         backbone = self.backbone_of(row)
         owner = "" if seed is not None else f"{Path(backbone).name}-{settings_digest(backbone)}"
-        text = settings_digest(*given) if (given := self._text(row)) else ""
+        text = settings_digest(*sentences) if (sentences := self._text(row)) else ""
         return self.output / "results" / ("-".join(filter(None, [row.task, owner, name, options, text])) + ".json")
 
     def _text(self, row: PublishedRow) -> list[str]:
@@ -276,7 +279,8 @@ def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: C
             return
         words += ["--resume"] if checkpoint.with_name(f"{checkpoint.name}.partial").is_dir() else []
     if name == "search_templates":
-        if _templates_are_scored(plan):
+        path = plan.template_scores
+        if path.is_file() and set(TEMPLATES) <= read_scores(path).scores.keys():
             return
         text = "\n".join(TEMPLATES) + "\n"
         write_file(plan.output / TEMPLATES_FILE, lambda fresh: fresh.write_text(text, encoding="utf-8"))
@@ -288,20 +292,15 @@ def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: C
         raise ValueError(f"{row.name}: `{line}` ended with exit code {code}; the line above says why")
 
 
-def _templates_are_scored(plan: Plan) -> bool:
-    path = plan.template_scores
-    return path.is_file() and set(TEMPLATES) <= read_scores(path).scores.keys()
-
-
-CHECKPOINTS = "published"  # rows of checkpoints, each its own backbone
-DRAWING = "a drawing of the method, without numbers"
-UNTIED = "runs here on small models: pretrain --untied, evaluate geometry --figures"
-OTHERS = {
-    WORDS: "runs here with --backbone bundled; needs bert-base-uncased",
-    ("promptbert", "figure-2"): UNTIED,
-    ("dcpcse", "figure-1"): DRAWING,
+CHECKPOINTS_PAPER = "published"  # rows of checkpoints, each its own backbone
+DRAWING_STATE = "a drawing of the method, without numbers"
+UNTIED_STATE = "runs here on small models: pretrain --untied, evaluate geometry --figures"
+UNREPRODUCED = {
+    STATIC_TOKENS_TABLE: "runs here with --backbone bundled; needs bert-base-uncased",
+    ("promptbert", "figure-2"): UNTIED_STATE,
+    ("dcpcse", "figure-1"): DRAWING_STATE,
     ("conpvp", "figure-1"): "runs here: tokens --template",
-    **{("conpvp", f"figure-{number}"): DRAWING for number in (2, 3)},
+    **{("conpvp", f"figure-{number}"): DRAWING_STATE for number in (2, 3)},
 }
 
 
@@ -312,22 +311,22 @@ def overview() -> list[str]:
 
 def _known() -> list[tuple[str, str]]:
     """(paper, table) of every table and figure, in the papers' order."""
-    found = {(row.paper, row.table) for row in ROWS} | LISTINGS.keys() | OTHERS.keys()
-    return sorted(found, key=lambda each: (PAPERS.index(each[0]), *table_order(each[1])))
+    keys = {(row.paper, row.table) for row in ROWS} | LISTINGS.keys() | UNREPRODUCED.keys()
+    return sorted(keys, key=lambda key: (PAPERS.index(key[0]), *table_order(key[1])))
 
 
 def state(paper: str, table: str) -> str:
     """The state of a table or figure: it runs here, with the needs of its rows, or it was copied."""
     if (paper, table) in LISTINGS:
         return "runs here: a listing of this project's constants"
-    if (paper, table) in OTHERS:
-        return OTHERS[paper, table]
+    if (paper, table) in UNREPRODUCED:
+        return UNREPRODUCED[paper, table]
     rows = [row for row in ROWS if (row.paper, row.table) == (paper, table)]
     running = [row for row in rows if not row.copied]
     if not running:
         return f"copied: {'; '.join(dict.fromkeys(row.source for row in rows))}"
     copied = f"; {len(rows) - len(running)} of {len(rows)} rows copied" if len(running) < len(rows) else ""
-    anywhere = "" if paper == CHECKPOINTS else " with --backbone bundled"
+    anywhere = "" if paper == CHECKPOINTS_PAPER else " with --backbone bundled"
     return f"runs here{anywhere}; needs {', '.join(needs(running))}{copied}"
 
 
@@ -345,8 +344,8 @@ def check_known(paper: str, table: str) -> None:
     tables = [name for owner, name in _known() if owner == paper]
     if table not in tables:
         raise ValueError(f"{paper} has no table {table!r}; choose from {', '.join(tables)}")
-    if (paper, table) in OTHERS and (paper, table) != WORDS:
-        raise ValueError(f"{paper} {table}: {OTHERS[paper, table]}")
+    if (paper, table) in UNREPRODUCED and (paper, table) != STATIC_TOKENS_TABLE:
+        raise ValueError(f"{paper} {table}: {UNREPRODUCED[paper, table]}")
 
 
 def obtained(row: PublishedRow, plan: Plan, seed: int | None) -> float | None:
@@ -381,11 +380,11 @@ def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
     poolings, bare = [pooling] if pooling else [], "--bare" in row.evaluate.split()
     (candidate,) = ModelSelection([model], poolings, bare=bare).candidates()
     fingerprint = candidate.open().encoder.fingerprint
-    found = next((record for record in records if record.fingerprint == fingerprint), None)
-    if found is None:
+    matching = next((record for record in records if record.fingerprint == fingerprint), None)
+    if matching is None:
         known = ", ".join(filter(None, [pooling, fingerprint]))
         raise ValueError(f"{path}: no record of {model} ({known}); delete it and run this again")
-    return found
+    return matching
 
 
 def draw_figure(rows: Sequence[PublishedRow], runs: Sequence[Sequence[float | None]], plan: Plan) -> list[Path]:
@@ -395,19 +394,16 @@ def draw_figure(rows: Sequence[PublishedRow], runs: Sequence[Sequence[float | No
     """
     first, name = rows[0], Path(plan.backbone_of(rows[0])).name
     stem = plan.output / "figures" / f"{first.paper}-{first.table}"
-    whole = [(row, found) for row, values in zip(rows, runs, strict=True) if (found := _present(values))]
+    present = [[value for value in values if value is not None] for values in runs]
+    whole = [(row, numbers) for row, numbers in zip(rows, present, strict=True) if numbers]
     if first.task == "templates" and whole:
-        scores = {row.name: found[0] for row, found in whole}
+        scores = {row.name: numbers[0] for row, numbers in whole}
         return [draw_templates(scores, name, stem.with_suffix(".png"))]
     if first.prefix is not None and whole:  # DCPCSE's Figure 2
-        lengths = {row.prefix: found for row, found in whole if row.prefix is not None}
+        lengths = {row.prefix: numbers for row, numbers in whole if row.prefix is not None}
         return [draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))]
     if first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
         labels = {f"{row.name} {seed or ''}".strip(): (row, seed) for row in rows for seed in plan.runs(row)}
         models = {label: run_record(row, plan, seed) for label, (row, seed) in labels.items()}
         return draw(find_task(first.task), models, stem)
     return []
-
-
-def _present(values: Sequence[float | None]) -> list[float]:
-    return [value for value in values if value is not None]

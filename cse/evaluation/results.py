@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from cse.evaluation.tasks import Task
 
 LIBRARIES = ("numpy", "scikit-learn", "scipy", "torch", "transformers")
-REQUIRED = ("model", "fingerprint", "scores")  # of a model's record
-CURE = "give another `json_output` or pass `overwrite`"
-DAMAGED = f"copy it again or remove its digest, or {CURE}"
+RECORD_KEYS = ("model", "fingerprint", "scores")  # of a model's record
+OUTPUT_CURE = "give another `json_output` or pass `overwrite`"
+DAMAGE_CURE = f"copy it again or remove its digest, or {OUTPUT_CURE}"
 
 
 @dataclass(frozen=True)
@@ -127,16 +127,16 @@ def read_results(path: Path) -> Results:
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        lacking = [label for label, record in value["models"].items() if not {*REQUIRED} <= record.keys()]
+        lacking = [label for label, record in value["models"].items() if not {*RECORD_KEYS} <= record.keys()]
         read = {} if lacking else {label: ModelRecord(**record) for label, record in value["models"].items()}
         results = Results(
             value["task"], Protocol(**value["protocol"]), value.get("command", ""), read, value.get("comparisons", [])
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: not a results file ({error}); {CURE}") from error
+        raise ValueError(f"{path}: not a results file ({error}); {OUTPUT_CURE}") from error
     if lacking:
-        raise ValueError(f"{path}: the record of {lacking[0]} lacks {' or '.join(REQUIRED)}; {CURE}")
-    check_digest(value, path, DAMAGED)
+        raise ValueError(f"{path}: the record of {lacking[0]} lacks {' or '.join(RECORD_KEYS)}; {OUTPUT_CURE}")
+    check_digest(value, path, DAMAGE_CURE)
     return results
 
 
@@ -151,7 +151,7 @@ def open_results(path: Path | None, fresh: Results) -> Results:
     if (earlier.task, earlier.protocol) != (fresh.task, fresh.protocol):
         raise ValueError(
             f"{path}: holds {earlier.task} under {asdict(earlier.protocol)}, not {fresh.task} under "
-            f"{asdict(fresh.protocol)}; {CURE}"
+            f"{asdict(fresh.protocol)}; {OUTPUT_CURE}"
         )
     return replace(fresh, models=earlier.models)
 
@@ -216,8 +216,8 @@ def table(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
 
 def warnings(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
     """Warnings that scores are not comparable with the papers': missing sets, sets with another number of pairs."""
-    found = {unit for record in models.values() for unit in record.scores}
-    absent = [name for name in task.sets if name not in found]
+    units = {unit for record in models.values() for unit in record.scores}
+    absent = [name for name in task.sets if name not in units]
     lines = [f"no files for {', '.join(absent)}: no average over the papers' sets"] if absent else []
     sizes = {(unit, one["pairs"]) for m in models.values() for unit, one in m.scores.items() if unit in task.pairs}
     return lines + [

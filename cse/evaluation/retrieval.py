@@ -21,19 +21,19 @@ from cse.evaluation.tasks import Task, TaskData
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Search, Unit
 
-TOP, DEPTH = 10, 100
+TOP, RECALL_DEPTH = 10, 100
 
 
 def units(data: TaskData) -> dict[str, Unit]:
     """Return a unit for each set in the folder or its subfolders. Raises ValueError without a set or a `search`."""
     if data.search is None:
         raise ValueError("retrieval needs a vector search; give `search`")
-    places = [path for path in (data.folder, *sorted(data.folder.glob("*"))) if (path / "corpus.tsv").is_file()]
-    if not places:
+    folders = [path for path in (data.folder, *sorted(data.folder.glob("*"))) if (path / "corpus.tsv").is_file()]
+    if not folders:
         raise ValueError(
             f"{data.folder}: no corpus.tsv in it or its subfolders; a set has corpus, queries and qrels .tsv"
         )
-    return {place.resolve().name: partial(score, folder=place, search=data.search) for place in places}
+    return {folder.resolve().name: partial(score, folder=folder, search=data.search) for folder in folders}
 
 
 def score(encode: Encode, folder: Path, search: Search) -> Scores:
@@ -43,15 +43,15 @@ def score(encode: Encode, folder: Path, search: Search) -> Scores:
     relevant = read_relevance(_only(folder, "qrels"), queries, documents)
     names = list(documents)
     judged = [query for query in queries if query in relevant]
-    depth = min(DEPTH + 1, len(names))
+    depth = min(RECALL_DEPTH + 1, len(names))
     rows = search(encode(list(documents.values())), encode([queries[query] for query in judged]), depth)
     measured = []
     for query, ranking in zip(judged, rows, strict=True):
         itself = (
             query if documents.get(query) == queries[query] else None
         )  # excluded, as in BEIR: Quora's queries are documents
-        if wanted := relevant[query] - {itself}:
-            measured.append(measures([names[row] for row in ranking if names[row] != itself], wanted))
+        if answers := relevant[query] - {itself}:
+            measured.append(measures([names[row] for row in ranking if names[row] != itself], answers))
     if not measured:
         raise ValueError(f"{folder}: no query has a relevant document other than itself")
     means = {key: round(100 * float(np.mean([one[key] for one in measured])), 2) for key in measured[0]}
@@ -68,7 +68,7 @@ def measures(ranking: Sequence[str], relevant: Set[str | None]) -> dict[str, flo
         f"ndcg@{TOP}": float((hits[:TOP] * discounts[: len(hits[:TOP])]).sum() / ideal),
         f"mrr@{TOP}": 1 / (1 + float(first[0])) if len(first) else 0.0,
         f"recall@{TOP}": float(hits[:TOP].sum() / len(relevant)),
-        f"recall@{DEPTH}": float(hits[:DEPTH].sum() / len(relevant)),
+        f"recall@{RECALL_DEPTH}": float(hits[:RECALL_DEPTH].sum() / len(relevant)),
     }
 
 
@@ -116,10 +116,10 @@ def read_relevance(path: Path, queries: Mapping[str, str], documents: Mapping[st
 
 
 def _only(folder: Path, stem: str) -> Path:
-    found = sorted(folder.glob(f"{stem}*.tsv"))
-    if len(found) != 1:
-        raise ValueError(f"{folder}: {len(found)} files {stem}*.tsv; a set has exactly one")
-    return found[0]
+    files = sorted(folder.glob(f"{stem}*.tsv"))
+    if len(files) != 1:
+        raise ValueError(f"{folder}: {len(files)} files {stem}*.tsv; a set has exactly one")
+    return files[0]
 
 
 TASK = Task(

@@ -80,12 +80,12 @@ class Scoreboard:
     def strongest(self) -> str | None:
         """The label of the untrained reading with the best figure in the first column; None unless several have one."""
         sign = -1 if self.columns and self.columns[0].score in self.task.lower else 1
-        found = {
+        values = {
             label: sign * figure.value
             for label, row in self.rows.items()
             if row.pooling and (figure := row.figures[0]) is not None
         }
-        return max(found, key=lambda label: found[label]) if len(found) > 1 else None
+        return max(values, key=lambda label: values[label]) if len(values) > 1 else None
 
 
 def read_scoreboards(folder: Path) -> dict[str, Scoreboard]:
@@ -106,8 +106,8 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
     groups = seed_groups({label: record.group for label, record in results.models.items() if not record.start})
     rows = {label: _row(task, results.models[label], pool, shown) for label, *_ in groups.values()}
     verdicts = [
-        _verdict({label: row.figures[place] for label, row in rows.items()}, lower=column.score in task.lower)
-        for place, column in enumerate(shown)
+        _verdict({label: row.figures[number] for label, row in rows.items()}, lower=column.score in task.lower)
+        for number, column in enumerate(shown)
     ]
     return Scoreboard(task, results, tuple(shown), rows, tuple(verdicts))
 
@@ -122,8 +122,8 @@ def _row(task: Task, record: ModelRecord, pool: Sequence[ModelRecord], shown: li
 
 
 def _by_seed(records: Sequence[ModelRecord]) -> dict[int, dict[str, Scores]]:
-    found = {record.seed: record.scores for record in records if record.seed is not None}
-    return {seed: found[seed] for seed in sorted(found)}
+    scores = {record.seed: record.scores for record in records if record.seed is not None}
+    return {seed: scores[seed] for seed in sorted(scores)}
 
 
 def _figures(task: Task, shown: list[ScoreColumn], runs: Sequence[Mapping[str, Scores]]) -> tuple[Figure | None, ...]:
@@ -132,14 +132,14 @@ def _figures(task: Task, shown: list[ScoreColumn], runs: Sequence[Mapping[str, S
 
 def _figure(task: Task, column: ScoreColumn, runs: Sequence[Mapping[str, Scores]]) -> Figure | None:
     """The mean over the runs that have the column's score, with the deviation; None if there are none."""
-    found = [(number, scores) for scores in runs if (number := _number(task, column, scores)) is not None]
-    if not found:
+    scored = [(number, scores) for scores in runs if (number := _number(task, column, scores)) is not None]
+    if not scored:
         return None
-    mean, deviation = over_seeds([number for number, _ in found])
-    if len(found) == 1 and task.repeats:
-        deviation = found[0][1].get(column.unit, {}).get(task.repeats.deviations.get(column.score, ""))
+    mean, deviation = over_seeds([number for number, _ in scored])
+    if len(scored) == 1 and task.repeats:
+        deviation = scored[0][1].get(column.unit, {}).get(task.repeats.deviations.get(column.score, ""))
         return Figure(mean, deviation, 1 if deviation is None else task.repeats.count)
-    return Figure(mean, deviation, len(found))
+    return Figure(mean, deviation, len(scored))
 
 
 def _number(task: Task, column: ScoreColumn, scores: Mapping[str, Scores]) -> float | None:

@@ -20,10 +20,10 @@ from cse.evaluation.classification import SEED, Part, stratified
 
 STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2)
 RATE, BETAS, EPSILON = 1e-3, (0.9, 0.999), 1e-8
-BATCH = 64
-EPOCHS, MOST_EPOCHS = 4, 200  # between evaluations, and in all
+BATCH_ROWS = 64
+EPOCHS, MAX_EPOCHS = 4, 200  # between evaluations, and in all
 TENACITY = 5
-HELD_OUT = 0.05
+HELD_OUT_SHARE = 0.05
 
 
 @dataclass
@@ -55,12 +55,12 @@ class Layers:
         count, classes, width = self.weights.shape
         return (rows @ self.weights.reshape(-1, width).T).reshape(-1, count, classes)
 
-    def learn(self, rows: np.ndarray, wanted: np.ndarray) -> None:
-        """Take one Adam step on the mean cross-entropy of a batch; `wanted` (n, C) is the one-hot class."""
+    def learn(self, rows: np.ndarray, one_hot: np.ndarray) -> None:
+        """Take one Adam step on the mean cross-entropy of a batch; `one_hot` (n, C) is the one-hot class."""
         logits = self.logits(rows)
         likely = np.exp(logits - logits.max(-1, keepdims=True))
         likely /= likely.sum(-1, keepdims=True)
-        surplus = (likely - wanted[:, None]).reshape(len(rows), -1)
+        surplus = (likely - one_hot[:, None]).reshape(len(rows), -1)
         slope = (surplus.T @ rows / len(rows)).reshape(self.weights.shape) + self.strengths * self.weights
         self.steps += 1
         self.first += (1 - BETAS[0]) * (slope - self.first)
@@ -94,19 +94,19 @@ def fit(train: Part, held: Part | None, strengths: Sequence[float] = STRENGTHS) 
     """
     rng, known = np.random.RandomState(SEED), np.unique(train[1])
     if held is None:
-        outside, inside = np.split(rng.permutation(len(train[0])), [max(1, int(HELD_OUT * len(train[0])))])
+        outside, inside = np.split(rng.permutation(len(train[0])), [max(1, int(HELD_OUT_SHARE * len(train[0])))])
         train, held = ((train[0][inside], train[1][inside]), (train[0][outside], train[1][outside]))
     rows, tested = with_ones(train[0]), with_ones(held[0])
-    wanted = (train[1][:, None] == known).astype(np.float32)
+    one_hot = (train[1][:, None] == known).astype(np.float32)
     layers = Layers.start(strengths, len(known), train[0].shape[1])
     best, weights = np.full(len(strengths), -1.0), layers.weights.copy()
     failed, going = np.zeros(len(strengths), int), np.ones(len(strengths), bool)
-    for _ in range(0, MOST_EPOCHS + 1, EPOCHS):
+    for _ in range(0, MAX_EPOCHS + 1, EPOCHS):
         for _ in range(EPOCHS):
             order = rng.permutation(len(rows))
-            for start in range(0, len(rows), BATCH):
-                batch = order[start : start + BATCH]
-                layers.learn(rows[batch], wanted[batch])
+            for start in range(0, len(rows), BATCH_ROWS):
+                batch = order[start : start + BATCH_ROWS]
+                layers.learn(rows[batch], one_hot[batch])
         accuracy = (known[layers.logits(tested).argmax(-1)] == held[1][:, None]).mean(0)  # (K,)
         better = going & (accuracy > best)
         best[better], weights[better] = accuracy[better], layers.weights[better]

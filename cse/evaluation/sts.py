@@ -38,8 +38,8 @@ def units(data: TaskData) -> dict[str, Unit]:
     A unit returns `spearman` and, with `details`, `pearson`, each subset's Spearman and their mean `subset_mean`.
     Raises ValueError as `sources` does.
     """
-    found = sources(data)
-    return {name: partial(score, paths=paths, details=data.details) for name, paths in found.items()}
+    paths_of = sources(data)
+    return {name: partial(score, paths=paths, details=data.details) for name, paths in paths_of.items()}
 
 
 def sources(data: TaskData) -> dict[str, list[Path]]:
@@ -48,23 +48,23 @@ def sources(data: TaskData) -> dict[str, list[Path]]:
     `tokenised` is for SentEval's tokenised, lower-cased text, which the papers scored. Raises ValueError if the folder
     or `tokenised` has none of the seven.
     """
-    places = [data.folder, *([data.tokenised] if data.tokenised else [])]
-    for place in places:
-        if not files(place):
-            raise ValueError(f"{place}: no STS files; the layout is {LAYOUT}")
-    found = {task: paths for place in places for task, paths in files(place).items()}
-    return {task: found[task] for task in SETS if task in found}
+    folders = [data.folder, *([data.tokenised] if data.tokenised else [])]
+    for folder in folders:
+        if not files(folder):
+            raise ValueError(f"{folder}: no STS files; the layout is {LAYOUT}")
+    paths_of = {task: paths for folder in folders for task, paths in files(folder).items()}
+    return {task: paths_of[task] for task in SETS if task in paths_of}
 
 
 def files(folder: Path) -> dict[str, list[Path]]:
     """The files in `folder` of each of the seven tasks."""
-    found = {task: sorted(folder.glob(pattern)) for task, pattern in SETS.items()}
-    return {task: paths for task, paths in found.items() if paths}
+    paths_of = {task: sorted(folder.glob(pattern)) for task, pattern in SETS.items()}
+    return {task: paths for task, paths in paths_of.items() if paths}
 
 
-def all_pairs(found: Mapping[str, Sequence[Path]]) -> dict[str, list[Pair]]:
+def all_pairs(paths_of: Mapping[str, Sequence[Path]]) -> dict[str, list[Pair]]:
     """The scored pairs of each task, from its files."""
-    return {task: [pair for path in paths for pair in scored_pairs(path)] for task, paths in found.items()}
+    return {task: [pair for path in paths for pair in scored_pairs(path)] for task, paths in paths_of.items()}
 
 
 def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> Scores:
@@ -74,18 +74,18 @@ def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> Score
     """
     subsets = {path.stem: scored_pairs(path) for path in paths}
     pairs = [pair for subset in subsets.values() for pair in subset]
-    found = pair_cosines(encode, pairs)
+    cosines = pair_cosines(encode, pairs)
     grades = np.array([grade for grade, _, _ in pairs])
-    spearman = correlation(found, grades, str(paths[0].parent))
+    spearman = correlation(cosines, grades, str(paths[0].parent))
     scores: Scores = {"spearman": round(spearman, 2), "pairs": len(pairs)}
     if details:
-        scores["pearson"] = round(pearson(found, grades), 2)
+        scores["pearson"] = round(pearson(cosines, grades), 2)
         ends = np.cumsum([len(subset) for subset in subsets.values()])[:-1]
-        parts = zip(subsets, np.split(found, ends), np.split(grades, ends), strict=True)
+        parts = zip(subsets, np.split(cosines, ends), np.split(grades, ends), strict=True)
         scores["subsets"] = {name: correlation_or_none(cosine, grade) for name, cosine, grade in parts}
         if len(subsets) > 1:
             scores["subset_mean"] = mean_or_none(list(scores["subsets"].values()))
-    return {**scores, "cosines": [round(float(value), 6) for value in found], "grades": grades.tolist()}
+    return {**scores, "cosines": [round(float(value), 6) for value in cosines], "grades": grades.tolist()}
 
 
 def with_final_period(text: str) -> str:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 GAP = "<extra_id_{}>"
 GAPS = 3
 BEAMS = 20  # of each of 24 texts: at most 480 templates
-NEW_TOKENS = 24
-PAIRS = (
+MAX_NEW_TOKENS = 24
+WORD_DEFINITIONS = (
     ("bakery", "a shop where bread and cakes are made and sold"),
     ("island", "a piece of land with water on every side"),
     ("orphan", "a child whose parents are dead"),
@@ -68,7 +68,9 @@ def load_seq2seq(name: str) -> Seq2Seq:
     return model.eval(), tokenizer
 
 
-def generated(model: Seq2Seq, pairs: Sequence[tuple[str, str]] = PAIRS, beams: int = BEAMS) -> list[Template]:
+def generated(
+    model: Seq2Seq, pairs: Sequence[tuple[str, str]] = WORD_DEFINITIONS, beams: int = BEAMS
+) -> list[Template]:
     """Generate templates from (word, definition) pairs, sorted by the number of pairs they come from.
 
     Each pair is used in both orders; each order gives the templates among the `beams` likeliest texts.
@@ -79,16 +81,16 @@ def generated(model: Seq2Seq, pairs: Sequence[tuple[str, str]] = PAIRS, beams: i
             known = {"[MASK]": word, "[X]": definition}
             gaps = [GAP.format(number) for number in range(GAPS)]
             source = f"{gaps[0]} {known[parts[0]]} {gaps[1]} {known[parts[1]]} {gaps[2]}"
-            found = (template_of(text, parts, (word, definition)) for text in _fill(model, source, beams))
-            for text in dict.fromkeys(text for text in found if text):
+            templates = (template_of(text, parts, (word, definition)) for text in _fill(model, source, beams))
+            for text in dict.fromkeys(text for text in templates if text):
                 counts[text] = counts.get(text, 0) + 1
     return [Template(text) for text in sorted(counts, key=lambda text: -counts[text])]  # ties: in order of generation
 
 
-def template_of(filled: str, parts: tuple[str, str], given: Sequence[str] = ()) -> str | None:
+def template_of(filled: str, parts: tuple[str, str], source: Sequence[str] = ()) -> str | None:
     """The template of the text in the gaps of `filled` around `parts`, or None.
 
-    It is None if a gap is missing, if all are empty, and if the text has brackets or repeats a text of `given`, which
+    It is None if a gap is missing, if all are empty, and if the text has brackets or repeats a text of `source`, which
     would make a template for that pair only.
     """
     pieces = re.split(r"<extra_id_\d+>", re.sub(r"<pad>|</s>", "", filled))[1 : GAPS + 1]
@@ -96,7 +98,7 @@ def template_of(filled: str, parts: tuple[str, str], given: Sequence[str] = ()) 
         return None
     written = [" ".join(piece.split()) for piece in pieces]
     text = " ".join(written).lower()
-    if not text.strip() or "[" in text or "]" in text or any(each.lower() in text for each in given):
+    if not text.strip() or "[" in text or "]" in text or any(word.lower() in text for word in source):
         return None
     between = zip(written, (*parts, ""), strict=True)
     return re.sub(r" (?=[.,;:?!])", "", " ".join(piece for pair in between for piece in pair if piece))
@@ -116,7 +118,7 @@ def _fill(model: Seq2Seq, source: str, beams: int) -> list[str]:
     tokenizer = model[1]
     network: Any = model[0]
     inputs = tokenizer(source, return_tensors="pt")
-    options: dict[str, Any] = {"num_beams": beams, "num_return_sequences": beams, "max_new_tokens": NEW_TOKENS}
+    options: dict[str, Any] = {"num_beams": beams, "num_return_sequences": beams, "max_new_tokens": MAX_NEW_TOKENS}
     ids = network.generate(
         input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], do_sample=False, **options
     )

@@ -70,11 +70,11 @@ def read_scores(path: Path) -> TemplateScores:
         value = json.loads(path.read_text(encoding="utf-8"))
         scores = {row["template"]: float(row["score"]) for row in value["templates"]}
         settings = {key: item for key, item in value.items() if key not in ("templates", DIGEST)}
-        found = TemplateScores(SearchSettings(**settings), scores)
+        template_scores = TemplateScores(SearchSettings(**settings), scores)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a file of template scores ({error}); give another `json_output`") from error
     check_digest(value, path, "copy it again or remove its digest, or give another `json_output`")
-    return found
+    return template_scores
 
 
 def open_scores(path: Path | None, settings: SearchSettings) -> TemplateScores:
@@ -142,7 +142,7 @@ def read_templates(path: Path) -> list[Template]:
     Raises ValueError with file and line for a template without exactly one [X] and one [MASK], with [P], or repeated,
     and for an empty file.
     """
-    found: dict[str, int] = {}
+    line_of: dict[str, int] = {}
     for number, line in enumerate(text_lines(path), start=1):
         text = line.strip()
         if not text:
@@ -151,12 +151,12 @@ def read_templates(path: Path) -> list[Template]:
             raise ValueError(f"{path}: line {number}: {text[:80]!r} needs one [X] and one [MASK]")
         if "[P]" in text:
             raise ValueError(f"{path}: line {number}: an untrained backbone has no learned vector for [P]; remove it")
-        if text in found:
-            raise ValueError(f"{path}: line {number} repeats line {found[text]}: {text[:80]!r}; remove one of them")
-        found[text] = number
-    if not found:
+        if text in line_of:
+            raise ValueError(f"{path}: line {number} repeats line {line_of[text]}: {text[:80]!r}; remove one of them")
+        line_of[text] = number
+    if not line_of:
         raise ValueError(f'{path}: no template in it; give lines such as This sentence : "[X]" means [MASK].')
-    return [Template(text) for text in found]
+    return [Template(text) for text in line_of]
 
 
 def dev_score(encoder: Encoder, pairs: Sequence[Pair], *, denoise: bool = False, final_period: bool = False) -> Score:

@@ -21,7 +21,7 @@ from cse.vectors import cosines
 Tokenise = Callable[[list[str]], list[list[int]]]
 EncodeIds = Callable[[list[list[int]]], np.ndarray]
 
-STEPS = tuple(range(0, 101, 10))
+REMOVED_COUNTS = tuple(range(0, 101, 10))
 
 
 def most_frequent(contents: Iterable[Sequence[int]], k: int) -> list[int]:
@@ -39,8 +39,8 @@ def task_scores(rows: Mapping[str, np.ndarray], sets: Mapping[str, Sequence[Pair
     for name, pairs in sets.items():
         check_grades(pairs, name)
         first, second = (np.array([rows[str(pair[side])] for pair in pairs], np.float64) for side in (1, 2))
-        found = cosines(first, second)
-        scores[name] = correlation_or_none(found, [grade for grade, _, _ in pairs])
+        pair_cosines = cosines(first, second)
+        scores[name] = correlation_or_none(pair_cosines, [grade for grade, _, _ in pairs])
     return {**scores, "average": mean_or_none(list(scores.values()))}
 
 
@@ -50,7 +50,7 @@ def removal_curve(
     sets: Mapping[str, Sequence[Pair]],
     *,
     counted: Iterable[str],
-    steps: Sequence[int] = STEPS,
+    steps: Sequence[int] = REMOVED_COUNTS,
 ) -> dict[str, Any]:
     """Average Spearman x 100 of `sets` without the K most frequent tokens, for each K of `steps` (ConPVP Figure 5).
 
@@ -80,7 +80,7 @@ def removal_curve(
     return {**{f"K={step}": score for step, score in zip(left, curve["average"], strict=True)}, "curve": curve}
 
 
-FREQUENT = 36  # PromptBERT section 3
+FREQUENT_TOKENS = 36  # PromptBERT section 3
 # The released code's sets; the paper's Table 11 prints the same ones.
 WORDPIECE_FREQUENT = tuple(
     ". a the in , is to of and ' on man - s with for \" at ##s woman are it two that you dog said playing i an as was "
@@ -91,16 +91,16 @@ BYTE_FREQUENT = tuple(
     "Ġplaying Ġwas Ġas Ġfrom Ġ: Ġyou Ġan i Ġby".split()
 )
 # Vocabulary sizes of the models these sets were counted for: BERT uncased and cased, RoBERTa.
-PUBLISHED = {30522: WORDPIECE_FREQUENT, 28996: WORDPIECE_FREQUENT, 50265: BYTE_FREQUENT}
+PUBLISHED_TOKENS = {30522: WORDPIECE_FREQUENT, 28996: WORDPIECE_FREQUENT, 50265: BYTE_FREQUENT}
 CONTINUES, SPACE = "##", "Ġ"  # marks a WordPiece that continues a word, a byte-level token that begins one
 # Byte-level tokens write each byte as a printable letter: itself, or the next unused one from 256 on.
 PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
 BYTES = {chr(byte): byte for byte in PRINTABLE} | {
     chr(256 + number): byte for number, byte in enumerate(byte for byte in range(256) if byte not in PRINTABLE)
 }
-BANDS = ("frequent", "middle", "rare")
-ROWS = ("static", "-Freq", "-Freq&Sub", "-Freq&Sub&Case", "-Freq&Sub&Case&Pun")
-MOST_POINTS = 2000
+FREQUENCY_BANDS = ("frequent", "middle", "rare")
+REMOVAL_ROWS = ("static", "-Freq", "-Freq&Sub", "-Freq&Sub&Case", "-Freq&Sub&Case&Pun")
+MAX_PICTURE_TOKENS = 2000
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,10 @@ def frequent_tokens(static: StaticEmbeddings, sentences: Sequence[str]) -> tuple
 
     For other vocabularies they are counted in `sentences` (papers: STS-B test). Raises ValueError if these have none.
     """
-    listed = PUBLISHED.get(len(static.tokens), ())
+    listed = PUBLISHED_TOKENS.get(len(static.tokens), ())
     if listed and {*listed} <= {*static.tokens}:
         return listed
-    counted = most_frequent(_contents(static, sentences), FREQUENT)
+    counted = most_frequent(_contents(static, sentences), FREQUENT_TOKENS)
     if not counted:
         raise ValueError(f"no token in {len(sentences)} sentences; give sentences to count frequent tokens in")
     return tuple(static.tokens[token] for token in counted)
@@ -148,7 +148,7 @@ def cumulative_removal(
     plain = [[*static.specials, *content] for content in static.tokenise(texts)]
     return {
         name: task_scores(dict(zip(texts, _averages(static.embeddings, contents), strict=True)), sets)
-        for name, contents in ((ROWS[0], plain), *_rungs(static, _contents(static, texts), frequent))
+        for name, contents in ((REMOVAL_ROWS[0], plain), *_rungs(static, _contents(static, texts), frequent))
     }
 
 
@@ -166,7 +166,7 @@ def _rungs(
     lower, last = (_lowered(static, texts, left) for left in (whole, words))
     blank = [list(static.tokens).index(SPACE)] if _byte_level(static) and SPACE in static.tokens else []
     ended = [content + blank if content else [] for content in last]
-    return list(zip(ROWS[1:], (common, whole, lower, ended), strict=True))
+    return list(zip(REMOVAL_ROWS[1:], (common, whole, lower, ended), strict=True))
 
 
 def _contents(static: StaticEmbeddings, texts: Sequence[str]) -> list[list[int]]:
@@ -217,10 +217,10 @@ def token_groups(static: StaticEmbeddings, sentences: Sequence[str]) -> dict[str
     """
     texts, continues = _read(static)
     ranked = [token for token in most_frequent(_contents(static, sentences), len(texts)) if texts[token]]
-    if len(ranked) < len(BANDS):
+    if len(ranked) < len(FREQUENCY_BANDS):
         raise ValueError(f"{len(ranked)} tokens occur in {len(sentences)} sentences; thirds need more text")
     bands = [""] * len(texts)
-    for band, members in zip(BANDS, np.array_split(ranked, len(BANDS)), strict=True):
+    for band, members in zip(FREQUENCY_BANDS, np.array_split(ranked, len(FREQUENCY_BANDS)), strict=True):
         for token in members:
             bands[token] = band
     pieces = ["subword" if continued else "whole word" for continued in continues]
@@ -239,14 +239,14 @@ def group_cosines(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]])
     come from `token_groups`; groups of fewer than two tokens are left out.
     """
     level = anisotropy(static.embeddings)
-    found = {"all": {"tokens": len(static.tokens), "cosine": round(level, DIGITS), "excess": 0.0}}
+    table = {"all": {"tokens": len(static.tokens), "cosine": round(level, DIGITS), "excess": 0.0}}
     for names in groups.values():
         labels = np.array(names)
         for group in (name for name in sorted({*names} - {""}) if names.count(name) > 1):
             inside = anisotropy(static.embeddings[labels == group])
             row = {"tokens": names.count(group), "cosine": inside, "excess": inside - level}
-            found[group] = {key: round(value, DIGITS) for key, value in row.items()}
-    return found
+            table[group] = {key: round(value, DIGITS) for key, value in row.items()}
+    return table
 
 
 def picture(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]], *, seed: int = 42) -> dict[str, Any]:
@@ -259,8 +259,8 @@ def picture(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]], *, se
     directions, variances, _ = np.linalg.svd(centred.T @ centred)
     axes = directions[:, :2] * np.sign(directions[np.abs(directions[:, :2]).argmax(0), [0, 1]])  # SVD leaves signs open
     drawn = np.array([token for token, names in enumerate(zip(*groups.values(), strict=True)) if any(names)])
-    if len(drawn) > MOST_POINTS:
-        drawn = np.sort(np.random.default_rng(seed).choice(drawn, MOST_POINTS, replace=False))
+    if len(drawn) > MAX_PICTURE_TOKENS:
+        drawn = np.sort(np.random.default_rng(seed).choice(drawn, MAX_PICTURE_TOKENS, replace=False))
     x, y = np.round(centred[drawn] @ axes, DIGITS).T
     return {
         "x": x.tolist(),

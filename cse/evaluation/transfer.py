@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
     from cse.evaluation import Encode, Scores, Unit
 
-WHOLE, SPLIT = ("all.tsv",), ("train.tsv", "test.tsv")
+WHOLE_FILES, SPLIT_FILES = ("all.tsv",), ("train.tsv", "test.tsv")
 SETS = {
-    "MR": WHOLE,
-    "CR": WHOLE,
-    "SUBJ": WHOLE,
-    "MPQA": WHOLE,
+    "MR": WHOLE_FILES,
+    "CR": WHOLE_FILES,
+    "SUBJ": WHOLE_FILES,
+    "MPQA": WHOLE_FILES,
     "SST2": ("train.tsv", "dev.tsv", "test.tsv"),
-    "TREC": SPLIT,
-    "MRPC": SPLIT,
+    "TREC": SPLIT_FILES,
+    "MRPC": SPLIT_FILES,
 }
 LAYOUT = ", ".join(f"{name}/{{{','.join(files)}}}" for name, files in SETS.items())
 PAIRED = ("MRPC",)
@@ -74,17 +74,17 @@ def found_sets(folder: Path) -> dict[str, list[Path]]:
 
     Raises ValueError if there is no set, or if only some files of a set exist.
     """
-    found: dict[str, list[Path]] = {}
+    sets: dict[str, list[Path]] = {}
     for name, files in SETS.items():
         paths = [folder / name / file for file in files]
         absent = [path.name for path in paths if not path.is_file()]
         if absent and len(absent) < len(paths):
             raise ValueError(f"{folder / name}: no {', '.join(absent)}; {name} needs {', '.join(files)}")
         if not absent:
-            found[name] = paths
-    if not found:
+            sets[name] = paths
+    if not sets:
         raise ValueError(f"{folder}: no transfer set in it; give the folder that contains any of {LAYOUT}")
-    return found
+    return sets
 
 
 def read_set(name: str, path: Path) -> list[LabelledRow]:
@@ -101,11 +101,11 @@ def read_set(name: str, path: Path) -> list[LabelledRow]:
 def nested(whole: Part, classifier: ModuleType) -> float:
     """Mean accuracy in [0, 1] of the outer folds, each with the strength chosen by its own inner folds."""
     rows, names = whole
-    found = [
+    folds = [
         classifier.chosen_by_folds((rows[train], names[train]), rows[test], INNER_FOLDS) == names[test]
         for train, test in stratified(FOLDS).split(rows, names)
     ]
-    return float(np.mean([right.mean() for right in found]))
+    return float(np.mean([right.mean() for right in folds]))
 
 
 def _score(name: str, paths: Sequence[Path], classifier: ModuleType, encode: Encode) -> Scores:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cse
-from cse.analysis.attribution import MOST_WORDS, Attribution, attribute, without, words
+from cse.analysis.attribution import MAX_WORDS, Attribution, attribute, without, words
 
 PAIR = ("The dog, in the park, was happy.", "a big cat!")
 SHORTER = (
@@ -35,17 +35,17 @@ def cosine(encoder, first: str, second: str) -> float:
 
 
 def test_a_words_value_is_the_cosine_with_it_minus_the_cosine_without_it(encoder) -> None:
-    found, (first, second) = attribute(encoder.encode, *PAIR), PAIR
+    shares, (first, second) = attribute(encoder.encode, *PAIR), PAIR
     whole = cosine(encoder, first, second)
-    assert found.cosine == pytest.approx(whole, abs=1e-6)
-    np.testing.assert_allclose(found.values[0], [whole - cosine(encoder, t, second) for t in SHORTER[0]], atol=1e-6)
-    np.testing.assert_allclose(found.values[1], [whole - cosine(encoder, first, t) for t in SHORTER[1]], atol=1e-6)
+    assert shares.cosine == pytest.approx(whole, abs=1e-6)
+    np.testing.assert_allclose(shares.values[0], [whole - cosine(encoder, t, second) for t in SHORTER[0]], atol=1e-6)
+    np.testing.assert_allclose(shares.values[1], [whole - cosine(encoder, first, t) for t in SHORTER[1]], atol=1e-6)
     wordless = (cosine(encoder, WORDLESS[0], second), cosine(encoder, first, WORDLESS[1]))
-    assert found.wordless == pytest.approx(wordless, abs=1e-6)
+    assert shares.wordless == pytest.approx(wordless, abs=1e-6)
     sums = [sum(whole - cosine(encoder, t, second) for t in SHORTER[0]) - (whole - wordless[0])]
     sums.append(sum(whole - cosine(encoder, first, t) for t in SHORTER[1]) - (whole - wordless[1]))
-    assert found.errors == pytest.approx(sums, abs=1e-5)
-    assert np.ptp(found.values[0]) > 0.01  # the model tells its words apart
+    assert shares.errors == pytest.approx(sums, abs=1e-5)
+    assert np.ptp(shares.values[0]) > 0.01  # the model tells its words apart
 
 
 def test_a_single_word_misses_nothing_and_the_sign_of_the_error_says_what_words_do_together() -> None:
@@ -66,19 +66,19 @@ def test_a_single_word_misses_nothing_and_the_sign_of_the_error_says_what_words_
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("dog " * (MOST_WORDS + 1), "`second` has 65 words; give at most 64, each is left out in turn."),
+        ("dog " * (MAX_WORDS + 1), "`second` has 65 words; give at most 64, each is left out in turn."),
         (" ?! ", "`second` has no words, only punctuation; write a few."),
     ],
 )
 def test_too_many_words_and_none_are_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        attribute(lambda texts: np.ones((len(texts), 2)), "dog " * MOST_WORDS, text)
+        attribute(lambda texts: np.ones((len(texts), 2)), "dog " * MAX_WORDS, text)
 
 
 def test_words_are_what_spaces_separate_without_the_punctuation_at_their_edges() -> None:
     text = '"Don\'t!" - a well-known 5% of\N{NO-BREAK SPACE}C++ (\N{GRINNING FACE})'
-    found = words(text)
-    assert [text[start:end] for start, end in found] == [
+    spans = words(text)
+    assert [text[start:end] for start, end in spans] == [
         "Don't",
         "a",
         "well-known",
@@ -87,5 +87,5 @@ def test_words_are_what_spaces_separate_without_the_punctuation_at_their_edges()
         "C++",
         "\N{GRINNING FACE}",
     ]
-    assert without(text, [found[0], found[5]]) == '"!" - a well-known 5% of (\N{GRINNING FACE})'
+    assert without(text, [spans[0], spans[5]]) == '"!" - a well-known 5% of (\N{GRINNING FACE})'
     assert without("One  two , three .", []) == "One two, three."

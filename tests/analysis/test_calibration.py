@@ -24,10 +24,10 @@ from cse.models.names import BUNDLED_NAMES
 
 def test_random_cosines_are_those_of_a_slow_loop() -> None:
     vectors = np.random.default_rng(0).normal(size=(7, 5)).astype(np.float32)
-    wanted = sorted(
+    expected = sorted(
         float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for i, a in enumerate(vectors) for b in vectors[:i]
     )
-    np.testing.assert_allclose(random_cosines(vectors), wanted, rtol=1e-5)
+    np.testing.assert_allclose(random_cosines(vectors), expected, rtol=1e-5)
 
 
 def test_a_percentile_is_scipys_mean_percentile() -> None:
@@ -36,14 +36,14 @@ def test_a_percentile_is_scipys_mean_percentile() -> None:
         assert percentile(cosine, reference) == pytest.approx(percentileofscore(reference, cosine, "mean"))
     cosines = np.array([[0.3, 0.5], [1.0, -1.0]])
     assert percentiles(cosines, reference).tolist() == [
-        [percentile(each, reference) for each in row] for row in cosines
+        [percentile(cosine, reference) for cosine in row] for row in cosines
     ]
 
 
 def test_a_threshold_is_the_cosine_that_has_its_percentile() -> None:
     reference = random_cosines(np.random.default_rng(2).normal(size=(80, 6)))
-    for place in (1, 50, 99, 99.5):
-        assert percentile(cosine_at(place, reference), reference) == pytest.approx(place, abs=0.05)
+    for percent in (1, 50, 99, 99.5):
+        assert percentile(cosine_at(percent, reference), reference) == pytest.approx(percent, abs=0.05)
     assert cosine_at(100, reference) == pytest.approx(reference[-1])
 
 
@@ -82,7 +82,7 @@ def encoder() -> TorchEncoder:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "notes"),
     [
         ("A man is playing a guitar.", []),
         ("\N{GRINNING FACE} \N{THUMBS UP SIGN}", ["no piece of it is in the vocabulary, so the vector says nothing"]),
@@ -91,16 +91,16 @@ def encoder() -> TorchEncoder:
         ("caf\N{LATIN SMALL LETTER E WITH ACUTE}", []),
     ],
 )
-def test_notes_say_what_was_not_read(encoder: TorchEncoder, text: str, wanted: list[str]) -> None:
-    assert input_notes(encoder, text) == wanted
+def test_notes_say_what_was_not_read(encoder: TorchEncoder, text: str, notes: list[str]) -> None:
+    assert input_notes(encoder, text) == notes
 
 
 def test_words_in_many_pieces_are_noted_as_rare_or_of_another_language(encoder: TorchEncoder) -> None:
     german = "Zwischen Hamburg und Berlin fahren stündlich überfüllte Schnellzüge."
-    each = len(plain_ids(encoder.tokenizer, german)["input_ids"]) / 9  # eight words and a full stop
-    assert each > 1.6
+    rate = len(plain_ids(encoder.tokenizer, german)["input_ids"]) / 9  # eight words and a full stop
+    assert rate > 1.6
     [note] = input_notes(encoder, german)
-    assert note.startswith(f"its words break into {each:.1f} pieces each: rare words, or a language")
+    assert note.startswith(f"its words break into {rate:.1f} pieces each: rare words, or a language")
     assert input_notes(encoder, "Xylographie!") == []  # too short to tell
 
 

@@ -58,7 +58,7 @@ def test_links_that_are_searched_once_give_the_groups_of_brute_force_at_every_co
     block: int, nearest: int, answers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Groups larger than the first answers, chains, single rows, copies; in blocks and parts of any size."""
-    for name, value in (("BLOCK", block), ("NEAREST", nearest), ("ANSWERS", answers)):
+    for name, value in (("QUERY_BLOCK", block), ("FIRST_NEIGHBOURS", nearest), ("MAX_ANSWERS", answers)):
         monkeypatch.setattr(linking, name, value)
     vectors = clouds(0, [40, 1, 1, 5, 2, 30, 1], 0.2)
     rows = np.random.default_rng(1).permutation([*range(80), *range(20)])
@@ -80,17 +80,17 @@ def test_a_chain_is_one_group_and_its_ends_are_linked_through_others() -> None:
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     groups = strongest_links(vectors, exact(vectors), np.cos(0.11)).groups(np.cos(0.11))
     assert groups.tolist() == [0] * 6
-    found = members(np.arange(6), vectors, np.arange(6), np.cos(0.11), "first")
-    assert [member.kept for member in found] == [True] + [False] * 5
-    assert [member.cosine for member in found] == pytest.approx(np.cos(angles), abs=1e-4)
-    assert [member.reason for member in found] == [
+    group = members(np.arange(6), vectors, np.arange(6), np.cos(0.11), "first")
+    assert [member.kept for member in group] == [True] + [False] * 5
+    assert [member.cosine for member in group] == pytest.approx(np.cos(angles), abs=1e-4)
+    assert [member.reason for member in group] == [
         "the first", "near the kept row", *["linked to the kept row through others"] * 4,
     ]  # fmt: skip
 
 
 def test_groups_of_two_rows_or_more_are_listed_by_their_first_rows() -> None:
-    found = groups_of(np.array([4, 1, 0, 1, 4, 4, 7]))
-    assert [group.tolist() for group in found] == [[0, 4, 5], [1, 3]]
+    groups = groups_of(np.array([4, 1, 0, 1, 4, 4, 7]))
+    assert [group.tolist() for group in groups] == [[0, 4, 5], [1, 3]]
     assert groups_of(np.arange(3)) == []
 
 
@@ -98,8 +98,8 @@ def test_groups_of_two_rows_or_more_are_listed_by_their_first_rows() -> None:
 def test_the_kept_row_is_the_first_the_longest_or_the_most_central(keep: str, row: int) -> None:
     angles = np.array([0.0, 0.2, 0.5])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    found = members(np.array([3, 5, 8]), vectors, np.array([4, 4, 9]), 0.5, keep)
-    assert [member.row for member in found if member.kept] == [row]
+    group = members(np.array([3, 5, 8]), vectors, np.array([4, 4, 9]), 0.5, keep)
+    assert [member.row for member in group if member.kept] == [row]
     equal = members(np.array([3, 5]), np.ones((2, 2)), np.array([4, 4]), 0.5, keep)
     assert [(member.row, member.kept) for member in equal] == [(3, True), (5, False)]
     assert equal[1].reason == "equal to the kept row"
@@ -116,8 +116,8 @@ def test_pairs_of_a_text_and_its_nearest_are_left_out_of_the_reference() -> None
 def test_the_tail_is_that_of_cosines_whose_fisher_z_is_exponential() -> None:
     survival = (np.arange(100_000) + 0.5)[::-1] / 100_000  # ascending cosines have descending survival
     reference = np.tanh(0.2 - 0.1 * np.log(survival))
-    for place in (50, 90, 95, 99, 99.9, 99.99):
-        assert tail_cosine(place, reference) == pytest.approx(cosine_at(place, reference), abs=0.01)
+    for percent in (50, 90, 95, 99, 99.9, 99.99):
+        assert tail_cosine(percent, reference) == pytest.approx(cosine_at(percent, reference), abs=0.01)
     assert tail_cosine(99.9999, reference) == pytest.approx(np.tanh(0.2 - 0.1 * np.log(1e-6)), abs=0.01)
 
 
@@ -126,7 +126,7 @@ def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies: int)
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(400, 64)) + 0.5
     near = vectors[:copies] + rng.normal(scale=0.1, size=(copies, 64))
-    alone, both = (threshold(each, 99.999, seed=0) for each in (vectors, np.concatenate([vectors, near])))
+    alone, both = (threshold(rows, 99.999, seed=0) for rows in (vectors, np.concatenate([vectors, near])))
     assert both == pytest.approx(alone, abs=0.02)
     cosines = random_cosines(vectors)
     assert cosines[-1] < both < 0.95  # above all random pairs, below every copy's cosine
@@ -135,8 +135,8 @@ def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies: int)
 
 
 def test_few_texts_are_not_calibrated_and_many_get_a_higher_percentile() -> None:
-    assert threshold(np.eye(7), 50, seed=0) == finding.EQUAL
-    assert threshold(np.ones((9, 2)), 99.999, seed=0) == finding.EQUAL
+    assert threshold(np.eye(7), 50, seed=0) == finding.COPY_COSINE
+    assert threshold(np.ones((9, 2)), 99.999, seed=0) == finding.COPY_COSINE
     assert [default_percentile(count) for count in (1, 10_000, 200_000)] == [99.999, 99.999, 99.99995]
     assert [loosest_percentile(count) for count in (1, 50_000)] == [99.9, pytest.approx(99.996)]
     vectors = clouds(4, [1] * 50, 0)

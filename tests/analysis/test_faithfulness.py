@@ -21,11 +21,11 @@ def noise(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def orders(rows: np.ndarray) -> list[list[int]]:
     """For each row the others, nearest first."""
-    found = []
+    nearest_first = []
     for row in rows:
         away = np.linalg.norm(rows - row, axis=1)
-        found.append([int(other) for other in np.argsort(away, kind="stable")][1:])
-    return found
+        nearest_first.append([int(other) for other in np.argsort(away, kind="stable")][1:])
+    return nearest_first
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ def test_nearest_are_the_nearest_other_points_also_among_many_at_one_place():
 
 def test_scores_of_many_points_are_those_of_an_even_sample(monkeypatch):
     vectors, xy = noise(40)
-    monkeypatch.setattr(maps, "SCORED", 20)
+    monkeypatch.setattr(maps, "MAX_SCORED_POINTS", 20)
     assert evenly(40, 20).tolist() == list(range(0, 40, 2))
     assert trustworthiness(vectors, xy) == trustworthiness(vectors[::2], xy[::2])
     assert continuity(vectors, xy) == continuity(vectors[::2], xy[::2])

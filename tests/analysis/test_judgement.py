@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scipy.stats import binomtest
 
-from cse.analysis.votes import Judged, Judgement, Question, Setup, continued, texts_digest
+from cse.analysis.votes import Judged, Judgement, Question, Setup, continued, decisive, texts_digest, verdict
 from cse.errors import ArtefactError
 
 TEXTS = [f"text {number}" for number in range(9)]
@@ -17,8 +18,8 @@ SETUP = Setup(
 )
 
 
-def judgement(path: Path | None, wanted: int = 3, **changes: object) -> Judgement:
-    return Judgement(replace(SETUP, **changes), wanted, path)
+def judgement(path: Path | None, votes: int = 3, **changes: object) -> Judgement:
+    return Judgement(replace(SETUP, **changes), votes, path)
 
 
 def answering(answers: Iterator[str | None], asked: list[int]):
@@ -38,16 +39,16 @@ def test_an_interrupted_session_goes_on_where_it_was(tmp_path: Path) -> None:
     second = continued(judgement(path))
     second.collect(QUESTIONS, TEXTS, answering(iter(["start", "result"]), asked))
     assert asked == [4, 5, 6, 6, 7]  # the interrupted question is asked again
-    found = json.loads(path.read_text())
-    assert [(vote["text"], vote["vote"], vote["first"]) for vote in found["votes"]] == [
+    document = json.loads(path.read_text())
+    assert [(vote["text"], vote["vote"], vote["first"]) for vote in document["votes"]] == [
         ("text 4", "result", "start"), ("text 5", "skip", "result"), ("text 6", "start", "start"),
         ("text 7", "result", "result"),
     ]  # fmt: skip
-    assert found["votes"][0]["start"] == ["text 0", "text 1"]
-    assert found["verdict"]["finished"] is True
-    assert (found["verdict"]["start"], found["verdict"]["result"]) == (1, 2)
-    assert found["result"] == {"name": "b", "pooling": "mean", "fingerprint": "2b"}
-    assert (found["seed"], found["texts_sha256"], found["wanted"]) == (42, texts_digest(TEXTS), 3)
+    assert document["votes"][0]["start"] == ["text 0", "text 1"]
+    assert document["verdict"]["finished"] is True
+    assert (document["verdict"]["start"], document["verdict"]["result"]) == (1, 2)
+    assert document["result"] == {"name": "b", "pooling": "mean", "fingerprint": "2b"}
+    assert (document["seed"], document["texts_sha256"], document["wanted"]) == (42, texts_digest(TEXTS), 3)
 
 
 def interrupted() -> Iterator[str]:
@@ -57,26 +58,26 @@ def interrupted() -> Iterator[str]:
 
 
 def test_a_session_ends_with_the_votes_wanted_where_one_stops_or_without_questions(tmp_path: Path) -> None:
-    for wanted, answers, counted in ((2, ["same"] * 5, 2), (5, ["same", None], 1), (9, ["same"] * 5, 5)):
-        found = judgement(None, wanted)
-        found.collect(QUESTIONS, TEXTS, answering(iter(answers), []))
-        assert (found.counted, found.to_json()["verdict"]["finished"]) == (counted, counted == wanted)
+    for target, answers, counted in ((2, ["same"] * 5, 2), (5, ["same", None], 1), (9, ["same"] * 5, 5)):
+        session = judgement(None, target)
+        session.collect(QUESTIONS, TEXTS, answering(iter(answers), []))
+        assert (session.counted, session.to_json()["verdict"]["finished"]) == (counted, counted == target)
     assert not list(tmp_path.iterdir())
 
 
 def test_the_last_vote_is_taken_back_and_asked_again(tmp_path: Path) -> None:
-    found = judgement(tmp_path / "votes.json")
+    session = judgement(tmp_path / "votes.json")
     for question, vote in zip(QUESTIONS, ("start", "skip", "same"), strict=False):
-        found.add(question, TEXTS, vote)
-    found.undo()
-    found.undo()
-    assert [question.row for question in found.open(QUESTIONS, TEXTS)] == [5, 6, 7, 8]
-    assert [vote["vote"] for vote in json.loads(found.path.read_text())["votes"]] == ["start"]
+        session.add(question, TEXTS, vote)
+    session.undo()
+    session.undo()
+    assert [question.row for question in session.open(QUESTIONS, TEXTS)] == [5, 6, 7, 8]
+    assert [vote["vote"] for vote in json.loads(session.path.read_text())["votes"]] == ["start"]
     for _ in range(2):
-        found.undo()
-    assert (found.answers, found.counted) == ([], 0)
+        session.undo()
+    assert (session.answers, session.counted) == ([], 0)
     with pytest.raises(ValueError, match="vote 'both': choose start, result, same, skip"):
-        found.add(QUESTIONS[0], TEXTS, "both")
+        session.add(QUESTIONS[0], TEXTS, "both")
 
 
 @pytest.mark.parametrize(
@@ -113,8 +114,8 @@ def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path, content: str) -> 
 @pytest.mark.parametrize("change", [{"vote": "maybe"}, {"unknown": 1}, {"start": 3}])
 def test_a_damaged_vote_is_refused(tmp_path: Path, change: dict) -> None:
     path = tmp_path / "votes.json"
-    found = judgement(path)
-    found.collect(QUESTIONS, TEXTS, answering(iter(["same"] * 3), []))
+    session = judgement(path)
+    session.collect(QUESTIONS, TEXTS, answering(iter(["same"] * 3), []))
     document = json.loads(path.read_text())
     document["votes"][0] |= change
     path.write_text(json.dumps(document))
@@ -124,3 +125,53 @@ def test_a_damaged_vote_is_refused(tmp_path: Path, change: dict) -> None:
 
 def test_the_digest_of_texts_knows_where_one_ends() -> None:
     assert texts_digest(["ab", "c"]) != texts_digest(["a", "bc"])
+
+
+@pytest.mark.parametrize(("result", "start"), [(21, 5), (5, 21), (7, 7), (1, 0), (0, 12), (30, 10)])
+def test_p_and_interval_are_those_of_scipy(result: int, start: int) -> None:
+    outcome = verdict(["result"] * result + ["same"] * 4 + ["start"] * start + ["skip"] * 3)
+    assert (outcome.start, outcome.result, outcome.same, outcome.decided) == (start, result, 4, result + start)
+    expected, mirrored = (binomtest(votes, result + start) for votes in (result, start))
+    assert outcome.p == pytest.approx(expected.pvalue)
+    assert (outcome.low, outcome.high) == pytest.approx(expected.proportion_ci(method="wilson"))
+    assert outcome.share == result / (result + start)
+    assert outcome.interval("result") == (outcome.share, outcome.low, outcome.high)
+    assert outcome.interval("start") == pytest.approx((mirrored.statistic, *mirrored.proportion_ci(method="wilson")))
+
+
+def test_so_many_votes_decide_and_one_less_does_not() -> None:
+    for votes in range(1, 61):
+        better = [bool(verdict(["result"] * most + ["start"] * (votes - most)).better) for most in range(votes + 1)]
+        needed = decisive(votes)
+        assert better[votes // 2 + 1 :] == [most >= needed for most in range(votes // 2 + 1, votes + 1)]
+    assert [decisive(votes) for votes in (5, 6, 20, 60)] == [6, 6, 15, 39]
+
+
+@pytest.mark.parametrize(
+    ("result", "start", "same", "better", "ahead", "sentence"),
+    [
+        (21, 5, 4, "result", "result", "RESULT is better: 21 of 26 votes, p = .002"),
+        (2, 18, 0, "start", "start", "START is better: 18 of 20 votes, p < .001"),
+        (15, 11, 0, None, "result", "not distinguishable: 15 of 26 votes for RESULT, p = .56"),
+        (11, 15, 0, None, "start", "not distinguishable: 11 of 26 votes for RESULT, p = .56"),
+        (3, 3, 1, None, None, "not distinguishable: 3 of 6 votes for RESULT, p = 1"),
+        (0, 0, 5, None, None, "not distinguishable: no vote for either, 5 for the same"),
+    ],
+)
+def test_the_verdict_is_one_plain_sentence(
+    result: int, start: int, same: int, better: str | None, ahead: str | None, sentence: str
+) -> None:
+    outcome = verdict(["result"] * result + ["start"] * start + ["same"] * same)
+    assert (outcome.better, outcome.ahead, outcome.sentence()) == (better, ahead, sentence)
+
+
+def test_the_sentence_may_name_the_models() -> None:
+    outcome = verdict(["result"] * 3 + ["start"] * 14)
+    assert outcome.sentence("simcse", "mine") == "simcse is better: 14 of 17 votes, p = .013"
+    even = verdict(["result", "start"])
+    assert even.sentence("simcse", "mine") == "not distinguishable: 1 of 2 votes for mine, p = 1"
+
+
+def test_a_verdict_without_a_decided_vote_knows_nothing() -> None:
+    outcome = verdict(["same", "skip"])
+    assert (outcome.p, outcome.low, outcome.high) == (1, 0, 1)

@@ -16,11 +16,11 @@ def project(vectors: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarra
     return maps
 
 
-def blobs(seed: int = 0, each: int = 15, width: int = 24) -> tuple[np.ndarray, np.ndarray]:
-    """(3 * each, width) vectors around three far directions, and their labels."""
+def blobs(seed: int = 0, count: int = 15, width: int = 24) -> tuple[np.ndarray, np.ndarray]:
+    """(3 * count, width) vectors around three far directions, and their labels."""
     rng = np.random.default_rng(seed)
     centres = np.eye(3, width) * 10
-    labels = np.repeat(np.arange(3), each)
+    labels = np.repeat(np.arange(3), count)
     return (centres[labels] + rng.normal(size=(len(labels), width))).astype(np.float32), labels
 
 

@@ -30,22 +30,22 @@ def test_the_texts_whose_neighbours_the_other_model_ranks_lowest_come_first(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "COSINES_AT_ONCE", at_once)
-    monkeypatch.setattr(asking, "FEWEST", 8)
+    monkeypatch.setattr(asking, "MIN_SHUFFLED", 8)
     rng = np.random.default_rng(0)
     start, result = rng.normal(size=(50, 3)), rng.normal(size=(50, 6))
     result[:, :3] += 2 * start
-    found = questions(start, result, seed=1)
-    for each in found:
-        assert (list(each.start), list(each.result)) == (by_hand(start, each.row), by_hand(result, each.row))
+    asked = questions(start, result, seed=1)
+    for item in asked:
+        assert (list(item.start), list(item.result)) == (by_hand(start, item.row), by_hand(result, item.row))
     by_row = {
         row: min(rank_by_hand(result, row, by_hand(start, row)), rank_by_hand(start, row, by_hand(result, row)))
         for row in range(50)
     }
-    order = [by_row[each.row] for each in found]
+    order = [by_row[item.row] for item in asked]
     assert set(order[:8]) == set(sorted(by_row.values())[-8:])  # in random order
     assert order[:8] != sorted(order[:8], reverse=True)
     assert order[8:] == sorted(order[8:], reverse=True)
-    agreed = set(range(50)) - {each.row for each in found}
+    agreed = set(range(50)) - {item.row for item in asked}
     assert all(set(by_hand(start, row)) == set(by_hand(result, row)) for row in agreed)
 
 
@@ -56,15 +56,15 @@ def test_models_with_the_same_neighbours_give_no_question() -> None:
 
 def test_the_seed_decides_order_and_sides_and_both_sides_come_first() -> None:
     start, result = np.random.default_rng(0).normal(size=(2, 60, 4))
-    found = questions(start, result, seed=3)
-    assert found == questions(start, result, seed=3) != questions(start, result, seed=4)
-    assert 15 < sum(each.swapped for each in found) < 45
+    asked = questions(start, result, seed=3)
+    assert asked == questions(start, result, seed=3) != questions(start, result, seed=4)
+    assert 15 < sum(item.swapped for item in asked) < 45
     with pytest.raises(ValueError, match="different numbers of vectors: 60 and 59"):
         questions(start, result[1:], seed=3)
 
 
 def test_a_vote_is_for_the_model_whose_list_was_chosen() -> None:
-    plain, swapped = (Question(0, (1,), (2,), each) for each in (False, True))
+    plain, swapped = (Question(0, (1,), (2,), sides) for sides in (False, True))
     assert (plain.lists, swapped.lists) == (((1,), (2,)), ((2,), (1,)))
     assert [plain.chosen(False), plain.chosen(True)] == ["start", "result"]
     assert [swapped.chosen(False), swapped.chosen(True)] == ["result", "start"]

@@ -44,8 +44,8 @@ def test_a_vector_under_another_template_is_the_hidden_state_at_its_mask(encoder
     with torch.no_grad():
         hidden = encoder.model.base_model(**inputs).last_hidden_state[0]
     (at,) = (inputs["input_ids"][0] == encoder.tokenizer.mask_token_id).nonzero()
-    found = under(encoder, OTHER).encode("the dog was running")
-    np.testing.assert_allclose(found, hidden[int(at)].numpy(), atol=1e-6)
+    vector = under(encoder, OTHER).encode("the dog was running")
+    np.testing.assert_allclose(vector, hidden[int(at)].numpy(), atol=1e-6)
 
 
 def test_templates_that_were_tried_leave_nothing_in_the_model(encoders: dict[str, TorchEncoder]) -> None:
@@ -72,12 +72,12 @@ def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(enco
     encoder = encoders["promptbert"]
     first, second = (under(encoder, OTHER).encode([pair[side] for pair in PAIRS]) for side in (1, 2))
     compared = compare(encoder, OTHER, Question(PAIRS, SENTENCES[0], 4))
-    found = compared.other
-    assert found.score == pytest.approx(100 * spearmanr(cosines(first, second), [p[0] for p in PAIRS])[0], abs=0.006)
-    assert found.words == encoder.top_tokens(SENTENCES[0], 4, template=OTHER)
-    assert (compared.own.template, found.template) == (encoder.reading.template.text, OTHER.text)
+    trial = compared.other
+    assert trial.score == pytest.approx(100 * spearmanr(cosines(first, second), [p[0] for p in PAIRS])[0], abs=0.006)
+    assert trial.words == encoder.top_tokens(SENTENCES[0], 4, template=OTHER)
+    assert (compared.own.template, trial.template) == (encoder.reading.template.text, OTHER.text)
     assert compared.own.words == encoder.top_tokens(SENTENCES[0], 4)
-    assert compared.gain.value == pytest.approx(found.score - compared.own.score, abs=0.02)
+    assert compared.gain.value == pytest.approx(trial.score - compared.own.score, abs=0.02)
     same = compare(encoder, encoder.reading.template, Question(PAIRS, SENTENCES[0], 1))
     assert (same.own, same.gain.value, same.gain.noise) == (same.other, 0, True)
 

@@ -14,10 +14,10 @@ def test_separable_groups_are_found_the_largest_first() -> None:
     rng = np.random.default_rng(0)
     gold = np.repeat([0, 1, 2], [10, 40, 25])
     vectors = np.eye(3)[gold] * rng.uniform(1, 9, size=(75, 1)) + rng.normal(scale=0.05, size=(75, 3))
-    found = grouped(vectors, 3, seed=0)
-    assert nmi(gold, found) == 1
-    assert np.bincount(found).tolist() == [40, 25, 10]
-    assert found.tolist() == grouped(vectors, 3, seed=0).tolist()
+    groups = grouped(vectors, 3, seed=0)
+    assert nmi(gold, groups) == 1
+    assert np.bincount(groups).tolist() == [40, 25, 10]
+    assert groups.tolist() == grouped(vectors, 3, seed=0).tolist()
 
 
 def test_equal_vectors_share_a_group_and_too_many_groups_are_refused() -> None:
@@ -34,12 +34,12 @@ def test_words_are_ranked_by_class_based_tf_idf() -> None:
     words = {0: "fish swims fish swims swims".split(), 1: "dog barks dog runs dog eats fish".split()}
     everywhere = Counter(words[0] + words[1])
     mean = (len(words[0]) + len(words[1])) / 2
-    for group, found in enumerate(class_words(texts, groups, 9)):
+    for group, ranked in enumerate(class_words(texts, groups, 9)):
         counts = Counter(words[group])
         expected = {w: n / len(words[group]) * math.log(1 + mean / everywhere[w]) for w, n in counts.items()}
-        assert dict(found) == pytest.approx(expected)
-        assert [score for _, score in found] == pytest.approx(sorted(expected.values(), reverse=True))
-    assert [found[0][0] for found in class_words(texts, groups, 1)] == ["swims", "dog"]
+        assert dict(ranked) == pytest.approx(expected)
+        assert [score for _, score in ranked] == pytest.approx(sorted(expected.values(), reverse=True))
+    assert [ranked[0][0] for ranked in class_words(texts, groups, 1)] == ["swims", "dog"]
 
 
 def test_texts_of_stop_words_or_of_none_have_those_words_or_none() -> None:
@@ -53,22 +53,22 @@ def test_typical_texts_are_those_nearest_to_the_mean_of_their_group() -> None:
     rng = np.random.default_rng(1)
     vectors, groups = rng.normal(size=(30, 4)), np.arange(30) % 3
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    for group, found in enumerate(typical(vectors, groups, 4)):
+    for group, rows_of_group in enumerate(typical(vectors, groups, 4)):
         rows = np.flatnonzero(groups == group)
         mean = sum(unit[row] for row in rows)
-        assert found == sorted(rows, key=lambda row: -float(unit[row] @ mean))[:4]
+        assert rows_of_group == sorted(rows, key=lambda row: -float(unit[row] @ mean))[:4]
 
 
 def test_a_selection_has_its_words_typical_and_odd_rows_labels_and_groups() -> None:
     texts = ["dog barks", "dog runs", "dog eats", "dog", "sun shines", "rain falls"]
     vectors = np.array([[1, 0.1], [1, 0.2], [1, 0.3], [0.2, 1], [0, 1], [-1, 0]])
     labels = ["pets", "pets", "", "food", "sky", "sky"]
-    found = selection(texts, vectors, np.array([0, 1, 2, 3]), labels, {"m": np.array([0, 0, 1, 1, 1, 0])}, 1, 2)
+    selected = selection(texts, vectors, np.array([0, 1, 2, 3]), labels, {"m": np.array([0, 0, 1, 1, 1, 0])}, 1, 2)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     order = sorted(range(4), key=lambda row: -float(unit[row] @ unit[:4].mean(axis=0)))
-    assert (found.size, found.words) == (4, ["dog"])
-    assert (found.typical, found.odd) == (order[:2], order[:1:-1])
-    assert (found.labels, found.spread) == ([("pets", 2), ("food", 1)], {"m": [(0, 2), (1, 2)]})
+    assert (selected.size, selected.words) == (4, ["dog"])
+    assert (selected.typical, selected.odd) == (order[:2], order[:1:-1])
+    assert (selected.labels, selected.spread) == ([("pets", 2), ("food", 1)], {"m": [(0, 2), (1, 2)]})
     alone = selection(texts, vectors, np.array([5]), None, {}, 5, 5)
     assert (alone.typical, alone.odd, alone.labels, alone.spread) == ([5], [], [], {})
     assert alone.words == ["falls", "rain"]

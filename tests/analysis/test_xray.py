@@ -52,26 +52,26 @@ def plain(encoder: TorchEncoder, sentence: str, off: tuple[int, ...]) -> tuple[n
 
 @torch.no_grad()
 def test_the_attention_on_the_prefix_is_that_of_a_plain_model(prefixed: TorchEncoder) -> None:
-    found, (_, weights) = prefix_attention(prefixed, SENTENCE), plain(prefixed, SENTENCE, ())
+    attention, (_, weights) = prefix_attention(prefixed, SENTENCE), plain(prefixed, SENTENCE, ())
     length = prefixed.reading.prefix
     for layer, shares in enumerate(weights):
         on_prefix = shares[:, :, :length].sum(2).mean(0)
-        assert found.read[layer] == pytest.approx(on_prefix[0], abs=1e-5)
-        assert found.mean[layer] == pytest.approx(on_prefix.mean(), abs=1e-5)
-    assert len(found.read) == 2
-    assert found.even == pytest.approx(length / weights[0].shape[2])
+        assert attention.read[layer] == pytest.approx(on_prefix[0], abs=1e-5)
+        assert attention.mean[layer] == pytest.approx(on_prefix.mean(), abs=1e-5)
+    assert len(attention.read) == 2
+    assert attention.even == pytest.approx(length / weights[0].shape[2])
     assert prefixed.model.config._attn_implementation == "sdpa"
 
 
 @torch.no_grad()
 def test_attention_by_head_is_that_of_a_plain_model(prefixed: TorchEncoder) -> None:
-    found, (_, weights) = head_attention(prefixed, SENTENCE), plain(prefixed, SENTENCE, ())
-    wanted = np.stack(weights)[:, :, 0]  # of the first token, which is read
-    np.testing.assert_allclose(found.shares, wanted, atol=1e-5)
-    assert found.tokens[: found.prefix] == tuple(f"prefix {n}" for n in range(1, prefixed.reading.prefix + 1))
+    attention, (_, weights) = head_attention(prefixed, SENTENCE), plain(prefixed, SENTENCE, ())
+    expected = np.stack(weights)[:, :, 0]  # of the first token, which is read
+    np.testing.assert_allclose(attention.shares, expected, atol=1e-5)
+    assert attention.tokens[: attention.prefix] == tuple(f"prefix {n}" for n in range(1, prefixed.reading.prefix + 1))
     ids = prefixed.tokenizer(SENTENCE)["input_ids"]
-    assert found.tokens[found.prefix :] == tuple(prefixed.tokenizer.convert_ids_to_tokens(ids))
-    assert found.read == found.tokens[found.prefix]
+    assert attention.tokens[attention.prefix :] == tuple(prefixed.tokenizer.convert_ids_to_tokens(ids))
+    assert attention.read == attention.tokens[attention.prefix]
     mean = head_attention(prefixed.reading_by(replace(prefixed.reading, pooling=Pooling.MEAN)), SENTENCE)
     assert mean.read is None
     np.testing.assert_allclose(mean.shares, np.stack(weights).mean(2), atol=1e-5)
@@ -80,16 +80,16 @@ def test_attention_by_head_is_that_of_a_plain_model(prefixed: TorchEncoder) -> N
 @torch.no_grad()
 def test_attention_of_a_mask_is_that_of_transformers(tmp_path, bert_folder) -> None:
     encoder = cse.load(str(write_model(tmp_path / "promptbert", bert_folder, "promptbert")), backend="torch")
-    found = head_attention(encoder, SENTENCE)
+    attention = head_attention(encoder, SENTENCE)
     text = encoder.reading.template.text.replace("[X]", SENTENCE)
     ids = encoder.tokenizer(text, return_tensors="pt")["input_ids"]
     model = AutoModel.from_pretrained(bert_folder, attn_implementation="eager").eval()
     model.load_state_dict(encoder.model.base_model.state_dict(), strict=False)
     at = ids[0].tolist().index(encoder.tokenizer.mask_token_id)
-    wanted = torch.stack([layer[0, :, at] for layer in model(ids, output_attentions=True).attentions])
-    np.testing.assert_allclose(found.shares, wanted, atol=1e-5)
-    assert (found.read, found.prefix) == ("[MASK]", 0)
-    np.testing.assert_allclose(found.shares.sum(2), 1, atol=1e-5)
+    expected = torch.stack([layer[0, :, at] for layer in model(ids, output_attentions=True).attentions])
+    np.testing.assert_allclose(attention.shares, expected, atol=1e-5)
+    assert (attention.read, attention.prefix) == ("[MASK]", 0)
+    np.testing.assert_allclose(attention.shares.sum(2), 1, atol=1e-5)
     assert encoder.model.config._attn_implementation == "sdpa"
 
 
@@ -97,10 +97,10 @@ def test_attention_of_a_mask_is_that_of_transformers(tmp_path, bert_folder) -> N
 @pytest.mark.parametrize("off", [(), (1,), (2,), (1, 2)])
 def test_layers_without_their_prefix_are_those_of_a_plain_model(prefixed: TorchEncoder, off: tuple[int, ...]) -> None:
     """Two sentences at once, so that one of them is padded."""
-    found = without_prefix(prefixed, [SENTENCE, SENTENCES[5]], off)
-    for row, sentence in zip(found, (SENTENCE, SENTENCES[5]), strict=True):
+    vectors = without_prefix(prefixed, [SENTENCE, SENTENCES[5]], off)
+    for row, sentence in zip(vectors, (SENTENCE, SENTENCES[5]), strict=True):
         np.testing.assert_allclose(row, plain(prefixed, sentence, off)[0], atol=1e-5)
-    assert (np.abs(found - prefixed.encode([SENTENCE, SENTENCES[5]])).max() > 1e-3) == bool(off)
+    assert (np.abs(vectors - prefixed.encode([SENTENCE, SENTENCES[5]])).max() > 1e-3) == bool(off)
 
 
 def test_a_model_without_any_prefix_left_is_the_backbone(prefixed: TorchEncoder, backbone: str) -> None:
@@ -122,9 +122,9 @@ def test_what_has_no_prefix_or_layer_is_refused(prefixed: TorchEncoder, backbone
 @torch.no_grad()
 def test_prototypes_are_the_templates_read_at_the_mask_minus_what_they_say_alone(tmp_path, bert_folder) -> None:
     encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")), backend="torch")
-    found = {prototype.template: prototype for prototype in prototypes(encoder, SENTENCE)}
-    assert set(found) == {template.text for template in (*POSITIVE, *NEGATIVE)}
-    assert [p.cosine for p in found.values()] == sorted((p.cosine for p in found.values()), reverse=True)
+    by_template = {prototype.template: prototype for prototype in prototypes(encoder, SENTENCE)}
+    assert set(by_template) == {template.text for template in (*POSITIVE, *NEGATIVE)}
+    assert [p.cosine for p in by_template.values()] == sorted((p.cosine for p in by_template.values()), reverse=True)
     model, tokenizer = encoder.model.base_model, encoder.tokenizer
     content = tokenizer(SENTENCE, add_special_tokens=False)["input_ids"]
     words = model.get_input_embeddings().weight
@@ -132,13 +132,13 @@ def test_prototypes_are_the_templates_read_at_the_mask_minus_what_they_say_alone
     def at_mask(before: list, after: list) -> torch.Tensor:
         """`before` and `after` are word embeddings, of which one is the mask's."""
         mask, first = words[tokenizer.mask_token_id], words[tokenizer.cls_token_id]
-        place = next(i for i, row in enumerate((*before, *after)) if torch.equal(row, mask))
+        number = next(i for i, row in enumerate((*before, *after)) if torch.equal(row, mask))
         whole = torch.stack([first, *before, *words[content], *after, words[tokenizer.sep_token_id]])
         alone = torch.stack([*before, *after])
         positions = [*range(1, len(before) + 1), *range(len(before) + len(content) + 1, len(whole) - 1)]
         spoken = model(inputs_embeds=whole[None]).last_hidden_state[0]
         bias = model(inputs_embeds=alone[None], position_ids=torch.tensor([positions])).last_hidden_state[0]
-        return spoken[1 + place + (len(content) if place >= len(before) else 0)] - bias[place]
+        return spoken[1 + number + (len(content) if number >= len(before) else 0)] - bias[number]
 
     def embedded(text: str) -> list:
         return list(words[tokenizer(text, add_special_tokens=False)["input_ids"]]) if text.strip() else []
@@ -147,8 +147,8 @@ def test_prototypes_are_the_templates_read_at_the_mask_minus_what_they_say_alone
     for template in (POSITIVE[0], POSITIVE[4], NEGATIVE[6]):
         vector = at_mask(*(embedded(part) for part in template.text.split("[X]")))
         cosine = float(torch.nn.functional.cosine_similarity(own, vector, dim=0))
-        assert found[template.text].cosine == pytest.approx(cosine, abs=1e-5)
-        assert found[template.text].positive == (template in POSITIVE)
+        assert by_template[template.text].cosine == pytest.approx(cosine, abs=1e-5)
+        assert by_template[template.text].positive == (template in POSITIVE)
 
 
 def test_a_checkpoint_read_with_one_view_has_the_prototypes_of_its_method(tmp_path, bert_folder) -> None:

@@ -58,7 +58,7 @@ def measure_maps(
 
     rows = maps.principal(maps.directions(vectors)).astype(np.float32)
     start = rows[:, :2] / rows[:, :2].std()
-    near, found = nearest_others(vectors, maps.WIDER), dict[str, dict[str, Any]]()
+    near, found = nearest_others(vectors, maps.LOST_DEPTH), dict[str, dict[str, Any]]()
     with threadpool_limits(1):
         for name, method in methods(peers).items():
             begun = time.process_time()

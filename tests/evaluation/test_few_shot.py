@@ -20,10 +20,10 @@ def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path:
         draw = few_shot.drawn(y, seed)
         rest = [n for n in range(len(rows)) if n not in set(draw)]
         runs.append(100 * slow((x[draw], y[draw]), (x[rest], y[rest]), 1.0))
-    found = few_shot.units(TaskData(write(tmp_path, "CR", all=rows)))["CR"](numbers)
-    assert found["runs"] == [round(run, 2) for run in runs]
-    assert found["accuracy"] == round(statistics.mean(runs), 2)
-    assert found["deviation"] == round(statistics.stdev(runs), 2)
+    scores = few_shot.units(TaskData(write(tmp_path, "CR", all=rows)))["CR"](numbers)
+    assert scores["runs"] == [round(run, 2) for run in runs]
+    assert scores["accuracy"] == round(statistics.mean(runs), 2)
+    assert scores["deviation"] == round(statistics.stdev(runs), 2)
 
 
 def test_few_shot_draws_16_different_rows_of_each_label_anew_for_each_seed() -> None:
@@ -43,9 +43,9 @@ def test_few_shot_scores_the_test_part_and_encodes_only_what_is_drawn_or_scored(
         return numbers(texts)
 
     folder = write(tmp_path, "SST2", train=train, dev=noisy(53, 20), test=test)
-    found = few_shot.units(TaskData(folder))["SST2"](encode)
+    scores = few_shot.units(TaskData(folder))["SST2"](encode)
     draws = [few_shot.drawn(y, seed) for seed in range(10)]
-    assert found["runs"] == [round(100 * slow((x[draw], y[draw]), arrays(test), 1.0), 2) for draw in draws]
+    assert scores["runs"] == [round(100 * slow((x[draw], y[draw]), arrays(test), 1.0), 2) for draw in draws]
     assert [set(texts) for texts in calls] == [{train[n][1] for n in np.concatenate(draws)} | {row[1] for row in test}]
     assert len(calls[0]) == len(set(calls[0]))
 

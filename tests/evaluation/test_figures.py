@@ -57,7 +57,7 @@ def test_a_figure_is_written_whole_at_150_dots_per_inch(name: str, tmp_path: Pat
     assert width >= 450
     assert height >= 150 * 1.8
     assert content[content.index(b"pHYs") + 4 :][:4] == struct.pack(">I", round(150 / 0.0254))
-    assert [found.name for found in path.parent.iterdir()] == ["figure.png"]
+    assert [file.name for file in path.parent.iterdir()] == ["figure.png"]
 
 
 def test_the_same_numbers_give_the_same_file(tmp_path: Path) -> None:

@@ -31,14 +31,14 @@ def word_vector(word: str) -> np.ndarray:
 
 def test_grades_fall_into_five_buckets_closed_at_the_top() -> None:
     grades = [0.0, 0.9, 1.0, 2.5, 2.9, 4.0, 4.9, 5.0]
-    found = np.array([0.1, 0.3, 0.5, 0.2, 0.6, 0.7, 0.8, 0.9])
-    result = grade_distribution(found, grades)
+    cosines = np.array([0.1, 0.3, 0.5, 0.2, 0.6, 0.7, 0.8, 0.9])
+    result = grade_distribution(cosines, grades)
     assert [(row["grades"], row["count"], row["mean"]) for row in result["buckets"]] == [
         ("0-1", 2, 0.2), ("1-2", 1, 0.5), ("2-3", 2, 0.4), ("4-5", 3, 0.8),
     ]  # fmt: skip
     assert result["buckets"][2]["quartiles"] == [0.3, 0.4, 0.5]
     assert result["separation"] == pytest.approx(0.6)
-    assert result["points"] == {"grades": grades, "cosines": found.tolist()}
+    assert result["points"] == {"grades": grades, "cosines": cosines.tolist()}
 
 
 def test_grades_off_the_scale_and_a_single_bucket_are_refused() -> None:
@@ -51,11 +51,11 @@ def test_grades_off_the_scale_and_a_single_bucket_are_refused() -> None:
 # -- units --------------------------------------------------------------------------------------------------------
 
 
-def folder_of(place: Path) -> Path:
-    (place / "STSB").mkdir()
+def folder_of(folder: Path) -> Path:
+    (folder / "STSB").mkdir()
     lines = ["4.0\ta cat\ta cat .", "0.0\ta cat\tthe rain", "5.0\tthe rain\tit rains", "2.2\ta dog\ta cat"]
-    (place / "STSB" / "test.tsv").write_text("\n".join(lines) + "\n")
-    return place
+    (folder / "STSB" / "test.tsv").write_text("\n".join(lines) + "\n")
+    return folder
 
 
 def test_units_measure_distinct_sentences_of_sts_b(tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_units_measure_distinct_sentences_of_sts_b(tmp_path: Path) -> None:
         "sentences": 5,
     }
     result = units["distribution"](encode)
-    found = [cosine(vectors[i], vectors[j]) for i, j in ((0, 1), (0, 2), (2, 3), (4, 0))]
-    assert result["points"]["cosines"] == pytest.approx(found, abs=1e-4)
-    assert result["separation"] == pytest.approx((found[0] + found[2]) / 2 - found[1], abs=2e-4)
+    cosines = [cosine(vectors[i], vectors[j]) for i, j in ((0, 1), (0, 2), (2, 3), (4, 0))]
+    assert result["points"]["cosines"] == pytest.approx(cosines, abs=1e-4)
+    assert result["separation"] == pytest.approx((cosines[0] + cosines[2]) / 2 - cosines[1], abs=2e-4)
     json.dumps(result)
 
 
@@ -104,9 +104,9 @@ def test_tokenised_text_takes_the_place_of_sts_b_test(tmp_path: Path) -> None:
     tokenised = tmp_path / "tokenised"
     (tokenised / "STSB").mkdir(parents=True)
     (tokenised / "STSB" / "test.tsv").write_text("4.0\ta cow\ta cow .\n0.0\ta cow\tthe rain\n")
-    found, other = (geometry.units(TaskData(folder, tokenised=each)) for each in (tokenised, None))
+    cut, other = (geometry.units(TaskData(folder, tokenised=folder_of_cut)) for folder_of_cut in (tokenised, None))
     seen: list[list[str]] = []
-    for units in (found, other):
+    for units in (cut, other):
         units["anisotropy"](lambda texts: seen.append(texts) or hashed(texts))
     assert seen[0] == ["a cow", "a cow .", "the rain"]
     assert "a cat" in seen[1]

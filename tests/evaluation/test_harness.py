@@ -51,9 +51,9 @@ def test_what_is_done_is_not_done_again_and_each_unit_is_saved() -> None:
     saved: list[str] = []
     done = {"b": {"score": 1}}
     units = {name: (lambda encode, name=name: {"score": name}) for name in ("a", "b", "c")}
-    found = run_units(lambda texts: np.zeros((0, 1)), units, done, saved.append)
-    assert found == {"a": {"score": "a"}, "b": {"score": 1}, "c": {"score": "c"}}
-    assert list(found) == ["a", "b", "c"]
+    scores = run_units(lambda texts: np.zeros((0, 1)), units, done, saved.append)
+    assert scores == {"a": {"score": "a"}, "b": {"score": 1}, "c": {"score": "c"}}
+    assert list(scores) == ["a", "b", "c"]
     other = {"z": {"score": 0}, "b": {"score": 1}}
     assert list(run_units(lambda texts: np.zeros((0, 1)), {"b": units["b"]}, other, saved.append)) == ["b", "z"]
     assert saved == ["a", "c"]
@@ -64,22 +64,22 @@ def test_two_encoders_of_one_name_have_a_record_each_and_are_not_scored_twice(st
     first, second = LetterCounts("f1", "aeiou"), LetterCounts("f2", "tnrs")
     asked = request("sts", sts, first, second)
     results = new_results(asked, "command")
-    found = evaluate(asked, results, path, lines.append)
-    assert list(found) == ["letters", "letters f2"]
-    assert found["letters"].scores != found["letters f2"].scores
+    records = evaluate(asked, results, path, lines.append)
+    assert list(records) == ["letters", "letters f2"]
+    assert records["letters"].scores != records["letters f2"].scores
     assert read_results(path) == results
     assert lines[0] == "letters (f1)"
     assert lines[1].startswith("  STS12  spearman ")
     first.seen.clear()
-    assert evaluate(asked, open_results(path, new_results(asked, "later")), path, lines.append) == found
+    assert evaluate(asked, open_results(path, new_results(asked, "later")), path, lines.append) == records
     assert first.seen == []
 
 
 def test_points_are_left_out_unless_they_are_kept(sts: Path) -> None:
     for keep in (False, True):
         asked = request("sts", sts, LetterCounts("f", "aeiou"), keep_points=keep)
-        found = evaluate(asked, new_results(asked, "command"), None, lambda line: None)
-        assert all(("cosines" in scores) is keep for scores in found["letters"].scores.values())
+        records = evaluate(asked, new_results(asked, "command"), None, lambda line: None)
+        assert all(("cosines" in scores) is keep for scores in records["letters"].scores.values())
 
 
 def test_texts_get_a_final_period_where_it_is_asked_for(sts: Path) -> None:
@@ -93,8 +93,8 @@ def test_texts_get_a_final_period_where_it_is_asked_for(sts: Path) -> None:
 def test_units_of_tokens_are_named_where_they_are_left_out(sts: Path) -> None:
     lines: list[str] = []
     asked = request("geometry", sts, LetterCounts("f", "aeiou"))
-    found = evaluate(asked, new_results(asked, "command"), None, lines.append)
-    assert list(found["letters"].scores) == ["anisotropy", "alignment-uniformity", "distribution", "map"]
+    records = evaluate(asked, new_results(asked, "command"), None, lines.append)
+    assert list(records["letters"].scores) == ["anisotropy", "alignment-uniformity", "distribution", "map"]
     assert lines[1].startswith("  removal and static-bias need an encoder with tokens and all of STS12/*.tsv, ")
 
 
@@ -117,9 +117,9 @@ def test_a_model_that_fails_keeps_what_it_has_and_the_others_are_scored(sts: Pat
     asked = request("sts", sts, *encoders, compare=True)
     failures: list[tuple[str, str]] = []
     results, path = new_results(asked, "command"), tmp_path / "r.json"
-    found = evaluate(asked, results, path, lambda line: None, lambda name, error: failures.append((name, str(error))))
+    records = evaluate(asked, results, path, lambda line: None, lambda name, error: failures.append((name, str(error))))
     assert failures == [("broken", "out of memory")]
-    assert {label: len(record.scores) for label, record in found.items()} == {"letters": 7, "broken": 1, "last": 7}
+    assert {label: len(record.scores) for label, record in records.items()} == {"letters": 7, "broken": 1, "last": 7}
     assert read_results(path) == results
     assert [line.split(",")[0] for line in results.comparisons] == ["letters minus last"]
     with pytest.raises(RuntimeError, match="out of memory"):

@@ -6,7 +6,7 @@ import pytest
 
 from cse.corpus.sentences import scored_pairs
 from cse.evaluation import sts
-from cse.evaluation.hub_data import SETS, fetch
+from cse.evaluation.hub_data import HUB_SETS, fetch
 from cse.evaluation.tasks import TaskData
 
 
@@ -14,7 +14,7 @@ from cse.evaluation.tasks import TaskData
 def hub(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """`load_dataset` giving rows of the right number; the list of the sets and splits that were loaded."""
     loaded: list[tuple[str, str]] = []
-    sizes = {(one.source, one.splits): one.rows for sets in SETS.values() for one in sets.values()}
+    sizes = {(one.source, one.splits): one.rows for sets in HUB_SETS.values() for one in sets.values()}
 
     def load(source: str, split: str) -> list[dict]:
         loaded.append((source, split))

@@ -85,12 +85,12 @@ def test_cosines_are_those_of_the_grades_and_alike_sentences_lie_together(tmp_pa
     def encode(texts: list[str]) -> np.ndarray:
         return np.array([base[text.replace("second", "first") if text.startswith("5") else text] for text in texts])
 
-    found = pair_map(encode, tmp_path / "test.tsv")
+    scores = pair_map(encode, tmp_path / "test.tsv")
     expected = [cosine(base[f"0 first {i}"], base[f"0 second {i}"]) for i in range(10)]
-    assert found["cosine of 0"] == pytest.approx(np.mean(expected), abs=1e-4)
-    assert found["cosine of 5"] == 1.0
-    assert "cosine of 3" not in found
-    places = np.array([found["points"]["x"], found["points"]["y"]]).T
+    assert scores["cosine of 0"] == pytest.approx(np.mean(expected), abs=1e-4)
+    assert scores["cosine of 5"] == 1.0
+    assert "cosine of 3" not in scores
+    places = np.array([scores["points"]["x"], scores["points"]["y"]]).T
     apart = np.linalg.norm(places[:20] - places[20:], axis=1)
     assert apart[10:].max() < apart[:10].mean() / 5
 

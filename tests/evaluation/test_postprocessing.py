@@ -33,16 +33,16 @@ def by_length(count: int = 60) -> tuple[Representation, list[str]]:
     """An encoder with a random vector a text, and texts."""
     texts = [f"text {number}" for number in range(count)]
     table = dict(zip(texts, correlated(count, 4), strict=True))
-    return Representation("table", "0" * 12, lambda wanted, _: np.stack([table[text] for text in wanted])), texts
+    return Representation("table", "0" * 12, lambda batch, _: np.stack([table[text] for text in batch])), texts
 
 
 def test_whitened_vectors_have_mean_zero_and_covariance_identity() -> None:
     vectors = correlated(200, 6)
     whitening = fit_whitening(vectors)
-    found = whitening.transform(vectors)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found.mean(0), 0, atol=1e-4)
-    np.testing.assert_allclose(np.cov(found, rowvar=False), np.eye(6), atol=1e-4)
+    whitened = whitening.transform(vectors)
+    assert whitened.dtype == np.float32
+    np.testing.assert_allclose(whitened.mean(0), 0, atol=1e-4)
+    np.testing.assert_allclose(np.cov(whitened, rowvar=False), np.eye(6), atol=1e-4)
     others = correlated(50, 6, seed=1)
     np.testing.assert_allclose(whitening.transform(others), (others - vectors.mean(0)) @ whitening.matrix, atol=1e-3)
 
@@ -58,9 +58,9 @@ def test_whitening_is_scikit_learns_but_for_signs() -> None:
 def test_a_direction_without_variance_is_left_out_not_blown_up() -> None:
     vectors = correlated(200, 5)
     vectors -= vectors.mean(1, keepdims=True)  # as a layer norm leaves them
-    found = fit_whitening(vectors).transform(vectors)
-    assert found.shape == (200, 4)
-    np.testing.assert_allclose(np.cov(found, rowvar=False), np.eye(4), atol=1e-4)
+    whitened = fit_whitening(vectors).transform(vectors)
+    assert whitened.shape == (200, 4)
+    np.testing.assert_allclose(np.cov(whitened, rowvar=False), np.eye(4), atol=1e-4)
 
 
 def test_too_few_vectors_and_equal_ones_are_refused() -> None:

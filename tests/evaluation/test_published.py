@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cse.evaluation.published import FILE, PAPERS, ROWS, SETS, published, read_rows, rows
+from cse.evaluation.published import PAPERS, PUBLISHED_FILE, ROWS, SETS, published, read_rows, rows
 from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
 from cse.models.families import PUBLISHED_IDS
 
@@ -38,9 +38,9 @@ def test_every_row_that_is_not_copied_names_something_this_project_has() -> None
 
 
 def test_a_row_is_found_by_what_it_is_a_row_of() -> None:
-    found = published("sts", "bert-base-uncased prompt")
-    assert found is not None
-    assert (found.table, found.average, found.values["STS13"]) == ("5", 67.85, 73.83)
+    row = published("sts", "bert-base-uncased prompt")
+    assert row is not None
+    assert (row.table, row.average, row.values["STS13"]) == ("5", 67.85, 73.83)
     assert published("sts", "mine mean") is None
     assert published("sts", None) is None
     with pytest.raises(ValueError, match="choose from promptbert"):
@@ -54,7 +54,7 @@ def test_the_table_has_a_row_for_every_published_checkpoint() -> None:
 
 
 def test_a_damaged_table_is_refused_with_its_line(tmp_path: Path) -> None:
-    header, first, *_ = FILE.read_text().splitlines()
+    header, first, *_ = PUBLISHED_FILE.read_text().splitlines()
     for line in (first.rpartition("\t")[0], first.replace(first.split("\t")[5], "many")):
         (tmp_path / "published.tsv").write_text(f"{header}\n{line}\n")
         with pytest.raises(ValueError, match=r"^published\.tsv, line 2: "):

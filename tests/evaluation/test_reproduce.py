@@ -95,8 +95,8 @@ def test_figures_come_out_as_pictures(bert_folder: Path, sts: Path, tmp_path: Pa
     (drawn,) = json.loads((tmp_path / "out" / "conpvp-figure-5.json").read_text())["rows"]
     assert (drawn["note"], drawn["published_on"]) == ("no number to compare: it is a picture", "bert-base-uncased")
     folder = tmp_path / "out" / "figures"
-    found = [path for pattern in ("*.png", "*-figure-*/*.png") for path in folder.glob(pattern)]
-    figures = sorted(str(path.relative_to(folder)) for path in found)
+    pictures = [path for pattern in ("*.png", "*-figure-*/*.png") for path in folder.glob(pattern)]
+    figures = sorted(str(path.relative_to(folder)) for path in pictures)
     assert figures == [
         "conpvp-figure-5/pairs.png", "conpvp-figure-5/removal.png", "conpvp-figure-5/similarity.png",
         "conpvp-figure-5/static-embeddings-untrained-[CLS],-bert-base-uncased.png",

@@ -23,11 +23,11 @@ def write(folder: Path, corpus: str, queries: str, qrels: str) -> Path:
 
 
 def test_measures_are_the_hand_worked_ones() -> None:
-    found = measures(["x", "a", "y", "b"], {"a", "b", "c"})
+    scores = measures(["x", "a", "y", "b"], {"a", "b", "c"})
     gained = 1 / np.log2(3) + 1 / np.log2(5)
-    assert found["ndcg@10"] == pytest.approx(gained / (1 + 1 / np.log2(3) + 1 / np.log2(4)))
-    assert found["mrr@10"] == 0.5
-    assert found["recall@10"] == found["recall@100"] == pytest.approx(2 / 3)
+    assert scores["ndcg@10"] == pytest.approx(gained / (1 + 1 / np.log2(3) + 1 / np.log2(4)))
+    assert scores["mrr@10"] == 0.5
+    assert scores["recall@10"] == scores["recall@100"] == pytest.approx(2 / 3)
     late = measures([f"n{i}" for i in range(10)] + ["a"], {"a"})
     assert (late["ndcg@10"], late["mrr@10"], late["recall@10"], late["recall@100"]) == (0, 0, 0, 1)
 
@@ -40,8 +40,8 @@ def test_ndcg_is_scikit_learns_on_random_rankings() -> None:
         order = rng.permutation(30)
         scores = np.empty(30)
         scores[order] = np.arange(30, 0, -1)
-        found = measures([str(i) for i in order], {str(i) for i in np.flatnonzero(relevance)})
-        assert found["ndcg@10"] == pytest.approx(ndcg_score([relevance], [scores], k=10))
+        result = measures([str(i) for i in order], {str(i) for i in np.flatnonzero(relevance)})
+        assert result["ndcg@10"] == pytest.approx(ndcg_score([relevance], [scores], k=10))
 
 
 def test_a_set_is_scored_and_a_query_that_is_a_document_does_not_find_itself(tmp_path: Path) -> None:
@@ -49,8 +49,8 @@ def test_a_set_is_scored_and_a_query_that_is_a_document_does_not_find_itself(tmp
     folder = write(tmp_path / "s", corpus, "1\tnorth\nq\tsouth\nz\tunjudged\n", "1\t2\t1\n1\t3\t0\nq\t3\t2\n")
     vectors = {"north": [0, 1], "north east": [0.7, 0.7], "south": [0, -1]}
     (unit,) = units(TaskData(tmp_path, search=exact)).values()
-    found = unit(lambda texts: np.array([vectors[text] for text in texts], np.float32))
-    assert found == {
+    scores = unit(lambda texts: np.array([vectors[text] for text in texts], np.float32))
+    assert scores == {
         "ndcg@10": 100.0, "mrr@10": 100.0, "recall@10": 100.0, "recall@100": 100.0, "queries": 2, "documents": 3,
     }  # fmt: skip
     assert list(units(TaskData(folder, search=exact))) == ["s"]

@@ -125,8 +125,8 @@ def test_less_is_better_where_the_task_says_so() -> None:
 )
 def test_a_deviation_within_one_evaluation_belongs_to_its_score_and_is_no_column(task, scores, expected) -> None:
     board = scoreboard(results(task, a=ModelRecord("m", "f", scores={"set": scores})))
-    found = dict(zip([column.score for column in board.columns], board.rows["a"].figures, strict=True))
-    assert found == {score: Figure(scores[score], deviation, 10) for score, deviation in expected.items()}
+    figures = dict(zip([column.score for column in board.columns], board.rows["a"].figures, strict=True))
+    assert figures == {score: Figure(scores[score], deviation, 10) for score, deviation in expected.items()}
 
 
 @pytest.mark.parametrize(

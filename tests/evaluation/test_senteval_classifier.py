@@ -39,7 +39,7 @@ def slow_fit(train: Part, held: Part | None, strength: float) -> tuple[torch.nn.
                 loss.backward()
                 adam.step()
         epochs += 4
-        accuracy = float(np.mean([names[place] == name for place, name in zip(says(layer, z), gold, strict=True)]))
+        accuracy = float(np.mean([names[number] == name for number, name in zip(says(layer, z), gold, strict=True)]))
         if accuracy > best:
             best, kept = accuracy, {name: tensor.clone() for name, tensor in layer.state_dict().items()}
         elif failures >= 5:
@@ -71,11 +71,11 @@ def test_layers_side_by_side_are_each_pytorchs_layer_and_adam(seed: int) -> None
     train, held = scaled(seed, 150), scaled(100 + seed, 60)
     strengths = (1e-5, 1e-2, 3.0)  # the last one decays so much that it stops elsewhere
     weights, accuracies = senteval_classifier.fit(train, held, strengths)
-    for strength, found, accuracy in zip(strengths, weights, accuracies, strict=True):
+    for strength, weight, accuracy in zip(strengths, weights, accuracies, strict=True):
         layer, best = slow_fit(train, held, strength)
         assert accuracy == pytest.approx(best, abs=1e-9)
         expected = torch.cat([layer.weight, layer.bias[:, None]], 1).detach().numpy()
-        np.testing.assert_allclose(found, expected, atol=2e-5)  # float32 sums in another order
+        np.testing.assert_allclose(weight, expected, atol=2e-5)  # float32 sums in another order
 
 
 def test_folds_choose_and_the_layer_is_trained_anew_on_95_percent() -> None:
@@ -86,17 +86,17 @@ def test_folds_choose_and_the_layer_is_trained_anew_on_95_percent() -> None:
         for strength in senteval_classifier.STRENGTHS
     ]
     layer, _ = slow_fit((x, y), None, senteval_classifier.STRENGTHS[int(np.argmax(means))])
-    found = senteval_classifier.chosen_by_folds((x, y), z, 4)
-    assert found.tolist() == [sorted(set(y))[place] for place in says(layer, z)]
-    assert found.tolist() == senteval_classifier.chosen_by_folds((x, y), z, 4).tolist()
+    predicted = senteval_classifier.chosen_by_folds((x, y), z, 4)
+    assert predicted.tolist() == [sorted(set(y))[number] for number in says(layer, z)]
+    assert predicted.tolist() == senteval_classifier.chosen_by_folds((x, y), z, 4).tolist()
 
 
 def test_dev_chooses_the_strength() -> None:
     train, dev, (z, _) = scaled(7, 90), scaled(8, 70), scaled(9, 300)
     fitted = [slow_fit(train, dev, strength) for strength in senteval_classifier.STRENGTHS]
-    best = max(fitted, key=lambda each: each[1])[0]
-    found = senteval_classifier.chosen_on_dev(train, dev, z)
-    assert found.tolist() == [sorted(set(train[1]))[place] for place in says(best, z)]
+    best = max(fitted, key=lambda model: model[1])[0]
+    predicted = senteval_classifier.chosen_on_dev(train, dev, z)
+    assert predicted.tolist() == [sorted(set(train[1]))[number] for number in says(best, z)]
 
 
 def test_an_unknown_classifier_is_refused_and_another_one_is_another_protocol(

@@ -19,7 +19,7 @@ STORED = [json.loads((RESULTS / f"{name}.json").read_text()) for name in ("sts",
 
 def test_a_ledger_says_what_was_published_and_the_mean_over_the_shipped_seeds() -> None:
     boards = read_scoreboards(BUNDLED / "results")
-    found = {entry.row: entry for entry in shipped_ledger(boards["sts"])}
+    entries = {entry.row: entry for entry in shipped_ledger(boards["sts"])}
     average = find_task("sts").average
     for method, name in (
         ("promptbert", "PromptBERT (promptbert, table 6)"),
@@ -32,7 +32,7 @@ def test_a_ledger_says_what_was_published_and_the_mean_over_the_shipped_seeds() 
             for record in stored["models"].values()
             if record["key"] == f"bundled {method}"
         }
-        entry = found[name]
+        entry = entries[name]
         row = next(row for row in ROWS if f"{row.name} ({row.paper}, table {row.table})" == name)
         assert (entry.published, entry.published_deviation) == (row.average, row.deviation)
         assert entry.seeds == tuple(sorted(runs)) == (42, 43, 44)
@@ -40,9 +40,9 @@ def test_a_ledger_says_what_was_published_and_the_mean_over_the_shipped_seeds() 
         assert entry.comparison.deviation == pytest.approx(np.std(list(runs.values()), ddof=1), abs=0.006)
         assert entry.comparison.difference == pytest.approx(np.mean(list(runs.values())) - row.average, abs=0.006)
         assert entry.comparison.verdict == "a difference"
-    assert "full stop" in found["PromptBERT (promptbert, table 6)"].source
-    assert found["last layer average (promptbert, table 5)"].seeds == ()
-    assert len({(entry.published, entry.comparison) for entry in found.values()}) == len(found)
+    assert "full stop" in entries["PromptBERT (promptbert, table 6)"].source
+    assert entries["last layer average (promptbert, table 5)"].seeds == ()
+    assert len({(entry.published, entry.comparison) for entry in entries.values()}) == len(entries)
     assert not shipped_ledger(boards["retrieval"])
 
 

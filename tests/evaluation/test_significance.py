@@ -27,14 +27,14 @@ def slow_bootstrap(tasks: dict, samples: int, seed: int) -> list[float]:
 
 def test_the_interval_is_that_of_a_loop_over_resampled_pairs() -> None:
     tasks = {"a": task(1.5, 0), "b": task(2.0, 1, 40)}
-    found = paired_bootstrap(tasks, samples=40, seed=7)
+    difference = paired_bootstrap(tasks, samples=40, seed=7)
     expected = slow_bootstrap(tasks, 40, 7)
     whole = [
         100 * (spearmanr(first, grades).statistic - spearmanr(second, grades).statistic)
         for first, second, grades in tasks.values()
     ]
-    assert found.value == round(float(np.mean(whole)), 2)
-    assert (found.low, found.high) == tuple(round(float(x), 2) for x in np.percentile(expected, [2.5, 97.5]))
+    assert difference.value == round(float(np.mean(whole)), 2)
+    assert (difference.low, difference.high) == tuple(round(float(x), 2) for x in np.percentile(expected, [2.5, 97.5]))
 
 
 def test_a_better_model_differs_and_a_twin_is_inside_the_noise() -> None:
@@ -63,11 +63,11 @@ def test_what_has_no_correlation_is_not_compared_and_is_left_out_of_the_samples(
 
 def test_seeds_are_compared_by_welch() -> None:
     first, second = [60.0, 61.0, 63.0], [58.0, 58.5, 60.5, 59.0]
-    found = seeds_differ(first, second)
+    difference = seeds_differ(first, second)
     expected = ttest_ind(first, second, equal_var=False).confidence_interval()
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.006)
-    assert found.noise == (expected.low <= 0 <= expected.high)
+    assert difference is not None
+    assert (difference.low, difference.high) == pytest.approx((expected.low, expected.high), abs=0.006)
+    assert difference.noise == (expected.low <= 0 <= expected.high)
     assert seeds_differ([1.0], second) is None
     assert margin(Sample(None, 1), Sample(None, 1)) is None
     # one run against ten of deviation 0.86: within t(9) x 0.86 x sqrt(1.1) of their mean is where the next may fall

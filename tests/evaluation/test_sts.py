@@ -22,15 +22,15 @@ def test_subsets_are_concatenated_and_ranked_once(tmp_path: Path) -> None:
     # cosines 0.8 and 0.6 in the first subset, 0.0 and -0.995 in the second
     first = write_pairs(tmp_path / "STS12" / "x.tsv", "1\ta\tb", "5\tb\tc")
     second = write_pairs(tmp_path / "STS12" / "y.tsv", "4\ta\tc", "0\ta\td")
-    found = score(encode, [first, second], details=True)
+    scores = score(encode, [first, second], details=True)
     # ranks of cosines 4 3 2 1, of grades 2 4 3 1: 1 - 6 * (4 + 1 + 1 + 0) / 60 = 0.4
-    assert found["spearman"] == 40.0
-    assert found["subsets"] == {"x": -100.0, "y": 100.0}
-    assert found["subset_mean"] == 0.0
+    assert scores["spearman"] == 40.0
+    assert scores["subsets"] == {"x": -100.0, "y": 100.0}
+    assert scores["subset_mean"] == 0.0
     together = [0.8, 0.6, 0.0, -1 / np.sqrt(1.01)]
-    assert found["pearson"] == round(100 * float(np.corrcoef(together, [1, 5, 4, 0])[0, 1]), 2)
-    assert found["cosines"] == [round(value, 6) for value in together]
-    assert found["grades"] == [1, 5, 4, 0]
+    assert scores["pearson"] == round(100 * float(np.corrcoef(together, [1, 5, 4, 0])[0, 1]), 2)
+    assert scores["cosines"] == [round(value, 6) for value in together]
+    assert scores["grades"] == [1, 5, 4, 0]
     assert "pearson" not in score(encode, [first])
     assert "subset_mean" not in score(encode, [second], details=True)
 
@@ -40,9 +40,9 @@ def test_a_collapsed_model_has_no_score_and_a_subset_without_one_leaves_its_plac
     flat = write_pairs(tmp_path / "STS12" / "y.tsv", "4\ta\tc", "4\ta\td")
     with pytest.raises(ValueError, match="STS12: all 4 pairs have the same cosine"):
         score(lambda texts: np.ones((len(texts), 2)), [first, flat])
-    found = score(encode, [first, flat], details=True)
-    assert found["subsets"] == {"x": -100.0, "y": None}
-    assert found["subset_mean"] is None
+    scores = score(encode, [first, flat], details=True)
+    assert scores["subsets"] == {"x": -100.0, "y": None}
+    assert scores["subset_mean"] is None
 
 
 def test_only_present_tasks_are_units_and_none_is_refused(tmp_path: Path) -> None:
@@ -59,13 +59,13 @@ def test_tokenised_text_takes_the_place_of_a_task_where_there_is_some(tmp_path: 
     write_pairs(tmp_path / "cut" / "STS12" / "x.tsv", "1\tb\tb", "2\ta\td")
     with pytest.raises(ValueError, match="gone: no STS files"):
         units(TaskData(tmp_path / "raw", tmp_path / "gone"))
-    found = units(TaskData(tmp_path / "raw", tmp_path / "cut"))
-    assert {name: unit(encode)["spearman"] for name, unit in found.items()} == {"STS12": -100.0, "STS13": 100.0}
+    tasks = units(TaskData(tmp_path / "raw", tmp_path / "cut"))
+    assert {name: unit(encode)["spearman"] for name, unit in tasks.items()} == {"STS12": -100.0, "STS13": 100.0}
 
 
 def test_the_final_period_is_promptberts() -> None:
-    given = ["a dog", "a dog.", "why?", 'he said "no"', "it's the dogs'", "wow!", ""]
-    assert [with_final_period(text) for text in given] == ["a dog.", *given[1:5], "wow!.", ""]
+    texts = ["a dog", "a dog.", "why?", 'he said "no"', "it's the dogs'", "wow!", ""]
+    assert [with_final_period(text) for text in texts] == ["a dog.", *texts[1:5], "wow!.", ""]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real STS sets beside the project (2026-11)")

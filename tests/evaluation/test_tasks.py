@@ -43,7 +43,7 @@ def test_the_documentation_names_every_task_with_its_files() -> None:
 
 def test_the_average_is_over_the_papers_sets_alone() -> None:
     task = find_task("transfer")
-    scores = {name: {"accuracy": 10.0 * place} for place, name in enumerate(task.sets)}
+    scores = {name: {"accuracy": 10.0 * number} for number, name in enumerate(task.sets)}
     assert task.average({**scores, "other": {"accuracy": 99.0}}) == pytest.approx(30.0)
     assert task.average({name: scores[name] for name in list(scores)[1:]}) is None
     assert find_task("geometry").average({"anisotropy": {"anisotropy": 0.5}}) is None
@@ -63,8 +63,8 @@ def test_units_of_tokens_need_tokens_and_all_seven_sets(sts: Path, tmp_path: Pat
     (tmp_path / "STSB").mkdir()
     (tmp_path / "STSB" / "test.tsv").write_bytes((sts / "STSB" / "test.tsv").read_bytes())
     assert not {*geometry.TASK.units(TaskData(tmp_path, tokens=tokens))} & {*geometry.TASK.token_units}
-    found = geometry.TASK.units(TaskData(sts, tokens=tokens))["removal"](lambda texts: np.zeros((0, 2)))
-    assert found["curve"]["removed"] == [*range(0, 101, 10)]
+    removal = geometry.TASK.units(TaskData(sts, tokens=tokens))["removal"](lambda texts: np.zeros((0, 2)))
+    assert removal["curve"]["removed"] == [*range(0, 101, 10)]
 
 
 def test_retrieval_without_a_search_is_refused(tmp_path: Path) -> None:

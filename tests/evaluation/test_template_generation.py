@@ -10,7 +10,7 @@ from test_template_search import run
 
 from cse.errors import ArtefactError
 from cse.evaluation import template_generation
-from cse.evaluation.template_generation import PAIRS, generated, load_seq2seq, template_of
+from cse.evaluation.template_generation import WORD_DEFINITIONS, generated, load_seq2seq, template_of
 from cse.evaluation.template_search import published_score, read_templates
 from cse.methods.templates import Template
 
@@ -28,7 +28,7 @@ def tiny_t5(folder: Path, gaps: list[str], learn: bool) -> Path:
     from tokenizers.processors import TemplateProcessing
     from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
-    words = dict.fromkeys(word for pair in PAIRS for text in pair for word in text.split())
+    words = dict.fromkeys(word for pair in WORD_DEFINITIONS for text in pair for word in text.split())
     pieces = ["<pad>", "</s>", "<unk>", *gaps, "Also", "called", ".", *words]
     vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
     rules = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
@@ -43,7 +43,9 @@ def tiny_t5(folder: Path, gaps: list[str], learn: bool) -> Path:
         T5Config(vocab_size=len(vocabulary), pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, **sizes)
     )
     if learn:
-        inputs = tokenizer([f"<extra_id_0> {word} <extra_id_1> {text} <extra_id_2>" for word, text in PAIRS[:1]])
+        inputs = tokenizer(
+            [f"<extra_id_0> {word} <extra_id_1> {text} <extra_id_2>" for word, text in WORD_DEFINITIONS[:1]]
+        )
         labels = torch.tensor([[vocabulary[piece] for piece in WRITTEN]])
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
         for _ in range(80):
@@ -79,17 +81,17 @@ def test_what_fills_the_gaps_becomes_a_template_or_nothing(
 
 
 def test_a_t5_that_learned_the_papers_best_template_writes_it_first_in_both_orders(t5: Path) -> None:
-    found = generated(load_seq2seq(str(t5)), beams=4)
-    assert found[0].text in (BEST, "Also called [X]. [MASK]")
-    assert {Template(BEST), Template("Also called [X]. [MASK]")} <= set(found)
-    assert len(set(found)) == len(found) > 2
+    templates = generated(load_seq2seq(str(t5)), beams=4)
+    assert templates[0].text in (BEST, "Also called [X]. [MASK]")
+    assert {Template(BEST), Template("Also called [X]. [MASK]")} <= set(templates)
+    assert len(set(templates)) == len(templates) > 2
     assert published_score(Template(BEST)) == 64.75
 
 
 def test_the_command_writes_candidates_scores_them_and_takes_an_existing_file(
     t5: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(template_generation, "generated", partial(generated, pairs=PAIRS[:1], beams=2))
+    monkeypatch.setattr(template_generation, "generated", partial(generated, pairs=WORD_DEFINITIONS[:1], beams=2))
     (tmp_path / "dev.tsv").write_text(
         "".join(f"{i % 6}\t{SENTENCES[i % 7]}\t{SENTENCES[3 * i % 7]}\n" for i in range(9))
     )

@@ -60,8 +60,8 @@ def test_greedy_search_is_table_4_where_its_numbers_are_the_scores() -> None:
 
 def test_the_second_stage_keeps_the_best_relation() -> None:
     liked = {"[X] is [MASK] .": 2.0, "[X] mean [MASK] .": 1.0}
-    found = [template.text for template in greedy(lambda template: liked.get(template.text, 0.0))]
-    assert found[4:] == [
+    texts = [template.text for template in greedy(lambda template: liked.get(template.text, 0.0))]
+    assert texts[4:] == [
         "This [X] is [MASK] .", "This sentence of [X] is [MASK] .", 'This sentence of "[X]" is [MASK] .',
         'This sentence : "[X]" is [MASK] .',
     ]  # fmt: skip

@@ -35,15 +35,15 @@ def wordpieces(texts: list[str]) -> list[list[int]]:
 
 def byte_pieces(texts: list[str]) -> list[list[int]]:
     """A word after a space begins with Ġ; the longest known piece first."""
-    found = []
+    ids_of_words = []
     for text in texts:
         rest, ids = text.replace(" ", "Ġ"), []
         while rest:
             piece = max((piece for piece in BYTES if rest.startswith(piece)), key=len)
             ids.append(BYTES.index(piece))
             rest = rest[len(piece) :]
-        found.append(ids)
-    return found
+        ids_of_words.append(ids)
+    return ids_of_words
 
 
 def static_of(tokens: list[str]) -> StaticEmbeddings:
@@ -58,11 +58,11 @@ def expected(static: StaticEmbeddings, cut: dict[str, str], pairs: list[tuple[fl
         ids = [list(static.tokens).index(piece) for piece in cut[text].split()]
         return sum(static.embeddings[i] for i in ids) / len(ids)
 
-    found = []
+    cosines = []
     for _, first, second in pairs:
         a, b = average(first), average(second)
-        found.append(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-    return round(100 * float(spearmanr(found, [grade for grade, _, _ in pairs]).statistic), 2)
+        cosines.append(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+    return round(100 * float(spearmanr(cosines, [grade for grade, _, _ in pairs]).statistic), 2)
 
 
 GRADES = (3.0, 0.0, 4.5, 1.0, 5.0, 2.0, 0.5, 4.0, 1.5, 2.5)
@@ -141,8 +141,8 @@ def test_static_averages_are_the_encoder_s_static_pooling(bert_folder: Path) -> 
     )
     pairs = [(float(i * 7 % 5), SENTENCES[i], SENTENCES[(i + 2) % 7]) for i in range(7)]
     vectors = dict(zip(SENTENCES, encoder.encode(SENTENCES), strict=True))
-    found = [vectors[a] @ vectors[b] / np.linalg.norm(vectors[a]) / np.linalg.norm(vectors[b]) for _, a, b in pairs]
-    score = round(100 * float(spearmanr(found, [grade for grade, _, _ in pairs]).statistic), 2)
+    cosines = [vectors[a] @ vectors[b] / np.linalg.norm(vectors[a]) / np.linalg.norm(vectors[b]) for _, a, b in pairs]
+    score = round(100 * float(spearmanr(cosines, [grade for grade, _, _ in pairs]).statistic), 2)
     assert cumulative_removal(static, {"set": pairs}, ())["static"]["set"] == score
 
 
@@ -250,12 +250,12 @@ def test_the_sample_of_the_picture_depends_on_the_seed_alone(monkeypatch: pytest
     static = static_of(WORDPIECES)
     groups = token_groups(static, COUNTED)
     every = picture(static, groups)
-    assert token_bias.MOST_POINTS == 2000
-    monkeypatch.setattr(token_bias, "MOST_POINTS", 6)
+    assert token_bias.MAX_PICTURE_TOKENS == 2000
+    monkeypatch.setattr(token_bias, "MAX_PICTURE_TOKENS", 6)
     some = picture(static, groups, seed=1)
     assert some == picture(static, groups, seed=1)
     assert len({*some["tokens"]}) == 6
     assert some["tokens"] != picture(static, groups, seed=2)["tokens"]
     for token, x, y, band in zip(some["tokens"], some["x"], some["y"], some["frequency"], strict=True):
-        place = every["tokens"].index(token)
-        assert (x, y, band) == (every["x"][place], every["y"][place], every["frequency"][place])
+        row = every["tokens"].index(token)
+        assert (x, y, band) == (every["x"][row], every["y"][row], every["frequency"][row])

@@ -73,4 +73,4 @@ def test_a_curve_of_nothing_is_refused() -> None:
     for sets, steps in (({}, (0,)), (SETS, ())):
         with pytest.raises(ValueError, match="at least one set of pairs and one step"):
             removal_curve(letters, counts, sets, counted=COUNTED, steps=steps)
-    assert token_bias.STEPS == (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+    assert token_bias.REMOVED_COUNTS == (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)

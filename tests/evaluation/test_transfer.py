@@ -44,9 +44,9 @@ def separable(count: int, names: str = "ab", texts: int = 1) -> Rows:
     """Rows whose first text points along the label's own axis; a second text is the origin, so |u - v| does too."""
     rows = []
     for number in range(count):
-        place = number % len(names)
-        axis = " ".join("10" if n == place else str(number % 7 / 7) for n in range(len(names)))
-        rows.append((names[place], axis, " ".join("0" * len(names)))[: 1 + texts])
+        label = number % len(names)
+        axis = " ".join("10" if n == label else str(number % 7 / 7) for n in range(len(names)))
+        rows.append((names[label], axis, " ".join("0" * len(names)))[: 1 + texts])
     return rows
 
 
@@ -158,9 +158,9 @@ def test_a_separable_set_scores_100_with_one_call_of_encode(
         calls.append(texts)
         return numbers(texts)
 
-    found = transfer.units(TaskData(write(tmp_path, name, **files)))
-    assert list(found) == [name]
-    assert found[name](encode) == expected
+    units = transfer.units(TaskData(write(tmp_path, name, **files)))
+    assert list(units) == [name]
+    assert units[name](encode) == expected
     assert len(calls) == 1
     assert sorted(calls[0]) == sorted({text for rows in files.values() for row in rows for text in row[1:]})
 
@@ -242,8 +242,8 @@ def test_a_set_that_cannot_be_scored_is_refused_before_anything_is_encoded(
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real transfer sets beside the project (2026-11)")
 def test_the_real_sets_have_the_published_counts() -> None:
-    found = transfer.found_sets(DATA / "transfer")
-    assert list(found) == ["MR", "CR", "SST2", "TREC", "MRPC"]
-    counts = {name: [len(transfer.read_set(name, path)) for path in paths[-2:]] for name, paths in found.items()}
+    sets = transfer.found_sets(DATA / "transfer")
+    assert list(sets) == ["MR", "CR", "SST2", "TREC", "MRPC"]
+    counts = {name: [len(transfer.read_set(name, path)) for path in paths[-2:]] for name, paths in sets.items()}
     assert counts == {"MR": [10662], "CR": [3771], "SST2": [872, 1821], "TREC": [5452, 500], "MRPC": [4076, 1725]}
-    assert Counter(labels(transfer.read_set("MRPC", found["MRPC"][1]))) == {"1": 1147, "0": 578}
+    assert Counter(labels(transfer.read_set("MRPC", sets["MRPC"][1]))) == {"1": 1147, "0": 578}

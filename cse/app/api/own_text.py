@@ -75,7 +75,7 @@ def own_text_endpoints(state: AppState) -> list[Callable[..., Any]]:
         shown = [
             {"text": texts[each.row], "first": [texts[row] for row in each.start],
              "second": [texts[row] for row in each.result]}
-            for each in ballot.questions[: min(MOST_ASKED, judgement.wanted)]
+            for each in ballot.questions[: min(MOST_ASKED, judgement.target)]
         ]  # fmt: skip
         scores = judgement.scores and {"first": judgement.scores[START], "second": judgement.scores[RESULT]}
         return {

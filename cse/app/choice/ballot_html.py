@@ -16,7 +16,7 @@ def ballot_html(ballot: Ballot) -> str:
     if question is None:
         return ""
     judgement, texts = ballot.judgement, ballot.texts
-    place = f"Vote {judgement.counted + 1} of {judgement.wanted}"
+    place = f"Vote {judgement.counted + 1} of {judgement.target}"
     lists = "".join(
         f'<section class="cse-card"><h3>{name}</h3><ol>'
         f"{''.join(f'<li>{html.folded(texts[row])}</li>' for row in rows)}</ol></section>"

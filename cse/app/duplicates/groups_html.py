@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cse.analysis.attribution import MOST_COMPARED, Change, changes
-from cse.analysis.duplicates import EQUAL, SAMPLE, NearDuplicates, Place
+from cse.analysis.attribution import MAX_COMPARED_WORDS, Change, changes
+from cse.analysis.duplicates import COPY_COSINE, SAMPLED_TEXTS, NearDuplicates, Place
 from cse.app.drawing import html
 from cse.app.drawing.glossary import term
 from cse.app.duplicates.near_duplicates import LEAST, MOST, PER_PAGE, Page, advised_place
@@ -46,9 +46,9 @@ def numbers_html(found: NearDuplicates, nines: float, name: str) -> str:
 
 def estimated(found: NearDuplicates, place: Place) -> str:
     """Return that the place's cosine is an estimate; empty if the compared pairs tell it."""
-    texts = min(SAMPLE, found.forest.count)
+    texts = min(SAMPLED_TEXTS, found.forest.count)
     pairs = texts * (texts - 1) // 2
-    rare = pairs * (1 - place.percentile / 100) < 1 and place.cosine < EQUAL
+    rare = pairs * (1 - place.percentile / 100) < 1 and place.cosine < COPY_COSINE
     return ", an estimate: rarer than one of all compared pairs" if rare else ""
 
 
@@ -131,7 +131,7 @@ def other_html(member: Member, kept: str, text: str, number: int) -> str:
     """Return a text that would go, its differences from the kept one marked if the two share half of their words."""
     found = changes(kept, text)
     shared, others = (sum(len(each.words) for each in found if (each.kind == "both") is both) for both in (True, False))
-    cut = " …" if len(text.split()) > MOST_COMPARED else ""
+    cut = " …" if len(text.split()) > MAX_COMPARED_WORDS else ""
     marked = html.folding(" ".join(map(marked_html, found)) + cut, len(text))
     shown = marked if shared >= others / 2 else html.folded(text)
     return (

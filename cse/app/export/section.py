@@ -25,7 +25,7 @@ from cse.app.models.remembered import fingerprint_of
 from cse.app.sections.similarity import name_of, placed
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.records import seeds_of
-from cse.evaluation.figures import KINDS
+from cse.evaluation.figures import MEDIA_TYPES
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
@@ -114,7 +114,7 @@ def take_section(state: AppState, answers: Answers, takes: Sequence[Take]) -> No
             width = gr.Radio([*COLUMNS.items()], value="two", label="Width of figures", min_width=200)
             size = gr.Slider(LEAST_SIZE, MOST_SIZE, SIZE, step=0.5, label="Font size of figures, points", min_width=200)
         with gr.Row():
-            figures = {kind: gr.Button(f"Figure ({kind.upper()})", size="sm", min_width=100) for kind in KINDS}
+            figures = {kind: gr.Button(f"Figure ({kind.upper()})", size="sm", min_width=100) for kind in MEDIA_TYPES}
             tables = {form: gr.Button(form, size="sm", min_width=80) for form in FORMS}
         saved = saved_file()
     inputs = [value for each in takes for value in each.inputs.values()]
@@ -158,4 +158,4 @@ def figure_value(taken: Taken, kind: str, look: Look) -> dict[str, Any]:
         taken, kind, look._replace(colours=taken.colours), {"title": name, "description": described}
     )
     notes = [f"Caption: {described}", *([LACKING] if lacking and kind != "svg" else [])]
-    return file_value(f"{name}.{kind}", KINDS[kind], base64.b64encode(content).decode(), taken.missing, notes)
+    return file_value(f"{name}.{kind}", MEDIA_TYPES[kind], base64.b64encode(content).decode(), taken.missing, notes)

@@ -53,7 +53,7 @@ class Ballot:
     @property
     def question(self) -> Question | None:
         """The next question; None if the votes wanted are given, if there is no other, or if the visitor has ended."""
-        if self.ended or self.judgement.counted >= self.judgement.wanted:
+        if self.ended or self.judgement.counted >= self.judgement.target:
             return None
         return next(self.judgement.open(self.questions, self.texts), None)
 

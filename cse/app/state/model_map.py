@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cse.analysis.maps import LEAST, NEIGHBOURS, WIDER, continuity, lost, squared, trustworthiness, unshared
+from cse.analysis.maps import LOST_DEPTH, MIN_POINTS, NEIGHBOURS, continuity, lost, squared, trustworthiness, unshared
 from cse.app.models.models import Failure, divided
 from cse.app.state.groups import Groups
 from cse.vectors import nearest_others
@@ -40,10 +40,10 @@ def fitted(maps: Mapping[str, ModelMap]) -> dict[str, ModelMap | Failure]:
 def measure(vectors: np.ndarray, xy: np.ndarray, topics: Sequence[str] | None) -> ModelMap:
     """Return the map `xy` (N, 2) of `vectors` (N, d) with its neighbours, and scores if there are enough points."""
     count = len(vectors)
-    near = nearest_others(np.asarray(vectors, np.float32), WIDER)
+    near = nearest_others(np.asarray(vectors, np.float32), LOST_DEPTH)
     missed = lost(near[:, : (count - 1) // 2], xy).astype(np.float32)
     found = ModelMap(xy, near[:, :NEIGHBOURS].astype(np.uint16), missed)
-    if count < LEAST:
+    if count < MIN_POINTS:
         return found
     return found._replace(
         trustworthiness=trustworthiness(vectors, xy),
