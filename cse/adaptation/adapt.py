@@ -60,13 +60,13 @@ def adapt(
     `cse judge`. `note` gets lines on the progress. A killed run continues with `resume` from its last finished stage.
     Raises ValueError for bad texts and as `check_output` does, ArtefactError for a model that cannot be opened.
     """
-    place = Path(output)
+    folder = Path(output)
     check_alone("an adaptation")
     SETTINGS["seed"].check(request.seed)
     if request.minutes is not None and not 0 < request.minutes < float("inf"):
         raise ValueError(f"`minutes` is {request.minutes!r}; give a number above 0")
-    with reserved(place):
-        check_output(place, resume=resume, overwrite=overwrite)
+    with reserved(folder):
+        check_output(folder, resume=resume, overwrite=overwrite)
         every = list(labelled_texts(request.data, request.column, request.label).rows)
         _check(request, every)
         rows = distinct_sample(every, MOST_TEXTS, request.seed)
@@ -79,7 +79,7 @@ def adapt(
         held, fit = split(rows, request.seed)
         labels = [row.label for row in held] if request.label else []
         _check_labels(request, labels)
-        workspace = Workspace.begin(place, record, request.minutes, resume)
+        workspace = Workspace.begin(folder, record, request.minutes, resume)
         trial = Trial(
             reference, encoder, fit, [row.text for row in held], labels, request.seed, workspace
         )  # fmt: skip
@@ -89,11 +89,11 @@ def adapt(
         for name in FOLDERS:
             _run_stage(trial, name, note)
         choice = choose(workspace.stages)
-        report = _report(request, place, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
+        report = _report(request, folder, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
         models = [None if name in (None, START) else workspace.work / FOLDERS[name]
                   for name in (choice.result, choice.candidate)]  # fmt: skip
         files = {REPORT: json.dumps(report, ensure_ascii=False, indent=1), PAGE: page(report)}
-        workspace.publish(place, models[0], models[1], files)
+        workspace.publish(folder, models[0], models[1], files)
         return report
 
 
@@ -114,9 +114,9 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
         return  # with labels training gains more; read by the mean a model gains too little (docs/own-text.md)
     if name not in trial.workspace.stages:
         note(what)
-    found = trial.workspace.stage(name, make)
-    if "left_out" in found:
-        note(f"left out: {found['left_out']}")
+    result = trial.workspace.stage(name, make)
+    if "left_out" in result:
+        note(f"left out: {result['left_out']}")
 
 
 def _check(request: AdaptRequest, rows: Sequence[LabelledText]) -> None:
@@ -133,7 +133,7 @@ def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:
         )
 
 
-def _report(request: AdaptRequest, place: Path, trial: Trial, choice: Choice) -> dict[str, Any]:
+def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -> dict[str, Any]:
     workspace = trial.workspace
     compared = choice.candidate if choice.kept else choice.result
     if compared is None:
@@ -143,32 +143,32 @@ def _report(request: AdaptRequest, place: Path, trial: Trial, choice: Choice) ->
         "run": workspace.run, "decision": choice.result, "candidate": choice.candidate, "sentence": choice.sentence,
         "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held), "fitted": len(trial.fit),
         "stages": workspace.stages, "seconds": workspace.spent, "compared": compared,
-        "commands": _commands(request, place, choice),
+        "commands": _commands(request, folder, choice),
         "changed": changed_neighbours(workspace.kept(START), workspace.kept(compared), trial.held),
     }  # fmt: skip
 
 
-def _commands(request: AdaptRequest, place: Path, choice: Choice) -> dict[str, str]:
+def _commands(request: AdaptRequest, folder: Path, choice: Choice) -> dict[str, str]:
     """Return the commands that repeat the adaptation and that judge its models, by what they do."""
     data = {"column": request.column, "label": request.label, "pooling": request.pooling}
-    given = {"output": str(place), "backbone": request.backbone, **data, "seed": request.seed,
+    options = {"output": str(folder), "backbone": request.backbone, **data, "seed": request.seed,
              "minutes": request.minutes}  # fmt: skip
-    found = {"repeat this run": _command("adapt", [request.data], given)}
+    commands = {"repeat this run": _command("adapt", [request.data], options)}
     # A pooling given once would read the result's backbone without its projection.
     pooling = [] if request.pooling is None else [request.pooling, "own"]
     texts = {"data": request.data, "column": request.column, "pooling": pooling}
-    for what, name, folder in (
-        ("judge the result", choice.result, place), ("judge the candidate", choice.candidate, place / CANDIDATE)
+    for what, name, model in (
+        ("judge the result", choice.result, folder), ("judge the candidate", choice.candidate, folder / CANDIDATE)
     ):  # fmt: skip
         if name not in (None, START):
-            found[what] = _command("judge", [request.backbone, str(folder)], texts)
-    return found
+            commands[what] = _command("judge", [request.backbone, str(model)], texts)
+    return commands
 
 
 def _command(name: str, words: Sequence[str], options: dict[str, Any]) -> str:
-    given = [
-        (f"--{key}", str(each))
+    pairs = [
+        (f"--{key}", str(item))
         for key, value in options.items() if value is not None
-        for each in (value if isinstance(value, list) else [value])
+        for item in (value if isinstance(value, list) else [value])
     ]  # fmt: skip
-    return command_line(name, *words, *(word for pair in given for word in pair))
+    return command_line(name, *words, *(word for pair in pairs for word in pair))

@@ -18,7 +18,6 @@ from cse.adaptation.projection import (
     LEAST_WITH_NEIGHBOURS,
     NEIGHBOURS,
     PLAIN_POOLINGS,
-    Projection,
     copy_plain,
     fit_projection,
     raw_vectors,
@@ -52,7 +51,7 @@ class OutOfTimeError(Exception):
 class Trial:
     """The data of all candidates: the start, the texts to fit on, the held-out texts, and their labels, if any.
 
-    `place` is the folder of the stages.
+    `folder` is that of the stages.
     """
 
     reference: ModelReference
@@ -64,7 +63,7 @@ class Trial:
     workspace: Workspace
 
     @property
-    def place(self) -> Path:
+    def folder(self) -> Path:
         """The folder in which candidates are written."""
         return self.workspace.work
 
@@ -80,13 +79,13 @@ class Trial:
 
     def scores(self, name: str, encoder: Encoder, vectors: np.ndarray | None = None) -> dict[str, Any]:
         """Return a candidate's dimension, its guard and, with labels, its scores; keep its held-out vectors."""
-        found = raw_vectors(encoder, self.held) if vectors is None else vectors
-        self.workspace.keep(name, found)
+        rows = raw_vectors(encoder, self.held) if vectors is None else vectors
+        self.workspace.keep(name, rows)
         guarded = slice(MOST_GUARDED)
-        score = held_out_score(lambda texts: raw_vectors(encoder, texts), self.held[guarded], found[guarded])
-        value: dict[str, Any] = {"dimension": found.shape[1], "guard": asdict(score)}
+        score = held_out_score(lambda texts: raw_vectors(encoder, texts), self.held[guarded], rows[guarded])
+        value: dict[str, Any] = {"dimension": rows.shape[1], "guard": asdict(score)}
         if self.labels:
-            value["labels"] = label_scores(found, self.labels)
+            value["labels"] = label_scores(rows, self.labels)
         return value
 
     # -- stages -------------------------------------------------------------------------------------------------
@@ -101,14 +100,14 @@ class Trial:
 
     def reading(self) -> dict[str, Any]:
         """Score the backbone by the other of the two poolings, and write it if the labels prefer it."""
-        pooling = next(each for each in PLAIN_POOLINGS if each != self.reference.pooling)
+        pooling = next(name for name in PLAIN_POOLINGS if name != self.reference.pooling)
         if self.workspace.left < self.workspace.stages[START]["seconds"]:
             return {"pooling": pooling, **left_out("to encode the held-out texts again does not fit in the time")}
         reference, encoder = self._read_by(pooling)
-        found = {"pooling": pooling, **self.scores(READING, encoder)}
-        if other_reading({**self.workspace.stages, READING: found}):
-            write_folder(self.place / FOLDERS[READING], lambda target: copy_plain(reference, encoder, target))
-        return found
+        result = {"pooling": pooling, **self.scores(READING, encoder)}
+        if other_reading({**self.workspace.stages, READING: result}):
+            write_folder(self.folder / FOLDERS[READING], lambda target: copy_plain(reference, encoder, target))
+        return result
 
     def projection(self) -> dict[str, Any]:
         """Fit and score a projection, on as many texts as half of the time that is left allows."""
@@ -126,7 +125,7 @@ class Trial:
             return left_out(f"{EVERY} batches of masked language modelling do not fit in the time")
         try:
             self.encoder.word_logits(np.zeros((1, self.encoder.dim), np.float32))  # raises where there is no head
-            folder = learn_language(self.reference.name, texts, self.place / LEARNED, steps=steps, seed=self.seed)
+            folder = learn_language(self.reference.name, texts, self.folder / LEARNED, steps=steps, seed=self.seed)
         except ValueError as error:
             return left_out(str(error))
         learned = replace(self.reference, name=folder)
@@ -152,14 +151,14 @@ class Trial:
             from cse.models.plain import plain_model
 
             tensors = plain_model(on_torch(trained)).tensors
-            copy_plain(reference, encoder, target, {name: each.numpy() for name, each in tensors.items()})
+            copy_plain(reference, encoder, target, {name: tensor.numpy() for name, tensor in tensors.items()})
 
-        write_folder(self.place / FOLDERS[TRAINING], fill)
-        return {"record": record, **self.scores(TRAINING, load(str(self.place / FOLDERS[TRAINING])))}
+        write_folder(self.folder / FOLDERS[TRAINING], fill)
+        return {"record": record, **self.scores(TRAINING, load(str(self.folder / FOLDERS[TRAINING])))}
 
     def trained_projection(self) -> dict[str, Any]:
         """Fit and score a projection of the trained model."""
-        folder = str(self.place / FOLDERS[TRAINING])
+        folder = str(self.folder / FOLDERS[TRAINING])
         return self._projected(TRAINED, resolve(folder), load(folder))
 
     def _projected(self, name: str, reference: ModelReference, encoder: Encoder) -> dict[str, Any]:
@@ -167,12 +166,12 @@ class Trial:
         count = min(len(self.fit), MOST_FITTED, int(max(0.0, min(left / 2 * speed, MOST_FITTED))))
         if count < LEAST_FITTED:
             return left_out(f"to encode {LEAST_FITTED} texts does not fit in the time")
-        found: Projection = fit_projection(raw_vectors(encoder, self.fit[:count]))
+        projection = fit_projection(raw_vectors(encoder, self.fit[:count]))
         write_folder(
-            self.place / FOLDERS[name], lambda target: write_projected(reference, encoder, found, count, target)
+            self.folder / FOLDERS[name], lambda target: write_projected(reference, encoder, projection, count, target)
         )  # fmt: skip
-        facts = {"texts": count, "components": len(found.components), "explained": round(found.explained, 4)}
-        return {**facts, **self.scores(name, load(str(self.place / FOLDERS[name])))}
+        facts = {"texts": count, "components": len(projection.components), "explained": round(projection.explained, 4)}
+        return {**facts, **self.scores(name, load(str(self.folder / FOLDERS[name])))}
 
     def _steps(self) -> int:
         """The batches of training that fit in the time, by the measured speed: whole evaluations, `STEPS` at most."""
@@ -186,7 +185,7 @@ class Trial:
     def _train(self, steps: int) -> tuple[Encoder, dict[str, Any]]:
         from cse.training.api import train
 
-        output, inputs = self.place / TRAINING, self.place / INPUTS
+        output, inputs = self.folder / TRAINING, self.folder / INPUTS
         if not inputs.exists():
             write_json(inputs, self._inputs(steps))
         known = read_json(inputs)

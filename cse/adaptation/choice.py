@@ -96,7 +96,7 @@ def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
 
 def _gain(stages: Mapping[str, Mapping[str, Any]], name: str) -> float:
     """Return the label neighbours of a stage minus those of the start; 0 without both."""
-    scored = [stages.get(each, {}).get("labels", {}).get(MEASURE) for each in (name, START)]
+    scored = [stages.get(stage, {}).get("labels", {}).get(MEASURE) for stage in (name, START)]
     return 0.0 if None in scored else float(scored[0] - scored[1])
 
 

@@ -174,7 +174,7 @@ def is_narrow(encoder: Encoder, texts: Sequence[str]) -> bool:
     if len(distinct) < NARROWNESS_SAMPLE or distinct == general:
         return False
     plain = encoder.reading_by(replace(UNTRAINED["mean"].reading, prefix=encoder.reading.prefix))
-    own, reference = (_rank(plain, Random(0).sample(each, NARROWNESS_SAMPLE)) for each in (distinct, general))
+    own, reference = (_rank(plain, Random(0).sample(texts, NARROWNESS_SAMPLE)) for texts in (distinct, general))
     return bool(own < NARROW * reference)
 
 

@@ -112,11 +112,11 @@ def _targets(centred: np.ndarray, neighbours: int) -> np.ndarray:
 
 def _product(first: np.ndarray, second: np.ndarray, mean: np.ndarray, other: np.ndarray | float) -> np.ndarray:
     """Return (first - mean)^T (second - other), a (d, d) sum over rows in float64."""
-    found = np.zeros((first.shape[1], second.shape[1]))
+    total = np.zeros((first.shape[1], second.shape[1]))
     for start in range(0, len(first), BLOCK):
         rows = slice(start, start + BLOCK)
-        found += (first[rows].astype(np.float64) - mean).T @ (second[rows].astype(np.float64) - other)
-    return found
+        total += (first[rows].astype(np.float64) - mean).T @ (second[rows].astype(np.float64) - other)
+    return total
 
 
 RECORD = "projection.json"
@@ -148,16 +148,16 @@ def project(
     Raises ValueError as `fit_projection` and `check_projectable` do, and if `output` holds something else; an earlier
     model with a projection is replaced only with `overwrite`.
     """
-    place = Path(output)
-    PROJECTED.check_replaceable(place)
-    if not overwrite and place.is_dir() and any(place.iterdir()):
-        raise ValueError(f"{place} already holds a model; give another `output` or pass `overwrite`")
+    folder = Path(output)
+    PROJECTED.check_replaceable(folder)
+    if not overwrite and folder.is_dir() and any(folder.iterdir()):
+        raise ValueError(f"{folder} already holds a model; give another `output` or pass `overwrite`")
     reference = resolve(model, pooling)
     encoder = open_model(reference)
     check_projectable(reference, encoder)
-    found = fit_projection(raw_vectors(encoder, texts), components)
-    write_folder(place, lambda target: write_projected(reference, encoder, found, len(texts), target), PROJECTED)
-    return found
+    projection = fit_projection(raw_vectors(encoder, texts), components)
+    write_folder(folder, lambda target: write_projected(reference, encoder, projection, len(texts), target), PROJECTED)
+    return projection
 
 
 def raw_vectors(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:

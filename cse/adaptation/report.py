@@ -43,7 +43,7 @@ def table(report: dict[str, Any]) -> list[list[str]]:
         cells = ["", "", ""]
         if "guard" in stage:
             values = stage["labels"] if labelled else stage["guard"]
-            cells = [str(stage["dimension"]), *(f"{values[each]:.2f}" for each in measures)]
+            cells = [str(stage["dimension"]), *(f"{values[measure]:.2f}" for measure in measures)]
         marks = [mark for key, mark in (("decision", "chosen"), ("candidate", "to be judged")) if report[key] == name]
         rows.append(
             [called(name, report["stages"]), *cells, f"{stage['seconds']:.1f}", stage.get("left_out", ", ".join(marks))]
@@ -67,7 +67,7 @@ def explained(report: dict[str, Any]) -> str:
 def lines(report: dict[str, Any]) -> list[str]:
     """Return the short form of a report."""
     rows = table(report)
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     shown = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     warning = [report["facts"]["warning"]] if report["facts"]["warning"] else []
     commands = [f"{what}: {command}" for what, command in report["commands"].items()]
@@ -80,8 +80,8 @@ def page(report: dict[str, Any]) -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     changed = "".join(
-        f"<tr><td>{escape(each['text'])}</td><td>{_list(each['before'])}</td><td>{_list(each['after'])}</td></tr>"
-        for each in report["changed"]
+        f"<tr><td>{escape(row['text'])}</td><td>{_list(row['before'])}</td><td>{_list(row['after'])}</td></tr>"
+        for row in report["changed"]
     )
     warning = f"<p><strong>{escape(report['facts']['warning'])}</strong></p>" if report["facts"]["warning"] else ""
     commands = "".join(

@@ -86,8 +86,8 @@ class Workspace:
         """Return the result of a stage, with its `seconds`; it is made, and kept, unless it is finished already."""
         if name not in self.stages:
             began = time.monotonic()
-            found = make()
-            self.stages[name] = {**found, "seconds": round(time.monotonic() - began, 1)}
+            result = make()
+            self.stages[name] = {**result, "seconds": round(time.monotonic() - began, 1)}
             self.write(self.work / MARK)
         return self.stages[name]
 
@@ -112,9 +112,9 @@ class Workspace:
         """Replace `output` by a model, a candidate and the text `files`, and delete the unfinished folder."""
 
         def fill(target: Path) -> None:
-            for source, place in ((model, target), (candidate, target / CANDIDATE)):
+            for source, destination in ((model, target), (candidate, target / CANDIDATE)):
                 if source is not None:
-                    shutil.copytree(source, place, dirs_exist_ok=True)
+                    shutil.copytree(source, destination, dirs_exist_ok=True)
             for name, text in files.items():
                 (target / name).write_text(text, encoding="utf-8")
 

@@ -233,7 +233,7 @@ def train(
 
 def _check(storage: str | None, precision: str | None, limit: int | None, callbacks: Sequence[object]) -> None:
     for name, value, known in (
-        ("storage", storage, [each.value for each in Storage]), ("precision", precision, PRECISIONS)
+        ("storage", storage, [kind.value for kind in Storage]), ("precision", precision, PRECISIONS)
     ):  # fmt: skip
         if value is not None and value not in known:
             raise ValueError(f"{name} is {value!r}; choose from {', '.join(known)}")

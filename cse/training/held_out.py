@@ -84,16 +84,16 @@ def held_out_score(encode: Encode, texts: Sequence[str], vectors: np.ndarray | N
         return HeldOutScore(0.0, 0.0, 1.0)
     own, others = np.diag(cosines), cosines.copy()
     np.fill_diagonal(others, -np.inf)
-    found = 100 * float((own > others.max(axis=1) + SAME).mean())
+    recovered = 100 * float((own > others.max(axis=1) + SAME).mean())
     mean = float((cosines.sum() - own.sum()) / (count * (count - 1)))
-    return HeldOutScore(round(_concentration(whole), 3), round(found, 3), mean)
+    return HeldOutScore(round(_concentration(whole), 3), round(recovered, 3), mean)
 
 
 def _thinned(number: int, text: str) -> str:
     """A text without 40 % of its words, always the same ones for a text of this number."""
     words = text.split()
     kept = np.random.default_rng(number).permutation(len(words))[: max(1, round(len(words) * (1 - DROPPED)))]
-    return " ".join(words[place] for place in sorted(kept.tolist()))
+    return " ".join(words[position] for position in sorted(kept.tolist()))
 
 
 def _concentration(rows: np.ndarray) -> float:

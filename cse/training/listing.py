@@ -90,8 +90,8 @@ def list_runs(folder: Path) -> list[RunRecord]:
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
-        path = Path(place)
+    for root, folders, files in os.walk(folder):
+        path = Path(root)
         if RUN in files or LOG in files or (record_file(path).name in files and CHECKPOINT.is_marked(path)):
             yield path
             folders.clear()  # the best checkpoint of an unfinished run, or a copy of a backbone
@@ -142,7 +142,7 @@ def _unfinished(path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
 
 def _flat(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
     values = json.loads(json.dumps(value))  # enums as texts and tuples as lists, as they are in files
-    return {f"{name}.{key}": each for key, each in values.items() if key not in ("summary", "citation")}
+    return {f"{name}.{key}": item for key, item in values.items() if key not in ("summary", "citation")}
 
 
 def _log(path: Path, unfinished: bool) -> tuple[tuple[Mapping[str, Any], ...], str | None]:

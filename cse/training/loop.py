@@ -315,13 +315,13 @@ class TrainingLoop:
         with together():
             if not self.run.held_out:
                 return dev_score(self.encoder, self.run, step)
-            found = held_out_score(lambda texts: self.encoder.encode(texts, batch_size=256), self.run.held_out)
-        (found,) = broadcast_object_list([found])  # all processes stop at the same step
+            score = held_out_score(lambda texts: self.encoder.encode(texts, batch_size=256), self.run.held_out)
+        (score,) = broadcast_object_list([score])  # all processes stop at the same step
         if step == 0:
-            self.state["held_out"] = asdict(found)
-        elif found.has_collapsed(HeldOutScore(**self.state["held_out"])):
-            self.state["stopped"] = f"collapsed at step {step} ({found}); lower `learning_rate`"
-        return found.concentration
+            self.state["held_out"] = asdict(score)
+        elif score.has_collapsed(HeldOutScore(**self.state["held_out"])):
+            self.state["stopped"] = f"collapsed at step {step} ({score}); lower `learning_rate`"
+        return score.concentration
 
     def summary(self, output: Path) -> TrainingSummary:
         """The summary of the run, which is over."""

@@ -137,8 +137,8 @@ def _check_settings(request: PretrainRequest) -> None:
             raise ValueError("`vocabulary` is for a new model; an `init` keeps its word pieces")
         return
     of_init = {"frozen_layers": config.frozen_layers, "start_share": config.start_share, "blend": request.blend}
-    if given := [name for name, value in of_init.items() if value]:
-        raise ValueError(f"`{given[0]}` needs a model to continue from; give an `init`")
+    if unfit := [name for name, value in of_init.items() if value]:
+        raise ValueError(f"`{unfit[0]}` needs a model to continue from; give an `init`")
 
 
 def _blend(request: PretrainRequest, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -146,9 +146,9 @@ def _blend(request: PretrainRequest, model: PreTrainedModel, tokenizer: PreTrain
     if not request.blend:
         return
     other, its_tokenizer = load_backbone(location(request.blend))
-    tensors, wanted = backbone_tensors(other), backbone_tensors(model)
+    tensors, own = backbone_tensors(other), backbone_tensors(model)
     same_shape = {name: tensor.shape for name, tensor in tensors.items()} == {
-        name: tensor.shape for name, tensor in wanted.items()
+        name: tensor.shape for name, tensor in own.items()
     }
     if not same_shape or its_tokenizer.get_vocab() != tokenizer.get_vocab():
         raise ArtefactError(

@@ -365,8 +365,8 @@ class MaskedBatch:
 
         For every new size oneDNN would cache another kernel, and the logits need another buffer.
         """
-        found = self.masked.flatten().nonzero()[:, 0]
-        return torch.nn.functional.pad(found, (0, -len(found) % ROUNDED))
+        positions = self.masked.flatten().nonzero()[:, 0]
+        return torch.nn.functional.pad(positions, (0, -len(positions) % ROUNDED))
 
     @cached_property
     def targets(self) -> torch.Tensor:
@@ -415,8 +415,8 @@ class BatchSampler:
         random sentence; there are as many as `batch_tokens` allows.
         """
         rng = np.random.default_rng((self.config.seed, step))
-        specials, wanted = self.around.length, int(rng.choice(self.config.lengths))
-        text = max(1, min(min(wanted, self.max_length) - specials, len(self.corpus.ids)))
+        specials, length = self.around.length, int(rng.choice(self.config.lengths))
+        text = max(1, min(min(length, self.max_length) - specials, len(self.corpus.ids)))
         ids = self.corpus.rows(max(1, self.config.batch_tokens // (text + specials)), text, rng)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         return masked_inputs(torch.from_numpy(ids), self.around, self.tokenizer, generator)

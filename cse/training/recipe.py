@@ -47,11 +47,11 @@ class Recipe:
 
     def request(self, request: TrainRequest, backbone: str | None) -> TrainRequest:
         """The `request` completed by the recipe, on `backbone` if that is given."""
-        given = {name: value for name, value in request.settings.items() if value is not None}
+        changes = {name: value for name, value in request.settings.items() if value is not None}
         recorded = BACKBONE if self.backbone is None else self.backbone
         return replace(
             request, backbone=recorded if backbone is None else backbone,
-            supervised=request.supervised or self.supervised, settings={**self.settings, **given},
+            supervised=request.supervised or self.supervised, settings={**self.settings, **changes},
         )  # fmt: skip
 
     def check(self, method: Method) -> None:
@@ -71,35 +71,35 @@ class Recipe:
             )
 
 
-def read_recipe(place: str) -> Recipe:
+def read_recipe(source: str) -> Recipe:
     """The recipe in a JSON or YAML file, or of a checkpoint by its folder or bundled name.
 
     A file has `method` (a name) and, to replace the preset's, `supervised`, `backbone`, `storage` and `settings`; a
     checkpoint's record is such a file. Raises ArtefactError for a missing or damaged file, ValueError for
     unknown keys and invalid values.
     """
-    path = Path(location(place))
+    path = Path(location(source))
     path = record_file(path) if path.is_dir() else path
     if not path.is_file():
-        raise ArtefactError(f"no recipe {place!r}; give a JSON or YAML file, a checkpoint's folder or a bundled name")
+        raise ArtefactError(f"no recipe {source!r}; give a JSON or YAML file, a checkpoint's folder or a bundled name")
     value = _read_file(path)
-    _check_keys(place, value.keys() - READ - RECORDS, READ)
-    settings = dict(_typed(place, value, "settings", dict) or {})
-    precision = _typed(place, settings, "precision", str)
+    _check_keys(source, value.keys() - READ - RECORDS, READ)
+    settings = dict(_typed(source, value, "settings", dict) or {})
+    precision = _typed(source, settings, "precision", str)
     settings.pop("precision", None)
-    _check_keys(place, settings.keys() - SETTINGS.keys() - OF_DATA, {*SETTINGS, "precision"})
-    kept = {name: _checked(place, name, given) for name, given in settings.items() if name in SETTINGS}
+    _check_keys(source, settings.keys() - SETTINGS.keys() - OF_DATA, {*SETTINGS, "precision"})
+    kept = {name: _checked(source, name, setting) for name, setting in settings.items() if name in SETTINGS}
     method = value.get("method")
     if isinstance(method, str):
-        name, recorded, supervised = method, None, bool(_typed(place, value, "supervised", bool))
+        name, recorded, supervised = method, None, bool(_typed(source, value, "supervised", bool))
     elif isinstance(method, dict):
         recorded = from_json(method)
         name, supervised = recorded.name, recorded.supervised
         kept |= {name: value for name, value in recorded.settings.items() if value is not None}
     else:
-        raise ValueError(f'{place}: has no method; give its name as "method"')
-    storage = _typed(place, value, "storage", str)
-    return Recipe(place, name, supervised, recorded, _backbone(place, path, value), storage, precision, kept)
+        raise ValueError(f'{source}: has no method; give its name as "method"')
+    storage = _typed(source, value, "storage", str)
+    return Recipe(source, name, supervised, recorded, _backbone(source, path, value), storage, precision, kept)
 
 
 def chosen_recipe(method: str | None, recipe: Recipe | None) -> Recipe:
@@ -140,36 +140,36 @@ def _yaml(path: Path) -> Any:
         raise ArtefactError(f"{path}: cannot be read as YAML ({reason}); correct it") from error
 
 
-def _check_keys(place: str, unknown: set[Any], known: set[str]) -> None:
+def _check_keys(source: str, unknown: set[Any], known: set[str]) -> None:
     if unknown:
         raise ValueError(
-            f"{place}: unknown {', '.join(sorted(map(str, unknown)))}; a recipe has {', '.join(sorted(known))}"
+            f"{source}: unknown {', '.join(sorted(map(str, unknown)))}; a recipe has {', '.join(sorted(known))}"
         )
 
 
-def _typed(place: str, value: Mapping[str, Any], name: str, kind: type) -> Any:
+def _typed(source: str, value: Mapping[str, Any], name: str, kind: type) -> Any:
     """The entry `name` of `value`, or None. Raises ValueError unless it is of type `kind`."""
-    given = value.get(name)
-    if given is None or isinstance(given, kind):
-        return given
+    entry = value.get(name)
+    if entry is None or isinstance(entry, kind):
+        return entry
     called = {str: "text", bool: "true or false", dict: "an object"}[kind]
-    raise ValueError(f"{place}: {name} is {given!r}; give {called}")
+    raise ValueError(f"{source}: {name} is {entry!r}; give {called}")
 
 
-def _checked(place: str, name: str, value: Any) -> Any:
+def _checked(source: str, name: str, value: Any) -> Any:
     """A setting of the right type and in its bounds, or None."""
     try:
         SETTINGS[name].check(value)
     except ValueError as error:
-        raise ValueError(f"{place}: {error}") from error
+        raise ValueError(f"{source}: {error}") from error
     return value
 
 
-def _backbone(place: str, path: Path, recipe: Mapping[str, Any]) -> str | None:
+def _backbone(source: str, path: Path, recipe: Mapping[str, Any]) -> str | None:
     """The name or folder that opens the recorded backbone, with its commit on the hub."""
     value = recipe.get("backbone")
     if not isinstance(value, dict):
-        return _typed(place, recipe, "backbone", str)
-    origin = BackboneRecord(str(value.get("name")), value.get("revision"), "", _typed(place, value, "relative", str))
+        return _typed(source, recipe, "backbone", str)
+    origin = BackboneRecord(str(value.get("name")), value.get("revision"), "", _typed(source, value, "relative", str))
     name, revision = origin.place(path.parent), origin.revision
     return f"{name}@{revision}" if revision and "@" not in name else name

@@ -76,15 +76,15 @@ class TrainRequest:
     def preset(self, backbone: str) -> tuple[Method, TrainConfig]:
         """Method and settings on a backbone (a `backbone_key`). Raises ValueError for unknown or invalid settings."""
         method, config = preset(self.method, backbone, self.supervised)
-        given = {name: value for name, value in self.settings.items() if value is not None}
-        if unknown := given.keys() - SETTINGS.keys():
+        changes = {name: value for name, value in self.settings.items() if value is not None}
+        if unknown := changes.keys() - SETTINGS.keys():
             raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}; choose from {', '.join(SETTINGS)}")
-        for name, value in given.items():
+        for name, value in changes.items():
             SETTINGS[name].check(value)
-        of_method = {name: given.pop(name) for name in METHOD_SETTINGS if name in given}
-        if given.get("hinge") and not (method.reading.prefix and method.supervised):
+        of_method = {name: changes.pop(name) for name in METHOD_SETTINGS if name in changes}
+        if changes.get("hinge") and not (method.reading.prefix and method.supervised):
             raise ValueError("`hinge` is for supervised dcpcse (PromCSE); leave it out")
-        return method.changed(**of_method), replace(config, **given)
+        return method.changed(**of_method), replace(config, **changes)
 
 
 @dataclass(frozen=True)
@@ -156,9 +156,9 @@ def dev_score(encoder: TorchEncoder, run: Run, step: int) -> float:
     """
     encoder.eval()
     pairs = run.dev or ()
-    found = pair_cosines(lambda texts: encoder.encode(texts, batch_size=256), pairs)
+    cosines = pair_cosines(lambda texts: encoder.encode(texts, batch_size=256), pairs)
     try:
-        return round(correlation(found, [grade for grade, _, _ in pairs], "`dev`"), 3)
+        return round(correlation(cosines, [grade for grade, _, _ in pairs], "`dev`"), 3)
     except ValueError as error:
         at, cure = (
             (f"at step {step}", "lower `learning_rate`") if step else ("before the first step", "give other pairs")

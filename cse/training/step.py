@@ -52,10 +52,10 @@ def repeated(row: Row, share: float, room: int, rng: np.random.Generator) -> Row
     most = min(MOST_REPEATED, int(share * length))
     count = min(int(rng.integers(most)) if most else 0, room - length)
     twice = set((1 + rng.choice(length - 2, count, replace=False)).tolist()) if count > 0 else set()
-    order = [place for place in range(length) for _ in range(1 + (place in twice))]
+    order = [position for position in range(length) for _ in range(1 + (position in twice))]
     return Row(
-        tuple(row.ids[place] for place in order),
-        tuple(row.slots[place] for place in order),
+        tuple(row.ids[position] for position in order),
+        tuple(row.slots[position] for position in order),
         tuple(range(len(order))),
         order.index(row.pool_at),
     )
@@ -181,29 +181,29 @@ def masked_rows(
     encoder: TorchEncoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
 ) -> tuple[list[Row], list[list[tuple[int, int]]]]:
     """Rows with 15 % of their sentence tokens masked (80/10/10), and the place and id of each of these tokens."""
-    rows, wanted = [], []
+    rows, targets = [], []
     for ids, template in zip(contents, templates, strict=True):
         tokens = torch.tensor(ids, dtype=torch.long)
         changed, chosen = mask_tokens(tokens, encoder.tokenizer)
         rows.append(template.row(changed.tolist()))
-        wanted.append([(len(template.before) + int(place), ids[place]) for place in chosen.nonzero()[:, 0]])
-    return rows, wanted
+        targets.append([(len(template.before) + int(position), ids[position]) for position in chosen.nonzero()[:, 0]])
+    return rows, targets
 
 
 def masked_language_loss(
     encoder: TorchEncoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
 ) -> torch.Tensor:
     """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
-    rows, wanted = masked_rows(encoder, contents, templates)
-    count = sum(map(len, wanted))
+    rows, targets = masked_rows(encoder, contents, templates)
+    count = sum(map(len, targets))
     if not count:
         return torch.zeros((), device=encoder.device)
 
     def summed_losses(numbers: Sequence[int]) -> torch.Tensor:
         """(n,) the sum of the cross-entropies of each row's masked tokens."""
         hidden = encoder.hidden([rows[number] for number in numbers])
-        places = [(at, *place) for at, number in enumerate(numbers) for place in wanted[number]]
-        row, column, labels = torch.tensor(places, dtype=torch.long, device=hidden.device).reshape(-1, 3).T
+        positions = [(at, *target) for at, number in enumerate(numbers) for target in targets[number]]
+        row, column, labels = torch.tensor(positions, dtype=torch.long, device=hidden.device).reshape(-1, 3).T
         logits = mlm_head(encoder.model)(hidden[row, column]).float()
         losses = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
         return losses.new_zeros(len(numbers)).index_add(0, row, losses)

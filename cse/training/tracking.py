@@ -53,10 +53,9 @@ def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, A
             started[-1].store_init_configuration(dict(settings))
 
         def send(entry: LogEntry) -> None:
-            found: Mapping[str, Any] = entry
-            values = {name: found[name] for name in TRACKED if found.get(name) is not None}
-            for each in started:
-                each.log(values, step=entry["step"])
+            values = {name: value for name, value in entry.items() if name in TRACKED and value is not None}
+            for running in started:
+                running.log(values, step=entry["step"])
 
         yield send
 
