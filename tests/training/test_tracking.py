@@ -47,15 +47,15 @@ class Kept(GeneralTracker):
 STAND_IN = """
 import json
 class Run:
-    def __init__(self, **given): self.file = open({file!r}, "a"); self.write("init", given)
+    def __init__(self, **options): self.file = open({file!r}, "a"); self.write("init", options)
     def write(self, *values): self.file.write(json.dumps(values) + "\\n")
     def log(self, values, step): self.write(step, values)
     def finish(self): self.write("finish"); self.file.close()
 class Config:
     def update(self, values, **options): run.write("settings", values)
-def init(**given):
+def init(**options):
     global run
-    run = Run(**given)
+    run = Run(**options)
     return run
 config = Config()
 """
