@@ -8,12 +8,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cse.adaptation.candidates import LEAST_FITTED, Trial
-from cse.adaptation.choice import FOLDERS, LANGUAGE, PROJECTION, READING, START, TRAINED, TRAINING, Choice, choose
+from cse.adaptation.candidates import MIN_FITTED_TEXTS, Trial
+from cse.adaptation.choice import (
+    FOLDERS,
+    LANGUAGE,
+    PROJECTION,
+    READING,
+    START,
+    TRAINED,
+    TRAINING,
+    Choice,
+    choose,
+)
 from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projection import check_projectable
 from cse.adaptation.report import changed_neighbours, page
-from cse.adaptation.workspace import CANDIDATE, PAGE, REPORT, Workspace, check_output
+from cse.adaptation.workspace import CANDIDATE, REPORT, REPORT_PAGE, Workspace, check_output
 from cse.analysis.votes import texts_digest
 from cse.corpus.labelled import LabelledText, check_texts, distinct_sample, labelled_texts
 from cse.encoder.processes import check_alone
@@ -23,9 +33,9 @@ from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model
 from cse.models.names import BACKBONE, Kind, resolve
 
-LEAST_TEXTS = LEAST_FITTED * 5 // 4  # four fifths of them are fitted on
-MOST_TEXTS = 100_000  # different ones; more are sampled
-MINUTES = 30.0
+MIN_TEXTS = MIN_FITTED_TEXTS * 5 // 4  # four fifths of them are fitted on
+MAX_TEXTS = 100_000  # different ones; more are sampled
+DEFAULT_MINUTES = 30.0
 Note = Callable[[str], object]
 
 
@@ -41,7 +51,7 @@ class AdaptRequest:
     pooling: str | None = None
     column: str | None = None
     label: str | None = None
-    minutes: float | None = MINUTES
+    minutes: float | None = DEFAULT_MINUTES
     seed: int = 42
 
 
@@ -69,7 +79,7 @@ def adapt(
         check_output(folder, resume=resume, overwrite=overwrite)
         every = list(labelled_texts(request.data, request.column, request.label).rows)
         _check(request, every)
-        rows = distinct_sample(every, MOST_TEXTS, request.seed)
+        rows = distinct_sample(every, MAX_TEXTS, request.seed)
         reference = resolve(request.backbone, request.pooling)
         encoder = open_model(reference)
         check_projectable(reference, encoder)
@@ -92,7 +102,7 @@ def adapt(
         report = _report(request, folder, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
         models = [None if name in (None, START) else workspace.work / FOLDERS[name]
                   for name in (choice.result, choice.candidate)]  # fmt: skip
-        files = {REPORT: json.dumps(report, ensure_ascii=False, indent=1), PAGE: page(report)}
+        files = {REPORT: json.dumps(report, ensure_ascii=False, indent=1), REPORT_PAGE: page(report)}
         workspace.publish(folder, models[0], models[1], files)
         return report
 
@@ -120,7 +130,7 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
 
 
 def _check(request: AdaptRequest, rows: Sequence[LabelledText]) -> None:
-    check_texts(request.data, [row.text for row in rows], LEAST_TEXTS, "an adaptation")
+    check_texts(request.data, [row.text for row in rows], MIN_TEXTS, "an adaptation")
 
 
 def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:

@@ -26,7 +26,7 @@ from cse.models.checkpoint import LOG, read_start, save
 from cse.models.config import Storage
 from cse.training.held_out import HeldOutScore, held_out_score
 from cse.training.losses import MomentumQueue, mlm_weight
-from cse.training.output import BEST, check_best, open_log, publish, reserved_output
+from cse.training.output import BEST_FOLDER, check_best, open_log, publish, reserved_output
 from cse.training.records import LogEntry, LogWriter, TrainingState, TrainingSummary, training_record
 from cse.training.resume import check_resume, load_state, save_state, start_accelerator
 from cse.training.run import Run, dev_score
@@ -235,7 +235,7 @@ class TrainingLoop:
                     if first and improved:
                         with self.averaged():
                             record = training_record(run, state)
-                            save(self.encoder, self.work / BEST, record, storage=storage, home=home)
+                            save(self.encoder, self.work / BEST_FOLDER, record, storage=storage, home=home)
                     if first and due:
                         state["log"] = file_digest(self.work / LOG)
                         save_state(self.work, self.tensors(), self.optimizer, dict(state))

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         TokenFile,
     )
 
-DELETE = "delete its folder to have it made again"
+REMAKE_CURE = "delete its folder to have it made again"
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _tokenizer(request: PretrainRequest) -> PreTrainedTokenizerBase:
     saved = request.output / "tokenizer"
     recover(saved)
     if saved.is_dir():
-        check_checksums(saved, DELETE)
+        check_checksums(saved, REMAKE_CURE)
         return AutoTokenizer.from_pretrained(saved)
     tokenizer = train_tokenizer(request.corpora, request.config.vocabulary or NEW_VOCABULARY, request.column)
 
@@ -189,15 +189,15 @@ def _tokenised(request: PretrainRequest, tokenizer: PreTrainedTokenizerBase) -> 
     recover(folder)
     if not folder.is_dir():
         tokenise(request.corpora, tokenizer, folder, request.column)
-    check_checksums(folder, DELETE)
+    check_checksums(folder, REMAKE_CURE)
     return TokenFile.open(folder, "train"), TokenFile.open(folder, "valid")
 
 
-RECORD, SOURCE = "pretraining.json", "source.json"
-PARTS = (MODEL_FOLDER, STATE_FOLDER, SOURCE, "tokenizer", "corpus")
-LEFT = tuple(f".{name}." for name in PARTS)
-DROPOUT = 0.1  # BERT's; contrastive training needs the noise
-OF_THIS_OPENING = ("is_local", "local_files_only")  # set by transformers in a tokenizer read from a folder
+PRETRAINING_RECORD, SOURCE_RECORD = "pretraining.json", "source.json"
+OUTPUT_PARTS = (MODEL_FOLDER, STATE_FOLDER, SOURCE_RECORD, "tokenizer", "corpus")
+LEFTOVER_PREFIXES = tuple(f".{name}." for name in OUTPUT_PARTS)
+SAVED_DROPOUT = 0.1  # BERT's; contrastive training needs the noise
+LOADER_KEYS = ("is_local", "local_files_only")  # set by transformers in a tokenizer read from a folder
 
 
 def reserve_output(request: PretrainRequest, report: LogWriter) -> bool:
@@ -208,7 +208,7 @@ def reserve_output(request: PretrainRequest, report: LogWriter) -> bool:
     """
     output, source = request.output, request.source()
     check_folder(output)
-    for name in PARTS:
+    for name in OUTPUT_PARTS:
         sweep(output / name)
     begun = output.is_dir() and any(_made(output))
     if begun:
@@ -217,14 +217,14 @@ def reserve_output(request: PretrainRequest, report: LogWriter) -> bool:
     if request.overwrite and not saved:
         shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later `resume` would continue the old run
     output.mkdir(parents=True, exist_ok=True)
-    write_json(output / SOURCE, source)
+    write_json(output / SOURCE_RECORD, source)
     return saved
 
 
 @contextmanager
 def removed_if_refused(output: Path) -> Iterator[None]:
     """Remove files left by a run that was refused before it wrote a checkpoint."""
-    fresh = all(path.name == SOURCE for path in _made(output))
+    fresh = all(path.name == SOURCE_RECORD for path in _made(output))
     try:
         yield
     except ValueError:
@@ -235,12 +235,12 @@ def removed_if_refused(output: Path) -> Iterator[None]:
 
 def _made(output: Path) -> list[Path]:
     """The entries of the folder, without those left by a killed write, which the next one removes."""
-    return [path for path in output.iterdir() if not path.name.startswith(LEFT)]
+    return [path for path in output.iterdir() if not path.name.startswith(LEFTOVER_PREFIXES)]
 
 
 def _check_reusable(request: PretrainRequest, source: dict[str, object]) -> None:
     """Raise ValueError unless the output folder has the same `source` and its run may be resumed or replaced."""
-    output, record = request.output, request.output / SOURCE
+    output, record = request.output, request.output / SOURCE_RECORD
     earlier = read_json(record) if record.is_file() else {}
     if earlier.keys() != source.keys():
         raise ValueError(f"{output} already holds something else; give another `output`")
@@ -257,7 +257,7 @@ def _check_reusable(request: PretrainRequest, source: dict[str, object]) -> None
 
 def _finished(request: PretrainRequest) -> bool:
     """True if the model of this recipe's last step was written."""
-    record, state = request.output / MODEL_FOLDER / RECORD, request.output / STATE_FOLDER / "meta.json"
+    record, state = request.output / MODEL_FOLDER / PRETRAINING_RECORD, request.output / STATE_FOLDER / "meta.json"
     if not (record.is_file() and state.is_file()):
         return False
     saved = read_json(state)
@@ -267,7 +267,7 @@ def _finished(request: PretrainRequest) -> bool:
 
 def read_record(init: str | None) -> PretrainingRecord | None:
     """The record of the pretraining that made the model `init`, None where there is none."""
-    path = Path(location(init or "")) / RECORD
+    path = Path(location(init or "")) / PRETRAINING_RECORD
     return cast("PretrainingRecord", read_json(path)) if init and path.is_file() else None
 
 
@@ -281,9 +281,9 @@ def save_model(
     half = model.half()
     if odd := next((name for name, tensor in half.named_parameters() if not tensor.isfinite().all()), None):
         raise ValueError(f"{odd} holds a number that is not finite in float16; lower `learning_rate` and start again")
-    set_dropout(model, DROPOUT)
+    set_dropout(model, SAVED_DROPOUT)
     tokenizer.model_max_length = model.config.max_position_embeddings
-    for key in OF_THIS_OPENING:  # a resumed run reads its tokenizer from a folder, and would save another file
+    for key in LOADER_KEYS:  # a resumed run reads its tokenizer from a folder, and would save another file
         tokenizer.init_kwargs.pop(key, None)
 
     def fill(folder: Path) -> None:
@@ -291,7 +291,7 @@ def save_model(
         model.config.dtype = torch.float32  # in which other tools then compute, as this project does
         model.config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        (folder / RECORD).write_text(json.dumps(record, indent=1))
+        (folder / PRETRAINING_RECORD).write_text(json.dumps(record, indent=1))
         write_checksums(folder)
 
     write_folder(request.output / MODEL_FOLDER, fill)

@@ -184,11 +184,11 @@ class PretrainingRecord(PretrainingState):
 
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 HELD_OUT_EVERY = 100  # documents
-MIN_HELD_OUT = 64  # word pieces
-LINES_AT_ONCE = 20_000
-MAX_WORD = 100  # WordPiece's own limit
-MAX_ALPHABET = 400  # characters
-CONTINUES = "##"  # prefix of pieces inside a word
+MIN_HELD_OUT_PIECES = 64  # word pieces
+LINES_PER_BATCH = 20_000
+MAX_WORD_CHARACTERS = 100  # WordPiece's own limit
+MAX_ALPHABET_CHARACTERS = 400  # characters
+CONTINUATION = "##"  # prefix of pieces inside a word
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def train_tokenizer(corpora: Sequence[Path], vocabulary: int, column: str | None
         _sentences(corpora, column),
         vocab_size=vocabulary,
         min_frequency=2,
-        special_tokens=[*SPECIAL_TOKENS, *(CONTINUES + letter for letter in inside)],
+        special_tokens=[*SPECIAL_TOKENS, *(CONTINUATION + letter for letter in inside)],
         initial_alphabet=first,
         limit_alphabet=len(first),
         show_progress=False,
@@ -267,7 +267,7 @@ def _characters(
         for word, _ in split(normalise(line)):
             counts.update(word)
             inside.update(word[1:])
-    common = sorted(counts, key=lambda letter: (-counts[letter], letter))[:MAX_ALPHABET]
+    common = sorted(counts, key=lambda letter: (-counts[letter], letter))[:MAX_ALPHABET_CHARACTERS]
     return common, [letter for letter in common if letter in inside]
 
 
@@ -278,7 +278,11 @@ def _sentences(corpora: Sequence[Path], column: str | None) -> Iterator[str]:
 def _short_words(line: str) -> str:
     """The line without words too long for WordPiece; one of a megabyte would take the trainer hours."""
     words = line.split()
-    return line if all(len(word) <= MAX_WORD for word in words) else " ".join(w for w in words if len(w) <= MAX_WORD)
+    return (
+        line
+        if all(len(word) <= MAX_WORD_CHARACTERS for word in words)
+        else " ".join(w for w in words if len(w) <= MAX_WORD_CHARACTERS)
+    )
 
 
 def tokenise(
@@ -303,7 +307,7 @@ def tokenise(
             counts[split] += int(lengths.sum())
         for handle in handles.values():
             handle.close()
-        if counts["valid"] < MIN_HELD_OUT:
+        if counts["valid"] < MIN_HELD_OUT_PIECES:
             _hold_out_tail(target)
         write_checksums(target)
 
@@ -321,7 +325,7 @@ def _split_batches(corpora: Sequence[Path], column: str | None) -> Iterator[tupl
                 continue
             split = "valid" if document % HELD_OUT_EVERY == HELD_OUT_EVERY - 1 else "train"
             waiting[split].append(line)
-            if len(waiting[split]) == LINES_AT_ONCE:
+            if len(waiting[split]) == LINES_PER_BATCH:
                 yield split, waiting[split]
                 waiting[split] = []
     yield from ((split, lines) for split, lines in waiting.items() if lines)
@@ -331,8 +335,8 @@ def _hold_out_tail(folder: Path) -> None:
     """Hold out the last hundredth of the training sentences, at least 64 word pieces."""
     starts, ids = np.fromfile(folder / "train.starts", np.int64), np.fromfile(folder / "train.ids", np.uint16)
     kept = len(starts) - max(1, len(starts) // HELD_OUT_EVERY)
-    cut = min(int(starts[kept]), len(ids) - MIN_HELD_OUT)
-    if cut < MIN_HELD_OUT:
+    cut = min(int(starts[kept]), len(ids) - MIN_HELD_OUT_PIECES)
+    if cut < MIN_HELD_OUT_PIECES:
         raise ValueError(f"the corpus has only {len(ids)} word pieces; give `corpora` of a few thousand")
     ids[:cut].tofile(folder / "train.ids")
     ids[cut:].tofile(folder / "valid.ids")
@@ -340,7 +344,7 @@ def _hold_out_tail(folder: Path) -> None:
     np.array([0], np.int64).tofile(folder / "valid.starts")
 
 
-ROUNDED = 64  # predicted positions of a batch are padded to a multiple of this
+POSITIONS_MULTIPLE = 64  # predicted positions of a batch are padded to a multiple of this
 IGNORED = -100  # label of positions that are not predicted
 
 
@@ -366,7 +370,7 @@ class MaskedBatch:
         For every new size oneDNN would cache another kernel, and the logits need another buffer.
         """
         positions = self.masked.flatten().nonzero()[:, 0]
-        return torch.nn.functional.pad(positions, (0, -len(positions) % ROUNDED))
+        return torch.nn.functional.pad(positions, (0, -len(positions) % POSITIONS_MULTIPLE))
 
     @cached_property
     def targets(self) -> torch.Tensor:

@@ -19,14 +19,16 @@ from cse.models.names import BACKBONE, location, record_file
 from cse.training.run import TrainRequest
 
 # Keys of a checkpoint's configuration, and of its settings, that are no part of a recipe.
-RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256", "reason"}
-OF_DATA = {"data", "examples", "dev_pairs", "held_out", "texts"}
-TEXTS = ("summary", "citation")  # of a method
-OF_POOLING = ("pooling", "training_pooling")  # fields that the setting `pooling` changes
-READ = {"method", "supervised", "backbone", "storage", "settings"}
+RECORD_KEYS = {
+    DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256", "reason",
+}  # fmt: skip
+DATA_KEYS = {"data", "examples", "dev_pairs", "held_out", "texts"}
+METHOD_TEXTS = ("summary", "citation")  # of a method
+POOLING_FIELDS = ("pooling", "training_pooling")  # fields that the setting `pooling` changes
+RECIPE_KEYS = {"method", "supervised", "backbone", "storage", "settings"}
 
-YAML = (".yaml", ".yml")
-EXPONENT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+")  # 1e-4, which YAML 1.1 takes for a text
+YAML_SUFFIXES = (".yaml", ".yml")
+YAML_EXPONENT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+")  # 1e-4, which YAML 1.1 takes for a text
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,10 @@ class Recipe:
             return
         pooled = method.reading.pooling != self.method.reading.pooling
         headless = When.NEVER in (method.reading.head_when, self.method.reading.head_when)
-        changed = (*(OF_POOLING if pooled else ()), *(("head_when",) if headless else ()))
+        changed = (*(POOLING_FIELDS if pooled else ()), *(("head_when",) if headless else ()))
         set_by_run = {"prefix", "mlm_weight", *changed}
         before, now = to_json(self.method), to_json(method)
-        names = [name for name in {**before, **now} if name not in (*TEXTS, *set_by_run)]
+        names = [name for name in {**before, **now} if name not in (*METHOD_TEXTS, *set_by_run)]
         if odd := [name for name in names if before.get(name) != now.get(name)]:
             raise ValueError(
                 f"{self.source}: its {self.name} differs from that of this version or backbone in {', '.join(odd)}; "
@@ -83,11 +85,11 @@ def read_recipe(source: str) -> Recipe:
     if not path.is_file():
         raise ArtefactError(f"no recipe {source!r}; give a JSON or YAML file, a checkpoint's folder or a bundled name")
     value = _read_file(path)
-    _check_keys(source, value.keys() - READ - RECORDS, READ)
+    _check_keys(source, value.keys() - RECIPE_KEYS - RECORD_KEYS, RECIPE_KEYS)
     settings = dict(_typed(source, value, "settings", dict) or {})
     precision = _typed(source, settings, "precision", str)
     settings.pop("precision", None)
-    _check_keys(source, settings.keys() - SETTINGS.keys() - OF_DATA, {*SETTINGS, "precision"})
+    _check_keys(source, settings.keys() - SETTINGS.keys() - DATA_KEYS, {*SETTINGS, "precision"})
     kept = {name: _checked(source, name, setting) for name, setting in settings.items() if name in SETTINGS}
     method = value.get("method")
     if isinstance(method, str):
@@ -118,7 +120,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
     Raises ArtefactError if the file is missing or damaged, or holds no mapping with names as keys.
     """
-    if path.suffix.lower() not in YAML:
+    if path.suffix.lower() not in YAML_SUFFIXES:
         return read_json(path)
     value = _yaml(path)
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
@@ -132,7 +134,7 @@ def _yaml(path: Path) -> Any:
     class Loader(yaml.SafeLoader):
         """PyYAML's safe loader, which makes plain values alone, with numbers as in JSON."""
 
-    Loader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+0123456789"))
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", YAML_EXPONENT, list("-+0123456789"))
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:

@@ -21,16 +21,15 @@ from cse.methods.method import Method
 from cse.methods.presets import backbone_key, preset
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig, to_json
 from cse.models.names import BACKBONE, location, resolve_backbone
-from cse.training.held_out import SELECTION as HELD_OUT
-from cse.training.held_out import hold_out
+from cse.training.held_out import HELD_OUT_SELECTION, hold_out
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
     from cse.corpus.sentences import Pair, Texts
 
-READ = 10_000  # examples at a time
-AUTO = "auto"  # dev: texts are held out
+EXAMPLES_PER_READ = 10_000  # examples at a time
+AUTO_DEV = "auto"  # dev: texts are held out
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,8 @@ class TrainRequest:
     """A request to train: a method by name, a backbone, texts, and changes to the published preset.
 
     `data` is a file or hub id, or the texts themselves as `given_examples` takes them; `column` and the first `limit`
-    examples are read. `dev` is a file of scored pairs, the pairs, or `AUTO` to hold out texts. `settings` are those of
-    `cse.methods.settings`; None keeps the preset's.
+    examples are read. `dev` is a file of scored pairs, the pairs, or `AUTO_DEV` to hold out texts. `settings` are those
+    of `cse.methods.settings`; None keeps the preset's.
     """
 
     method: str
@@ -64,7 +63,7 @@ class TrainRequest:
 
     def dev_pairs(self) -> list[Pair] | None:
         """The scored pairs, if there are any. Raises ValueError for bad ones and for grades that are all equal."""
-        if self.dev in (None, AUTO):
+        if self.dev in (None, AUTO_DEV):
             return None
         if isinstance(self.dev, str | Path):
             pairs, name = scored_pairs(Path(self.dev)), str(self.dev)
@@ -109,7 +108,7 @@ class Run:
     def selection(self) -> str:
         """How the state to keep is selected, for records."""
         if self.held_out:
-            return HELD_OUT
+            return HELD_OUT_SELECTION
         return "best on dev" if self.dev else "last step; nothing was selected"
 
     @property
@@ -138,8 +137,11 @@ class Run:
         return json.loads(json.dumps(value))
 
     def _texts(self) -> Iterator[str]:
-        """The examples in order as JSON, `READ` at a time."""
-        return (json.dumps(self.examples[at : at + READ]) for at in range(0, len(self.examples), READ))
+        """The examples in order as JSON, `EXAMPLES_PER_READ` at a time."""
+        return (
+            json.dumps(self.examples[at : at + EXAMPLES_PER_READ])
+            for at in range(0, len(self.examples), EXAMPLES_PER_READ)
+        )
 
     def batch(self, step: int) -> dict[str, list[str]]:
         """The texts of a step by column: a function of the seed and the step alone."""
@@ -187,7 +189,7 @@ def prepare(request: TrainRequest, note: Callable[[str], object] = lambda line: 
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
     if reference.recorded and request.settings.get("pooling") is None and method.settings["pooling"]:
         method = method.changed(pooling=reference.recorded.pooling, head=request.settings.get("head"))
-    examples, held_out = hold_out(examples, config.seed) if request.dev == AUTO else (examples, ())
+    examples, held_out = hold_out(examples, config.seed) if request.dev == AUTO_DEV else (examples, ())
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))
         note(f"only {len(examples)} examples: batch size {config.batch_size}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cse.encoder.rows import Row, TokenTemplate
     from cse.methods.method import Method
 
-MOST_REPEATED = 10  # exclusive, as in ESimCSE's released code
+MAX_REPEATED_TOKENS = 10  # exclusive, as in ESimCSE's released code
 
 
 def augmented(
@@ -49,7 +49,7 @@ def repeated(row: Row, share: float, room: int, rng: np.random.Generator) -> Row
     max(2, ...)), and reduced to the tokens that fit in `room`.
     """
     length = len(row.ids)
-    most = min(MOST_REPEATED, int(share * length))
+    most = min(MAX_REPEATED_TOKENS, int(share * length))
     count = min(int(rng.integers(most)) if most else 0, room - length)
     twice = set((1 + rng.choice(length - 2, count, replace=False)).tolist()) if count > 0 else set()
     order = [position for position in range(length) for _ in range(1 + (position in twice))]
@@ -71,7 +71,7 @@ def cut_off(row: Row, share: float, width: int, rng: np.random.Generator) -> Row
     return replace(row, cut=tuple(rng.permutation(width)[: int(share * width)].tolist()))
 
 
-LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_nce, Contrast.NT_XENT: nt_xent}
+CONTRAST_LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_nce, Contrast.NT_XENT: nt_xent}
 
 
 def set_up(encoder: TorchEncoder, config: TrainConfig) -> None:
@@ -167,7 +167,7 @@ def contrast(
         parts = tuple(_gather(part, accelerator) for part in parts)
     if queue is not None:
         parts = (*parts[:2], torch.cat([*parts[2:], queue]))
-    loss = LOSSES[kind](*parts, temperature=config.temperature)
+    loss = CONTRAST_LOSSES[kind](*parts, temperature=config.temperature)
     return loss + config.hinge * energy_hinge(*parts) if config.hinge else loss
 
 

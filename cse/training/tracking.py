@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from cse.training.records import LogEntry
 
 TRACKERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",), "trackio": ("trackio",)}  # modules
-PROJECT = "contrastive-sentence-embeddings"
-TRACKED = ("loss", "learning_rate", "sentences_per_second", "dev", "best")  # of a step's entry
+TRACKER_PROJECT = "contrastive-sentence-embeddings"
+TRACKED_VALUES = ("loss", "learning_rate", "sentences_per_second", "dev", "best")  # of a step's entry
 
 Tracker: TypeAlias = "str | GeneralTracker"
 
@@ -43,7 +43,8 @@ def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, A
     """Start the trackers for the block; the function that it gives sends them the entry of a step.
 
     TensorBoard's files are in the folder `tensorboard/NAME` next to `output`; the others get a run of this name in the
-    project of WANDB_PROJECT or TRACKIO_PROJECT, by default `PROJECT`. Raises ValueError if one cannot be started.
+    project of WANDB_PROJECT or TRACKIO_PROJECT, by default `TRACKER_PROJECT`. Raises ValueError if one cannot
+    be started.
     """
     with ExitStack() as stack:
         started = []
@@ -53,7 +54,7 @@ def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, A
             started[-1].store_init_configuration(dict(settings))
 
         def send(entry: LogEntry) -> None:
-            values = {name: value for name, value in entry.items() if name in TRACKED and value is not None}
+            values = {name: value for name, value in entry.items() if name in TRACKED_VALUES and value is not None}
             for running in started:
                 running.log(values, step=entry["step"])
 
@@ -75,7 +76,7 @@ def _made(name: str, output: Path) -> GeneralTracker:
 
     if name == "tensorboard":
         return LOGGER_TYPE_TO_CLASS[name](output.name, logging_dir=output.parent / name)
-    return LOGGER_TYPE_TO_CLASS[name](os.environ.get(f"{name.upper()}_PROJECT", PROJECT), name=output.name)
+    return LOGGER_TYPE_TO_CLASS[name](os.environ.get(f"{name.upper()}_PROJECT", TRACKER_PROJECT), name=output.name)
 
 
 def tracked_settings(encoder: TorchEncoder, run: Run) -> dict[str, Any]:

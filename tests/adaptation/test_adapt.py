@@ -45,7 +45,8 @@ def short_training() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         for name, value in {"BATCH": 16, "STEPS": 4, "EVERY": 2}.items():
             patched.setattr(candidates, name, value)
-        patched.setattr(candidates, "SETTINGS", {**candidates.SETTINGS, "batch_size": 16, "eval_every": 2})
+        settings = {**candidates.TRAINING_SETTINGS, "batch_size": 16, "eval_every": 2}
+        patched.setattr(candidates, "TRAINING_SETTINGS", settings)
         yield
 
 
@@ -167,7 +168,7 @@ def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_h
     ranks = [int((row > row[sample.index(other)]).sum()) for row, (_, other) in zip(cosines, pairs, strict=True)]
     assert max(ranks) < 5
     assert len(set(ranks)) > 1
-    monkeypatch.setattr(candidates, "LEAST_WITH_NEIGHBOURS", 256)
+    monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
     report = adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out")
     assert report["stages"]["training"]["record"]["head"] is False
     folder = str(tmp_path / "out" / "candidate")
@@ -182,7 +183,7 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-    monkeypatch.setattr(candidates, "LEAST_WITH_NEIGHBOURS", 256)
+    monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
     monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
 
     scores = Trial.scores
@@ -221,7 +222,7 @@ def test_a_model_without_a_language_model_head_is_projected_alone(
 ) -> None:
     from transformers import AutoModel
 
-    monkeypatch.setattr(candidates, "LEAST_WITH_NEIGHBOURS", 256)
+    monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
     monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
     headless = shutil.copytree(bert_folder, tmp_path / "headless")
     AutoModel.from_pretrained(bert_folder).save_pretrained(headless)

@@ -9,7 +9,14 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.encoder.rows import render
 from cse.methods.templates import PLAIN
-from cse.training.pretraining_data import IGNORED, BatchSampler, TokenFile, masked_inputs, masked_lm_loss, masked_logits
+from cse.training.pretraining_data import (
+    IGNORED,
+    BatchSampler,
+    TokenFile,
+    masked_inputs,
+    masked_lm_loss,
+    masked_logits,
+)
 
 
 @pytest.fixture
