@@ -25,7 +25,7 @@ from cse.adaptation.projection import check_projectable
 from cse.adaptation.report import changed_neighbours, page
 from cse.adaptation.workspace import CANDIDATE, REPORT, REPORT_PAGE, Workspace, check_output
 from cse.analysis.votes import texts_digest
-from cse.corpus.labelled import LabelledText, check_texts, distinct_sample, labelled_texts
+from cse.corpus.labelled import check_texts, distinct_sample, labelled_texts
 from cse.encoder.processes import check_alone
 from cse.errors import command_line
 from cse.files.writing import reserved
@@ -78,7 +78,7 @@ def adapt(
     with reserved(folder):
         check_output(folder, resume=resume, overwrite=overwrite)
         every = list(labelled_texts(request.data, request.column, request.label).rows)
-        _check(request, every)
+        check_texts(request.data, [row.text for row in every], MIN_TEXTS, "an adaptation")
         rows = distinct_sample(every, MAX_TEXTS, request.seed)
         reference = resolve(request.backbone, request.pooling)
         encoder = open_model(reference)
@@ -127,10 +127,6 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
     result = trial.workspace.stage(name, make)
     if "left_out" in result:
         note(f"left out: {result['left_out']}")
-
-
-def _check(request: AdaptRequest, rows: Sequence[LabelledText]) -> None:
-    check_texts(request.data, [row.text for row in rows], MIN_TEXTS, "an adaptation")
 
 
 def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:

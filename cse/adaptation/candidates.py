@@ -21,7 +21,7 @@ from cse.adaptation.choice import (
     TRAINING,
     other_reading,
 )
-from cse.adaptation.facts import BATCH_TOKENS, LANGUAGE_STEPS, learn_language, tokens_per_text, training_precision
+from cse.adaptation.facts import BATCH_TOKENS, LANGUAGE_STEPS, learn_language, training_precision
 from cse.adaptation.projection import (
     MIN_TEXTS_WITH_NEIGHBOURS,
     NEIGHBOURS,
@@ -126,7 +126,8 @@ class Trial:
         texts = self.fit[:MAX_TRAINED_TEXTS]
         if len(texts) < MIN_TEXTS_WITH_NEIGHBOURS:
             return left_out(f"{len(texts):,} texts are too few; {MIN_TEXTS_WITH_NEIGHBOURS:,} are needed")
-        tokens = tokens_per_text(self.encoder, self.held)
+        contents = self.encoder.tokenise(self.held, [self.encoder.views[0][0]] * len(self.held))
+        tokens = sum(map(len, contents)) / len(contents)  # of a text, without special ones
         fitting = self.workspace.left / 2 * self.workspace.stages[START]["texts_per_second"] / STEP_COST
         steps = int(min(LANGUAGE_STEPS, min(fitting, MAX_EPOCHS * len(texts)) * tokens / BATCH_TOKENS))
         if steps < EVAL_EVERY:

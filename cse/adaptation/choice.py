@@ -89,10 +89,12 @@ def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
     judged = "" if trained is None else f" Whether {STAGE_WORDS[trained]} suits you better still, only you can judge."
     for name in (LANGUAGE, PROJECTION):
         if name in sound:
+            many = stages[name].get("texts", 0) >= MIN_TEXTS_WITH_NEIGHBOURS
+            trials = "all of 15" if name == LANGUAGE else "all of 30" if many else "12 of 15"  # docs/own-text.md
             return Choice(
                 name, trained,
                 f"{measured(None)} The result is {RESULT_WORDS[name]}: there are no labels to compare by, but such "
-                f"models grouped better by labels in {_better(name, stages[name])} trials on other texts.{judged}",
+                f"models grouped better by labels in {trials} trials on other texts.{judged}",
             )  # fmt: skip
     return Choice(START, trained, f"{measured(None)} Keep your model: no projection of it could be used.{judged}")
 
@@ -107,10 +109,3 @@ def _sound(stages: Mapping[str, Mapping[str, Any]], name: str) -> bool:
     """True for a finished candidate that has not collapsed."""
     guard = stages.get(name, {}).get("guard")
     return guard is not None and not HeldOutScore(**guard).has_collapsed(HeldOutScore(**stages[START]["guard"]))
-
-
-def _better(name: str, stage: Mapping[str, Any]) -> str:
-    """Return in how many trials a candidate of as many texts was better than its start (docs/own-text.md)."""
-    if name == LANGUAGE:
-        return "all of 15"
-    return "all of 30" if stage.get("texts", 0) >= MIN_TEXTS_WITH_NEIGHBOURS else "12 of 15"

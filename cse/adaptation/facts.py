@@ -143,13 +143,6 @@ def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int,
     return str(folder / MODEL_FOLDER)
 
 
-def tokens_per_text(encoder: Encoder, texts: Sequence[str]) -> float:
-    """Return the mean number of tokens of texts, without special ones, as a model reads them."""
-    template = encoder.views[0][0]
-    contents = encoder.tokenise(texts, [template] * len(texts))
-    return sum(map(len, contents)) / len(contents)
-
-
 def training_precision() -> str:
     """Return the precision of a training: bf16 where the device is fast at it."""
     from cse.encoder.devices import best_device, computes_in_bf16

@@ -51,13 +51,8 @@ class Projection:
         return vectors.astype(np.float32) @ weight.T + bias
 
 
-def default_components(count: int, width: int) -> int:
-    """Return how many components are kept: the least of half the width, 192 and a quarter of the texts."""
-    return max(1, min(MAX_COMPONENTS, width // 2, count // TEXTS_PER_COMPONENT))
-
-
 def fit_projection(vectors: np.ndarray, components: int | None = None, neighbours: int | None = None) -> Projection:
-    """Return the projection that suits vectors (N, d), on `default_components` unless `components` are given.
+    """Return the projection that suits vectors (N, d), on `components` axes: by default min(192, d / 2, N / 4).
 
     With `neighbours` it moves each vector towards so many others: by default five from 1,000 texts on, else none. The
     target of a text is the mean of its own centred unit vector and the mean of those of its nearest others
@@ -69,7 +64,8 @@ def fit_projection(vectors: np.ndarray, components: int | None = None, neighbour
     equal ones.
     """
     count, width = vectors.shape
-    components = default_components(count, width) if components is None else components
+    if components is None:
+        components = max(1, min(MAX_COMPONENTS, width // 2, count // TEXTS_PER_COMPONENT))
     if type(components) is not int or components < 1:
         raise ValueError(f"components is {components!r}; give a whole number of at least 1")
     if components > count:

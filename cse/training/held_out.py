@@ -76,7 +76,11 @@ def held_out_score(encode: Encode, texts: Sequence[str], vectors: np.ndarray | N
     text; an equal cosine counts as not found. If vectors are not finite or all the same, nothing is found, the mean
     cosine is 1 and the concentration 0.
     """
-    count, copies = len(texts), list(map(_thinned, range(len(texts)), texts))
+    count, copies = len(texts), []
+    for number, text in enumerate(texts):  # a text of this number always loses the same words
+        words = text.split()
+        kept = np.random.default_rng(number).permutation(len(words))[: max(1, round(len(words) * (1 - DROPPED_SHARE)))]
+        copies.append(" ".join(words[position] for position in sorted(kept.tolist())))
     both = encode([*texts, *copies]) if vectors is None else np.concatenate([vectors, encode(copies)])
     whole, thinned = unit_rows(np.asarray(both, dtype=np.float64)).reshape(2, count, -1)
     cosines = thinned @ whole.T  # (N, N)
@@ -86,19 +90,8 @@ def held_out_score(encode: Encode, texts: Sequence[str], vectors: np.ndarray | N
     np.fill_diagonal(others, -np.inf)
     recovered = 100 * float((own > others.max(axis=1) + EQUAL_COSINES).mean())
     mean = float((cosines.sum() - own.sum()) / (count * (count - 1)))
-    return HeldOutScore(round(_concentration(whole), 3), round(recovered, 3), mean)
-
-
-def _thinned(number: int, text: str) -> str:
-    """A text without 40 % of its words, always the same ones for a text of this number."""
-    words = text.split()
-    kept = np.random.default_rng(number).permutation(len(words))[: max(1, round(len(words) * (1 - DROPPED_SHARE)))]
-    return " ".join(words[position] for position in sorted(kept.tolist()))
-
-
-def _concentration(rows: np.ndarray) -> float:
-    """100 minus the effective rank of unit rows (N, d), in percent of the dimensions."""
-    return float(100 * (1 - effective_rank(rows) / min(len(rows) - 1, rows.shape[1])))
+    concentration = float(100 * (1 - effective_rank(whole) / min(count - 1, whole.shape[1])))
+    return HeldOutScore(round(concentration, 3), round(recovered, 3), mean)
 
 
 def can_hold_out(texts: Sequence[str]) -> bool:

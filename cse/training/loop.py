@@ -35,7 +35,6 @@ from cse.training.step import (
     contrast,
     masked_language_loss,
     set_up,
-    step_data,
     step_inputs,
     step_rows,
     view_texts,
@@ -255,7 +254,9 @@ class TrainingLoop:
         rank, processes = self.accelerator.process_index, self.accelerator.num_processes
         own = slice(*(number * self.run.config.batch_size // processes for number in (rank, rank + 1)))
         batch = {name: texts[own] for name, texts in self.run.batch(step).items()}
-        return step_data(self.encoder, batch, self.run.config, step * processes + rank)
+        number = step * processes + rank  # each process draws its own templates and augmentation
+        contents, templates = step_inputs(self.encoder, batch, self.run.config, number)
+        return StepData(contents, templates, step_rows(self.encoder, contents, templates, self.run.config, number))
 
     def step(self, step: int, data: StepData) -> float:
         """Take one optimiser step and return its loss, the mean of all processes.

@@ -265,12 +265,6 @@ def _finished(request: PretrainRequest) -> bool:
     return same and saved.get("step") == request.config.steps
 
 
-def read_record(init: str | None) -> PretrainingRecord | None:
-    """The record of the pretraining that made the model `init`, None where there is none."""
-    path = Path(location(init or "")) / PRETRAINING_RECORD
-    return cast("PretrainingRecord", read_json(path)) if init and path.is_file() else None
-
-
 def save_model(
     request: PretrainRequest, model: Any, tokenizer: PreTrainedTokenizerBase, record: PretrainingRecord
 ) -> None:
@@ -343,12 +337,17 @@ def _pretrain(request: PretrainRequest, report: LogWriter, begin: Callable[[], o
     check_request(request)
     resumed = reserve_output(request, report)
     begin()
-    before, share = read_record(request.init), request.config.start_share
+    earlier, share = Path(location(request.init or "")) / PRETRAINING_RECORD, request.config.start_share
+    before = cast("PretrainingRecord", read_json(earlier)) if request.init and earlier.is_file() else None
     with removed_if_refused(request.output):
         setup = prepare(request)
     start = {name: tensor.detach().clone() for name, tensor in backbone_tensors(setup.model).items()} if share else {}
     training = start_training(request, setup)
-    state = _run(request, training, setup.valid, _state(request, training, resumed), report)
+    state: PretrainingState = {"step": 0, "curve": [], "recipe": request.recipe(), "seconds": 0.0}
+    if resumed:
+        saved = load_state(request.output, training.learned, training.optimizer, request.recipe())
+        state = cast("PretrainingState", saved)
+    state = _run(request, training, setup.valid, state, report)
     record: PretrainingRecord = {
         **state,
         "before": before,
@@ -378,14 +377,6 @@ def start_training(request: PretrainRequest, setup: PretrainingSetup) -> Trainin
     configure_for_device(model, accelerator.device)
     sampler = BatchSampler(config, setup.train, setup.tokenizer, row_limit(model))
     return Training(config, accelerator, model, optimizer, sampler)
-
-
-def _state(request: PretrainRequest, training: Training, resumed: bool) -> PretrainingState:
-    """The state to continue from: the saved one, loaded into the model and the optimiser, or that of step 0."""
-    recipe = request.recipe()
-    if resumed:
-        return cast("PretrainingState", load_state(request.output, training.learned, training.optimizer, recipe))
-    return {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
 
 
 def _run(

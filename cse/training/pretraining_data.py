@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, final
 
@@ -272,17 +273,12 @@ def _characters(
 
 
 def _sentences(corpora: Sequence[Path], column: str | None) -> Iterator[str]:
-    return (_short_words(line) for path in corpora for line in corpus_lines(path, column) if line.strip())
-
-
-def _short_words(line: str) -> str:
-    """The line without words too long for WordPiece; one of a megabyte would take the trainer hours."""
-    words = line.split()
-    return (
-        line
-        if all(len(word) <= MAX_WORD_CHARACTERS for word in words)
-        else " ".join(w for w in words if len(w) <= MAX_WORD_CHARACTERS)
-    )
+    """The lines that are not empty, without words too long for WordPiece."""
+    for line in chain.from_iterable(corpus_lines(path, column) for path in corpora):
+        words = line.split()
+        short = [word for word in words if len(word) <= MAX_WORD_CHARACTERS]  # a megabyte would take the trainer hours
+        if words:
+            yield line if len(short) == len(words) else " ".join(short)
 
 
 def tokenise(

@@ -90,7 +90,12 @@ def read_recipe(source: str) -> Recipe:
     precision = _typed(source, settings, "precision", str)
     settings.pop("precision", None)
     _check_keys(source, settings.keys() - SETTINGS.keys() - DATA_KEYS, {*SETTINGS, "precision"})
-    kept = {name: _checked(source, name, setting) for name, setting in settings.items() if name in SETTINGS}
+    kept = {name: setting for name, setting in settings.items() if name in SETTINGS}
+    for name, setting in kept.items():
+        try:
+            SETTINGS[name].check(setting)
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from error
     method = value.get("method")
     if isinstance(method, str):
         name, recorded, supervised = method, None, bool(_typed(source, value, "supervised", bool))
@@ -122,13 +127,6 @@ def _read_file(path: Path) -> dict[str, Any]:
     """
     if path.suffix.lower() not in YAML_SUFFIXES:
         return read_json(path)
-    value = _yaml(path)
-    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-        raise ArtefactError(f"{path}: holds no recipe; give names and values, such as method: simcse")
-    return value
-
-
-def _yaml(path: Path) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -136,10 +134,13 @@ def _yaml(path: Path) -> Any:
 
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", YAML_EXPONENT, list("-+0123456789"))
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader)
+        value = yaml.load(path.read_text(encoding="utf-8"), Loader)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())[:160]
         raise ArtefactError(f"{path}: cannot be read as YAML ({reason}); correct it") from error
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise ArtefactError(f"{path}: holds no recipe; give names and values, such as method: simcse")
+    return value
 
 
 def _check_keys(source: str, unknown: set[Any], known: set[str]) -> None:
@@ -156,15 +157,6 @@ def _typed(source: str, value: Mapping[str, Any], name: str, kind: type) -> Any:
         return entry
     called = {str: "text", bool: "true or false", dict: "an object"}[kind]
     raise ValueError(f"{source}: {name} is {entry!r}; give {called}")
-
-
-def _checked(source: str, name: str, value: Any) -> Any:
-    """A setting of the right type and in its bounds, or None."""
-    try:
-        SETTINGS[name].check(value)
-    except ValueError as error:
-        raise ValueError(f"{source}: {error}") from error
-    return value
 
 
 def _backbone(source: str, path: Path, recipe: Mapping[str, Any]) -> str | None:

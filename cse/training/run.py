@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -128,20 +128,15 @@ class Run:
 
     def recipe(self, encoder: TorchEncoder) -> dict[str, Any]:
         """Everything that decides the result, as JSON values."""
+        count = len(self.examples)
+        texts = (json.dumps(self.examples[at : at + EXAMPLES_PER_READ]) for at in range(0, count, EXAMPLES_PER_READ))
         value = {
             **asdict(self.config), "method": to_json(encoder.method), "backbone": encoder.backbone_fingerprint,
-            "data": Path(self.source).name, "examples": len(self.examples), "dev_pairs": len(self.dev or ()),
-            "texts": digest(*self._texts(), json.dumps(self.dev)),
+            "data": Path(self.source).name, "examples": count, "dev_pairs": len(self.dev or ()),
+            "texts": digest(*texts, json.dumps(self.dev)),
             **({"held_out": len(self.held_out)} if self.held_out else {}),
         }  # fmt: skip
         return json.loads(json.dumps(value))
-
-    def _texts(self) -> Iterator[str]:
-        """The examples in order as JSON, `EXAMPLES_PER_READ` at a time."""
-        return (
-            json.dumps(self.examples[at : at + EXAMPLES_PER_READ])
-            for at in range(0, len(self.examples), EXAMPLES_PER_READ)
-        )
 
     def batch(self, step: int) -> dict[str, list[str]]:
         """The texts of a step by column: a function of the seed and the step alone."""

@@ -141,12 +141,6 @@ class StepData(NamedTuple):
     rows: list[list[Row]]
 
 
-def step_data(encoder: TorchEncoder, batch: dict[str, list[str]], config: TrainConfig, step: int) -> StepData:
-    """The inputs of a step: a function of the seed and the step alone."""
-    contents, templates = step_inputs(encoder, batch, config, step)
-    return StepData(contents, templates, step_rows(encoder, contents, templates, config, step))
-
-
 def contrast(
     vectors: torch.Tensor,
     views: int,
@@ -164,17 +158,14 @@ def contrast(
     """
     parts = vectors.chunk(views)
     if accelerator.num_processes > 1:
-        parts = tuple(_gather(part, accelerator) for part in parts)
+        gathered = [list(accelerator.gather(part.detach()).chunk(accelerator.num_processes)) for part in parts]
+        for everyone, part in zip(gathered, parts, strict=True):
+            everyone[accelerator.process_index] = part  # the one part that has gradients
+        parts = tuple(map(torch.cat, gathered))
     if queue is not None:
         parts = (*parts[:2], torch.cat([*parts[2:], queue]))
     loss = CONTRAST_LOSSES[kind](*parts, temperature=config.temperature)
     return loss + config.hinge * energy_hinge(*parts) if config.hinge else loss
-
-
-def _gather(part: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
-    everyone = list(accelerator.gather(part.detach()).chunk(accelerator.num_processes))
-    everyone[accelerator.process_index] = part
-    return torch.cat(everyone)
 
 
 def masked_rows(
