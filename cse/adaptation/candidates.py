@@ -57,10 +57,7 @@ class OutOfTimeError(Exception):
 
 @dataclass
 class Trial:
-    """The data of all candidates: the start, the texts to fit on, the held-out texts, and their labels, if any.
-
-    `folder` is that of the stages.
-    """
+    """The data of all candidates: the start, the texts to fit on, the held-out texts, and their labels, if any."""
 
     reference: ModelReference
     encoder: Encoder
@@ -77,7 +74,7 @@ class Trial:
 
     @cached_property
     def base(self) -> tuple[ModelReference, Encoder]:
-        """The model that later candidates begin with: the start, or its other pooling where the labels prefer that."""
+        """The model that later candidates begin with: the start, or its other pooling if the labels prefer that."""
         pooling = other_reading(self.workspace.stages)
         return (self.reference, self.encoder) if pooling is None else self._read_by(pooling)
 

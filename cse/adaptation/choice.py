@@ -30,7 +30,7 @@ FOLDERS = {
 
 @dataclass(frozen=True)
 class Choice:
-    """The `result`, a stage or `START`; the `candidate` to judge, a stage or None; and what was `measured`, and why."""
+    """The `result`, a stage or `START`; the `candidate` to judge, a stage or None; and the reason as a `sentence`."""
 
     result: str
     candidate: str | None

@@ -83,7 +83,7 @@ class Workspace:
         return float("inf") if self.limit is None else self.limit - self.spent
 
     def stage(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the result of a stage, with its `seconds`; it is made, and kept, unless it is finished already."""
+        """Run a stage, unless it is finished already, and return its result with its `seconds`."""
         if name not in self.stages:
             began = time.monotonic()
             result = make()

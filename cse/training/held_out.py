@@ -47,7 +47,7 @@ HELD_OUT_SELECTION = "highest concentration of held-out texts, without labels"
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """Of held-out texts: the concentration in percent, the signs of a collapse.
+    """The concentration of held-out texts in percent, and the signs of a collapse.
 
     `found` is the percent of texts that are found after words are dropped, `cosine` the mean of different texts.
     """
@@ -70,7 +70,7 @@ class HeldOutScore:
 
 
 def held_out_score(encode: Encode, texts: Sequence[str], vectors: np.ndarray | None = None) -> HeldOutScore:
-    """Score an encoder without dropout on texts; their `vectors` (N, d) are not computed again where they are given.
+    """Score an encoder without dropout on texts, whose `vectors` (N, d) are computed unless they are passed.
 
     A text is found if its copy without 40 % of the words, drawn at random, is nearer to it by cosine than to any other
     text; an equal cosine counts as not found. If vectors are not finite or all the same, nothing is found, the mean

@@ -51,7 +51,7 @@ def copied(parameters: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 @contextmanager
 def averaged(parameters: Mapping[str, torch.Tensor], start: Mapping[str, torch.Tensor], share: float) -> Iterator[None]:
-    """In the block the parameters are `share` x `start` + (1 - `share`) x themselves; afterwards they are as before."""
+    """Set the parameters to `share` x `start` + (1 - `share`) x themselves in the block, and restore them after it."""
     if not share:
         yield
         return
@@ -98,7 +98,7 @@ def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
 
 
 class LossNotFiniteError(ValueError):
-    """The loss of a step is infinite or no number."""
+    """The loss of a step is infinite or not a number."""
 
 
 def train(
@@ -312,7 +312,7 @@ class TrainingLoop:
         return True
 
     def score(self, step: int) -> float:
-        """The dev score after `step` steps, or that of held-out texts, with which the state says if they collapsed."""
+        """The dev score after `step` steps, or that of held-out texts; the state records a collapse of these."""
         with together():
             if not self.run.held_out:
                 return dev_score(self.encoder, self.run, step)
@@ -325,7 +325,7 @@ class TrainingLoop:
         return score.concentration
 
     def summary(self, output: Path) -> TrainingSummary:
-        """The summary of the run, which is over."""
+        """The summary of the finished run."""
         state, run = self.state, self.run
         summary: TrainingSummary = {
             "output": str(output), **state["dev"], "steps": state["step"] if "stopped" in state else run.steps,

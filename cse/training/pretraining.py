@@ -106,8 +106,9 @@ def prepare(request: PretrainRequest) -> PretrainingSetup:
 
 
 def check_request(request: PretrainRequest) -> None:
-    """Raise ValueError for settings out of bounds, or that need an `init` or exclude one, and for a corpus whose first
-    line cannot be read; OSError for one that is missing.
+    """Raise ValueError for settings that are out of bounds or do not fit the `init`, and for an unreadable corpus.
+
+    Only the first line of a corpus is read. Raises OSError for one that is missing.
     """
     _check_settings(request)
     if request.column is not None and not any(map(is_table, request.corpora)):

@@ -104,8 +104,9 @@ class PretrainRequest:
         return json.loads(json.dumps(recipe))
 
     def source(self) -> dict[str, object]:
-        """Everything the tokenised corpus in `output` depends on, as JSON values; files by name and digest, tables by
-        their column, too.
+        """Everything the tokenised corpus in `output` depends on, as JSON values.
+
+        Files are recorded by name and digest, tables by their column too.
         """
         texts = [
             [path.name, file_digest(path) if path.is_file() else "", *([self.column] if is_table(path) else [])]
@@ -360,7 +361,7 @@ class MaskedBatch:
         return self.labels != IGNORED
 
     @cached_property
-    def places(self) -> torch.Tensor:
+    def positions(self) -> torch.Tensor:
         """(n,) int64 flat indices of the tokens to predict, padded with 0 to a multiple of 64.
 
         For every new size oneDNN would cache another kernel, and the logits need another buffer.
@@ -370,9 +371,9 @@ class MaskedBatch:
 
     @cached_property
     def targets(self) -> torch.Tensor:
-        """(n,) the id to predict at each of `places`, -100 at the padding."""
+        """(n,) the id to predict at each of `positions`, -100 at the padding."""
         count = int(self.masked.sum())
-        return torch.nn.functional.pad(self.labels[self.masked], (0, len(self.places) - count), value=IGNORED)
+        return torch.nn.functional.pad(self.labels[self.masked], (0, len(self.positions) - count), value=IGNORED)
 
     def to(self, device: torch.device) -> MaskedBatch:
         """The batch on a device."""
@@ -423,9 +424,9 @@ class BatchSampler:
 
 
 def masked_logits(model: PreTrainedModel, batch: MaskedBatch) -> torch.Tensor:
-    """Logits (n, V) at the n `places` of the batch; no other position goes through the masked-LM head."""
+    """Logits (n, V) at the n `positions` of the batch; no other position goes through the masked-LM head."""
     hidden = model.base_model(input_ids=batch.inputs, attention_mask=torch.ones_like(batch.inputs)).last_hidden_state
-    return mlm_head(model)(hidden.flatten(0, 1)[batch.places])
+    return mlm_head(model)(hidden.flatten(0, 1)[batch.positions])
 
 
 def masked_lm_loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

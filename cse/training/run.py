@@ -106,7 +106,7 @@ class Run:
 
     @property
     def selection(self) -> str:
-        """How the state to keep is selected, for records."""
+        """The rule that selects the model to keep, for records."""
         if self.held_out:
             return HELD_OUT_SELECTION
         return "best on dev" if self.dev else "last step; nothing was selected"
@@ -153,6 +153,7 @@ def dev_score(encoder: TorchEncoder, run: Run, step: int) -> float:
     """
     encoder.eval()
     pairs = run.dev or ()
+    # The vectors that `encode` returns; the released PromptBERT selects with denoising and tests without it.
     cosines = pair_cosines(lambda texts: encoder.encode(texts, batch_size=256), pairs)
     try:
         return round(correlation(cosines, [grade for grade, _, _ in pairs], "`dev`"), 3)

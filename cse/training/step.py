@@ -109,6 +109,7 @@ def step_inputs(
     rng = np.random.default_rng((config.seed, step, 1))
     texts = view_texts(encoder, batch)
     templates = [draw_templates(encoder, view, len(column), rng) for view, column in enumerate(texts)]
+    # Each method's released code decides whether `max_length` counts the template and its special tokens.
     contents = [
         encoder.tokenise(column, chosen, chosen[0].content_limit(config.max_length))
         for column, chosen in zip(texts, templates, strict=True)

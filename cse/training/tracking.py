@@ -40,7 +40,7 @@ def check_trackers(trackers: Sequence[Tracker]) -> None:
 
 @contextmanager
 def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, Any]) -> Iterator[Callable[..., None]]:
-    """Start the trackers for the block; the function that it gives sends them the entry of a step.
+    """Start the trackers for the block and yield a function that sends them the entry of a step.
 
     TensorBoard's files are in the folder `tensorboard/NAME` next to `output`; the others get a run of this name in the
     project of WANDB_PROJECT or TRACKIO_PROJECT, by default `TRACKER_PROJECT`. Raises ValueError if one cannot
@@ -48,7 +48,7 @@ def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, A
     """
     with ExitStack() as stack:
         started = []
-        for tracker in trackers:
+        for tracker in trackers:  # not by `Accelerator(log_with=...)`, which drops those that are not installed
             started.append(_started(tracker, output.absolute()))
             stack.callback(started[-1].finish)
             started[-1].store_init_configuration(dict(settings))
@@ -103,9 +103,9 @@ def progress_options() -> dict[str, Any]:
 
 @contextmanager
 def step_bar(name: str, steps: int) -> Iterator[Callable[[LogEntry], None]]:
-    """Show a bar in the block; the function that it gives moves the bar to the step of an entry, or clears its line.
+    """Show a bar in the block and yield a function that moves it to the step of an entry.
 
-    It does so for a note, which is printed in its place.
+    A note clears the line of the bar, where it is then printed.
     """
     from tqdm import tqdm
 

@@ -193,7 +193,7 @@ def pretraining_step(
     """The loss that the backward pass of a pretraining step gets; which positions it predicts depends on values."""
     monkeypatch.setattr(pretraining, "start_accelerator", lambda precision: accelerator(mode))
     monkeypatch.setattr(pretraining, "configure_for_device", lambda model, device: None)  # it compiles
-    for name in ("places", "targets"):
+    for name in ("positions", "targets"):
         monkeypatch.setattr(MaskedBatch, name, property(lambda batch: batch.labels.new_zeros(POSITIONS_MULTIPLE)))
 
     def loss(config: PretrainConfig) -> torch.Tensor:

@@ -93,4 +93,4 @@ def test_batches_of_many_steps_come_in_few_shapes(bert_folder: str, corpus: Toke
     drawn = sampler(bert_folder, corpus, tokens=4096, length=32)
     batches = [drawn.batch(step) for step in range(40)]
     assert len({int(batch.masked.sum()) for batch in batches}) > 20
-    assert len({len(batch.places) for batch in batches}) <= 4
+    assert len({len(batch.positions) for batch in batches}) <= 4
