@@ -9,17 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.adaptation.candidates import MIN_FITTED_TEXTS, Trial
-from cse.adaptation.choice import (
-    FOLDERS,
-    LANGUAGE,
-    PROJECTION,
-    READING,
-    START,
-    TRAINED,
-    TRAINING,
-    Choice,
-    choose,
-)
+from cse.adaptation.choice import FOLDERS, LANGUAGE, PROJECTION, READING, START, TRAINED, TRAINING, Choice, choose
 from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projection import check_projectable
 from cse.adaptation.report import changed_neighbours, page
@@ -77,9 +67,9 @@ def adapt(
         raise ValueError(f"`minutes` is {request.minutes!r}; give a number above 0")
     with reserved(folder):
         check_output(folder, resume=resume, overwrite=overwrite)
-        every = list(labelled_texts(request.data, request.column, request.label).rows)
-        check_texts(request.data, [row.text for row in every], MIN_TEXTS, "an adaptation")
-        rows = distinct_sample(every, MAX_TEXTS, request.seed)
+        all_rows = list(labelled_texts(request.data, request.column, request.label).rows)
+        check_texts(request.data, [row.text for row in all_rows], MIN_TEXTS, "an adaptation")
+        rows = distinct_sample(all_rows, MAX_TEXTS, request.seed)
         reference = resolve(request.backbone, request.pooling)
         encoder = open_model(reference)
         check_projectable(reference, encoder)
@@ -94,7 +84,7 @@ def adapt(
             reference, encoder, fit, [row.text for row in held], labels, request.seed, workspace
         )  # fmt: skip
         _run_stage(trial, START, note)
-        facts = text_facts(encoder, [*trial.held, *fit], len(every), workspace.kept(START), request.seed)
+        facts = text_facts(encoder, [*trial.held, *fit], len(all_rows), workspace.kept(START), request.seed)
         note(facts.warning or str(facts))
         for name in FOLDERS:
             _run_stage(trial, name, note)

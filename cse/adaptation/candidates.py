@@ -11,16 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.adaptation.choice import (
-    FOLDERS,
-    LANGUAGE,
-    PROJECTION,
-    READING,
-    START,
-    TRAINED,
-    TRAINING,
-    other_reading,
-)
+from cse.adaptation.choice import FOLDERS, LANGUAGE, PROJECTION, READING, START, TRAINED, TRAINING, other_reading
 from cse.adaptation.facts import BATCH_TOKENS, LANGUAGE_STEPS, learn_language, training_precision
 from cse.adaptation.projection import (
     MIN_TEXTS_WITH_NEIGHBOURS,

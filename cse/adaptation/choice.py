@@ -17,10 +17,7 @@ STAGE_WORDS = {
     START: "your model as it is", READING: "your model", PROJECTION: "projection",
     LANGUAGE: "masked language modelling, then projection", TRAINING: "training", TRAINED: "training, then projection",
 }  # fmt: skip
-RESULT_WORDS = {
-    PROJECTION: "the projection",
-    LANGUAGE: "the model that learned the words of your texts, with a projection",
-}
+RESULTS = {PROJECTION: "the projection", LANGUAGE: "the model that learned the words of your texts, with a projection"}
 # The folders of the candidates, in the order in which they are tried.
 FOLDERS = {
     READING: "reading", PROJECTION: "projection", LANGUAGE: "language-projection", TRAINING: "trained",
@@ -93,7 +90,7 @@ def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
             trials = "all of 15" if name == LANGUAGE else "all of 30" if many else "12 of 15"  # docs/own-text.md
             return Choice(
                 name, trained,
-                f"{measured(None)} The result is {RESULT_WORDS[name]}: there are no labels to compare by, but such "
+                f"{measured(None)} The result is {RESULTS[name]}: there are no labels to compare by, but such "
                 f"models grouped better by labels in {trials} trials on other texts.{judged}",
             )  # fmt: skip
     return Choice(START, trained, f"{measured(None)} Keep your model: no projection of it could be used.{judged}")

@@ -23,10 +23,8 @@ from cse.vectors import unit_rows
 
 SCORED_EVERY, MAX_SCORED = 5, 2_000  # one text of so many is held out; at most so many
 TOKEN_SAMPLE = 2_000  # texts whose tokens are counted
-MAX_UNKNOWN_PERCENT, MAX_LETTER_PERCENT = (
-    20.0,
-    50.0,
-)  # percent of a text's pieces above which the vocabulary does not know the language
+# Percents of a text's pieces above which the vocabulary does not know the language.
+MAX_UNKNOWN_PERCENT, MAX_LETTER_PERCENT = 20.0, 50.0
 IDEOGRAPH_NAME = "CJK"  # beginning of their names; each is a piece of its own in a vocabulary that knows them
 
 

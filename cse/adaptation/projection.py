@@ -125,14 +125,10 @@ MODEL_FILES = (
     *(f"{number}_{name}{end}" for number in "123" for name in ("WordWeights", "Pooling", "Dense", "Normalize")
       for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
 )  # fmt: skip
-PROJECTED_FOLDER = FolderKind("a model with a projection", PROJECTION_RECORD, ("components", "texts"), MODEL_FILES)
+PROJECTED = FolderKind("a model with a projection", PROJECTION_RECORD, ("components", "texts"), MODEL_FILES)
 PLAIN_POOLINGS = ("mean", "cls")
-POOLER_OPTION_TYPES = (
-    "bert",
-    "roberta",
-    "xlm-roberta",
-    "camembert",
-)  # model types whose class takes `add_pooling_layer`
+# Model types whose class takes `add_pooling_layer`.
+POOLER_OPTION_TYPES = ("bert", "roberta", "xlm-roberta", "camembert")
 
 
 def project(
@@ -150,16 +146,14 @@ def project(
     model with a projection is replaced only with `overwrite`.
     """
     folder = Path(output)
-    PROJECTED_FOLDER.check_replaceable(folder)
+    PROJECTED.check_replaceable(folder)
     if not overwrite and folder.is_dir() and any(folder.iterdir()):
         raise ValueError(f"{folder} already holds a model; give another `output` or pass `overwrite`")
     reference = resolve(model, pooling)
     encoder = open_model(reference)
     check_projectable(reference, encoder)
     projection = fit_projection(raw_vectors(encoder, texts), components)
-    write_folder(
-        folder, lambda target: write_projected(reference, encoder, projection, len(texts), target), PROJECTED_FOLDER
-    )
+    write_folder(folder, lambda target: write_projected(reference, encoder, projection, len(texts), target), PROJECTED)
     return projection
 
 

@@ -30,15 +30,7 @@ from cse.training.output import BEST_FOLDER, check_best, open_log, publish, rese
 from cse.training.records import LogEntry, LogWriter, TrainingState, TrainingSummary, training_record
 from cse.training.resume import check_resume, load_state, save_state, start_accelerator
 from cse.training.run import Run, dev_score
-from cse.training.step import (
-    StepData,
-    contrast,
-    masked_language_loss,
-    set_up,
-    step_inputs,
-    step_rows,
-    view_texts,
-)
+from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_inputs, step_rows, view_texts
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

@@ -32,9 +32,7 @@ from cse.training.records import RUN_FILE, STATE_FOLDER
 from cse.training.resume import check_resume
 
 BEST_FOLDER = "best"
-PUBLISHED_KEY = (
-    "published"  # key in the mark: digests of the configuration and the log that `publish` copies to the output
-)
+PUBLISHED_KEY = "published"  # in the mark: digests of the configuration and the log that `publish` copies to the output
 RESTART_CURE = "start the run again with `overwrite`"
 UNFINISHED_RUN = FolderKind(
     "an unfinished run", RUN_FILE, ("recipe",),
@@ -114,9 +112,8 @@ def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -
         shutil.copytree(work / BEST_FOLDER, target, dirs_exist_ok=True)
         shutil.copy2(work / LOG, target / LOG)
 
-    write_json(
-        work / RUN_FILE, {**read_json(work / RUN_FILE), PUBLISHED_KEY: _digests(work / BEST_FOLDER, work)}
-    )  # for `_is_left_over`
+    published = {PUBLISHED_KEY: _digests(work / BEST_FOLDER, work)}  # for `_is_left_over`
+    write_json(work / RUN_FILE, read_json(work / RUN_FILE) | published)
     write_folder(output, fill, CHECKPOINT)
     UNFINISHED_RUN.delete(work)
 

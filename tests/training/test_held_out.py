@@ -86,13 +86,11 @@ def test_texts_with_one_vector_have_collapsed(vector: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("recovered", "cosine", "collapsed"),
+    ("share", "cosine", "collapsed"),
     [(60, 0.5, False), (31, 0.5, False), (29, 0.5, True), (60, 0.995, True), (60, 0.989, False)],
 )
-def test_a_collapse_is_seen_by_what_is_found_and_by_one_direction(
-    recovered: float, cosine: float, collapsed: bool
-) -> None:
-    assert HeldOutScore(90, recovered, cosine).has_collapsed(HeldOutScore(50, 60, 0.5)) == collapsed
+def test_a_collapse_is_seen_by_what_is_found_and_by_one_direction(share: float, cosine: float, collapsed: bool) -> None:
+    assert HeldOutScore(90, share, cosine).has_collapsed(HeldOutScore(50, 60, 0.5)) == collapsed
     assert not HeldOutScore(90, 60, 0.995).has_collapsed(HeldOutScore(50, 60, 0.996))  # no worse than at the start
 
 

@@ -9,14 +9,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.encoder.rows import render
 from cse.methods.templates import PLAIN
-from cse.training.pretraining_data import (
-    IGNORED,
-    BatchSampler,
-    TokenFile,
-    masked_inputs,
-    masked_lm_loss,
-    masked_logits,
-)
+from cse.training.pretraining_data import IGNORED, BatchSampler, TokenFile, masked_inputs, masked_lm_loss, masked_logits
 
 
 @pytest.fixture
