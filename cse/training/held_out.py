@@ -40,7 +40,7 @@ HELD_OUT_EVERY = 5  # one text of so many is held out
 MIN_WORDS = 6  # fewer leave too little when some are dropped
 DROPPED_SHARE = 0.4  # share of the words
 COLLAPSED_COSINE = 0.99  # mean cosine of different texts
-EQUAL_COSINES = 1e-6  # cosines that differ by less are equal in float32
+COSINE_TOLERANCE = 1e-6  # cosines that differ by less are equal in float32
 TEXTS_PER_READ = 10_000  # texts at a time
 HELD_OUT_SELECTION = "highest concentration of held-out texts, without labels"
 
@@ -84,11 +84,11 @@ def held_out_score(encode: Encode, texts: Sequence[str], vectors: np.ndarray | N
     both = encode([*texts, *copies]) if vectors is None else np.concatenate([vectors, encode(copies)])
     whole, thinned = unit_rows(np.asarray(both, dtype=np.float64)).reshape(2, count, -1)
     cosines = thinned @ whole.T  # (N, N)
-    if not np.isfinite(cosines).all() or cosines.max() - cosines.min() < EQUAL_COSINES:
+    if not np.isfinite(cosines).all() or cosines.max() - cosines.min() < COSINE_TOLERANCE:
         return HeldOutScore(0.0, 0.0, 1.0)
     own, others = np.diag(cosines), cosines.copy()
     np.fill_diagonal(others, -np.inf)
-    recovered = 100 * float((own > others.max(axis=1) + EQUAL_COSINES).mean())
+    recovered = 100 * float((own > others.max(axis=1) + COSINE_TOLERANCE).mean())
     mean = float((cosines.sum() - own.sum()) / (count * (count - 1)))
     concentration = float(100 * (1 - effective_rank(whole) / min(count - 1, whole.shape[1])))
     return HeldOutScore(round(concentration, 3), round(recovered, 3), mean)

@@ -59,7 +59,7 @@ def averaged(parameters: Mapping[str, torch.Tensor], start: Mapping[str, torch.T
                 tensor.copy_(trained[name])
 
 
-SHOWN_TEXTS = 3
+MAX_PLANNED_TEXTS = 3  # shown with their tokens
 
 
 def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
 
     `lines` are the first texts in each view, with the tokens that the backbone gets; `settings` are those resolved.
     """
-    config = replace(run.config, batch_size=min(SHOWN_TEXTS, len(run.examples)))
+    config = replace(run.config, batch_size=min(MAX_PLANNED_TEXTS, len(run.examples)))
     batch = run.examples[list(range(config.batch_size))]
     contents, templates = step_inputs(encoder, batch, config, 0)
     words = encoder.tokenizer.convert_ids_to_tokens
