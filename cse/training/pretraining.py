@@ -211,7 +211,7 @@ def reserve_output(request: PretrainRequest, report: LogWriter) -> bool:
     check_folder(output)
     for name in OUTPUT_PARTS:
         sweep(output / name)
-    begun = output.is_dir() and any(_made(output))
+    begun = output.is_dir() and any(_output_entries(output))
     if begun:
         _check_reusable(request, source)
     saved = request.resume and check_resume(output, begun, lambda line: report({"step": 0, "note": line}))
@@ -225,7 +225,7 @@ def reserve_output(request: PretrainRequest, report: LogWriter) -> bool:
 @contextmanager
 def removed_if_refused(output: Path) -> Iterator[None]:
     """Remove files left by a run that was refused before it wrote a checkpoint."""
-    fresh = all(path.name == SOURCE_RECORD for path in _made(output))
+    fresh = all(path.name == SOURCE_RECORD for path in _output_entries(output))
     try:
         yield
     except ValueError:
@@ -234,7 +234,7 @@ def removed_if_refused(output: Path) -> Iterator[None]:
         raise
 
 
-def _made(output: Path) -> list[Path]:
+def _output_entries(output: Path) -> list[Path]:
     """The entries of the folder, without those left by a killed write, which the next one removes."""
     return [path for path in output.iterdir() if not path.name.startswith(LEFTOVER_PREFIXES)]
 
@@ -245,7 +245,7 @@ def _check_reusable(request: PretrainRequest, source: dict[str, object]) -> None
     earlier = read_json(record) if record.is_file() else {}
     if earlier.keys() != source.keys():
         raise ValueError(f"{output} already holds something else; give another `output`")
-    if all(path == record for path in _made(output)):
+    if all(path == record for path in _output_entries(output)):
         return  # a run that was refused, such as for a wrong text
     if earlier != source:
         raise ValueError(f"{output} was begun with other text, `vocabulary` or `init`; give another `output`")

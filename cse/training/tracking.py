@@ -49,7 +49,7 @@ def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, A
     with ExitStack() as stack:
         started = []
         for tracker in trackers:  # not by `Accelerator(log_with=...)`, which drops those that are not installed
-            started.append(_started(tracker, output.absolute()))
+            started.append(_start_tracker(tracker, output.absolute()))
             stack.callback(started[-1].finish)
             started[-1].store_init_configuration(dict(settings))
 
@@ -61,8 +61,8 @@ def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, A
         yield send
 
 
-def _started(tracker: Tracker, output: Path) -> GeneralTracker:
-    made = _made(tracker, output) if isinstance(tracker, str) else tracker
+def _start_tracker(tracker: Tracker, output: Path) -> GeneralTracker:
+    made = _new_tracker(tracker, output) if isinstance(tracker, str) else tracker
     try:
         made.start()
     except Exception as error:  # each service has its own kinds
@@ -71,7 +71,7 @@ def _started(tracker: Tracker, output: Path) -> GeneralTracker:
     return made
 
 
-def _made(name: str, output: Path) -> GeneralTracker:
+def _new_tracker(name: str, output: Path) -> GeneralTracker:
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
     if name == "tensorboard":
