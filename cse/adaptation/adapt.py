@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cse.adaptation.candidates import LEAST_FITTED, Trial
+from cse.adaptation.candidates import MIN_FITTED_TEXTS, Trial
 from cse.adaptation.choice import FOLDERS, LANGUAGE, PROJECTION, READING, START, TRAINED, TRAINING, Choice, choose
 from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projection import check_projectable
 from cse.adaptation.report import changed_neighbours, page
-from cse.adaptation.workspace import CANDIDATE, PAGE, REPORT, Workspace, check_output
+from cse.adaptation.workspace import CANDIDATE, REPORT, REPORT_PAGE, Workspace, check_output
 from cse.analysis.votes import texts_digest
-from cse.corpus.labelled import LabelledText, check_texts, distinct_sample, labelled_texts
+from cse.corpus.labelled import check_texts, distinct_sample, labelled_texts
 from cse.encoder.processes import check_alone
 from cse.errors import command_line
 from cse.files.writing import reserved
@@ -23,9 +23,9 @@ from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model
 from cse.models.names import BACKBONE, Kind, resolve
 
-LEAST_TEXTS = LEAST_FITTED * 5 // 4  # four fifths of them are fitted on
-MOST_TEXTS = 100_000  # different ones; more are sampled
-MINUTES = 30.0
+MIN_TEXTS = MIN_FITTED_TEXTS * 5 // 4  # four fifths of them are fitted on
+MAX_TEXTS = 100_000  # different ones; more are sampled
+DEFAULT_MINUTES = 30.0
 Note = Callable[[str], object]
 
 
@@ -41,7 +41,7 @@ class AdaptRequest:
     pooling: str | None = None
     column: str | None = None
     label: str | None = None
-    minutes: float | None = MINUTES
+    minutes: float | None = DEFAULT_MINUTES
     seed: int = 42
 
 
@@ -60,16 +60,16 @@ def adapt(
     `cse judge`. `note` gets lines on the progress. A killed run continues with `resume` from its last finished stage.
     Raises ValueError for bad texts and as `check_output` does, ArtefactError for a model that cannot be opened.
     """
-    place = Path(output)
+    folder = Path(output)
     check_alone("an adaptation")
     SETTINGS["seed"].check(request.seed)
     if request.minutes is not None and not 0 < request.minutes < float("inf"):
         raise ValueError(f"`minutes` is {request.minutes!r}; give a number above 0")
-    with reserved(place):
-        check_output(place, resume=resume, overwrite=overwrite)
-        every = list(labelled_texts(request.data, request.column, request.label).rows)
-        _check(request, every)
-        rows = distinct_sample(every, MOST_TEXTS, request.seed)
+    with reserved(folder):
+        check_output(folder, resume=resume, overwrite=overwrite)
+        all_rows = list(labelled_texts(request.data, request.column, request.label).rows)
+        check_texts(request.data, [row.text for row in all_rows], MIN_TEXTS, "an adaptation")
+        rows = distinct_sample(all_rows, MAX_TEXTS, request.seed)
         reference = resolve(request.backbone, request.pooling)
         encoder = open_model(reference)
         check_projectable(reference, encoder)
@@ -79,21 +79,21 @@ def adapt(
         held, fit = split(rows, request.seed)
         labels = [row.label for row in held] if request.label else []
         _check_labels(request, labels)
-        workspace = Workspace.begin(place, record, request.minutes, resume)
+        workspace = Workspace.begin(folder, record, request.minutes, resume)
         trial = Trial(
             reference, encoder, fit, [row.text for row in held], labels, request.seed, workspace
         )  # fmt: skip
         _run_stage(trial, START, note)
-        facts = text_facts(encoder, [*trial.held, *fit], len(every), workspace.kept(START), request.seed)
+        facts = text_facts(encoder, [*trial.held, *fit], len(all_rows), workspace.kept(START), request.seed)
         note(facts.warning or str(facts))
         for name in FOLDERS:
             _run_stage(trial, name, note)
         choice = choose(workspace.stages)
-        report = _report(request, place, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
+        report = _report(request, folder, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
         models = [None if name in (None, START) else workspace.work / FOLDERS[name]
                   for name in (choice.result, choice.candidate)]  # fmt: skip
-        files = {REPORT: json.dumps(report, ensure_ascii=False, indent=1), PAGE: page(report)}
-        workspace.publish(place, models[0], models[1], files)
+        files = {REPORT: json.dumps(report, ensure_ascii=False, indent=1), REPORT_PAGE: page(report)}
+        workspace.publish(folder, models[0], models[1], files)
         return report
 
 
@@ -114,13 +114,9 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
         return  # with labels training gains more; read by the mean a model gains too little (docs/own-text.md)
     if name not in trial.workspace.stages:
         note(what)
-    found = trial.workspace.stage(name, make)
-    if "left_out" in found:
-        note(f"left out: {found['left_out']}")
-
-
-def _check(request: AdaptRequest, rows: Sequence[LabelledText]) -> None:
-    check_texts(request.data, [row.text for row in rows], LEAST_TEXTS, "an adaptation")
+    result = trial.workspace.stage(name, make)
+    if "left_out" in result:
+        note(f"left out: {result['left_out']}")
 
 
 def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:
@@ -133,7 +129,7 @@ def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:
         )
 
 
-def _report(request: AdaptRequest, place: Path, trial: Trial, choice: Choice) -> dict[str, Any]:
+def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -> dict[str, Any]:
     workspace = trial.workspace
     compared = choice.candidate if choice.kept else choice.result
     if compared is None:
@@ -143,32 +139,32 @@ def _report(request: AdaptRequest, place: Path, trial: Trial, choice: Choice) ->
         "run": workspace.run, "decision": choice.result, "candidate": choice.candidate, "sentence": choice.sentence,
         "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held), "fitted": len(trial.fit),
         "stages": workspace.stages, "seconds": workspace.spent, "compared": compared,
-        "commands": _commands(request, place, choice),
+        "commands": _commands(request, folder, choice),
         "changed": changed_neighbours(workspace.kept(START), workspace.kept(compared), trial.held),
     }  # fmt: skip
 
 
-def _commands(request: AdaptRequest, place: Path, choice: Choice) -> dict[str, str]:
+def _commands(request: AdaptRequest, folder: Path, choice: Choice) -> dict[str, str]:
     """Return the commands that repeat the adaptation and that judge its models, by what they do."""
     data = {"column": request.column, "label": request.label, "pooling": request.pooling}
-    given = {"output": str(place), "backbone": request.backbone, **data, "seed": request.seed,
+    options = {"output": str(folder), "backbone": request.backbone, **data, "seed": request.seed,
              "minutes": request.minutes}  # fmt: skip
-    found = {"repeat this run": _command("adapt", [request.data], given)}
+    commands = {"repeat this run": _command("adapt", [request.data], options)}
     # A pooling given once would read the result's backbone without its projection.
     pooling = [] if request.pooling is None else [request.pooling, "own"]
     texts = {"data": request.data, "column": request.column, "pooling": pooling}
-    for what, name, folder in (
-        ("judge the result", choice.result, place), ("judge the candidate", choice.candidate, place / CANDIDATE)
+    for what, name, model in (
+        ("judge the result", choice.result, folder), ("judge the candidate", choice.candidate, folder / CANDIDATE)
     ):  # fmt: skip
         if name not in (None, START):
-            found[what] = _command("judge", [request.backbone, str(folder)], texts)
-    return found
+            commands[what] = _command("judge", [request.backbone, str(model)], texts)
+    return commands
 
 
 def _command(name: str, words: Sequence[str], options: dict[str, Any]) -> str:
-    given = [
-        (f"--{key}", str(each))
+    pairs = [
+        (f"--{key}", str(item))
         for key, value in options.items() if value is not None
-        for each in (value if isinstance(value, list) else [value])
+        for item in (value if isinstance(value, list) else [value])
     ]  # fmt: skip
-    return command_line(name, *words, *(word for pair in given for word in pair))
+    return command_line(name, *words, *(word for pair in pairs for word in pair))

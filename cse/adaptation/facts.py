@@ -21,10 +21,11 @@ from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BUNDLED
 from cse.vectors import unit_rows
 
-SHARE, MOST_HELD = 5, 2_000  # one text of so many is held out; at most so many
-SAMPLE = 2_000  # texts whose tokens are counted
-UNKNOWN, FRAGMENTS = 20.0, 50.0  # percent of a text's pieces above which the vocabulary does not know the language
-IDEOGRAPHS = "CJK"  # beginning of their names; each is a piece of its own in a vocabulary that knows them
+SCORED_EVERY, MAX_SCORED = 5, 2_000  # one text of so many is held out; at most so many
+TOKEN_SAMPLE = 2_000  # texts whose tokens are counted
+# Percents of a text's pieces above which the vocabulary does not know the language.
+MAX_UNKNOWN_PERCENT, MAX_LETTER_PERCENT = 20.0, 50.0
+IDEOGRAPH_NAME = "CJK"  # beginning of their names; each is a piece of its own in a vocabulary that knows them
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class TextFacts:
     @property
     def warning(self) -> str | None:
         """A sentence if the model's vocabulary does not know the language of the texts."""
-        if self.unknown <= UNKNOWN and self.letters <= FRAGMENTS:
+        if self.unknown <= MAX_UNKNOWN_PERCENT and self.letters <= MAX_LETTER_PERCENT:
             return None
         return (
             f"the model's vocabulary does not know the language of these texts: {self.unknown:.0f} % of their pieces "
@@ -68,20 +69,20 @@ class TextFacts:
 
 
 def split(rows: Sequence[LabelledText], seed: int) -> tuple[list[LabelledText], list[str]]:
-    """Return the rows held out for scores, a fifth and at most `MOST_HELD`, and the texts to fit on, both in random
+    """Return the rows held out for scores, a fifth and at most `MAX_SCORED`, and the texts to fit on, both in random
     order by the seed. No text is in both if the rows are of distinct texts.
     """
-    order = np.random.default_rng((seed, SHARE)).permutation(len(rows)).tolist()
-    count = min(MOST_HELD, len(rows) // SHARE)
+    order = np.random.default_rng((seed, SCORED_EVERY)).permutation(len(rows)).tolist()
+    count = min(MAX_SCORED, len(rows) // SCORED_EVERY)
     return [rows[number] for number in order[:count]], [rows[number].text for number in order[count:]]
 
 
 def text_facts(encoder: Encoder, texts: Sequence[str], rows: int, held: np.ndarray, seed: int) -> TextFacts:
     """Return the facts about distinct texts in random order, of so many rows; `held` (N, d) are the vectors of some.
 
-    Tokens are counted in the first `SAMPLE` texts.
+    Tokens are counted in the first `TOKEN_SAMPLE` texts.
     """
-    sample, limit, tokenizer = texts[:SAMPLE], encoder.max_content, encoder.tokenizer
+    sample, limit, tokenizer = texts[:TOKEN_SAMPLE], encoder.max_content, encoder.tokenizer
     read = plain_ids(tokenizer, [shortened(text, tokenizer, limit + 1) for text in sample])["input_ids"]
     lengths = [len(ids) for ids in read]
     numbers = sorted({number for ids in read for number in ids})
@@ -103,7 +104,7 @@ def text_facts(encoder: Encoder, texts: Sequence[str], rows: int, held: np.ndarr
 def _is_letter(piece: str) -> bool:
     """True for a piece of one letter, ideographs apart, or of a single byte of one, as byte-level vocabularies have."""
     plain = piece.removeprefix("##").lstrip("Ġ▁")
-    return len(plain) == 1 and plain.isalpha() and not unicodedata.name(plain, "").startswith(IDEOGRAPHS)
+    return len(plain) == 1 and plain.isalpha() and not unicodedata.name(plain, "").startswith(IDEOGRAPH_NAME)
 
 
 def _near_percent(vectors: np.ndarray, seed: int) -> float:
@@ -120,7 +121,7 @@ def _near_percent(vectors: np.ndarray, seed: int) -> float:
     return round(100 * sum(map(len, groups)) / max(1, len(unit)), 1)
 
 
-BATCH_TOKENS, STEPS, RATE = 1024, 75, 5e-5
+BATCH_TOKENS, LANGUAGE_STEPS, MLM_RATE = 1024, 75, 5e-5
 
 
 def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int, seed: int) -> str:
@@ -134,17 +135,10 @@ def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int,
 
     corpus = folder.with_suffix(".txt")
     corpus.write_text("\n".join(" ".join(text.split()) for text in texts), encoding="utf-8")
-    config = PretrainConfig(tokens=steps * BATCH_TOKENS, batch_tokens=BATCH_TOKENS, learning_rate=RATE, seed=seed)
+    config = PretrainConfig(tokens=steps * BATCH_TOKENS, batch_tokens=BATCH_TOKENS, learning_rate=MLM_RATE, seed=seed)
     precision = training_precision()
     pretrain(PretrainRequest([corpus], folder, config, name, overwrite=True, eval_every=steps, precision=precision))
     return str(folder / MODEL_FOLDER)
-
-
-def tokens_per_text(encoder: Encoder, texts: Sequence[str]) -> float:
-    """Return the mean number of tokens of texts, without special ones, as a model reads them."""
-    template = encoder.views[0][0]
-    contents = encoder.tokenise(texts, [template] * len(texts))
-    return sum(map(len, contents)) / len(contents)
 
 
 def training_precision() -> str:
@@ -155,8 +149,8 @@ def training_precision() -> str:
 
 
 NARROWNESS_SAMPLE = 250  # of the texts, and as many general ones
-TOKENS = 24  # read of each
-NARROW = 0.98
+NARROWNESS_TOKENS = 24  # read of each
+NARROW_RATIO = 0.98
 
 
 def is_narrow(encoder: Encoder, texts: Sequence[str]) -> bool:
@@ -174,8 +168,8 @@ def is_narrow(encoder: Encoder, texts: Sequence[str]) -> bool:
     if len(distinct) < NARROWNESS_SAMPLE or distinct == general:
         return False
     plain = encoder.reading_by(replace(UNTRAINED["mean"].reading, prefix=encoder.reading.prefix))
-    own, reference = (_rank(plain, Random(0).sample(each, NARROWNESS_SAMPLE)) for each in (distinct, general))
-    return bool(own < NARROW * reference)
+    own, reference = (_rank(plain, Random(0).sample(texts, NARROWNESS_SAMPLE)) for texts in (distinct, general))
+    return bool(own < NARROW_RATIO * reference)
 
 
 @cache
@@ -187,5 +181,5 @@ def general_texts() -> tuple[str, ...]:
 
 def _rank(encoder: Encoder, texts: Sequence[str]) -> float:
     """The effective rank of the vectors of texts, read to a few tokens."""
-    contents = encoder.tokenise(texts, [encoder.views[0][0]] * len(texts), TOKENS)
+    contents = encoder.tokenise(texts, [encoder.views[0][0]] * len(texts), NARROWNESS_TOKENS)
     return effective_rank(encoder.encode_ids(contents).astype(np.float64))

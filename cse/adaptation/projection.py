@@ -21,11 +21,11 @@ from cse.models.sentence_transformers import CALLS, TRANSFORMER, modules_of, tra
 from cse.vectors import nearest_others, unit_rows
 
 # Fewer dimensions gain more where labels are few and coarse, and lose where they are many (docs/own-text.md).
-COMPONENTS, PER_COMPONENT = 192, 4  # the most that are kept by default; texts that each of them needs
-LEAST_WITH_NEIGHBOURS = 1000  # texts; with fewer, neighbours share too few labels (docs/own-text.md)
+MAX_COMPONENTS, TEXTS_PER_COMPONENT = 192, 4  # the most that are kept by default; texts that each of them needs
+MIN_TEXTS_WITH_NEIGHBOURS = 1000  # texts; with fewer, neighbours share too few labels (docs/own-text.md)
 NEIGHBOURS = 5  # of a text, from that many texts on
 OWN_SHARE, RIDGE = 0.5, 0.01  # of a text in its target; of the mean variance
-BLOCK = 4096  # rows at a time in float64
+BLOCK_ROWS = 4096  # rows at a time in float64
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,8 @@ class Projection:
         return vectors.astype(np.float32) @ weight.T + bias
 
 
-def default_components(count: int, width: int) -> int:
-    """Return how many components are kept: the least of half the width, 192 and a quarter of the texts."""
-    return max(1, min(COMPONENTS, width // 2, count // PER_COMPONENT))
-
-
 def fit_projection(vectors: np.ndarray, components: int | None = None, neighbours: int | None = None) -> Projection:
-    """Return the projection that suits vectors (N, d), on `default_components` unless `components` are given.
+    """Return the projection that suits vectors (N, d), on `components` axes: by default min(192, d / 2, N / 4).
 
     With `neighbours` it moves each vector towards so many others: by default five from 1,000 texts on, else none. The
     target of a text is the mean of its own centred unit vector and the mean of those of its nearest others
@@ -69,7 +64,8 @@ def fit_projection(vectors: np.ndarray, components: int | None = None, neighbour
     equal ones.
     """
     count, width = vectors.shape
-    components = default_components(count, width) if components is None else components
+    if components is None:
+        components = max(1, min(MAX_COMPONENTS, width // 2, count // TEXTS_PER_COMPONENT))
     if type(components) is not int or components < 1:
         raise ValueError(f"components is {components!r}; give a whole number of at least 1")
     if components > count:
@@ -88,7 +84,7 @@ def fit_projection(vectors: np.ndarray, components: int | None = None, neighbour
         raise ValueError("all texts have the same vector; give different texts")
     layer = np.eye(width)  # (d, d)
     if neighbours is None:
-        neighbours = NEIGHBOURS if count >= LEAST_WITH_NEIGHBOURS else 0
+        neighbours = NEIGHBOURS if count >= MIN_TEXTS_WITH_NEIGHBOURS else 0
     if neighbours:
         targets = _targets(vectors - mean.astype(np.float32), neighbours)
         ridge = RIDGE * np.trace(scatter) / width * layer
@@ -104,34 +100,35 @@ def _targets(centred: np.ndarray, neighbours: int) -> np.ndarray:
     """Return the (N, d) means of each unit row and of the mean of its nearest others."""
     unit = unit_rows(centred)
     near, out = nearest_others(unit, neighbours), np.empty_like(unit)
-    for start in range(0, len(unit), BLOCK):
-        rows = slice(start, start + BLOCK)
+    for start in range(0, len(unit), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
         out[rows] = OWN_SHARE * unit[rows] + (1 - OWN_SHARE) * unit[near[rows]].mean(axis=1)
     return out
 
 
 def _product(first: np.ndarray, second: np.ndarray, mean: np.ndarray, other: np.ndarray | float) -> np.ndarray:
     """Return (first - mean)^T (second - other), a (d, d) sum over rows in float64."""
-    found = np.zeros((first.shape[1], second.shape[1]))
-    for start in range(0, len(first), BLOCK):
-        rows = slice(start, start + BLOCK)
-        found += (first[rows].astype(np.float64) - mean).T @ (second[rows].astype(np.float64) - other)
-    return found
+    total = np.zeros((first.shape[1], second.shape[1]))
+    for start in range(0, len(first), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        total += (first[rows].astype(np.float64) - mean).T @ (second[rows].astype(np.float64) - other)
+    return total
 
 
-RECORD = "projection.json"
-COPIED = (  # files other than weights that opening a model reads, here or in sentence-transformers
+PROJECTION_RECORD = "projection.json"
+COPIED_FILES = (  # files other than weights that opening a model reads, here or in sentence-transformers
     "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
     "vocab.json", "vocab.txt", "merges.txt", "sentence_bert_config.json", "config_sentence_transformers.json",
 )  # fmt: skip
 MODEL_FILES = (
-    *COPIED, SINGLE, "modules.json", RECORD, "README.md", "cse_export.json", "modeling_prefix.py",
+    *COPIED_FILES, SINGLE, "modules.json", PROJECTION_RECORD, "README.md", "cse_export.json", "modeling_prefix.py",
     *(f"{number}_{name}{end}" for number in "123" for name in ("WordWeights", "Pooling", "Dense", "Normalize")
       for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
 )  # fmt: skip
-PROJECTED = FolderKind("a model with a projection", RECORD, ("components", "texts"), MODEL_FILES)
+PROJECTED = FolderKind("a model with a projection", PROJECTION_RECORD, ("components", "texts"), MODEL_FILES)
 PLAIN_POOLINGS = ("mean", "cls")
-NO_POOLER = ("bert", "roberta", "xlm-roberta", "camembert")  # model types whose class takes `add_pooling_layer`
+# Model types whose class takes `add_pooling_layer`.
+POOLER_OPTION_TYPES = ("bert", "roberta", "xlm-roberta", "camembert")
 
 
 def project(
@@ -148,16 +145,16 @@ def project(
     Raises ValueError as `fit_projection` and `check_projectable` do, and if `output` holds something else; an earlier
     model with a projection is replaced only with `overwrite`.
     """
-    place = Path(output)
-    PROJECTED.check_replaceable(place)
-    if not overwrite and place.is_dir() and any(place.iterdir()):
-        raise ValueError(f"{place} already holds a model; give another `output` or pass `overwrite`")
+    folder = Path(output)
+    PROJECTED.check_replaceable(folder)
+    if not overwrite and folder.is_dir() and any(folder.iterdir()):
+        raise ValueError(f"{folder} already holds a model; give another `output` or pass `overwrite`")
     reference = resolve(model, pooling)
     encoder = open_model(reference)
     check_projectable(reference, encoder)
-    found = fit_projection(raw_vectors(encoder, texts), components)
-    write_folder(place, lambda target: write_projected(reference, encoder, found, len(texts), target), PROJECTED)
-    return found
+    projection = fit_projection(raw_vectors(encoder, texts), components)
+    write_folder(folder, lambda target: write_projected(reference, encoder, projection, len(texts), target), PROJECTED)
+    return projection
 
 
 def raw_vectors(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:
@@ -201,7 +198,7 @@ def write_projected(
         "components": len(projection.components), "texts": texts, "explained": round(projection.explained, 4),
         "start": encoder.name, "fingerprint": encoder.fingerprint,
     }  # fmt: skip
-    write_json(target / RECORD, record)
+    write_json(target / PROJECTION_RECORD, record)
 
 
 def with_head(encoder: Encoder, projection: Projection) -> Any:
@@ -234,7 +231,7 @@ def copy_plain(
     from cse.models.pipeline_writer import TYPED_AS_TEXT, pooling_json, write_modules
 
     name, model = location(reference.name), model_folder(reference.name)
-    for file in COPIED:
+    for file in COPIED_FILES:
         if (path := hub.cached_file(model if file == CALLS else name, file)) is not None:
             shutil.copyfile(path, target / file)
     stored = read_arrays(find_weights(name)) if weights is None else weights
@@ -249,7 +246,7 @@ def copy_plain(
     known = {} if reference.recorded is None else transformer_options(name)
     if reference.recorded is None:
         known |= {"max_seq_length": encoder.max_seq_length, "do_lower_case": False}
-    if config.get("model_type") in NO_POOLER and (reference.recorded is None or weights is not None):
+    if config.get("model_type") in POOLER_OPTION_TYPES and (reference.recorded is None or weights is not None):
         known["model_args"] = {**(known.get("model_args") or {}), "add_pooling_layer": False}
     if known:
         write_json(target / TRANSFORMER, known)

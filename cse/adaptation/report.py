@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from cse.adaptation.choice import MEASURE, called
+from cse.adaptation.choice import LABEL_MEASURE, called
 from cse.analysis.votes import NEIGHBOURS, differences
 from cse.vectors import nearest_others
 
-SHOWN = 10  # texts whose neighbours changed most
-STYLE = """
+MAX_SHOWN_TEXTS = 10  # texts whose neighbours changed most
+PAGE_STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222;
   background: #fff; overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .3rem .6rem; vertical-align: top;
@@ -30,20 +30,20 @@ def changed_neighbours(start: np.ndarray, result: np.ndarray, texts: Sequence[st
     return [
         {"text": texts[row], **{name: [texts[other] for other in rows[row].tolist()]
                                 for name, rows in zip(("before", "after"), near, strict=True)}}
-        for row in changed[:SHOWN]
+        for row in changed[:MAX_SHOWN_TEXTS]
     ]  # fmt: skip
 
 
 def table(report: dict[str, Any]) -> list[list[str]]:
     """Return the rows of the scores, the header first."""
     labelled = "labels" in report["stages"]["start"]
-    measures = [MEASURE, "nmi"] if labelled else ["found", "concentration"]
+    measures = [LABEL_MEASURE, "nmi"] if labelled else ["found", "concentration"]
     rows = [["model", "dimension", *measures, "seconds", ""]]
     for name, stage in report["stages"].items():
         cells = ["", "", ""]
         if "guard" in stage:
             values = stage["labels"] if labelled else stage["guard"]
-            cells = [str(stage["dimension"]), *(f"{values[each]:.2f}" for each in measures)]
+            cells = [str(stage["dimension"]), *(f"{values[measure]:.2f}" for measure in measures)]
         marks = [mark for key, mark in (("decision", "chosen"), ("candidate", "to be judged")) if report[key] == name]
         rows.append(
             [called(name, report["stages"]), *cells, f"{stage['seconds']:.1f}", stage.get("left_out", ", ".join(marks))]
@@ -67,7 +67,7 @@ def explained(report: dict[str, Any]) -> str:
 def lines(report: dict[str, Any]) -> list[str]:
     """Return the short form of a report."""
     rows = table(report)
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     shown = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     warning = [report["facts"]["warning"]] if report["facts"]["warning"] else []
     commands = [f"{what}: {command}" for what, command in report["commands"].items()]
@@ -80,8 +80,8 @@ def page(report: dict[str, Any]) -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     changed = "".join(
-        f"<tr><td>{escape(each['text'])}</td><td>{_list(each['before'])}</td><td>{_list(each['after'])}</td></tr>"
-        for each in report["changed"]
+        f"<tr><td>{escape(row['text'])}</td><td>{_list(row['before'])}</td><td>{_list(row['after'])}</td></tr>"
+        for row in report["changed"]
     )
     warning = f"<p><strong>{escape(report['facts']['warning'])}</strong></p>" if report["facts"]["warning"] else ""
     commands = "".join(
@@ -94,7 +94,7 @@ def page(report: dict[str, Any]) -> str:
     )  # fmt: skip
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adaptation of '
-        f"{escape(report['start'])}</title><style>{STYLE}</style></head><body><h1>{escape(report['start'])} on "
+        f"{escape(report['start'])}</title><style>{PAGE_STYLE}</style></head><body><h1>{escape(report['start'])} on "
         f"{escape(report['data'])}</h1><p><strong>{escape(report['sentence'])}</strong></p><p>"
         f"{escape(report['summary'])}</p>{warning}<h2>Scores</h2><table><tr>{head}</tr>{body}</table>"
         f"<p>{escape(explained(report))} {report['seconds']:.0f} seconds in all.</p>{neighbours}"

@@ -19,18 +19,18 @@ from cse.errors import ArtefactError
 from cse.files.replace import sweep
 from cse.files.writing import FolderKind, check_folder, partial_folder, read_json, write_file, write_folder, write_json
 
-REPORT, PAGE, CANDIDATE, MARK = "report.json", "report.html", "candidate", "adaptation.json"
-LEARNED = "language"  # the folder of masked language modelling, and its texts
-INPUTS = "training.json"  # the examples and settings of a training, which a resumed one has to repeat
-ADAPTED = FolderKind(
+REPORT, REPORT_PAGE, CANDIDATE, MARK_FILE = "report.json", "report.html", "candidate", "adaptation.json"
+LANGUAGE_FOLDER = "language"  # the folder of masked language modelling, and its texts
+TRAINING_INPUTS = "training.json"  # the examples and settings of a training, which a resumed one has to repeat
+ADAPTED_FOLDER = FolderKind(
     "an adapted model", REPORT, ("run", "decision"),
-    (REPORT, PAGE, *MODEL_FILES, CANDIDATE, *(f"{CANDIDATE}/{name}" for name in MODEL_FILES)),
+    (REPORT, REPORT_PAGE, *MODEL_FILES, CANDIDATE, *(f"{CANDIDATE}/{name}" for name in MODEL_FILES)),
 )  # fmt: skip
-STAGES = (START, *FOLDERS.values(), LEARNED, TRAINING)
-UNFINISHED = FolderKind(
-    "an unfinished adaptation", MARK, ("request", "stages"),
-    (MARK, INPUTS, f"{LEARNED}.txt", "*.npy", *STAGES, *(f"{name}/*" for name in STAGES), "training.partial",
-     "training.partial/*", ".*"),
+STAGE_FOLDERS = (START, *FOLDERS.values(), LANGUAGE_FOLDER, TRAINING)
+UNFINISHED_ADAPTATION = FolderKind(
+    "an unfinished adaptation", MARK_FILE, ("request", "stages"),
+    (MARK_FILE, TRAINING_INPUTS, f"{LANGUAGE_FOLDER}.txt", "*.npy", "training.partial", "training.partial/*", ".*",
+     *STAGE_FOLDERS, *(f"{name}/*" for name in STAGE_FOLDERS)),
 )  # fmt: skip
 
 
@@ -55,9 +55,9 @@ class Workspace:
         work, limit = partial_folder(output), None if minutes is None else 60 * minutes
         if not resume:
             made = cls(work, request, limit, run=secrets.token_hex(8))
-            write_folder(work, lambda target: made.write(target / MARK), UNFINISHED)
+            write_folder(work, lambda target: made.write(target / MARK_FILE), UNFINISHED_ADAPTATION)
             return made
-        mark = read_json(work / MARK)
+        mark = read_json(work / MARK_FILE)
         known = mark.get("request", {})
         if odd := sorted(name for name in {*request, *known} if request.get(name) != known.get(name)):
             raise ArtefactError(
@@ -83,12 +83,12 @@ class Workspace:
         return float("inf") if self.limit is None else self.limit - self.spent
 
     def stage(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the result of a stage, with its `seconds`; it is made, and kept, unless it is finished already."""
+        """Run a stage, unless it is finished already, and return its result with its `seconds`."""
         if name not in self.stages:
             began = time.monotonic()
-            found = make()
-            self.stages[name] = {**found, "seconds": round(time.monotonic() - began, 1)}
-            self.write(self.work / MARK)
+            result = make()
+            self.stages[name] = {**result, "seconds": round(time.monotonic() - began, 1)}
+            self.write(self.work / MARK_FILE)
         return self.stages[name]
 
     def keep(self, name: str, vectors: np.ndarray) -> None:
@@ -112,14 +112,14 @@ class Workspace:
         """Replace `output` by a model, a candidate and the text `files`, and delete the unfinished folder."""
 
         def fill(target: Path) -> None:
-            for source, place in ((model, target), (candidate, target / CANDIDATE)):
+            for source, destination in ((model, target), (candidate, target / CANDIDATE)):
                 if source is not None:
-                    shutil.copytree(source, place, dirs_exist_ok=True)
+                    shutil.copytree(source, destination, dirs_exist_ok=True)
             for name, text in files.items():
                 (target / name).write_text(text, encoding="utf-8")
 
-        write_folder(output, fill, ADAPTED)
-        UNFINISHED.delete(self.work)
+        write_folder(output, fill, ADAPTED_FOLDER)
+        UNFINISHED_ADAPTATION.delete(self.work)
 
 
 def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
@@ -131,10 +131,10 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
     work = partial_folder(output)
     check_folder(output)
     sweep(output)
-    UNFINISHED.check_replaceable(work)
+    UNFINISHED_ADAPTATION.check_replaceable(work)
     if work.is_dir() and (not any(work.iterdir()) or _is_left_over(work, output)):
-        UNFINISHED.delete(work)
-    ADAPTED.check_replaceable(output)
+        UNFINISHED_ADAPTATION.delete(work)
+    ADAPTED_FOLDER.check_replaceable(output)
     begun = work.exists()
     if output.is_dir() and any(output.iterdir()):
         if resume and not begun:
@@ -153,4 +153,4 @@ def _is_left_over(work: Path, output: Path) -> bool:
         finished = json.loads((output / REPORT).read_text(encoding="utf-8"))["run"]
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return bool(finished) and finished == read_json(work / MARK).get("run")
+    return bool(finished) and finished == read_json(work / MARK_FILE).get("run")

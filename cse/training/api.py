@@ -16,7 +16,7 @@ from cse.encoder.devices import PRECISIONS
 from cse.encoder.encoder import Encoder
 from cse.encoder.processes import together
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.methods.settings import CALLED, SETTINGS, Setting
+from cse.methods.settings import CALLED, SETTINGS
 from cse.models.card import openers
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.config import Storage
@@ -235,7 +235,7 @@ def train(
 
 def _check(storage: str | None, precision: str | None, limit: int | None, callbacks: Sequence[object]) -> None:
     for name, value, known in (
-        ("storage", storage, [each.value for each in Storage]), ("precision", precision, PRECISIONS)
+        ("storage", storage, [kind.value for kind in Storage]), ("precision", precision, PRECISIONS)
     ):  # fmt: skip
         if value is not None and value not in known:
             raise ValueError(f"{name} is {value!r}; choose from {', '.join(known)}")
@@ -246,16 +246,14 @@ def _check(storage: str | None, precision: str | None, limit: int | None, callba
             raise ValueError(f"callbacks: {callback!r:.60} cannot be called; give a function of one dict")
 
 
-def _line(setting: Setting) -> str:
-    """The name, type, bounds and help of a setting."""
-    bounds = [f"{word} {bound}" for word, bound in (("at least", setting.least), ("at most", setting.most))
-              if not math.isinf(bound)]  # fmt: skip
-    return f"        {setting.name}: {', '.join([CALLED[setting.kind], *bounds])}. {setting.help}".rstrip()
+def _add_settings(function: Callable[..., Any]) -> None:
+    """Append the name, type, bounds and help of every setting to the docstring of a function."""
+    lines = ["", "", "    Settings:"]
+    for setting in SETTINGS.values():
+        named = ("at least", setting.least), ("at most", setting.most)
+        bounds = [f"{word} {bound}" for word, bound in named if not math.isinf(bound)]
+        lines.append(f"        {setting.name}: {', '.join([CALLED[setting.kind], *bounds])}. {setting.help}".rstrip())
+    function.__doc__ = (function.__doc__ or "").rstrip() + "\n".join([*lines, "    "])
 
 
-def _documented(function: Callable[..., Any]) -> None:
-    lines = "\n".join(map(_line, SETTINGS.values()))
-    function.__doc__ = f"{(function.__doc__ or '').rstrip()}\n\n    Settings:\n{lines}\n    "
-
-
-_documented(train)
+_add_settings(train)

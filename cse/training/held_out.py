@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
     from cse.evaluation import Encode
 
-MOST, LEAST = 500, 20  # held-out texts
-SHARE = 5  # one text of so many is held out
-WORDS = 6  # fewer leave too little when some are dropped
-DROPPED = 0.4  # share of the words
-COLLAPSED = 0.99  # mean cosine of different texts
-SAME = 1e-6  # cosines that differ by less are equal in float32
-READ = 10_000  # texts at a time
-SELECTION = "highest concentration of held-out texts, without labels"
+MAX_HELD_OUT, MIN_HELD_OUT = 500, 20  # held-out texts
+HELD_OUT_EVERY = 5  # one text of so many is held out
+MIN_WORDS = 6  # fewer leave too little when some are dropped
+DROPPED_SHARE = 0.4  # share of the words
+COLLAPSED_COSINE = 0.99  # mean cosine of different texts
+COSINE_TOLERANCE = 1e-6  # cosines that differ by less are equal in float32
+TEXTS_PER_READ = 10_000  # texts at a time
+HELD_OUT_SELECTION = "highest concentration of held-out texts, without labels"
 
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """Of held-out texts: the concentration in percent, the signs of a collapse.
+    """The concentration of held-out texts in percent, and the signs of a collapse.
 
     `found` is the percent of texts that are found after words are dropped, `cosine` the mean of different texts.
     """
@@ -66,49 +66,42 @@ class HeldOutScore:
 
         Vectors that are as much alike at the start, as an untrained RoBERTa's are, have not collapsed.
         """
-        return COLLAPSED < self.cosine > start.cosine or self.found < start.found / 2
+        return COLLAPSED_COSINE < self.cosine > start.cosine or self.found < start.found / 2
 
 
 def held_out_score(encode: Encode, texts: Sequence[str], vectors: np.ndarray | None = None) -> HeldOutScore:
-    """Score an encoder without dropout on texts; their `vectors` (N, d) are not computed again where they are given.
+    """Score an encoder without dropout on texts, whose `vectors` (N, d) are computed unless they are passed.
 
     A text is found if its copy without 40 % of the words, drawn at random, is nearer to it by cosine than to any other
     text; an equal cosine counts as not found. If vectors are not finite or all the same, nothing is found, the mean
     cosine is 1 and the concentration 0.
     """
-    count, copies = len(texts), list(map(_thinned, range(len(texts)), texts))
+    count, copies = len(texts), []
+    for number, text in enumerate(texts):  # a text of this number always loses the same words
+        words = text.split()
+        kept = np.random.default_rng(number).permutation(len(words))[: max(1, round(len(words) * (1 - DROPPED_SHARE)))]
+        copies.append(" ".join(words[position] for position in sorted(kept.tolist())))
     both = encode([*texts, *copies]) if vectors is None else np.concatenate([vectors, encode(copies)])
     whole, thinned = unit_rows(np.asarray(both, dtype=np.float64)).reshape(2, count, -1)
     cosines = thinned @ whole.T  # (N, N)
-    if not np.isfinite(cosines).all() or cosines.max() - cosines.min() < SAME:
+    if not np.isfinite(cosines).all() or cosines.max() - cosines.min() < COSINE_TOLERANCE:
         return HeldOutScore(0.0, 0.0, 1.0)
     own, others = np.diag(cosines), cosines.copy()
     np.fill_diagonal(others, -np.inf)
-    found = 100 * float((own > others.max(axis=1) + SAME).mean())
+    recovered = 100 * float((own > others.max(axis=1) + COSINE_TOLERANCE).mean())
     mean = float((cosines.sum() - own.sum()) / (count * (count - 1)))
-    return HeldOutScore(round(_concentration(whole), 3), round(found, 3), mean)
-
-
-def _thinned(number: int, text: str) -> str:
-    """A text without 40 % of its words, always the same ones for a text of this number."""
-    words = text.split()
-    kept = np.random.default_rng(number).permutation(len(words))[: max(1, round(len(words) * (1 - DROPPED)))]
-    return " ".join(words[place] for place in sorted(kept.tolist()))
-
-
-def _concentration(rows: np.ndarray) -> float:
-    """100 minus the effective rank of unit rows (N, d), in percent of the dimensions."""
-    return float(100 * (1 - effective_rank(rows) / min(len(rows) - 1, rows.shape[1])))
+    concentration = float(100 * (1 - effective_rank(whole) / min(count - 1, whole.shape[1])))
+    return HeldOutScore(round(concentration, 3), round(recovered, 3), mean)
 
 
 def can_hold_out(texts: Sequence[str]) -> bool:
     """True if there are enough long texts for `hold_out`."""
-    return len(_long(texts)) >= LEAST * SHARE
+    return len(_long(texts)) >= MIN_HELD_OUT * HELD_OUT_EVERY
 
 
 def _long(texts: Iterable[str]) -> list[str]:
     """The different texts of enough words, in their order."""
-    return list(dict.fromkeys(text for text in texts if len(text.split()) >= WORDS))
+    return list(dict.fromkeys(text for text in texts if len(text.split()) >= MIN_WORDS))
 
 
 def hold_out(examples: Dataset, seed: int) -> tuple[Dataset, tuple[str, ...]]:
@@ -119,13 +112,13 @@ def hold_out(examples: Dataset, seed: int) -> tuple[Dataset, tuple[str, ...]]:
     Raises ValueError if there are fewer than 20, or too few others.
     """
     long = _long(_texts(examples))
-    count = min(MOST, len(long) // SHARE)
-    if count < LEAST:
+    count = min(MAX_HELD_OUT, len(long) // HELD_OUT_EVERY)
+    if count < MIN_HELD_OUT:
         raise ValueError(
-            f"`dev` auto needs {LEAST * SHARE} different texts of {WORDS} words or more, a fifth of which is held out; "
-            f"found {len(long)}; give scored pairs, or none"
+            f"`dev` auto needs {MIN_HELD_OUT * HELD_OUT_EVERY} different texts of {MIN_WORDS} words or more, a fifth "
+            f"of which is held out; found {len(long)}; give scored pairs, or none"
         )
-    chosen = np.random.default_rng((seed, MOST)).permutation(len(long))[:count]
+    chosen = np.random.default_rng((seed, MAX_HELD_OUT)).permutation(len(long))[:count]
     texts = tuple(long[number] for number in sorted(chosen.tolist()))
     held = set(texts)
     kept = [number for number, text in enumerate(_texts(examples)) if text not in held]
@@ -134,4 +127,4 @@ def hold_out(examples: Dataset, seed: int) -> tuple[Dataset, tuple[str, ...]]:
 
 def _texts(examples: Dataset) -> Iterator[str]:
     """The texts of column "0", read in parts: one at a time takes a hundred times as long."""
-    return (text for part in examples.iter(READ) for text in part["0"])
+    return (text for part in examples.iter(TEXTS_PER_READ) for text in part["0"])

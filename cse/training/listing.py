@@ -15,10 +15,10 @@ from cse.files.writing import read_json
 from cse.methods.settings import to_json
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
 from cse.models.names import CONFIG, record_file
-from cse.training.records import RUN, STATE_FOLDER
+from cse.training.records import RUN_FILE, STATE_FOLDER
 
-PARTIAL = ".partial"
-NUMBER = (int, float)
+PARTIAL_SUFFIX = ".partial"
+NUMBER_TYPES = (int, float)
 SCORED_ON = {"pairs": "dev_pairs", "held-out": "held_out"}
 
 
@@ -90,9 +90,9 @@ def list_runs(folder: Path) -> list[RunRecord]:
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
-        path = Path(place)
-        if RUN in files or LOG in files or (record_file(path).name in files and CHECKPOINT.is_marked(path)):
+    for root, folders, files in os.walk(folder):
+        path = Path(root)
+        if RUN_FILE in files or LOG in files or (record_file(path).name in files and CHECKPOINT.is_marked(path)):
             yield path
             folders.clear()  # the best checkpoint of an unfinished run, or a copy of a backbone
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -100,8 +100,8 @@ def _run_folders(folder: Path) -> Iterator[Path]:
 
 def read_run(path: Path, name: str) -> RunRecord:
     """The run in a folder, under a name. Raises ValueError if it is no folder of a run."""
-    unfinished = path.name.endswith(PARTIAL)
-    if not path.is_dir() or not any((path / file).is_file() for file in (RUN, LOG, CONFIG)):
+    unfinished = path.name.endswith(PARTIAL_SUFFIX)
+    if not path.is_dir() or not any((path / file).is_file() for file in (RUN_FILE, LOG, CONFIG)):
         raise ValueError(f"{path}: no run in it; give a folder that {command_line('train')} wrote")
     settings: dict[str, Any] = {}
     dev: Mapping[str, Any] = {}
@@ -109,7 +109,7 @@ def read_run(path: Path, name: str) -> RunRecord:
     try:
         log, problem = _log(path / LOG, unfinished)
         settings, dev = _unfinished(path) if unfinished else _finished(path)
-        if not all(isinstance(score, NUMBER) for score in dev.values()):
+        if not all(isinstance(score, NUMBER_TYPES) for score in dev.values()):
             dev, problem = {}, f"{path}: its dev scores are no numbers; train it again"
     except (ArtefactError, OSError) as error:
         problem = " ".join(str(error).split())
@@ -131,9 +131,9 @@ def _finished(path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
 def _unfinished(path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
     state = path / STATE_FOLDER / "meta.json"
     saved = read_json(state) if state.is_file() else {}
-    recipe = read_json(path / RUN).get("recipe")
+    recipe = read_json(path / RUN_FILE).get("recipe")
     if not isinstance(recipe, dict) or not isinstance(recipe.get("method"), dict):
-        raise ArtefactError(f"{path}: {RUN} holds no recipe; start the run again with `overwrite`")
+        raise ArtefactError(f"{path}: {RUN_FILE} holds no recipe; start the run again with `overwrite`")
     settings = {name: value for name, value in recipe.items() if name not in ("method", "backbone")}
     dev = saved.get("dev")
     known = {"fingerprint": recipe.get("backbone"), **settings, **_flat("method", recipe["method"])}
@@ -142,7 +142,7 @@ def _unfinished(path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
 
 def _flat(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
     values = json.loads(json.dumps(value))  # enums as texts and tuples as lists, as they are in files
-    return {f"{name}.{key}": each for key, each in values.items() if key not in ("summary", "citation")}
+    return {f"{name}.{key}": item for key, item in values.items() if key not in ("summary", "citation")}
 
 
 def _log(path: Path, unfinished: bool) -> tuple[tuple[Mapping[str, Any], ...], str | None]:
@@ -157,7 +157,7 @@ def _log(path: Path, unfinished: bool) -> tuple[tuple[Mapping[str, Any], ...], s
         try:
             entry = json.loads(line)
             known = [entry["loss"], *(entry.get(name) or 0.0 for name in ("dev", "sentences_per_second"))]
-            whole = isinstance(entry["step"], int) and all(isinstance(value, NUMBER) for value in known)
+            whole = isinstance(entry["step"], int) and all(isinstance(value, NUMBER_TYPES) for value in known)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             whole = False
         if not whole:

@@ -26,20 +26,11 @@ from cse.models.checkpoint import LOG, read_start, save
 from cse.models.config import Storage
 from cse.training.held_out import HeldOutScore, held_out_score
 from cse.training.losses import MomentumQueue, mlm_weight
-from cse.training.output import BEST, check_best, open_log, publish, reserved_output
+from cse.training.output import BEST_FOLDER, check_best, open_log, publish, reserved_output
 from cse.training.records import LogEntry, LogWriter, TrainingState, TrainingSummary, training_record
 from cse.training.resume import check_resume, load_state, save_state, start_accelerator
 from cse.training.run import Run, dev_score
-from cse.training.step import (
-    StepData,
-    contrast,
-    masked_language_loss,
-    set_up,
-    step_data,
-    step_inputs,
-    step_rows,
-    view_texts,
-)
+from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_inputs, step_rows, view_texts
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -52,7 +43,7 @@ def copied(parameters: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 @contextmanager
 def averaged(parameters: Mapping[str, torch.Tensor], start: Mapping[str, torch.Tensor], share: float) -> Iterator[None]:
-    """In the block the parameters are `share` x `start` + (1 - `share`) x themselves; afterwards they are as before."""
+    """Set the parameters to `share` x `start` + (1 - `share`) x themselves in the block, and restore them after it."""
     if not share:
         yield
         return
@@ -68,7 +59,7 @@ def averaged(parameters: Mapping[str, torch.Tensor], start: Mapping[str, torch.T
                 tensor.copy_(trained[name])
 
 
-SHOWN_TEXTS = 3
+MAX_PLANNED_TEXTS = 3  # shown with their tokens
 
 
 def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
@@ -76,7 +67,7 @@ def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
 
     `lines` are the first texts in each view, with the tokens that the backbone gets; `settings` are those resolved.
     """
-    config = replace(run.config, batch_size=min(SHOWN_TEXTS, len(run.examples)))
+    config = replace(run.config, batch_size=min(MAX_PLANNED_TEXTS, len(run.examples)))
     batch = run.examples[list(range(config.batch_size))]
     contents, templates = step_inputs(encoder, batch, config, 0)
     words = encoder.tokenizer.convert_ids_to_tokens
@@ -99,7 +90,7 @@ def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
 
 
 class LossNotFiniteError(ValueError):
-    """The loss of a step is infinite or no number."""
+    """The loss of a step is infinite or not a number."""
 
 
 def train(
@@ -235,7 +226,7 @@ class TrainingLoop:
                     if first and improved:
                         with self.averaged():
                             record = training_record(run, state)
-                            save(self.encoder, self.work / BEST, record, storage=storage, home=home)
+                            save(self.encoder, self.work / BEST_FOLDER, record, storage=storage, home=home)
                     if first and due:
                         state["log"] = file_digest(self.work / LOG)
                         save_state(self.work, self.tensors(), self.optimizer, dict(state))
@@ -255,7 +246,9 @@ class TrainingLoop:
         rank, processes = self.accelerator.process_index, self.accelerator.num_processes
         own = slice(*(number * self.run.config.batch_size // processes for number in (rank, rank + 1)))
         batch = {name: texts[own] for name, texts in self.run.batch(step).items()}
-        return step_data(self.encoder, batch, self.run.config, step * processes + rank)
+        number = step * processes + rank  # each process draws its own templates and augmentation
+        contents, templates = step_inputs(self.encoder, batch, self.run.config, number)
+        return StepData(contents, templates, step_rows(self.encoder, contents, templates, self.run.config, number))
 
     def step(self, step: int, data: StepData) -> float:
         """Take one optimiser step and return its loss, the mean of all processes.
@@ -311,20 +304,20 @@ class TrainingLoop:
         return True
 
     def score(self, step: int) -> float:
-        """The dev score after `step` steps, or that of held-out texts, with which the state says if they collapsed."""
+        """The dev score after `step` steps, or that of held-out texts; the state records a collapse of these."""
         with together():
             if not self.run.held_out:
                 return dev_score(self.encoder, self.run, step)
-            found = held_out_score(lambda texts: self.encoder.encode(texts, batch_size=256), self.run.held_out)
-        (found,) = broadcast_object_list([found])  # all processes stop at the same step
+            score = held_out_score(lambda texts: self.encoder.encode(texts, batch_size=256), self.run.held_out)
+        (score,) = broadcast_object_list([score])  # all processes stop at the same step
         if step == 0:
-            self.state["held_out"] = asdict(found)
-        elif found.has_collapsed(HeldOutScore(**self.state["held_out"])):
-            self.state["stopped"] = f"collapsed at step {step} ({found}); lower `learning_rate`"
-        return found.concentration
+            self.state["held_out"] = asdict(score)
+        elif score.has_collapsed(HeldOutScore(**self.state["held_out"])):
+            self.state["stopped"] = f"collapsed at step {step} ({score}); lower `learning_rate`"
+        return score.concentration
 
     def summary(self, output: Path) -> TrainingSummary:
-        """The summary of the run, which is over."""
+        """The summary of the finished run."""
         state, run = self.state, self.run
         summary: TrainingSummary = {
             "output": str(output), **state["dev"], "steps": state["step"] if "stopped" in state else run.steps,

@@ -72,23 +72,22 @@ def mlm_weight(start: float, step: int) -> float:
     return start * 0.95 ** (step / 100)
 
 
-CHOSEN, MASKED, REPLACED = 0.15, 0.8, 0.9  # BERT, section 3.1; shares of the chosen, cumulated
-FIRST_WORD = 5  # lower ids are special tokens in BERT's and RoBERTa's vocabularies
+CHOSEN_SHARE, MASKED_SHARE, REPLACED_SHARE = 0.15, 0.8, 0.9  # BERT, section 3.1; shares of the chosen, cumulated
+FIRST_WORD_ID = 5  # lower ids are special tokens in BERT's and RoBERTa's vocabularies
 
 
 def mask_tokens(
     ids: torch.Tensor, tokenizer: PreTrainedTokenizerBase, generator: torch.Generator | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(changed ids, chosen) of int64 `ids` of any shape; `chosen` is True where the token is to be predicted."""
-    chosen = torch.rand(ids.shape, generator=generator) < CHOSEN
+    chosen = torch.rand(ids.shape, generator=generator) < CHOSEN_SHARE
     fate = torch.rand(ids.shape, generator=generator)
-    words = torch.randint(FIRST_WORD, len(tokenizer), ids.shape, generator=generator)
-    changed = torch.where(chosen & (fate < MASKED), tokenizer.mask_token_id, ids)
-    return torch.where(chosen & (fate >= REPLACED), words, changed), chosen
+    words = torch.randint(FIRST_WORD_ID, len(tokenizer), ids.shape, generator=generator)
+    changed = torch.where(chosen & (fate < MASKED_SHARE), tokenizer.mask_token_id, ids)
+    return torch.where(chosen & (fate >= REPLACED_SHARE), words, changed), chosen
 
 
-KEPT = 0.995  # momentum per step; ESimCSE, section 3.2
-HEAD = "head."
+MOMENTUM = 0.995  # momentum per step; ESimCSE, section 3.2
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ class MomentumQueue:
     def start(cls, encoder: TorchEncoder) -> MomentumQueue:
         """An empty queue as long as the method of `encoder` says, and a copy of the learned parameters."""
         learned = {name: tensor for name, tensor in encoder.named_parameters() if tensor.requires_grad}
-        weights = {name: tensor.detach().clone() for name, tensor in learned.items() if not name.startswith(HEAD)}
+        weights = {name: tensor.detach().clone() for name, tensor in learned.items() if not name.startswith("head.")}
         vectors = torch.zeros(encoder.method.queue, encoder.dim, device=encoder.device)
         return cls(encoder, weights, vectors, torch.zeros((), dtype=torch.int64, device=encoder.device))
 
@@ -126,7 +125,7 @@ class MomentumQueue:
         """Update the moving averages: 0.995 x average + 0.005 x encoder."""
         live = dict(self.encoder.named_parameters())
         for name, tensor in self.weights.items():
-            tensor.lerp_(live[name], 1 - KEPT)
+            tensor.lerp_(live[name], 1 - MOMENTUM)
 
     @torch.no_grad()
     def encode(self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]) -> torch.Tensor:

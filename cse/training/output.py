@@ -28,18 +28,18 @@ from cse.files.writing import (
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
 from cse.models.config import DevScores
 from cse.models.names import record_file
-from cse.training.records import RUN, STATE_FOLDER
+from cse.training.records import RUN_FILE, STATE_FOLDER
 from cse.training.resume import check_resume
 
-BEST = "best"
-PUBLISHED = "published"  # key in the mark: digests of the configuration and the log that `publish` copies to the output
-AGAIN = "start the run again with `overwrite`"
-UNFINISHED = FolderKind(
-    "an unfinished run", RUN, ("recipe",),
+BEST_FOLDER = "best"
+PUBLISHED_KEY = "published"  # in the mark: digests of the configuration and the log that `publish` copies to the output
+RESTART_CURE = "start the run again with `overwrite`"
+UNFINISHED_RUN = FolderKind(
+    "an unfinished run", RUN_FILE, ("recipe",),
     (
-        RUN, LOG, STATE_FOLDER, f"{STATE_FOLDER}/*.json", f"{STATE_FOLDER}/*.safetensors",
-        BEST, *(f"{BEST}/{name}" for name in CHECKPOINT.files),
-        f".{STATE_FOLDER}.*", f".{BEST}.*", f".{LOG}.*", f".*.{LOG}", f".{RUN}.*",  # left by a killed write
+        RUN_FILE, LOG, STATE_FOLDER, f"{STATE_FOLDER}/*.json", f"{STATE_FOLDER}/*.safetensors",
+        BEST_FOLDER, *(f"{BEST_FOLDER}/{name}" for name in CHECKPOINT.files),
+        f".{STATE_FOLDER}.*", f".{BEST_FOLDER}.*", f".{LOG}.*", f".*.{LOG}", f".{RUN_FILE}.*",  # left by a killed write
     ),
 )  # fmt: skip
 
@@ -54,8 +54,8 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
     check_folder(output)
     sweep(output)
     if _is_left_over(work, output):
-        UNFINISHED.check_replaceable(work)
-        UNFINISHED.delete(work)
+        UNFINISHED_RUN.check_replaceable(work)
+        UNFINISHED_RUN.delete(work)
     begun = work.exists()
     if output.is_dir() and any(output.iterdir()):
         if resume and not begun:
@@ -63,7 +63,7 @@ def check_output(output: Path, *, resume: bool, overwrite: bool) -> None:
         if not overwrite:
             raise ValueError(f"{output} already holds something; give another `output` or pass `overwrite`")
         CHECKPOINT.check_replaceable(output)
-    UNFINISHED.check_replaceable(work)
+    UNFINISHED_RUN.check_replaceable(work)
     if resume:
         check_resume(work, begun)
     elif begun and not overwrite:
@@ -91,7 +91,7 @@ def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str
     path = work / LOG
     if step == 0:
         mark = json.dumps({"recipe": state["recipe"]})
-        write_folder(work, lambda fresh: (fresh / RUN).write_text(mark), UNFINISHED)
+        write_folder(work, lambda fresh: (fresh / RUN_FILE).write_text(mark), UNFINISHED_RUN)
     lines = _lines_until(path, step) if path.exists() else []
     if lines and state.get("log", digest("".join(lines))) != digest("".join(lines)):
         raise ArtefactError(f"{path}: damaged; restore it, or delete it to continue without")
@@ -106,15 +106,16 @@ def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -
     """
     check_output(output, resume=True, overwrite=overwrite)
     if check_best(work).get("best_step") != dev.get("best_step"):
-        raise ArtefactError(f"{work / BEST}: of another run; {AGAIN}")
+        raise ArtefactError(f"{work / BEST_FOLDER}: of another run; {RESTART_CURE}")
 
     def fill(target: Path) -> None:
-        shutil.copytree(work / BEST, target, dirs_exist_ok=True)
+        shutil.copytree(work / BEST_FOLDER, target, dirs_exist_ok=True)
         shutil.copy2(work / LOG, target / LOG)
 
-    write_json(work / RUN, {**read_json(work / RUN), PUBLISHED: _digests(work / BEST, work)})  # for `_is_left_over`
+    published = {PUBLISHED_KEY: _digests(work / BEST_FOLDER, work)}  # for `_is_left_over`
+    write_json(work / RUN_FILE, read_json(work / RUN_FILE) | published)
     write_folder(output, fill, CHECKPOINT)
-    UNFINISHED.delete(work)
+    UNFINISHED_RUN.delete(work)
 
 
 def _digests(checkpoint: Path, logged: Path) -> list[str]:
@@ -125,18 +126,18 @@ def _is_left_over(work: Path, output: Path) -> bool:
     """True if a run was killed after it wrote `output`, so that `work` is only to be deleted, or is empty already."""
     if not (record_file(output).is_file() and (output / LOG).is_file()):
         return False
-    if not UNFINISHED.is_marked(work):
+    if not UNFINISHED_RUN.is_marked(work):
         return work.is_dir() and not any(work.iterdir())
-    return read_json(work / RUN).get(PUBLISHED) == _digests(output, output)
+    return read_json(work / RUN_FILE).get(PUBLISHED_KEY) == _digests(output, output)
 
 
 def check_best(work: Path) -> DevScores:
     """The dev scores of an unfinished run's best checkpoint. Raises ArtefactError if it is missing or damaged."""
     try:
-        config = read_checkpoint_config(work / BEST)
+        config = read_checkpoint_config(work / BEST_FOLDER)
     except ArtefactError as error:
-        raise ArtefactError(f"{error}, or {AGAIN}") from error
-    verify(work / BEST, config.sha256, AGAIN)
+        raise ArtefactError(f"{error}, or {RESTART_CURE}") from error
+    verify(work / BEST_FOLDER, config.sha256, RESTART_CURE)
     return config.training["dev"]
 
 

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         TokenFile,
     )
 
-DELETE = "delete its folder to have it made again"
+REMAKE_CURE = "delete its folder to have it made again"
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,9 @@ def prepare(request: PretrainRequest) -> PretrainingSetup:
 
 
 def check_request(request: PretrainRequest) -> None:
-    """Raise ValueError for settings out of bounds, or that need an `init` or exclude one, and for a corpus whose first
-    line cannot be read; OSError for one that is missing.
+    """Raise ValueError for settings that are out of bounds or do not fit the `init`, and for an unreadable corpus.
+
+    Only the first line of a corpus is read. Raises OSError for one that is missing.
     """
     _check_settings(request)
     if request.column is not None and not any(map(is_table, request.corpora)):
@@ -137,8 +138,8 @@ def _check_settings(request: PretrainRequest) -> None:
             raise ValueError("`vocabulary` is for a new model; an `init` keeps its word pieces")
         return
     of_init = {"frozen_layers": config.frozen_layers, "start_share": config.start_share, "blend": request.blend}
-    if given := [name for name, value in of_init.items() if value]:
-        raise ValueError(f"`{given[0]}` needs a model to continue from; give an `init`")
+    if unfit := [name for name, value in of_init.items() if value]:
+        raise ValueError(f"`{unfit[0]}` needs a model to continue from; give an `init`")
 
 
 def _blend(request: PretrainRequest, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -146,9 +147,9 @@ def _blend(request: PretrainRequest, model: PreTrainedModel, tokenizer: PreTrain
     if not request.blend:
         return
     other, its_tokenizer = load_backbone(location(request.blend))
-    tensors, wanted = backbone_tensors(other), backbone_tensors(model)
+    tensors, own = backbone_tensors(other), backbone_tensors(model)
     same_shape = {name: tensor.shape for name, tensor in tensors.items()} == {
-        name: tensor.shape for name, tensor in wanted.items()
+        name: tensor.shape for name, tensor in own.items()
     }
     if not same_shape or its_tokenizer.get_vocab() != tokenizer.get_vocab():
         raise ArtefactError(
@@ -168,7 +169,7 @@ def _tokenizer(request: PretrainRequest) -> PreTrainedTokenizerBase:
     saved = request.output / "tokenizer"
     recover(saved)
     if saved.is_dir():
-        check_checksums(saved, DELETE)
+        check_checksums(saved, REMAKE_CURE)
         return AutoTokenizer.from_pretrained(saved)
     tokenizer = train_tokenizer(request.corpora, request.config.vocabulary or NEW_VOCABULARY, request.column)
 
@@ -189,15 +190,15 @@ def _tokenised(request: PretrainRequest, tokenizer: PreTrainedTokenizerBase) -> 
     recover(folder)
     if not folder.is_dir():
         tokenise(request.corpora, tokenizer, folder, request.column)
-    check_checksums(folder, DELETE)
+    check_checksums(folder, REMAKE_CURE)
     return TokenFile.open(folder, "train"), TokenFile.open(folder, "valid")
 
 
-RECORD, SOURCE = "pretraining.json", "source.json"
-PARTS = (MODEL_FOLDER, STATE_FOLDER, SOURCE, "tokenizer", "corpus")
-LEFT = tuple(f".{name}." for name in PARTS)
-DROPOUT = 0.1  # BERT's; contrastive training needs the noise
-OF_THIS_OPENING = ("is_local", "local_files_only")  # set by transformers in a tokenizer read from a folder
+PRETRAINING_RECORD, SOURCE_RECORD = "pretraining.json", "source.json"
+OUTPUT_PARTS = (MODEL_FOLDER, STATE_FOLDER, SOURCE_RECORD, "tokenizer", "corpus")
+LEFTOVER_PREFIXES = tuple(f".{name}." for name in OUTPUT_PARTS)
+SAVED_DROPOUT = 0.1  # BERT's; contrastive training needs the noise
+LOADER_KEYS = ("is_local", "local_files_only")  # set by transformers in a tokenizer read from a folder
 
 
 def reserve_output(request: PretrainRequest, report: LogWriter) -> bool:
@@ -208,23 +209,23 @@ def reserve_output(request: PretrainRequest, report: LogWriter) -> bool:
     """
     output, source = request.output, request.source()
     check_folder(output)
-    for name in PARTS:
+    for name in OUTPUT_PARTS:
         sweep(output / name)
-    begun = output.is_dir() and any(_made(output))
+    begun = output.is_dir() and any(_output_entries(output))
     if begun:
         _check_reusable(request, source)
     saved = request.resume and check_resume(output, begun, lambda line: report({"step": 0, "note": line}))
     if request.overwrite and not saved:
         shutil.rmtree(output / STATE_FOLDER, ignore_errors=True)  # or a later `resume` would continue the old run
     output.mkdir(parents=True, exist_ok=True)
-    write_json(output / SOURCE, source)
+    write_json(output / SOURCE_RECORD, source)
     return saved
 
 
 @contextmanager
 def removed_if_refused(output: Path) -> Iterator[None]:
     """Remove files left by a run that was refused before it wrote a checkpoint."""
-    fresh = all(path.name == SOURCE for path in _made(output))
+    fresh = all(path.name == SOURCE_RECORD for path in _output_entries(output))
     try:
         yield
     except ValueError:
@@ -233,18 +234,18 @@ def removed_if_refused(output: Path) -> Iterator[None]:
         raise
 
 
-def _made(output: Path) -> list[Path]:
+def _output_entries(output: Path) -> list[Path]:
     """The entries of the folder, without those left by a killed write, which the next one removes."""
-    return [path for path in output.iterdir() if not path.name.startswith(LEFT)]
+    return [path for path in output.iterdir() if not path.name.startswith(LEFTOVER_PREFIXES)]
 
 
 def _check_reusable(request: PretrainRequest, source: dict[str, object]) -> None:
     """Raise ValueError unless the output folder has the same `source` and its run may be resumed or replaced."""
-    output, record = request.output, request.output / SOURCE
+    output, record = request.output, request.output / SOURCE_RECORD
     earlier = read_json(record) if record.is_file() else {}
     if earlier.keys() != source.keys():
         raise ValueError(f"{output} already holds something else; give another `output`")
-    if all(path == record for path in _made(output)):
+    if all(path == record for path in _output_entries(output)):
         return  # a run that was refused, such as for a wrong text
     if earlier != source:
         raise ValueError(f"{output} was begun with other text, `vocabulary` or `init`; give another `output`")
@@ -257,18 +258,12 @@ def _check_reusable(request: PretrainRequest, source: dict[str, object]) -> None
 
 def _finished(request: PretrainRequest) -> bool:
     """True if the model of this recipe's last step was written."""
-    record, state = request.output / MODEL_FOLDER / RECORD, request.output / STATE_FOLDER / "meta.json"
+    record, state = request.output / MODEL_FOLDER / PRETRAINING_RECORD, request.output / STATE_FOLDER / "meta.json"
     if not (record.is_file() and state.is_file()):
         return False
     saved = read_json(state)
     same = saved.get("recipe") == request.recipe() == read_json(record).get("recipe")
     return same and saved.get("step") == request.config.steps
-
-
-def read_record(init: str | None) -> PretrainingRecord | None:
-    """The record of the pretraining that made the model `init`, None where there is none."""
-    path = Path(location(init or "")) / RECORD
-    return cast("PretrainingRecord", read_json(path)) if init and path.is_file() else None
 
 
 def save_model(
@@ -281,9 +276,9 @@ def save_model(
     half = model.half()
     if odd := next((name for name, tensor in half.named_parameters() if not tensor.isfinite().all()), None):
         raise ValueError(f"{odd} holds a number that is not finite in float16; lower `learning_rate` and start again")
-    set_dropout(model, DROPOUT)
+    set_dropout(model, SAVED_DROPOUT)
     tokenizer.model_max_length = model.config.max_position_embeddings
-    for key in OF_THIS_OPENING:  # a resumed run reads its tokenizer from a folder, and would save another file
+    for key in LOADER_KEYS:  # a resumed run reads its tokenizer from a folder, and would save another file
         tokenizer.init_kwargs.pop(key, None)
 
     def fill(folder: Path) -> None:
@@ -291,7 +286,7 @@ def save_model(
         model.config.dtype = torch.float32  # in which other tools then compute, as this project does
         model.config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
-        (folder / RECORD).write_text(json.dumps(record, indent=1))
+        (folder / PRETRAINING_RECORD).write_text(json.dumps(record, indent=1))
         write_checksums(folder)
 
     write_folder(request.output / MODEL_FOLDER, fill)
@@ -343,12 +338,17 @@ def _pretrain(request: PretrainRequest, report: LogWriter, begin: Callable[[], o
     check_request(request)
     resumed = reserve_output(request, report)
     begin()
-    before, share = read_record(request.init), request.config.start_share
+    earlier, share = Path(location(request.init or "")) / PRETRAINING_RECORD, request.config.start_share
+    before = cast("PretrainingRecord", read_json(earlier)) if request.init and earlier.is_file() else None
     with removed_if_refused(request.output):
         setup = prepare(request)
     start = {name: tensor.detach().clone() for name, tensor in backbone_tensors(setup.model).items()} if share else {}
     training = start_training(request, setup)
-    state = _run(request, training, setup.valid, _state(request, training, resumed), report)
+    state: PretrainingState = {"step": 0, "curve": [], "recipe": request.recipe(), "seconds": 0.0}
+    if resumed:
+        saved = load_state(request.output, training.learned, training.optimizer, request.recipe())
+        state = cast("PretrainingState", saved)
+    state = _run(request, training, setup.valid, state, report)
     record: PretrainingRecord = {
         **state,
         "before": before,
@@ -378,14 +378,6 @@ def start_training(request: PretrainRequest, setup: PretrainingSetup) -> Trainin
     configure_for_device(model, accelerator.device)
     sampler = BatchSampler(config, setup.train, setup.tokenizer, row_limit(model))
     return Training(config, accelerator, model, optimizer, sampler)
-
-
-def _state(request: PretrainRequest, training: Training, resumed: bool) -> PretrainingState:
-    """The state to continue from: the saved one, loaded into the model and the optimiser, or that of step 0."""
-    recipe = request.recipe()
-    if resumed:
-        return cast("PretrainingState", load_state(request.output, training.learned, training.optimizer, recipe))
-    return {"step": 0, "curve": [], "recipe": recipe, "seconds": 0.0}
 
 
 def _run(

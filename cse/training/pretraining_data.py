@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, final
 
@@ -103,8 +104,9 @@ class PretrainRequest:
         return json.loads(json.dumps(recipe))
 
     def source(self) -> dict[str, object]:
-        """Everything the tokenised corpus in `output` depends on, as JSON values; files by name and digest, tables by
-        their column, too.
+        """Everything the tokenised corpus in `output` depends on, as JSON values.
+
+        Files are recorded by name and digest, tables by their column too.
         """
         texts = [
             [path.name, file_digest(path) if path.is_file() else "", *([self.column] if is_table(path) else [])]
@@ -184,11 +186,11 @@ class PretrainingRecord(PretrainingState):
 
 SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 HELD_OUT_EVERY = 100  # documents
-MIN_HELD_OUT = 64  # word pieces
-LINES_AT_ONCE = 20_000
-MAX_WORD = 100  # WordPiece's own limit
-MAX_ALPHABET = 400  # characters
-CONTINUES = "##"  # prefix of pieces inside a word
+MIN_HELD_OUT_PIECES = 64  # word pieces
+LINES_PER_BATCH = 20_000
+MAX_WORD_CHARACTERS = 100  # WordPiece's own limit
+MAX_ALPHABET_CHARACTERS = 400  # characters
+CONTINUATION = "##"  # prefix of pieces inside a word
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,7 @@ def train_tokenizer(corpora: Sequence[Path], vocabulary: int, column: str | None
         _sentences(corpora, column),
         vocab_size=vocabulary,
         min_frequency=2,
-        special_tokens=[*SPECIAL_TOKENS, *(CONTINUES + letter for letter in inside)],
+        special_tokens=[*SPECIAL_TOKENS, *(CONTINUATION + letter for letter in inside)],
         initial_alphabet=first,
         limit_alphabet=len(first),
         show_progress=False,
@@ -267,18 +269,17 @@ def _characters(
         for word, _ in split(normalise(line)):
             counts.update(word)
             inside.update(word[1:])
-    common = sorted(counts, key=lambda letter: (-counts[letter], letter))[:MAX_ALPHABET]
+    common = sorted(counts, key=lambda letter: (-counts[letter], letter))[:MAX_ALPHABET_CHARACTERS]
     return common, [letter for letter in common if letter in inside]
 
 
 def _sentences(corpora: Sequence[Path], column: str | None) -> Iterator[str]:
-    return (_short_words(line) for path in corpora for line in corpus_lines(path, column) if line.strip())
-
-
-def _short_words(line: str) -> str:
-    """The line without words too long for WordPiece; one of a megabyte would take the trainer hours."""
-    words = line.split()
-    return line if all(len(word) <= MAX_WORD for word in words) else " ".join(w for w in words if len(w) <= MAX_WORD)
+    """The lines that are not empty, without words too long for WordPiece."""
+    for line in chain.from_iterable(corpus_lines(path, column) for path in corpora):
+        words = line.split()
+        short = [word for word in words if len(word) <= MAX_WORD_CHARACTERS]  # a megabyte would take the trainer hours
+        if words:
+            yield line if len(short) == len(words) else " ".join(short)
 
 
 def tokenise(
@@ -303,7 +304,7 @@ def tokenise(
             counts[split] += int(lengths.sum())
         for handle in handles.values():
             handle.close()
-        if counts["valid"] < MIN_HELD_OUT:
+        if counts["valid"] < MIN_HELD_OUT_PIECES:
             _hold_out_tail(target)
         write_checksums(target)
 
@@ -321,7 +322,7 @@ def _split_batches(corpora: Sequence[Path], column: str | None) -> Iterator[tupl
                 continue
             split = "valid" if document % HELD_OUT_EVERY == HELD_OUT_EVERY - 1 else "train"
             waiting[split].append(line)
-            if len(waiting[split]) == LINES_AT_ONCE:
+            if len(waiting[split]) == LINES_PER_BATCH:
                 yield split, waiting[split]
                 waiting[split] = []
     yield from ((split, lines) for split, lines in waiting.items() if lines)
@@ -331,8 +332,8 @@ def _hold_out_tail(folder: Path) -> None:
     """Hold out the last hundredth of the training sentences, at least 64 word pieces."""
     starts, ids = np.fromfile(folder / "train.starts", np.int64), np.fromfile(folder / "train.ids", np.uint16)
     kept = len(starts) - max(1, len(starts) // HELD_OUT_EVERY)
-    cut = min(int(starts[kept]), len(ids) - MIN_HELD_OUT)
-    if cut < MIN_HELD_OUT:
+    cut = min(int(starts[kept]), len(ids) - MIN_HELD_OUT_PIECES)
+    if cut < MIN_HELD_OUT_PIECES:
         raise ValueError(f"the corpus has only {len(ids)} word pieces; give `corpora` of a few thousand")
     ids[:cut].tofile(folder / "train.ids")
     ids[cut:].tofile(folder / "valid.ids")
@@ -340,7 +341,7 @@ def _hold_out_tail(folder: Path) -> None:
     np.array([0], np.int64).tofile(folder / "valid.starts")
 
 
-ROUNDED = 64  # predicted positions of a batch are padded to a multiple of this
+POSITIONS_MULTIPLE = 64  # predicted positions of a batch are padded to a multiple of this
 IGNORED = -100  # label of positions that are not predicted
 
 
@@ -360,19 +361,19 @@ class MaskedBatch:
         return self.labels != IGNORED
 
     @cached_property
-    def places(self) -> torch.Tensor:
+    def positions(self) -> torch.Tensor:
         """(n,) int64 flat indices of the tokens to predict, padded with 0 to a multiple of 64.
 
         For every new size oneDNN would cache another kernel, and the logits need another buffer.
         """
-        found = self.masked.flatten().nonzero()[:, 0]
-        return torch.nn.functional.pad(found, (0, -len(found) % ROUNDED))
+        positions = self.masked.flatten().nonzero()[:, 0]
+        return torch.nn.functional.pad(positions, (0, -len(positions) % POSITIONS_MULTIPLE))
 
     @cached_property
     def targets(self) -> torch.Tensor:
-        """(n,) the id to predict at each of `places`, -100 at the padding."""
+        """(n,) the id to predict at each of `positions`, -100 at the padding."""
         count = int(self.masked.sum())
-        return torch.nn.functional.pad(self.labels[self.masked], (0, len(self.places) - count), value=IGNORED)
+        return torch.nn.functional.pad(self.labels[self.masked], (0, len(self.positions) - count), value=IGNORED)
 
     def to(self, device: torch.device) -> MaskedBatch:
         """The batch on a device."""
@@ -415,17 +416,17 @@ class BatchSampler:
         random sentence; there are as many as `batch_tokens` allows.
         """
         rng = np.random.default_rng((self.config.seed, step))
-        specials, wanted = self.around.length, int(rng.choice(self.config.lengths))
-        text = max(1, min(min(wanted, self.max_length) - specials, len(self.corpus.ids)))
+        specials, length = self.around.length, int(rng.choice(self.config.lengths))
+        text = max(1, min(min(length, self.max_length) - specials, len(self.corpus.ids)))
         ids = self.corpus.rows(max(1, self.config.batch_tokens // (text + specials)), text, rng)
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         return masked_inputs(torch.from_numpy(ids), self.around, self.tokenizer, generator)
 
 
 def masked_logits(model: PreTrainedModel, batch: MaskedBatch) -> torch.Tensor:
-    """Logits (n, V) at the n `places` of the batch; no other position goes through the masked-LM head."""
+    """Logits (n, V) at the n `positions` of the batch; no other position goes through the masked-LM head."""
     hidden = model.base_model(input_ids=batch.inputs, attention_mask=torch.ones_like(batch.inputs)).last_hidden_state
-    return mlm_head(model)(hidden.flatten(0, 1)[batch.places])
+    return mlm_head(model)(hidden.flatten(0, 1)[batch.positions])
 
 
 def masked_lm_loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -110,13 +110,9 @@ def average_in(model: PreTrainedModel, start: Mapping[str, torch.Tensor], share:
     """
     with torch.no_grad():
         for name, tensor in backbone_tensors(model).items():
-            tensor.lerp_(start[name].to(tensor.device), share[_floor(name)] if isinstance(share, Sequence) else share)
-
-
-def _floor(name: str) -> int:
-    """The place of a tensor of the backbone: 0 in the embeddings, n in the n-th layer."""
-    layer = re.search(r"\.layer\.([0-9]+)\.", name)
-    return int(layer[1]) + 1 if layer else 0
+            layer = re.search(r"\.layer\.([0-9]+)\.", name)
+            floor = int(layer[1]) + 1 if layer else 0  # 0 is that of the embeddings
+            tensor.lerp_(start[name].to(tensor.device), share[floor] if isinstance(share, Sequence) else share)
 
 
 def configure_for_device(model: PreTrainedModel, device: torch.device) -> None:

@@ -19,14 +19,16 @@ from cse.models.names import BACKBONE, location, record_file
 from cse.training.run import TrainRequest
 
 # Keys of a checkpoint's configuration, and of its settings, that are no part of a recipe.
-RECORDS = {DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256", "reason"}
-OF_DATA = {"data", "examples", "dev_pairs", "held_out", "texts"}
-TEXTS = ("summary", "citation")  # of a method
-OF_POOLING = ("pooling", "training_pooling")  # fields that the setting `pooling` changes
-READ = {"method", "supervised", "backbone", "storage", "settings"}
+RECORD_KEYS = {
+    DIGEST, "format", "frozen_embeddings", "learned_numbers", "selection", "dev", "versions", "sha256", "reason",
+}  # fmt: skip
+DATA_KEYS = {"data", "examples", "dev_pairs", "held_out", "texts"}
+METHOD_TEXTS = ("summary", "citation")  # of a method
+POOLING_FIELDS = ("pooling", "training_pooling")  # fields that the setting `pooling` changes
+RECIPE_KEYS = {"method", "supervised", "backbone", "storage", "settings"}
 
-YAML = (".yaml", ".yml")
-EXPONENT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+")  # 1e-4, which YAML 1.1 takes for a text
+YAML_SUFFIXES = (".yaml", ".yml")
+YAML_EXPONENT = re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+")  # 1e-4, which YAML 1.1 takes for a text
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,11 @@ class Recipe:
 
     def request(self, request: TrainRequest, backbone: str | None) -> TrainRequest:
         """The `request` completed by the recipe, on `backbone` if that is given."""
-        given = {name: value for name, value in request.settings.items() if value is not None}
+        changes = {name: value for name, value in request.settings.items() if value is not None}
         recorded = BACKBONE if self.backbone is None else self.backbone
         return replace(
             request, backbone=recorded if backbone is None else backbone,
-            supervised=request.supervised or self.supervised, settings={**self.settings, **given},
+            supervised=request.supervised or self.supervised, settings={**self.settings, **changes},
         )  # fmt: skip
 
     def check(self, method: Method) -> None:
@@ -60,10 +62,10 @@ class Recipe:
             return
         pooled = method.reading.pooling != self.method.reading.pooling
         headless = When.NEVER in (method.reading.head_when, self.method.reading.head_when)
-        changed = (*(OF_POOLING if pooled else ()), *(("head_when",) if headless else ()))
+        changed = (*(POOLING_FIELDS if pooled else ()), *(("head_when",) if headless else ()))
         set_by_run = {"prefix", "mlm_weight", *changed}
         before, now = to_json(self.method), to_json(method)
-        names = [name for name in {**before, **now} if name not in (*TEXTS, *set_by_run)]
+        names = [name for name in {**before, **now} if name not in (*METHOD_TEXTS, *set_by_run)]
         if odd := [name for name in names if before.get(name) != now.get(name)]:
             raise ValueError(
                 f"{self.source}: its {self.name} differs from that of this version or backbone in {', '.join(odd)}; "
@@ -71,35 +73,40 @@ class Recipe:
             )
 
 
-def read_recipe(place: str) -> Recipe:
+def read_recipe(source: str) -> Recipe:
     """The recipe in a JSON or YAML file, or of a checkpoint by its folder or bundled name.
 
     A file has `method` (a name) and, to replace the preset's, `supervised`, `backbone`, `storage` and `settings`; a
     checkpoint's record is such a file. Raises ArtefactError for a missing or damaged file, ValueError for
     unknown keys and invalid values.
     """
-    path = Path(location(place))
+    path = Path(location(source))
     path = record_file(path) if path.is_dir() else path
     if not path.is_file():
-        raise ArtefactError(f"no recipe {place!r}; give a JSON or YAML file, a checkpoint's folder or a bundled name")
+        raise ArtefactError(f"no recipe {source!r}; give a JSON or YAML file, a checkpoint's folder or a bundled name")
     value = _read_file(path)
-    _check_keys(place, value.keys() - READ - RECORDS, READ)
-    settings = dict(_typed(place, value, "settings", dict) or {})
-    precision = _typed(place, settings, "precision", str)
+    _check_keys(source, value.keys() - RECIPE_KEYS - RECORD_KEYS, RECIPE_KEYS)
+    settings = dict(_typed(source, value, "settings", dict) or {})
+    precision = _typed(source, settings, "precision", str)
     settings.pop("precision", None)
-    _check_keys(place, settings.keys() - SETTINGS.keys() - OF_DATA, {*SETTINGS, "precision"})
-    kept = {name: _checked(place, name, given) for name, given in settings.items() if name in SETTINGS}
+    _check_keys(source, settings.keys() - SETTINGS.keys() - DATA_KEYS, {*SETTINGS, "precision"})
+    kept = {name: setting for name, setting in settings.items() if name in SETTINGS}
+    for name, setting in kept.items():
+        try:
+            SETTINGS[name].check(setting)
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from error
     method = value.get("method")
     if isinstance(method, str):
-        name, recorded, supervised = method, None, bool(_typed(place, value, "supervised", bool))
+        name, recorded, supervised = method, None, bool(_typed(source, value, "supervised", bool))
     elif isinstance(method, dict):
         recorded = from_json(method)
         name, supervised = recorded.name, recorded.supervised
         kept |= {name: value for name, value in recorded.settings.items() if value is not None}
     else:
-        raise ValueError(f'{place}: has no method; give its name as "method"')
-    storage = _typed(place, value, "storage", str)
-    return Recipe(place, name, supervised, recorded, _backbone(place, path, value), storage, precision, kept)
+        raise ValueError(f'{source}: has no method; give its name as "method"')
+    storage = _typed(source, value, "storage", str)
+    return Recipe(source, name, supervised, recorded, _backbone(source, path, value), storage, precision, kept)
 
 
 def chosen_recipe(method: str | None, recipe: Recipe | None) -> Recipe:
@@ -118,58 +125,45 @@ def _read_file(path: Path) -> dict[str, Any]:
 
     Raises ArtefactError if the file is missing or damaged, or holds no mapping with names as keys.
     """
-    if path.suffix.lower() not in YAML:
+    if path.suffix.lower() not in YAML_SUFFIXES:
         return read_json(path)
-    value = _yaml(path)
-    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-        raise ArtefactError(f"{path}: holds no recipe; give names and values, such as method: simcse")
-    return value
-
-
-def _yaml(path: Path) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
         """PyYAML's safe loader, which makes plain values alone, with numbers as in JSON."""
 
-    Loader.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+0123456789"))
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", YAML_EXPONENT, list("-+0123456789"))
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader)
+        value = yaml.load(path.read_text(encoding="utf-8"), Loader)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())[:160]
         raise ArtefactError(f"{path}: cannot be read as YAML ({reason}); correct it") from error
-
-
-def _check_keys(place: str, unknown: set[Any], known: set[str]) -> None:
-    if unknown:
-        raise ValueError(
-            f"{place}: unknown {', '.join(sorted(map(str, unknown)))}; a recipe has {', '.join(sorted(known))}"
-        )
-
-
-def _typed(place: str, value: Mapping[str, Any], name: str, kind: type) -> Any:
-    """The entry `name` of `value`, or None. Raises ValueError unless it is of type `kind`."""
-    given = value.get(name)
-    if given is None or isinstance(given, kind):
-        return given
-    called = {str: "text", bool: "true or false", dict: "an object"}[kind]
-    raise ValueError(f"{place}: {name} is {given!r}; give {called}")
-
-
-def _checked(place: str, name: str, value: Any) -> Any:
-    """A setting of the right type and in its bounds, or None."""
-    try:
-        SETTINGS[name].check(value)
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from error
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise ArtefactError(f"{path}: holds no recipe; give names and values, such as method: simcse")
     return value
 
 
-def _backbone(place: str, path: Path, recipe: Mapping[str, Any]) -> str | None:
+def _check_keys(source: str, unknown: set[Any], known: set[str]) -> None:
+    if unknown:
+        raise ValueError(
+            f"{source}: unknown {', '.join(sorted(map(str, unknown)))}; a recipe has {', '.join(sorted(known))}"
+        )
+
+
+def _typed(source: str, value: Mapping[str, Any], name: str, kind: type) -> Any:
+    """The entry `name` of `value`, or None. Raises ValueError unless it is of type `kind`."""
+    entry = value.get(name)
+    if entry is None or isinstance(entry, kind):
+        return entry
+    called = {str: "text", bool: "true or false", dict: "an object"}[kind]
+    raise ValueError(f"{source}: {name} is {entry!r}; give {called}")
+
+
+def _backbone(source: str, path: Path, recipe: Mapping[str, Any]) -> str | None:
     """The name or folder that opens the recorded backbone, with its commit on the hub."""
     value = recipe.get("backbone")
     if not isinstance(value, dict):
-        return _typed(place, recipe, "backbone", str)
-    origin = BackboneRecord(str(value.get("name")), value.get("revision"), "", _typed(place, value, "relative", str))
+        return _typed(source, recipe, "backbone", str)
+    origin = BackboneRecord(str(value.get("name")), value.get("revision"), "", _typed(source, value, "relative", str))
     name, revision = origin.place(path.parent), origin.revision
     return f"{name}@{revision}" if revision and "@" not in name else name

@@ -19,7 +19,7 @@ def silent(done: int, total: int, name: str) -> None:
     """Report nothing."""
 
 
-RUN, STATE_FOLDER = "run.json", "state"  # in the folder of an unfinished run: its mark, and its saved state
+RUN_FILE, STATE_FOLDER = "run.json", "state"  # in the folder of an unfinished run: its mark, and its saved state
 
 
 class TrainingState(TypedDict):

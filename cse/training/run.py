@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,16 +21,15 @@ from cse.methods.method import Method
 from cse.methods.presets import backbone_key, preset
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig, to_json
 from cse.models.names import BACKBONE, location, resolve_backbone
-from cse.training.held_out import SELECTION as HELD_OUT
-from cse.training.held_out import hold_out
+from cse.training.held_out import HELD_OUT_SELECTION, hold_out
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
     from cse.corpus.sentences import Pair, Texts
 
-READ = 10_000  # examples at a time
-AUTO = "auto"  # dev: texts are held out
+EXAMPLES_PER_READ = 10_000  # examples at a time
+AUTO_DEV = "auto"  # dev: texts are held out
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,8 @@ class TrainRequest:
     """A request to train: a method by name, a backbone, texts, and changes to the published preset.
 
     `data` is a file or hub id, or the texts themselves as `given_examples` takes them; `column` and the first `limit`
-    examples are read. `dev` is a file of scored pairs, the pairs, or `AUTO` to hold out texts. `settings` are those of
-    `cse.methods.settings`; None keeps the preset's.
+    examples are read. `dev` is a file of scored pairs, the pairs, or `AUTO_DEV` to hold out texts. `settings` are those
+    of `cse.methods.settings`; None keeps the preset's.
     """
 
     method: str
@@ -64,7 +63,7 @@ class TrainRequest:
 
     def dev_pairs(self) -> list[Pair] | None:
         """The scored pairs, if there are any. Raises ValueError for bad ones and for grades that are all equal."""
-        if self.dev in (None, AUTO):
+        if self.dev in (None, AUTO_DEV):
             return None
         if isinstance(self.dev, str | Path):
             pairs, name = scored_pairs(Path(self.dev)), str(self.dev)
@@ -76,15 +75,15 @@ class TrainRequest:
     def preset(self, backbone: str) -> tuple[Method, TrainConfig]:
         """Method and settings on a backbone (a `backbone_key`). Raises ValueError for unknown or invalid settings."""
         method, config = preset(self.method, backbone, self.supervised)
-        given = {name: value for name, value in self.settings.items() if value is not None}
-        if unknown := given.keys() - SETTINGS.keys():
+        changes = {name: value for name, value in self.settings.items() if value is not None}
+        if unknown := changes.keys() - SETTINGS.keys():
             raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}; choose from {', '.join(SETTINGS)}")
-        for name, value in given.items():
+        for name, value in changes.items():
             SETTINGS[name].check(value)
-        of_method = {name: given.pop(name) for name in METHOD_SETTINGS if name in given}
-        if given.get("hinge") and not (method.reading.prefix and method.supervised):
+        of_method = {name: changes.pop(name) for name in METHOD_SETTINGS if name in changes}
+        if changes.get("hinge") and not (method.reading.prefix and method.supervised):
             raise ValueError("`hinge` is for supervised dcpcse (PromCSE); leave it out")
-        return method.changed(**of_method), replace(config, **given)
+        return method.changed(**of_method), replace(config, **changes)
 
 
 @dataclass(frozen=True)
@@ -107,9 +106,9 @@ class Run:
 
     @property
     def selection(self) -> str:
-        """How the state to keep is selected, for records."""
+        """The rule that selects the model to keep, for records."""
         if self.held_out:
-            return HELD_OUT
+            return HELD_OUT_SELECTION
         return "best on dev" if self.dev else "last step; nothing was selected"
 
     @property
@@ -129,17 +128,15 @@ class Run:
 
     def recipe(self, encoder: TorchEncoder) -> dict[str, Any]:
         """Everything that decides the result, as JSON values."""
+        count = len(self.examples)
+        texts = (json.dumps(self.examples[at : at + EXAMPLES_PER_READ]) for at in range(0, count, EXAMPLES_PER_READ))
         value = {
             **asdict(self.config), "method": to_json(encoder.method), "backbone": encoder.backbone_fingerprint,
-            "data": Path(self.source).name, "examples": len(self.examples), "dev_pairs": len(self.dev or ()),
-            "texts": digest(*self._texts(), json.dumps(self.dev)),
+            "data": Path(self.source).name, "examples": count, "dev_pairs": len(self.dev or ()),
+            "texts": digest(*texts, json.dumps(self.dev)),
             **({"held_out": len(self.held_out)} if self.held_out else {}),
         }  # fmt: skip
         return json.loads(json.dumps(value))
-
-    def _texts(self) -> Iterator[str]:
-        """The examples in order as JSON, `READ` at a time."""
-        return (json.dumps(self.examples[at : at + READ]) for at in range(0, len(self.examples), READ))
 
     def batch(self, step: int) -> dict[str, list[str]]:
         """The texts of a step by column: a function of the seed and the step alone."""
@@ -156,9 +153,10 @@ def dev_score(encoder: TorchEncoder, run: Run, step: int) -> float:
     """
     encoder.eval()
     pairs = run.dev or ()
-    found = pair_cosines(lambda texts: encoder.encode(texts, batch_size=256), pairs)
+    # The vectors that `encode` returns; the released PromptBERT selects with denoising and tests without it.
+    cosines = pair_cosines(lambda texts: encoder.encode(texts, batch_size=256), pairs)
     try:
-        return round(correlation(found, [grade for grade, _, _ in pairs], "`dev`"), 3)
+        return round(correlation(cosines, [grade for grade, _, _ in pairs], "`dev`"), 3)
     except ValueError as error:
         at, cure = (
             (f"at step {step}", "lower `learning_rate`") if step else ("before the first step", "give other pairs")
@@ -187,7 +185,7 @@ def prepare(request: TrainRequest, note: Callable[[str], object] = lambda line: 
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
     if reference.recorded and request.settings.get("pooling") is None and method.settings["pooling"]:
         method = method.changed(pooling=reference.recorded.pooling, head=request.settings.get("head"))
-    examples, held_out = hold_out(examples, config.seed) if request.dev == AUTO else (examples, ())
+    examples, held_out = hold_out(examples, config.seed) if request.dev == AUTO_DEV else (examples, ())
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))
         note(f"only {len(examples)} examples: batch size {config.batch_size}")

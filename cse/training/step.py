@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cse.encoder.rows import Row, TokenTemplate
     from cse.methods.method import Method
 
-MOST_REPEATED = 10  # exclusive, as in ESimCSE's released code
+MAX_REPEATED_TOKENS = 10  # exclusive, as in ESimCSE's released code
 
 
 def augmented(
@@ -49,13 +49,13 @@ def repeated(row: Row, share: float, room: int, rng: np.random.Generator) -> Row
     max(2, ...)), and reduced to the tokens that fit in `room`.
     """
     length = len(row.ids)
-    most = min(MOST_REPEATED, int(share * length))
+    most = min(MAX_REPEATED_TOKENS, int(share * length))
     count = min(int(rng.integers(most)) if most else 0, room - length)
     twice = set((1 + rng.choice(length - 2, count, replace=False)).tolist()) if count > 0 else set()
-    order = [place for place in range(length) for _ in range(1 + (place in twice))]
+    order = [position for position in range(length) for _ in range(1 + (position in twice))]
     return Row(
-        tuple(row.ids[place] for place in order),
-        tuple(row.slots[place] for place in order),
+        tuple(row.ids[position] for position in order),
+        tuple(row.slots[position] for position in order),
         tuple(range(len(order))),
         order.index(row.pool_at),
     )
@@ -71,7 +71,7 @@ def cut_off(row: Row, share: float, width: int, rng: np.random.Generator) -> Row
     return replace(row, cut=tuple(rng.permutation(width)[: int(share * width)].tolist()))
 
 
-LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_nce, Contrast.NT_XENT: nt_xent}
+CONTRAST_LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_nce, Contrast.NT_XENT: nt_xent}
 
 
 def set_up(encoder: TorchEncoder, config: TrainConfig) -> None:
@@ -109,6 +109,7 @@ def step_inputs(
     rng = np.random.default_rng((config.seed, step, 1))
     texts = view_texts(encoder, batch)
     templates = [draw_templates(encoder, view, len(column), rng) for view, column in enumerate(texts)]
+    # Each method's released code decides whether `max_length` counts the template and its special tokens.
     contents = [
         encoder.tokenise(column, chosen, chosen[0].content_limit(config.max_length))
         for column, chosen in zip(texts, templates, strict=True)
@@ -141,12 +142,6 @@ class StepData(NamedTuple):
     rows: list[list[Row]]
 
 
-def step_data(encoder: TorchEncoder, batch: dict[str, list[str]], config: TrainConfig, step: int) -> StepData:
-    """The inputs of a step: a function of the seed and the step alone."""
-    contents, templates = step_inputs(encoder, batch, config, step)
-    return StepData(contents, templates, step_rows(encoder, contents, templates, config, step))
-
-
 def contrast(
     vectors: torch.Tensor,
     views: int,
@@ -164,46 +159,43 @@ def contrast(
     """
     parts = vectors.chunk(views)
     if accelerator.num_processes > 1:
-        parts = tuple(_gather(part, accelerator) for part in parts)
+        gathered = [list(accelerator.gather(part.detach()).chunk(accelerator.num_processes)) for part in parts]
+        for everyone, part in zip(gathered, parts, strict=True):
+            everyone[accelerator.process_index] = part  # the one part that has gradients
+        parts = tuple(map(torch.cat, gathered))
     if queue is not None:
         parts = (*parts[:2], torch.cat([*parts[2:], queue]))
-    loss = LOSSES[kind](*parts, temperature=config.temperature)
+    loss = CONTRAST_LOSSES[kind](*parts, temperature=config.temperature)
     return loss + config.hinge * energy_hinge(*parts) if config.hinge else loss
-
-
-def _gather(part: torch.Tensor, accelerator: Accelerator) -> torch.Tensor:
-    everyone = list(accelerator.gather(part.detach()).chunk(accelerator.num_processes))
-    everyone[accelerator.process_index] = part
-    return torch.cat(everyone)
 
 
 def masked_rows(
     encoder: TorchEncoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
 ) -> tuple[list[Row], list[list[tuple[int, int]]]]:
     """Rows with 15 % of their sentence tokens masked (80/10/10), and the place and id of each of these tokens."""
-    rows, wanted = [], []
+    rows, targets = [], []
     for ids, template in zip(contents, templates, strict=True):
         tokens = torch.tensor(ids, dtype=torch.long)
         changed, chosen = mask_tokens(tokens, encoder.tokenizer)
         rows.append(template.row(changed.tolist()))
-        wanted.append([(len(template.before) + int(place), ids[place]) for place in chosen.nonzero()[:, 0]])
-    return rows, wanted
+        targets.append([(len(template.before) + int(position), ids[position]) for position in chosen.nonzero()[:, 0]])
+    return rows, targets
 
 
 def masked_language_loss(
     encoder: TorchEncoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
 ) -> torch.Tensor:
     """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
-    rows, wanted = masked_rows(encoder, contents, templates)
-    count = sum(map(len, wanted))
+    rows, targets = masked_rows(encoder, contents, templates)
+    count = sum(map(len, targets))
     if not count:
         return torch.zeros((), device=encoder.device)
 
     def summed_losses(numbers: Sequence[int]) -> torch.Tensor:
         """(n,) the sum of the cross-entropies of each row's masked tokens."""
         hidden = encoder.hidden([rows[number] for number in numbers])
-        places = [(at, *place) for at, number in enumerate(numbers) for place in wanted[number]]
-        row, column, labels = torch.tensor(places, dtype=torch.long, device=hidden.device).reshape(-1, 3).T
+        positions = [(at, *target) for at, number in enumerate(numbers) for target in targets[number]]
+        row, column, labels = torch.tensor(positions, dtype=torch.long, device=hidden.device).reshape(-1, 3).T
         logits = mlm_head(encoder.model)(hidden[row, column]).float()
         losses = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
         return losses.new_zeros(len(numbers)).index_add(0, row, losses)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from cse.training.run import Run
 
 TRACKERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",), "trackio": ("trackio",)}  # modules
-PROJECT = "contrastive-sentence-embeddings"
-TRACKED = ("loss", "learning_rate", "sentences_per_second", "dev", "best")  # of a step's entry
+TRACKER_PROJECT = "contrastive-sentence-embeddings"
+TRACKED_VALUES = ("loss", "learning_rate", "sentences_per_second", "dev", "best")  # of a step's entry
 
 Tracker: TypeAlias = "str | GeneralTracker"
 
@@ -39,29 +39,29 @@ def check_trackers(trackers: Sequence[Tracker]) -> None:
 
 @contextmanager
 def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, Any]) -> Iterator[Callable[..., None]]:
-    """Start the trackers for the block; the function that it gives sends them the entry of a step.
+    """Start the trackers for the block and yield a function that sends them the entry of a step.
 
     TensorBoard's files are in the folder `tensorboard/NAME` next to `output`; the others get a run of this name in the
-    project of WANDB_PROJECT or TRACKIO_PROJECT, by default `PROJECT`. Raises ValueError if one cannot be started.
+    project of WANDB_PROJECT or TRACKIO_PROJECT, by default `TRACKER_PROJECT`. Raises ValueError if one cannot
+    be started.
     """
     with ExitStack() as stack:
         started = []
-        for tracker in trackers:
-            started.append(_started(tracker, output.absolute()))
+        for tracker in trackers:  # not by `Accelerator(log_with=...)`, which drops those that are not installed
+            started.append(_start_tracker(tracker, output.absolute()))
             stack.callback(started[-1].finish)
             started[-1].store_init_configuration(dict(settings))
 
         def send(entry: LogEntry) -> None:
-            found: Mapping[str, Any] = entry
-            values = {name: found[name] for name in TRACKED if found.get(name) is not None}
-            for each in started:
-                each.log(values, step=entry["step"])
+            values = {name: value for name, value in entry.items() if name in TRACKED_VALUES and value is not None}
+            for running in started:
+                running.log(values, step=entry["step"])
 
         yield send
 
 
-def _started(tracker: Tracker, output: Path) -> GeneralTracker:
-    made = _made(tracker, output) if isinstance(tracker, str) else tracker
+def _start_tracker(tracker: Tracker, output: Path) -> GeneralTracker:
+    made = _new_tracker(tracker, output) if isinstance(tracker, str) else tracker
     try:
         made.start()
     except Exception as error:  # each service has its own kinds
@@ -70,12 +70,12 @@ def _started(tracker: Tracker, output: Path) -> GeneralTracker:
     return made
 
 
-def _made(name: str, output: Path) -> GeneralTracker:
+def _new_tracker(name: str, output: Path) -> GeneralTracker:
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
     if name == "tensorboard":
         return LOGGER_TYPE_TO_CLASS[name](output.name, logging_dir=output.parent / name)
-    return LOGGER_TYPE_TO_CLASS[name](os.environ.get(f"{name.upper()}_PROJECT", PROJECT), name=output.name)
+    return LOGGER_TYPE_TO_CLASS[name](os.environ.get(f"{name.upper()}_PROJECT", TRACKER_PROJECT), name=output.name)
 
 
 def tracked_settings(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
@@ -102,9 +102,9 @@ def progress_options() -> dict[str, Any]:
 
 @contextmanager
 def step_bar(name: str, steps: int) -> Iterator[Callable[[LogEntry], None]]:
-    """Show a bar in the block; the function that it gives moves the bar to the step of an entry, or clears its line.
+    """Show a bar in the block and yield a function that moves it to the step of an entry.
 
-    It does so for a note, which is printed in its place.
+    A note clears the line of the bar, where it is then printed.
     """
     from tqdm import tqdm
 

@@ -45,7 +45,8 @@ def short_training() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         for name, value in {"BATCH": 16, "STEPS": 4, "EVERY": 2}.items():
             patched.setattr(candidates, name, value)
-        patched.setattr(candidates, "SETTINGS", {**candidates.SETTINGS, "batch_size": 16, "eval_every": 2})
+        settings = {**candidates.TRAINING_SETTINGS, "batch_size": 16, "eval_every": 2}
+        patched.setattr(candidates, "TRAINING_SETTINGS", settings)
         yield
 
 
@@ -88,8 +89,8 @@ def test_with_labels_the_scores_are_those_of_held_out_texts_and_the_best_is_writ
     base, name = (cls, "reading") if better else (mean, "start")
     vectors["projection"] = fit_projection(base.encode(fit), 16)(vectors[name])
     points = {name: stage["labels"]["neighbours"] for name, stage in stages.items() if "labels" in stage}
-    for name, found in vectors.items():
-        assert points[name] == pytest.approx(100 * same_label_neighbours(found, gold), abs=0.02)
+    for name, rows in vectors.items():
+        assert points[name] == pytest.approx(100 * same_label_neighbours(rows, gold), abs=0.02)
     best = max(points, key=lambda name: points[name])
     wins = points[best] > points["start"] + 0.3
     assert whole["decision"] == (best if wins else "start")
@@ -104,8 +105,8 @@ def test_what_follows_begins_with_the_pooling_that_the_labels_prefer(
     table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def preferring(self: Trial, name: str, encoder: cse.Encoder, vectors: Any = None) -> dict[str, Any]:
-        found = scores(self, name, encoder, vectors)
-        return {**found, "labels": {"neighbours": 60.0 if name == "start" else 80.0, "nmi": 1.0}}
+        result = scores(self, name, encoder, vectors)
+        return {**result, "labels": {"neighbours": 60.0 if name == "start" else 80.0, "nmi": 1.0}}
 
     scores = Trial.scores
     monkeypatch.setattr(Trial, "scores", preferring)
@@ -141,16 +142,16 @@ def test_without_labels_the_projection_is_the_result_and_the_trained_model_stand
     sample = [*(text for _, text in texts(20, seed=5)), *TYPED]
     places = [tmp_path / "out", *([tmp_path / "out" / "candidate"] if report["candidate"] else [])]
     for folder in places:
-        wanted = SentenceTransformer(str(folder), device="cpu").encode(sample)
-        np.testing.assert_allclose(cse.load(str(folder), backend="openvino").encode(sample), wanted, atol=1e-5)
+        expected = SentenceTransformer(str(folder), device="cpu").encode(sample)
+        np.testing.assert_allclose(cse.load(str(folder), backend="openvino").encode(sample), expected, atol=1e-5)
     assert (report["candidate"] is not None) == ("guard" in report["stages"]["training"])
     assert (
         f"python -m scripts.judge {start} {tmp_path / 'out'} --data {table}" in report["commands"]["judge the result"]
     )
     changed = report["changed"]
     assert 0 < len(changed) <= 10
-    assert all(len(each["before"]) == len(each["after"]) == 5 for each in changed)
-    assert all(set(each["before"]) != set(each["after"]) for each in changed)
+    assert all(len(row["before"]) == len(row["after"]) == 5 for row in changed)
+    assert all(set(row["before"]) != set(row["after"]) for row in changed)
 
 
 def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_head(
@@ -162,18 +163,18 @@ def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_h
     pairs = candidates.neighbour_pairs(encoder, sample, 7)
     assert [first for first, _ in pairs] == sample
     vectors = encoder.encode(sample)
-    unit = (found := fit_projection(vectors)(vectors)) / np.linalg.norm(found, axis=1, keepdims=True)
+    unit = (projected := fit_projection(vectors)(vectors)) / np.linalg.norm(projected, axis=1, keepdims=True)
     cosines = unit @ unit.T - 2 * np.eye(300)
     ranks = [int((row > row[sample.index(other)]).sum()) for row, (_, other) in zip(cosines, pairs, strict=True)]
     assert max(ranks) < 5
     assert len(set(ranks)) > 1
-    monkeypatch.setattr(candidates, "LEAST_WITH_NEIGHBOURS", 256)
+    monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
     report = adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out")
     assert report["stages"]["training"]["record"]["head"] is False
     folder = str(tmp_path / "out" / "candidate")
     sample = [*sample[:20], *TYPED]
-    wanted = SentenceTransformer(folder, device="cpu").encode(sample)
-    np.testing.assert_allclose(cse.load(folder).encode(sample), wanted, atol=1e-5)
+    expected = SentenceTransformer(folder, device="cpu").encode(sample)
+    np.testing.assert_allclose(cse.load(folder).encode(sample), expected, atol=1e-5)
 
 
 def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_projection(
@@ -182,15 +183,15 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-    monkeypatch.setattr(candidates, "LEAST_WITH_NEIGHBOURS", 256)
+    monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
     monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
 
     scores = Trial.scores
 
-    def killed(self: Trial, name: str, *given: Any) -> dict[str, Any]:
+    def killed(self: Trial, name: str, *args: Any) -> dict[str, Any]:
         if name == "language":
             raise KeyboardInterrupt
-        return scores(self, name, *given)
+        return scores(self, name, *args)
 
     with monkeypatch.context() as patched:
         patched.setattr(Trial, "scores", killed)
@@ -202,14 +203,14 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
     sample = [text for _, text in texts(20, seed=5)]
     held, fit = split(distinct_sample(list(labelled_texts(table, "2", None).rows), 10_000, 7), 7)
     encoder = cse.load(str(learned), "cls")
-    wanted = fit_projection(encoder.encode(fit))(encoder.encode(sample))
+    expected = fit_projection(encoder.encode(fit))(encoder.encode(sample))
     report = adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out", resume=True)
     tokens = np.mean([len(ids) for ids in AutoTokenizer.from_pretrained(bert_folder)(
         [row.text for row in held], add_special_tokens=False)["input_ids"]])  # fmt: skip
     five_passes = int(5 * len(fit) * tokens / 1024)
     assert (report["decision"], report["stages"]["language"]["steps"]) == ("language", five_passes)
     result = str(tmp_path / "out")
-    np.testing.assert_allclose(cse.load(result).encode(sample), wanted, atol=1e-4)
+    np.testing.assert_allclose(cse.load(result).encode(sample), expected, atol=1e-4)
     theirs = SentenceTransformer(result, device="cpu").encode(TYPED)
     np.testing.assert_allclose(cse.load(result).encode(TYPED), theirs, atol=1e-5)
     for name, other in {"labelled": {"pooling": "cls"}, "mean": {"label": False}}.items():
@@ -221,7 +222,7 @@ def test_a_model_without_a_language_model_head_is_projected_alone(
 ) -> None:
     from transformers import AutoModel
 
-    monkeypatch.setattr(candidates, "LEAST_WITH_NEIGHBOURS", 256)
+    monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
     monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
     headless = shutil.copytree(bert_folder, tmp_path / "headless")
     AutoModel.from_pretrained(bert_folder).save_pretrained(headless)

@@ -25,17 +25,17 @@ def labelled(points: float, guard: dict = SOUND) -> dict:
 )
 def test_with_labels_the_best_that_beats_the_start_is_chosen(candidates: dict, result: str) -> None:
     stages = {"start": labelled(70.0), **{name: labelled(points) for name, points in candidates.items()}}
-    found = choose(stages)
-    assert (found.result, found.candidate, found.kept) == (result, None, result == "start")
-    assert ("Keep your model" in found.sentence) == found.kept
-    assert ("no candidate could be used" in found.sentence) == (not candidates)
+    choice = choose(stages)
+    assert (choice.result, choice.candidate, choice.kept) == (result, None, result == "start")
+    assert ("Keep your model" in choice.sentence) == choice.kept
+    assert ("no candidate could be used" in choice.sentence) == (not candidates)
 
 
 def test_another_pooling_counts_where_the_labels_prefer_it_and_it_has_not_collapsed() -> None:
     stages = {"start": labelled(60.0), "reading": {**labelled(70.0), "pooling": "cls"}, "projection": labelled(71.0)}
-    found = choose(stages)
-    assert (found.result, other_reading(stages)) == ("projection", "cls")
-    assert found.sentence.startswith(f"{measured(11.0)} Projection read by cls has 11.0 points more")
+    choice = choose(stages)
+    assert (choice.result, other_reading(stages)) == ("projection", "cls")
+    assert choice.sentence.startswith(f"{measured(11.0)} Projection read by cls has 11.0 points more")
     assert called("start", stages) == "your model as it is"
     for other in (labelled(60.2), labelled(70.0, COLLAPSED)):
         unused = {**stages, "reading": {**other, "pooling": "cls"}}
@@ -81,5 +81,5 @@ def test_the_verdict_says_first_what_was_measured(stages: dict, said: str) -> No
 
 
 def test_what_has_collapsed_is_never_chosen() -> None:
-    found = choose({"start": labelled(70.0), "projection": labelled(99.0, COLLAPSED), "training": labelled(71.0)})
-    assert found.result == "training"
+    choice = choose({"start": labelled(70.0), "projection": labelled(99.0, COLLAPSED), "training": labelled(71.0)})
+    assert choice.result == "training"

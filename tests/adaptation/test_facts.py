@@ -22,28 +22,28 @@ def facts(folder: Path, texts: list[str], rows: int = 0, repeated: int = 0) -> T
 
 def test_lengths_truncation_unknown_pieces_and_near_duplicates_are_counted(bert_folder: Path) -> None:
     texts = [*SENTENCES, "ß ß the dog", "the " * 100]
-    found = facts(bert_folder, texts, rows=20, repeated=4)
+    counted = facts(bert_folder, texts, rows=20, repeated=4)
     tokenizer = cse.load(str(bert_folder), backend="torch").tokenizer
     pieces = [tokenizer.tokenize(text) for text in texts]
-    assert (found.rows, found.distinct) == (20, len(texts))
-    assert found.words == np.median([len(text.split()) for text in texts])
-    assert found.tokens == np.median(list(map(len, pieces)))
-    assert found.cut == round(100 / len(texts), 1)
+    assert (counted.rows, counted.distinct) == (20, len(texts))
+    assert counted.words == np.median([len(text.split()) for text in texts])
+    assert counted.tokens == np.median(list(map(len, pieces)))
+    assert counted.cut == round(100 / len(texts), 1)
     assert sum(text.count("[UNK]") for text in pieces) == 2
-    assert found.unknown == round(100 * np.mean([text.count("[UNK]") / len(text) for text in pieces]), 1)
-    assert found.letters == round(100 * np.mean([text.count("a") / len(text) for text in pieces]), 1) > 0
-    assert found.near == 20.0  # 4 pairs among 40
-    assert found.warning is None
+    assert counted.unknown == round(100 * np.mean([text.count("[UNK]") / len(text) for text in pieces]), 1)
+    assert counted.letters == round(100 * np.mean([text.count("a") / len(text) for text in pieces]), 1) > 0
+    assert counted.near == 20.0  # 4 pairs among 40
+    assert counted.warning is None
 
 
 @pytest.mark.parametrize(
     ("text", "percent"), [("ж ш щ ю the", "80 % of their pieces are unknown"), ("xyz qvw", "100 % are single letters")]
 )
 def test_a_language_that_the_vocabulary_does_not_know_is_named(bert_folder: Path, text: str, percent: str) -> None:
-    found = facts(bert_folder, [text, f"{text} {text}"])
-    assert found.warning is not None
-    assert percent in found.warning
-    assert "choose a model of that language" in found.known()["warning"]
+    counted = facts(bert_folder, [text, f"{text} {text}"])
+    assert counted.warning is not None
+    assert percent in counted.warning
+    assert "choose a model of that language" in counted.known()["warning"]
 
 
 def test_one_odd_line_among_many_is_no_other_language(bert_folder: Path) -> None:
@@ -63,14 +63,14 @@ def test_the_bundled_backbone_knows_english_but_not_russian_or_chinese() -> None
     known, *others = (text_facts(encoder, texts, 3, vectors, 0) for texts in (english, russian, chinese))
     assert (known.warning, known.unknown) == (None, 0.0)
     assert known.letters < 10
-    assert [found.warning is None for found in others] == [False, False]
+    assert [other.warning is None for other in others] == [False, False]
     assert others[0].letters > 80
     assert others[1].unknown > 40
 
 
 def test_texts_without_a_piece_are_no_other_language(bert_folder: Path) -> None:
-    found = facts(bert_folder, ["\u200b", "\u200b\u200b"])
-    assert (found.unknown, found.letters, found.warning) == (0.0, 0.0, None)
+    counted = facts(bert_folder, ["\u200b", "\u200b\u200b"])
+    assert (counted.unknown, counted.letters, counted.warning) == (0.0, 0.0, None)
 
 
 def test_ideographs_are_no_single_letters(roberta_folder: Path) -> None:

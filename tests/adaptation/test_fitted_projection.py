@@ -33,11 +33,11 @@ def test_it_is_the_projection_of_sklearn() -> None:
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(300, 20)) * np.linspace(3, 0.1, 20) + rng.normal(size=20)).astype(np.float32)
     oracle = PCA(COMPONENTS, svd_solver="full").fit(vectors.astype(np.float64))
-    found = fit_projection(vectors, COMPONENTS)
-    np.testing.assert_allclose(found.mean, oracle.mean_, atol=1e-9)
-    np.testing.assert_allclose(found.components, oracle.components_, atol=1e-9)
-    assert found.explained == pytest.approx(oracle.explained_variance_ratio_.sum())
-    np.testing.assert_allclose(found(vectors), oracle.transform(vectors), atol=1e-5)
+    projection = fit_projection(vectors, COMPONENTS)
+    np.testing.assert_allclose(projection.mean, oracle.mean_, atol=1e-9)
+    np.testing.assert_allclose(projection.components, oracle.components_, atol=1e-9)
+    assert projection.explained == pytest.approx(oracle.explained_variance_ratio_.sum())
+    np.testing.assert_allclose(projection(vectors), oracle.transform(vectors), atol=1e-5)
 
 
 def test_from_a_thousand_texts_on_it_is_the_ridge_of_sklearn_onto_the_neighbours() -> None:
@@ -53,10 +53,10 @@ def test_from_a_thousand_texts_on_it_is_the_ridge_of_sklearn_onto_the_neighbours
     ridge = Ridge(alpha=0.01 * np.square(centred).sum() / 20, fit_intercept=False)
     outputs = ridge.fit(centred, unit / 2 + unit[near].mean(axis=1) / 2).predict(centred)
     oracle = PCA(COMPONENTS, svd_solver="full").fit(outputs)
-    found = fit_projection(vectors, COMPONENTS)
-    signs = np.sign((found(vectors) * oracle.transform(outputs)).sum(axis=0))
-    np.testing.assert_allclose(found(vectors) * signs, oracle.transform(outputs), atol=1e-5)
-    assert found.explained == pytest.approx(oracle.explained_variance_ratio_.sum())
+    projection = fit_projection(vectors, COMPONENTS)
+    signs = np.sign((projection(vectors) * oracle.transform(outputs)).sum(axis=0))
+    np.testing.assert_allclose(projection(vectors) * signs, oracle.transform(outputs), atol=1e-5)
+    assert projection.explained == pytest.approx(oracle.explained_variance_ratio_.sum())
     fewer = fit_projection(vectors[:999], COMPONENTS)
     np.testing.assert_array_equal(fewer.components, fit_projection(vectors[:999], COMPONENTS, 0).components)
 
@@ -92,23 +92,23 @@ def test_what_cannot_be_fitted_is_refused(rows: np.ndarray, components: int, mes
 def test_an_untrained_backbone_gets_a_folder_that_both_open(backbone: str, pooling: str, tmp_path: Path) -> None:
     start = shutil.copytree(backbone, tmp_path / "start")
     encoder = cse.load(str(start), pooling)
-    wanted = fit_projection(raw_vectors(encoder, TEXTS), COMPONENTS)(encoder.encode(SENTENCES))
+    expected = fit_projection(raw_vectors(encoder, TEXTS), COMPONENTS)(encoder.encode(SENTENCES))
     project(str(start), TEXTS, tmp_path / "out", components=COMPONENTS, pooling=pooling)
     shutil.rmtree(start)
     folder = (tmp_path / "out").rename(tmp_path / "moved")
-    assert wanted.shape == (len(SENTENCES), COMPONENTS)
+    assert expected.shape == (len(SENTENCES), COMPONENTS)
     for backend in ("openvino", "torch"):
-        np.testing.assert_allclose(cse.load(str(folder), backend=backend).encode(SENTENCES), wanted, atol=1e-5)
-    np.testing.assert_allclose(theirs(folder), wanted, atol=1e-5)
+        np.testing.assert_allclose(cse.load(str(folder), backend=backend).encode(SENTENCES), expected, atol=1e-5)
+    np.testing.assert_allclose(theirs(folder), expected, atol=1e-5)
 
 
 def test_typed_special_tokens_are_text_in_both(backbone: str, tmp_path: Path) -> None:
-    found = project(backbone, TEXTS, tmp_path / "out", components=COMPONENTS, pooling="mean")
-    wanted = found(raw_vectors(cse.load(backbone, "mean", backend="torch"), TYPED))
-    np.testing.assert_allclose(theirs(tmp_path / "out", TYPED), wanted, atol=1e-5)
+    projection = project(backbone, TEXTS, tmp_path / "out", components=COMPONENTS, pooling="mean")
+    expected = projection(raw_vectors(cse.load(backbone, "mean", backend="torch"), TYPED))
+    np.testing.assert_allclose(theirs(tmp_path / "out", TYPED), expected, atol=1e-5)
     for backend in ("openvino", "torch"):
         opened = cse.load(str(tmp_path / "out"), backend=backend)
-        np.testing.assert_allclose(opened.encode(TYPED), wanted, atol=1e-5)
+        np.testing.assert_allclose(opened.encode(TYPED), expected, atol=1e-5)
 
 
 def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisation(
@@ -121,10 +121,12 @@ def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisatio
     prompts = {"prompts": {"query": "the dog "}, "default_prompt_name": "query"}
     SentenceTransformer(modules=modules, device="cpu", truncate_dim=2, **prompts).save(str(tmp_path / "start"))
     encoder = cse.load(str(tmp_path / "start"))
-    found = project(str(tmp_path / "start"), TEXTS, tmp_path / "out", components=COMPONENTS)
+    projection = project(str(tmp_path / "start"), TEXTS, tmp_path / "out", components=COMPONENTS)
     opened = cse.load(str(tmp_path / "out"))
     assert (opened.max_seq_length, opened.default_prompt_name, opened.dim) == (7, "query", COMPONENTS)
-    np.testing.assert_allclose(opened.encode(SENTENCES), unit_rows(found(raw_vectors(encoder, SENTENCES))), atol=1e-5)
+    np.testing.assert_allclose(
+        opened.encode(SENTENCES), unit_rows(projection(raw_vectors(encoder, SENTENCES))), atol=1e-5
+    )
     unit = theirs(tmp_path / "out")
     assert unit.shape == (len(SENTENCES), COMPONENTS)
     np.testing.assert_allclose(unit, opened.encode(SENTENCES), atol=1e-5)
@@ -138,11 +140,11 @@ def test_a_trained_model_is_written_as_its_export_with_the_layer(
 
     encoder, _ = prepare(TrainRequest(method, TEXTS, str(bert_folder)))
     export_model(encoder, "sentence-transformers", tmp_path / "start")
-    wanted = fit_projection(encoder.eval().encode(TEXTS), COMPONENTS)(encoder.encode(SENTENCES))
+    expected = fit_projection(encoder.eval().encode(TEXTS), COMPONENTS)(encoder.encode(SENTENCES))
     project(str(tmp_path / "start"), TEXTS, tmp_path / "out", components=COMPONENTS)
     shutil.rmtree(tmp_path / "start")
-    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(SENTENCES), wanted, atol=1e-5)
-    np.testing.assert_allclose(theirs(tmp_path / "out"), wanted, atol=1e-5)
+    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(SENTENCES), expected, atol=1e-5)
+    np.testing.assert_allclose(theirs(tmp_path / "out"), expected, atol=1e-5)
 
 
 def test_models_that_no_linear_layer_can_follow_are_refused_in_one_line(bert_folder: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ NARROW = [f"the {a} {b} is {c}" for a in WORDS[:9] for b in WORDS[20:29] for c i
 def test_the_measure_is_the_ratio_of_effective_ranks(bert_folder: Path) -> None:
     encoder = cse.load(str(bert_folder))
     short = cse.load(str(bert_folder))
-    short.max_seq_length = facts.TOKENS + 2  # [CLS] and [SEP]
+    short.max_seq_length = facts.NARROWNESS_TOKENS + 2  # [CLS] and [SEP]
     general = list(general_texts())
     ranks = []
     for texts in (NARROW[:250], general[:250]):
@@ -27,7 +27,7 @@ def test_the_measure_is_the_ratio_of_effective_ranks(bert_folder: Path) -> None:
         shares = values[values > 0] / values.sum()
         ranks.append(np.exp(-sum(share * np.log(share) for share in shares)))
         assert facts._rank(encoder, texts) == pytest.approx(ranks[-1], rel=1e-3)
-    assert is_narrow(encoder, NARROW) == bool(ranks[0] < facts.NARROW * ranks[1]) is True
+    assert is_narrow(encoder, NARROW) == bool(ranks[0] < facts.NARROW_RATIO * ranks[1]) is True
     assert not is_narrow(None, general)  # what all texts are compared with: nothing is encoded
     assert not is_narrow(encoder, NARROW[:249] * 9)  # too few to say
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn.functional import linear
 
-from cse.training.losses import CHOSEN
+from cse.training.losses import CHOSEN_SHARE
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -78,7 +78,7 @@ def training_flops(model: PreTrainedModel, length: int) -> float:
     attention = 2 * config.hidden_size * length
     blocks = sum(_flops_a_weight(layer) * (_weights(layer) + attention) for layer in encoder.layer)
     head = config.hidden_size * (config.hidden_size + config.vocab_size)
-    return blocks + 6 * CHOSEN * head
+    return blocks + 6 * CHOSEN_SHARE * head
 
 
 def _flops_a_weight(layer: torch.nn.Module) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 import cse
 from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.choice import START
-from cse.adaptation.facts import STEPS, learn_language, split
+from cse.adaptation.facts import LANGUAGE_STEPS, learn_language, split
 from cse.adaptation.projection import project
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS
@@ -45,7 +45,7 @@ def projection(language: bool = False) -> Way:
             began, start = time.process_time(), trial.start
             learned, output, fitted = Path(folder) / "language", Path(folder) / "adapted", split(seen, trial.seed)[1]
             if language:
-                start = learn_language(start, fitted, learned, steps=STEPS, seed=trial.seed)
+                start = learn_language(start, fitted, learned, steps=LANGUAGE_STEPS, seed=trial.seed)
             project(start, fitted, output, pooling=trial.pooling)
             spent = time.process_time() - began
             return {END: scores(cse.load(str(output)).encode), "seconds": round(spent, 1)}

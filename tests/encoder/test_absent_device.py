@@ -34,7 +34,7 @@ from cse.training import pretraining as pretraining
 from cse.training.loop import TrainingLoop
 from cse.training.losses import MomentumQueue
 from cse.training.pretraining import PretrainingSetup
-from cse.training.pretraining_data import ROUNDED, MaskedBatch, PretrainConfig, PretrainRequest
+from cse.training.pretraining_data import POSITIONS_MULTIPLE, MaskedBatch, PretrainConfig, PretrainRequest
 from cse.training.pretraining_model import new_model
 from cse.training.step import contrast
 
@@ -193,8 +193,8 @@ def pretraining_step(
     """The loss that the backward pass of a pretraining step gets; which positions it predicts depends on values."""
     monkeypatch.setattr(pretraining, "start_accelerator", lambda precision: accelerator(mode))
     monkeypatch.setattr(pretraining, "configure_for_device", lambda model, device: None)  # it compiles
-    for name in ("places", "targets"):
-        monkeypatch.setattr(MaskedBatch, name, property(lambda batch: batch.labels.new_zeros(ROUNDED)))
+    for name in ("positions", "targets"):
+        monkeypatch.setattr(MaskedBatch, name, property(lambda batch: batch.labels.new_zeros(POSITIONS_MULTIPLE)))
 
     def loss(config: PretrainConfig) -> torch.Tensor:
         tokenizer, corpus = AutoTokenizer.from_pretrained(bert_folder), repeated_sentences(str(bert_folder))

@@ -20,17 +20,17 @@ def row_of(length: int, pool_at: int = 0) -> Row:
     return Row(tuple(range(100, 100 + length)), (HARD,) * length, tuple(range(length)), pool_at)
 
 
-def doubled(row: Row, found: Row) -> list[int]:
-    """The places of `row` whose token is repeated in `found`; any other difference fails."""
-    places, at = [], 0
-    for place, token in enumerate(row.ids):
-        assert found.ids[at] == token
+def doubled(row: Row, longer: Row) -> list[int]:
+    """The positions of `row` whose token is repeated in `longer`; any other difference fails."""
+    positions, at = [], 0
+    for position, token in enumerate(row.ids):
+        assert longer.ids[at] == token
         at += 1
-        if at < len(found.ids) and found.ids[at] == token:
-            places.append(place)
+        if at < len(longer.ids) and longer.ids[at] == token:
+            positions.append(position)
             at += 1
-    assert at == len(found.ids)
-    return places
+    assert at == len(longer.ids)
+    return positions
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def doubled(row: Row, found: Row) -> list[int]:
 def test_as_many_tokens_repeat_as_released_and_never_the_outer_ones(length: int, share: float, most: int) -> None:
     """`most` is min(10, floor(share * length)) - 1."""
     rng, row, draws = np.random.default_rng(0), row_of(length), 4_000
-    places = [doubled(row, repeated(row, share, 512, rng)) for _ in range(draws)]
-    counts, where = Counter(map(len, places)), Counter(place for drawn in places for place in drawn)
+    positions = [doubled(row, repeated(row, share, 512, rng)) for _ in range(draws)]
+    counts, where = Counter(map(len, positions)), Counter(position for drawn in positions for position in drawn)
     assert set(counts) == set(range(most + 1))
     assert all(abs(count / draws - 1 / (most + 1)) < 0.03 for count in counts.values())
     if most:
@@ -51,10 +51,10 @@ def test_as_many_tokens_repeat_as_released_and_never_the_outer_ones(length: int,
 def test_a_repeated_row_has_consecutive_positions_keeps_its_place_of_reading_and_fits() -> None:
     rng, row = np.random.default_rng(0), replace(row_of(30, pool_at=20), slots=(HARD,) * 29 + (0,))
     for _ in range(50):
-        found = repeated(row, 0.5, 512, rng)
-        assert found.positions == tuple(range(len(found.ids)))
-        assert found.ids[found.pool_at] == row.ids[20]
-        assert found.slots == (HARD,) * (len(found.ids) - 1) + (0,)
+        longer = repeated(row, 0.5, 512, rng)
+        assert longer.positions == tuple(range(len(longer.ids)))
+        assert longer.ids[longer.pool_at] == row.ids[20]
+        assert longer.slots == (HARD,) * (len(longer.ids) - 1) + (0,)
     assert max(len(repeated(row, 0.5, 32, rng).ids) for _ in range(50)) == 32
     assert repeated(row, 0.5, 30, rng) == row
 
@@ -91,11 +91,11 @@ def test_cut_dimensions_are_zero_in_what_the_blocks_get_of_their_own_row_alone(b
     assert all(len(set(row.cut)) == 6 and max(row.cut) < 32 for row in cut)  # floor(0.2 * 32)
     assert len({row.cut for row in cut}) == len(cut)
     mixed = [cut[0], plain[1], *cut[2:]]  # of different lengths, so padded
-    found = read(encoder, mixed)
+    hidden = read(encoder, mixed)
     for number, row in enumerate(mixed):
-        torch.testing.assert_close(found[number, : len(row.ids)], by_hand(encoder, row), atol=1e-5, rtol=0)
-    assert float((found[0, 0] - read(encoder, plain)[0, 0]).abs().max()) > 1e-3
-    torch.testing.assert_close(read(encoder, plain)[1], found[1], atol=1e-6, rtol=0)  # nothing stays cut
+        torch.testing.assert_close(hidden[number, : len(row.ids)], by_hand(encoder, row), atol=1e-5, rtol=0)
+    assert float((hidden[0, 0] - read(encoder, plain)[0, 0]).abs().max()) > 1e-3
+    torch.testing.assert_close(read(encoder, plain)[1], hidden[1], atol=1e-6, rtol=0)  # nothing stays cut
 
 
 def test_a_method_changes_the_view_it_says_and_no_other(bert_folder: str) -> None:

@@ -22,10 +22,10 @@ from cse.training.recipe import read_recipe
 from cse.training.run import TrainRequest, prepare
 
 TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES] + [
-    f"the {noun} of {other} was in the {place}"
+    f"the {noun} of {other} was in the {scene}"
     for noun in ("dog", "cat", "man", "woman", "guitar", "sun", "rain")
     for other in ("sun", "rain", "dog", "cat", "park")
-    for place in ("park", "kitchen", "rain")
+    for scene in ("park", "kitchen", "rain")
 ]
 SETTINGS = {"batch_size": 8, "eval_every": 2, "max_steps": 6, "learning_rate": 1e-3}
 
@@ -37,29 +37,29 @@ def by_hand(encode: object, texts: list[str]) -> tuple[float, float, float]:
         words = text.split()
         order = np.random.default_rng(number).permutation(len(words))
         kept = set(order[: round(0.6 * len(words))].tolist())
-        short.append(" ".join(word for place, word in enumerate(words) if place in kept))
-    units, found, cosines = [vector / np.linalg.norm(vector) for vector in encode(texts).astype(float)], 0, []
+        short.append(" ".join(word for position, word in enumerate(words) if position in kept))
+    units, recovered, cosines = [vector / np.linalg.norm(vector) for vector in encode(texts).astype(float)], 0, []
     for number, text in enumerate(short):
         (vector,) = encode([text]).astype(float)
         near = [float(vector @ other) / np.linalg.norm(vector) for other in units]
         own = near.pop(number)
-        found += own > max(near) + 1e-6
+        recovered += own > max(near) + 1e-6
         cosines += near
     centre = sum(units) / len(units)
     scatter = sum(np.outer(unit - centre, unit - centre) for unit in units)
     shares = [value for value in np.linalg.eigvalsh(scatter) / np.trace(scatter) if value > 1e-12]
     rank = np.exp(-sum(share * np.log(share) for share in shares))
     size = min(len(units) - 1, len(centre))
-    return 100 * (1 - rank / size), 100 * found / len(texts), float(np.mean(cosines))
+    return 100 * (1 - rank / size), 100 * recovered / len(texts), float(np.mean(cosines))
 
 
 def test_the_score_is_that_of_a_slow_loop(bert_folder: Path) -> None:
     encoder = cse.load(str(bert_folder), "mean")
     for texts in (TEXTS[::5], TEXTS[:20]):  # more and fewer than dimensions
-        found = held_out_score(encoder.encode, texts)
+        score = held_out_score(encoder.encode, texts)
         expected = by_hand(encoder.encode, texts)
-        assert (found.concentration, found.found, found.cosine) == pytest.approx(expected, abs=1e-3)
-        assert 0 < found.concentration < 100
+        assert (score.concentration, score.found, score.cosine) == pytest.approx(expected, abs=1e-3)
+        assert 0 < score.concentration < 100
 
 
 def test_an_equal_cosine_is_not_found() -> None:
@@ -86,11 +86,11 @@ def test_texts_with_one_vector_have_collapsed(vector: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "cosine", "collapsed"),
+    ("share", "cosine", "collapsed"),
     [(60, 0.5, False), (31, 0.5, False), (29, 0.5, True), (60, 0.995, True), (60, 0.989, False)],
 )
-def test_a_collapse_is_seen_by_what_is_found_and_by_one_direction(found: float, cosine: float, collapsed: bool) -> None:
-    assert HeldOutScore(90, found, cosine).has_collapsed(HeldOutScore(50, 60, 0.5)) == collapsed
+def test_a_collapse_is_seen_by_what_is_found_and_by_one_direction(share: float, cosine: float, collapsed: bool) -> None:
+    assert HeldOutScore(90, share, cosine).has_collapsed(HeldOutScore(50, 60, 0.5)) == collapsed
     assert not HeldOutScore(90, 60, 0.995).has_collapsed(HeldOutScore(50, 60, 0.996))  # no worse than at the start
 
 

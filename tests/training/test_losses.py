@@ -30,11 +30,11 @@ def slow_info_nce(
 def test_info_nce_is_a_double_loop(count: int, temperature: float, negative: bool) -> None:
     generator = torch.Generator().manual_seed(count)
     anchors, positives, negatives = torch.randn(3, count, 5, generator=generator, dtype=torch.float64).float()
-    found = info_nce(anchors, positives, negatives if negative else None, temperature=temperature)
+    loss = info_nce(anchors, positives, negatives if negative else None, temperature=temperature)
     expected = slow_info_nce(
         anchors.double(), positives.double(), negatives.double() if negative else None, temperature
     )
-    assert float(found) == pytest.approx(expected, rel=1e-5)
+    assert float(loss) == pytest.approx(expected, rel=1e-5)
 
 
 def test_equal_vectors_give_the_logarithm_of_the_number_of_candidates() -> None:
@@ -68,8 +68,8 @@ def test_the_energy_hinge_is_a_loop_over_every_negative_of_every_anchor(negative
         if negative:
             wrong += [float(torch.cosine_similarity(anchors[i], row, dim=0)) for row in negatives]
         total += max(0.0, margin - cosines[i] + max(wrong))
-    found = energy_hinge(anchors.float(), positives.float(), negatives.float() if negative else None, margin=margin)
-    assert float(found) == pytest.approx(total / 5, abs=1e-6)
+    loss = energy_hinge(anchors.float(), positives.float(), negatives.float() if negative else None, margin=margin)
+    assert float(loss) == pytest.approx(total / 5, abs=1e-6)
     assert total > 0
 
 

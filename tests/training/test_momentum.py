@@ -65,10 +65,10 @@ def test_the_copy_encodes_without_dropout_through_the_live_head(bert_folder: Pat
     contents = encoder.tokenise(TEXTS[:3], [template] * 3)
     with torch.no_grad():
         expected = encoder.head(teacher.read([template.row(ids) for ids in contents]))
-    found = momentum.encode(contents, [template] * 3)
-    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+    vectors = momentum.encode(contents, [template] * 3)
+    torch.testing.assert_close(vectors, expected, atol=1e-6, rtol=0)
     assert encoder.training
-    assert not found.requires_grad
+    assert not vectors.requires_grad
 
 
 def test_the_queue_adds_columns_and_gradients_reach_the_live_model_alone(bert_folder: Path) -> None:

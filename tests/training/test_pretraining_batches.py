@@ -71,8 +71,8 @@ def test_only_masked_positions_reach_the_vocabulary(bert_folder: str, corpus: To
         logits = masked_logits(model, batch)
     count = int(batch.masked.sum())
     torch.testing.assert_close(logits[:count], everywhere[batch.labels != IGNORED])
-    wanted = batch.labels[batch.labels != IGNORED].tolist()
-    assert batch.targets.tolist() == wanted + [IGNORED] * (len(logits) - count)
+    hidden_ids = batch.labels[batch.labels != IGNORED].tolist()
+    assert batch.targets.tolist() == hidden_ids + [IGNORED] * (len(logits) - count)
     mean = torch.nn.functional.cross_entropy(everywhere.flatten(0, 1), batch.labels.flatten())
     torch.testing.assert_close(masked_lm_loss(logits, batch.targets), mean)
 
@@ -86,4 +86,4 @@ def test_batches_of_many_steps_come_in_few_shapes(bert_folder: str, corpus: Toke
     drawn = sampler(bert_folder, corpus, tokens=4096, length=32)
     batches = [drawn.batch(step) for step in range(40)]
     assert len({int(batch.masked.sum()) for batch in batches}) > 20
-    assert len({len(batch.places) for batch in batches}) <= 4
+    assert len({len(batch.positions) for batch in batches}) <= 4

@@ -38,7 +38,7 @@ def test_a_word_of_a_megabyte_does_not_hold_up_the_vocabulary(corpus: Path) -> N
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".csv.gz", ".parquet"])
 def test_a_table_is_read_by_its_column(tmp_path: Path, suffix: str) -> None:
-    texts = ["", *(f'{each}, "{number}" rain' for number, each in enumerate(SENTENCES * 9))]
+    texts = ["", *(f'{sentence}, "{number}" rain' for number, sentence in enumerate(SENTENCES * 9))]
     write_table(tmp_path / f"table{suffix}", texts)
     (tmp_path / "plain.txt").write_text("\n".join(texts[1:]))
     table, plain = [tmp_path / f"table{suffix}"], [tmp_path / "plain.txt"]

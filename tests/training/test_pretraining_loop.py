@@ -1,9 +1,10 @@
-"""The pretraining loop: it learns, resumes exactly, accumulates gradients and writes its record."""
+"""The pretraining loop, its schedule and its defaults: it learns, resumes exactly and accumulates gradients."""
 
+import inspect
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from conftest import ROOT, SENTENCES
 from pretraining_runs import CONFIG, curve, kill_at, run_pretraining, write_corpus
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+from cse.commands.pretrain import main
 from cse.errors import ArtefactError
 from cse.models.names import BUNDLED
 from cse.training import pretraining
+from cse.training.pretraining_data import PretrainConfig, PretrainRequest, learning_rate
 
 
 @pytest.fixture
@@ -86,3 +89,29 @@ def test_pretraining_goes_on_from_the_bundled_backbone(
     more = run_pretraining(corpus, tmp_path / "out", config, init="bundled")
     assert more["recipe"]["init"] == "bundled"
     assert more["before"] == json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())
+
+
+def test_the_rate_warms_up_and_decays_to_nothing() -> None:
+    config = PretrainConfig(tokens=100 * 4096, warmup=0.1, learning_rate=1.0)
+    rates = [learning_rate(config, step) for step in range(config.steps)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) == pytest.approx(rates[10])
+    assert rates[-1] == pytest.approx(1 / 90)
+
+
+def test_a_recipe_knows_models_and_texts_by_name_wherever_they_lie(tmp_path: Path) -> None:
+    request = PretrainRequest([tmp_path / "text.txt"], tmp_path / "out", init=str(tmp_path / "start"))
+    assert (request.recipe()["init"], request.recipe()["corpora"]) == ("start", ["text.txt"])
+    assert replace(request, init=str(tmp_path / "english" / "model")).recipe()["init"] == "english/model"
+    assert replace(request, init="google/bert").recipe()["init"] == "google/bert"
+    assert replace(request, init=None).recipe()["init"] is None
+
+
+def test_the_commands_options_default_to_the_recipe() -> None:
+    options = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
+    settings = [*fields(PretrainConfig), *fields(PretrainRequest)]
+    optional = [field for field in settings if field.default is not MISSING]
+    shared = {field.name: field.default for field in optional if field.name in options}
+    assert len(shared) >= 15
+    shared["blend_share"] = str(shared["blend_share"])  # or several, by commas
+    assert {name: options[name] for name in shared} == shared

@@ -144,8 +144,8 @@ def test_a_blend_with_all_layers_frozen_teaches_the_head_alone(corpus: Path, tmp
     blended, _ = load_backbone(tmp_path / "layers" / "model")
     for name, tensor in blended.base_model.state_dict().items():
         share = 0.25 if ".layer.0." in name else 1.0 if ".layer.1." in name else 0.0
-        wanted = ((1 - share) * first[name] + share * second[name]).half().float()
-        torch.testing.assert_close(tensor, wanted, atol=2e-3, rtol=0)
+        average = ((1 - share) * first[name] + share * second[name]).half().float()
+        torch.testing.assert_close(tensor, average, atol=2e-3, rtol=0)
 
 
 def test_a_blend_with_another_model_is_refused(
@@ -166,7 +166,7 @@ def test_a_blend_with_another_model_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("given", "init", "message"),
+    ("settings", "init", "message"),
     [
         ({"frozen_layers": 3}, True, "has 2 layers"),
         ({"frozen_layers": 1}, False, "give an `init`"),
@@ -176,10 +176,10 @@ def test_a_blend_with_another_model_is_refused(
     ids=str,
 )
 def test_settings_that_do_not_fit_a_start_are_refused(
-    corpus: Path, tmp_path: Path, encoder: str, given: dict, init: bool, message: str
+    corpus: Path, tmp_path: Path, encoder: str, settings: dict, init: bool, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        run_pretraining(corpus, tmp_path / "out", replace(CONFIG, **given), init=encoder if init else None)
+        run_pretraining(corpus, tmp_path / "out", replace(CONFIG, **settings), init=encoder if init else None)
     assert not (tmp_path / "out").exists()
 
 

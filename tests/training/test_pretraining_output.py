@@ -151,9 +151,9 @@ def test_a_model_that_is_not_finite_is_not_published(
     run_pretraining(corpus, tmp_path / "out", CONFIG)
     before = {path.name: path.read_bytes() for path in (tmp_path / "out" / "model").iterdir()}
 
-    def large(request: Any, model: Any, *given: Any) -> None:
+    def large(request: Any, model: Any, *args: Any) -> None:
         model.get_input_embeddings().weight.data[3, 2] = weight
-        save(request, model, *given)
+        save(request, model, *args)
 
     save, config = pretraining.save_model, replace(CONFIG, learning_rate=1e38)
     if weight is not None:

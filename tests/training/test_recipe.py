@@ -51,7 +51,7 @@ def test_a_recipe_repeats_a_pooling_and_an_option_overrides_it(text: Path, tmp_p
     train("--recipe", first, "--data", text, "--output", again)
     assert (again / "model.safetensors").read_bytes() == (first / "model.safetensors").read_bytes()
     train("--recipe", first, "--pooling", "cls", "--data", text, "--output", other)
-    poolings = [read_checkpoint_config(each).method.reading.pooling.value for each in (first, again, other)]
+    poolings = [read_checkpoint_config(folder).method.reading.pooling.value for folder in (first, again, other)]
     assert poolings == ["mean", "mean", "token"]
     assert "leave out --pooling" in train("promptbert", "--pooling", "mean", "--data", text, "--output", "x", code=2)
 
@@ -64,7 +64,7 @@ def test_a_recipe_repeats_a_missing_head_and_an_option_overrides_it(
     train(method, "--backbone", bert_folder, "--no-head", "--data", text, "--output", without)
     train("--recipe", without, "--data", text, "--output", again)
     train("--recipe", without, "--head" if method == "simcse" else "--no-head", "--data", text, "--output", other)
-    heads = [read_checkpoint_config(each).method.reading.head_when.value for each in (without, again, other)]
+    heads = [read_checkpoint_config(folder).method.reading.head_when.value for folder in (without, again, other)]
     assert heads == ["never", "never", "training" if method == "simcse" else "never"]
 
 
@@ -72,10 +72,10 @@ def test_a_recorded_head_that_is_kept_for_encoding_is_another_method(tmp_path: P
     published, _ = preset("simcse", "bert-base")
     recipe = tmp_path / "recipe.json"
     recipe.write_text(json.dumps({"method": to_json(published.replaced(head_when=When.ALWAYS))}))
-    found = read_recipe(str(recipe))
+    repeated = read_recipe(str(recipe))
     with pytest.raises(ValueError, match="differs from that of this version or backbone in head_when"):
-        found.check(published)
-    found.check(published.changed(head=False))
+        repeated.check(published)
+    repeated.check(published.changed(head=False))
 
 
 def test_a_recorded_weight_of_zero_is_kept_where_the_preset_has_another(tmp_path: Path) -> None:

@@ -47,15 +47,15 @@ class Kept(GeneralTracker):
 STAND_IN = """
 import json
 class Run:
-    def __init__(self, **given): self.file = open({file!r}, "a"); self.write("init", given)
+    def __init__(self, **options): self.file = open({file!r}, "a"); self.write("init", options)
     def write(self, *values): self.file.write(json.dumps(values) + "\\n")
     def log(self, values, step): self.write(step, values)
     def finish(self): self.write("finish"); self.file.close()
 class Config:
     def update(self, values, **options): run.write("settings", values)
-def init(**given):
+def init(**options):
     global run
-    run = Run(**given)
+    run = Run(**options)
     return run
 config = Config()
 """
@@ -129,10 +129,10 @@ def test_a_tracker_that_is_not_installed_says_what_to_install(
 
 
 def test_tensorboard_writes_beside_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cse.training.tracking import _made
+    from cse.training.tracking import _new_tracker
 
-    made = _made("tensorboard", tmp_path / "runs" / "mine")
-    assert Path(made.logging_dir_param, made.run_name) == tmp_path / "runs" / "tensorboard" / "mine"
+    tracker = _new_tracker("tensorboard", tmp_path / "runs" / "mine")
+    assert Path(tracker.logging_dir_param, tracker.run_name) == tmp_path / "runs" / "tensorboard" / "mine"
 
 
 def test_what_is_no_tracker_is_refused_and_a_failing_one_is_one_line(bert_folder: Path, tmp_path: Path) -> None:

@@ -46,8 +46,8 @@ def test_the_function_and_the_command_write_the_same_checkpoint_and_scores(
         output = tmp_path / str(number)
         result = cse.train("promptbert", data, output=output, backbone=bert_folder, dev=dev, progress=False, **SMALL)
         assert weights(output) == weights(tmp_path / "command")
-        found = {"start": result.start, "best": result.best, "best_step": result.best_step, "last": result.last}
-        assert found == {name: summary[name] for name in found}
+        scores = {"start": result.start, "best": result.best, "best_step": result.best_step, "last": result.last}
+        assert scores == {name: summary[name] for name in scores}
         assert (result.output, result.steps) == (str(output), summary["steps"])
     np.testing.assert_array_equal(result.load().encode(SENTENCES), cse.load(result.output).encode(SENTENCES))
 
@@ -176,9 +176,9 @@ def test_the_help_names_every_setting_with_its_type_and_bounds() -> None:
 def test_bad_arguments_are_one_line_and_leave_nothing(
     bert_folder: Path, tmp_path: Path, options: dict, message: str
 ) -> None:
-    given = {"method": "simcse", "data": SENTENCES, "backbone": bert_folder, **options}
+    arguments = {"method": "simcse", "data": SENTENCES, "backbone": bert_folder, **options}
     with pytest.raises(ValueError, match=message) as error:
-        cse.train(given.pop("method"), given.pop("data"), output=tmp_path / "out", progress=False, **given)
+        cse.train(arguments.pop("method"), arguments.pop("data"), output=tmp_path / "out", progress=False, **arguments)
     assert "\n" not in str(error.value)
     assert not any(tmp_path.iterdir())
 

@@ -128,11 +128,11 @@ def test_a_run_is_kept_out_from_the_first_check_of_another_to_its_end(
     bert_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
 ) -> None:
     encoder, other = make(str(bert_folder), "dcpcse"), make(str(bert_folder), "dcpcse")
-    output, place = tmp_path / "new" / "out", tmp_path / "new" / "out"
+    output, target = tmp_path / "new" / "out", tmp_path / "new" / "out"
     if linked:
         output.mkdir(parents=True)
-        place = tmp_path / "link"
-        place.symlink_to(output)
+        target = tmp_path / "link"
+        target.symlink_to(output)
     tried: list[str] = []
 
     def second(when: str) -> None:
@@ -140,19 +140,19 @@ def test_a_run_is_kept_out_from_the_first_check_of_another_to_its_end(
         with pytest.raises(ValueError, match=r"new/out: another run is writing there; give another `output`"):
             train(other, run_of(other), output, overwrite=True)
 
-    def score(*given: object) -> float:
+    def score(*args: object) -> float:
         second("before its folder is there")
         return 1.0
 
-    def replaced(*given: object) -> None:
+    def replaced(*args: object) -> None:
         second("before its checkpoint is there")
-        publish(*given)
+        publish(*args)
 
     publish = training.publish
     monkeypatch.setattr(training, "dev_score", score)
     monkeypatch.setattr(training, "publish", replaced)
     run = run_of(encoder, DEV, max_steps=1)
-    train(encoder, run, place, overwrite=True, report=lambda entry: second("after its step"))
+    train(encoder, run, target, overwrite=True, report=lambda entry: second("after its step"))
     assert tried == ["before its folder is there"] * 2 + ["after its step", "before its checkpoint is there"]
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["out"]
     (tmp_path / "new" / ".out.held").touch()  # as a kill leaves it
@@ -319,17 +319,16 @@ import errno, os, signal, sys
 import datasets, torch
 from transformers import BertForMaskedLM
 from cse.commands.train import app
-from cse.training import api as job
-from cse.training import loop
+from cse.training import api, loop
 
 def raising(error):
-    def raised(*given, **named):
+    def raised(*args, **named):
         raise error
     return raised
 
 FAILURES = {  # the process, and what fails there
-    "loss": ("1", loop, "masked_language_loss", lambda *given: torch.tensor(float("nan"), requires_grad=True)),
-    "texts": ("1", job, "prepare", raising(ValueError("no texts here"))),
+    "loss": ("1", loop, "masked_language_loss", lambda *args: torch.tensor(float("nan"), requires_grad=True)),
+    "texts": ("1", api, "prepare", raising(ValueError("no texts here"))),
     "restore": ("1", loop, "check_resume", raising(ValueError("no state here"))),
     "state": ("0", loop, "save_state", raising(OSError(errno.ENOSPC, "No space left on device"))),
     "publish": ("0", loop, "publish", raising(KeyboardInterrupt())),

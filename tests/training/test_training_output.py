@@ -71,19 +71,19 @@ def test_a_finished_checkpoint_is_replaced_only_with_overwrite(encoder: TorchEnc
     assert (output / "notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("place", ["out", "out.partial"])
+@pytest.mark.parametrize("folder", ["out", "out.partial"])
 def test_what_appears_while_a_run_works_is_left_and_the_run_can_still_be_published(
-    encoder: TorchEncoder, tmp_path: Path, place: str
+    encoder: TorchEncoder, tmp_path: Path, folder: str
 ) -> None:
     def disturb(entry: dict) -> None:
         if entry["step"] == 7:
-            (tmp_path / place).mkdir(exist_ok=True)
-            (tmp_path / place / "notes.txt").write_text("mine")
+            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder / "notes.txt").write_text("mine")
 
-    with pytest.raises(ValueError, match="already holds something" if place == "out" else "holds notes.txt"):
+    with pytest.raises(ValueError, match="already holds something" if folder == "out" else "holds notes.txt"):
         train(encoder, run_of(encoder), tmp_path / "out", report=disturb)
-    assert (tmp_path / place / "notes.txt").read_text() == "mine"
-    (tmp_path / place / "notes.txt").unlink()
+    assert (tmp_path / folder / "notes.txt").read_text() == "mine"
+    (tmp_path / folder / "notes.txt").unlink()
     train(encoder, run_of(encoder), tmp_path / "out", resume=True)
     assert len(losses(tmp_path / "out")) == 7
 
@@ -151,7 +151,7 @@ def test_a_run_killed_just_before_its_checkpoint_is_there_is_resumed(
     with monkeypatch.context() as patched:
         patched.setattr(
             "cse.training.output.write_folder",
-            lambda folder, *given: stop() if folder == output else write_folder(folder, *given),
+            lambda folder, *args: stop() if folder == output else write_folder(folder, *args),
         )
         with pytest.raises(Killed):
             train(encoder, run_of(encoder, temperature=0.07), output, overwrite=old)

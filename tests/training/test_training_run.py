@@ -90,12 +90,12 @@ def test_promcses_hinge_is_recorded_with_the_checkpoint(bert_folder: Path, tmp_p
 
 def test_a_plan_counts_what_will_be_learned_and_shows_the_rows(texts: str, bert_folder: Path) -> None:
     encoder, run = prepare(TrainRequest("promptbert", texts, str(bert_folder)))
-    found = plan(encoder, run)
-    assert [found[name] for name in ("views", "examples", "steps")] == [2, len(SENTENCES), run.steps]
-    assert found["parameters_learned"] == sum(t.numel() for t in encoder.learned(training=True).values())
-    assert found["parameters_stored"] < found["parameters_learned"] < found["parameters_total"]
-    assert len(found["lines"]) == 6
-    assert found["lines"][0] == {
+    numbers = plan(encoder, run)
+    assert [numbers[name] for name in ("views", "examples", "steps")] == [2, len(SENTENCES), run.steps]
+    assert numbers["parameters_learned"] == sum(t.numel() for t in encoder.learned(training=True).values())
+    assert numbers["parameters_stored"] < numbers["parameters_learned"] < numbers["parameters_total"]
+    assert len(numbers["lines"]) == 6
+    assert numbers["lines"][0] == {
         "text": SENTENCES[0], "tokens": f'[CLS] this sentence of " {SENTENCES[0]} " means [MASK] . [SEP]',
     }  # fmt: skip
 

@@ -68,7 +68,7 @@ def test_thirty_two_tokens_hold_a_bare_sentences_specials_and_stand_beside_a_pro
     contents, templates = step_inputs(encoder, batch, replace(CONFIG, max_length=32), 0)
     for view, ids, chosen in zip(encoder.method.views, contents, templates, strict=True):
         bare = view[0].text == "[X]"
-        assert [len(each) for each in ids] == [30 if bare else 32, 2]
+        assert [len(row) for row in ids] == [30 if bare else 32, 2]
         assert len(chosen[0].row(ids[0]).ids) == (32 if bare else 32 + chosen[0].length)
 
 

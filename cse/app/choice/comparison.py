@@ -141,15 +141,15 @@ def _encoded(state: AppState, column: Column, texts: Sequence[str]) -> np.ndarra
 
 def facts_of(name: str, encoder: Encoder, texts: Sequence[str]) -> Facts:
     """Measure a model on texts: time, size and guard."""
-    from cse.training.held_out import LEAST, WORDS, held_out_score
+    from cse.training.held_out import MIN_HELD_OUT, MIN_WORDS, held_out_score
 
     timed = []
     for _ in range(RUNS):
         start = time.perf_counter()
         encoder.encode(texts[:TIMED])
         timed.append(1000 * (time.perf_counter() - start) / len(texts[:TIMED]))
-    long = [text for text in texts if len(text.split()) >= WORDS][:GUARDED]
-    found = held_out_score(encoder.encode, long).found if len(long) >= LEAST else None
+    long = [text for text in texts if len(text.split()) >= MIN_WORDS][:GUARDED]
+    found = held_out_score(encoder.encode, long).found if len(long) >= MIN_HELD_OUT else None
     return Facts(
         name, fingerprint_of(encoder), round(median(timed), 3), round(4 * encoder.parameter_count / 1e6, 1), found
     )

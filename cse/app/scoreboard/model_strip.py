@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-from cse.adaptation.projection import RECORD
+from cse.adaptation.projection import PROJECTION_RECORD
 from cse.app.drawing import html
 from cse.app.drawing.components import result
 from cse.app.drawing.palette import own_colours
@@ -125,7 +125,7 @@ def cell(place: int, column: Column, answer: Description | Failure, scored: Scor
 
 def is_projected(model: str) -> bool:
     """True for a folder with a projection that was fitted on texts (`cse adapt`)."""
-    return (Path(location(model)) / RECORD).is_file()
+    return (Path(location(model)) / PROJECTION_RECORD).is_file()
 
 
 def details(found: Description) -> dict[str, str]:

@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cse.adaptation.candidates import BATCH, COST, EVERY, MOST_FITTED, MOST_TRAINED, STEPS
-from cse.adaptation.facts import MOST_HELD, SHARE
+from cse.adaptation.candidates import BATCH_SIZE, EVAL_EVERY, MAX_FITTED_TEXTS, MAX_STEPS, MAX_TRAINED_TEXTS, STEP_COST
+from cse.adaptation.facts import MAX_SCORED, SCORED_EVERY
 from cse.app.models.models import divided
 from cse.app.training.request import ADAPT, EVALUATIONS, TrainingRequest
 from cse.methods.catalogue import METHODS
-from cse.training.held_out import MOST
+from cse.training.held_out import MAX_HELD_OUT
 
 if TYPE_CHECKING:
     from cse.app.models.columns import Column
@@ -45,15 +45,16 @@ def seconds_of(request: TrainingRequest, speed: float) -> float:
 def encodings_of(request: TrainingRequest) -> float:
     """Return the work of a training, in texts encoded."""
     count = len(request.texts)
-    guarded = min(MOST, count // SHARE) * PASSES
+    guarded = min(MAX_HELD_OUT, count // SCORED_EVERY) * PASSES
     if request.method == ADAPT:
-        held, fitted = min(MOST_HELD, count // SHARE), min(MOST_FITTED, count * (SHARE - 1) // SHARE)
+        held = min(MAX_SCORED, count // SCORED_EVERY)
+        fitted = min(MAX_FITTED_TEXTS, count * (SCORED_EVERY - 1) // SCORED_EVERY)
         scored = held + guarded
-        encoded = (5 if request.labels else 4) * scored + 2 * fitted + min(MOST_TRAINED, fitted)
-        return STEPS * BATCH * 2 * COST + (STEPS // EVERY + 1) * guarded + encoded
+        encoded = (5 if request.labels else 4) * scored + 2 * fitted + min(MAX_TRAINED_TEXTS, fitted)
+        return MAX_STEPS * BATCH_SIZE * 2 * STEP_COST + (MAX_STEPS // EVAL_EVERY + 1) * guarded + encoded
     size = request.setting("batch_size")
     views = len(METHODS[request.method].views)
-    return request.steps * size * views * COST + (EVALUATIONS + 1) * guarded * request.guarded
+    return request.steps * size * views * STEP_COST + (EVALUATIONS + 1) * guarded * request.guarded
 
 
 def in_words(seconds: float) -> str:

@@ -62,11 +62,11 @@ def of_adaptation(request: TrainingRequest, output: Path) -> Outcome:
 
 def conclusion(dev: Mapping[str, Any], neighbours: tuple[float, float] | None) -> str:
     """Return what was measured of a trained model, by the labels of texts if there are any, else by the guard."""
-    from cse.adaptation.choice import MARGIN, measured
+    from cse.adaptation.choice import NEIGHBOUR_MARGIN, measured
 
     if neighbours is not None:
         before, after = neighbours
-        keep = "" if after - before > MARGIN else " Keep the start."
+        keep = "" if after - before > NEIGHBOUR_MARGIN else " Keep the start."
         shares = f"{after:.1f} % of the nearest texts have the text's label, {before:.1f} % before training."
         return f"{measured(after - before)} {shares}{keep}"
     start, best = dev.get("start"), dev.get("best")
