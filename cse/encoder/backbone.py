@@ -66,7 +66,7 @@ def _load(
     logging.set_verbosity_error()
     check_checksums(Path(name), "copy it again")
     offline = not Path(name).is_dir() and not hub.reachable()
-    place, pinned = hub.split_revision(str(name))
+    repository, pinned = hub.split_revision(str(name))
     try:
         commit = hub.commit_of(str(name), revision)  # once, so that all files are from one commit
         revision = commit or revision or pinned or "main"
@@ -74,12 +74,12 @@ def _load(
         stored = read_arrays(find_weights(str(name), revision=revision)) if weights is None else weights
         if (file := hub.cached_file(str(name), "config.json", revision)) is not None:
             check_sizes(file, stored)  # before transformers reads it
-        config = AutoConfig.from_pretrained(place, **source)
+        config = AutoConfig.from_pretrained(repository, **source)
         check_family(config)
         if added := Additions.of({KEY: getattr(config, KEY, None)}):
             stored, config.vocab_size = added.without(stored), config.vocab_size - added.slots
         check_fit(str(name), config, stored)
-        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(place, **source)
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(repository, **source)
         if added:
             tokenizer = added.bare_tokenizer(tokenizer)
         config._commit_hash = commit  # transformers does not keep it

@@ -31,7 +31,7 @@ def gpu_is_possible() -> bool:
     return sys.platform != "linux" or any(map(os.path.exists, DRIVERS)) or shutil.which("nvidia-smi") is not None
 
 
-def device_of(wanted: str | int | torch.device, asked_by: str = "`device`") -> torch.device:
+def device_of(name: str | int | torch.device, asked_by: str = "`device`") -> torch.device:
     """Return the device of a name such as cpu, cuda, cuda:1 or mps; errors call its source `asked_by`.
 
     Raises ValueError, with the available ones, for a device that PyTorch does not know or this machine lacks.
@@ -39,11 +39,11 @@ def device_of(wanted: str | int | torch.device, asked_by: str = "`device`") -> t
     import torch
 
     try:
-        device = torch.device(wanted)
+        device = torch.device(name)
     except (RuntimeError, TypeError):
         device = None
     if device is None or (device.index or 0) >= _count(device.type):
-        raise ValueError(f"{asked_by} is {str(wanted)!r}, which is not available; choose from {', '.join(available())}")
+        raise ValueError(f"{asked_by} is {str(name)!r}, which is not available; choose from {', '.join(available())}")
     return device
 
 
@@ -137,8 +137,8 @@ def row_groups(lengths: Sequence[int], most: int | None = None, cost: int = FORW
     ordered = np.asarray(lengths)[order]
     ends = [*(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(ordered)]  # rows of one length stay together
     total, start_of = {0: 0}, {}
-    for place, end in enumerate(ends):
-        starts = (0, *ends[:place])
+    for index, end in enumerate(ends):
+        starts = (0, *ends[:index])
         costs = [total[start] + (end - start) * int(ordered[end - 1]) + cost for start in starts]
         best = int(np.argmin(costs))
         total[end], start_of[end] = costs[best], starts[best]

@@ -114,14 +114,14 @@ class OpenVinoEncoder(Encoder):
 
         The arrays are those of the encoder: to write into them sets its weights, until its first graph is compiled.
         """
-        found: dict[str, np.ndarray] = {}
+        arrays: dict[str, np.ndarray] = {}
         if not (self.reading.frozen or self.method.untrained):
             kept = {WORDS} if self.freeze_embeddings else set()
             if not kept:
                 self.stored.blocks[WORDS] = self.word_embeddings()  # float32 from now on
-            found = {f"backbone.{name}": each for name, each in self.stored.blocks.items() if name not in kept}
-        found |= {name: each for name in ("prefix", "slots") if (each := getattr(self, name)) is not None}
-        return found | {f"head.{name}": array for name, array in self._applied_head().items()}
+            arrays = {f"backbone.{name}": weights for name, weights in self.stored.blocks.items() if name not in kept}
+        arrays |= {name: rows for name in ("prefix", "slots") if (rows := getattr(self, name)) is not None}
+        return arrays | {f"head.{name}": array for name, array in self._applied_head().items()}
 
     @property
     def parameter_count(self) -> int:
@@ -165,17 +165,17 @@ class OpenVinoEncoder(Encoder):
         """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
         template = self.views[0][0]
         rows = ([template.row(contents[i]) for i in chosen] for chosen in passes)
-        found = np.empty((sum(map(len, passes)), int(self.stored.config["hidden_size"])), np.float32)
+        vectors = np.empty((sum(map(len, passes)), int(self.stored.config["hidden_size"])), np.float32)
         start = 0
         for states in self.graphs.states(rows, self.reading.pooling):
-            found[start : start + len(states)] = states
+            vectors[start : start + len(states)] = states
             start += len(states)
             report(len(states))
         bias = None
         if self.reading.denoise is When.ALWAYS:
             lengths = [len(contents[i]) for chosen in passes for i in chosen]
             bias = self._bias([template] * len(lengths), lengths)
-        return self._vectors_from(found, bias, self._headed if self._applied_head() else None)
+        return self._vectors_from(vectors, bias, self._headed if self._applied_head() else None)
 
     def _headed(self, states: np.ndarray) -> np.ndarray:
         return self.graphs.headed(states, self.reading.head)

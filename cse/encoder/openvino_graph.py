@@ -72,24 +72,24 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     for layer in range(int(backbone.config["num_hidden_layers"])):
         states.append(_block(backbone, layer, states[-1], seen, prefix))
     if pooling is Pooling.TOKEN:
-        found = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
+        vectors = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
     else:
         layers = LAYERS[pooling]
         total = reduce(op.add, (states[layer] for layer in layers))
-        found = _mean(op.multiply(total, _constant(np.float32(1 / len(layers)))), pooled)
-    return Model([found], inputs, "vectors")
+        vectors = _mean(op.multiply(total, _constant(np.float32(1 / len(layers)))), pooled)
+    return Model([vectors], inputs, "vectors")
 
 
 def head_graph(kind: Head, arrays: Arrays, eps: float) -> Model:
     """Return the graph of a head (`cse.encoder.prompted_backbone`) from (B, d) to (B, m)."""
     hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
     if kind is Head.TANH:
-        found = op.tanh(_linear(hidden, arrays, "0"))
+        vectors = op.tanh(_linear(hidden, arrays, "0"))
     elif kind is Head.LINEAR:
-        found = _linear(hidden, arrays, "0")
+        vectors = _linear(hidden, arrays, "0")
     else:
-        found = _norm(_activated(_linear(hidden, arrays, "dense"), "gelu"), arrays, "norm", eps)
-    return Model([found], [hidden], "head")
+        vectors = _norm(_activated(_linear(hidden, arrays, "dense"), "gelu"), arrays, "norm", eps)
+    return Model([vectors], [hidden], "head")
 
 
 def words_graph(backbone: StoredBackbone) -> Model:

@@ -201,11 +201,11 @@ class SentenceModel(Prompts, Similarities, Engine):
             vectors = unit_rows(vectors)
         if precision is not None:
             vectors = quantised(vectors, precision)
-        found: Any = vectors if convert_to_numpy and not convert_to_tensor else _tensor(vectors)
+        rows: Any = vectors if convert_to_numpy and not convert_to_tensor else _tensor(vectors)
         if single:
-            return found[0]
-        each: Any = list(found)
-        return found if convert_to_numpy or convert_to_tensor else each
+            return rows[0]
+        listed: Any = list(rows)
+        return rows if convert_to_numpy or convert_to_tensor else listed
 
     @also_sentences
     def encode_query(

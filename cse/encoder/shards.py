@@ -118,12 +118,12 @@ def _check_same(folder: Path, plan: ShardPlan, resume: bool, cure: str) -> None:
     begun = {**EARLIER, **read_json(folder / PLAN)}
     if not resume:
         raise ValueError(f"{folder}: holds an unfinished run; continue it with `resume`, or give another `output`")
-    wanted = asdict(plan)
+    expected = asdict(plan)
     if begun["sha256"] != plan.sha256:
         raise ValueError(f"{folder}: was begun with other sentences; give the corpus it was begun with, or {cure}")
-    if odd := next((name for name in wanted if begun.get(name) != wanted[name]), None):
+    if odd := next((name for name in expected if begun.get(name) != expected[name]), None):
         raise ValueError(
-            f"{folder}: was begun with {odd} {begun.get(odd)!r}, not {wanted[odd]!r}; repeat its options, or {cure}"
+            f"{folder}: was begun with {odd} {begun.get(odd)!r}, not {expected[odd]!r}; repeat its options, or {cure}"
         )
 
 

@@ -62,7 +62,7 @@ def check_family(config: PreTrainedConfig) -> None:
         )
 
 
-def check_fit(place: str, config: PreTrainedConfig, weights: Mapping[str, np.ndarray]) -> None:
+def check_fit(source: str, config: PreTrainedConfig, weights: Mapping[str, np.ndarray]) -> None:
     """Raise ArtefactError if a model of `config` has more layers or many more parameters than its weights.
 
     After the check of its layers, the model is built without memory (PyTorch's meta device).
@@ -71,14 +71,14 @@ def check_fit(place: str, config: PreTrainedConfig, weights: Mapping[str, np.nda
     from transformers import MODEL_FOR_MASKED_LM_MAPPING
 
     whole: Any = MODEL_FOR_MASKED_LM_MAPPING
-    layers = len({found[1] for key in weights if (found := LAYER.search(key))})
-    if (wanted := int(config.num_hidden_layers)) > layers:
-        raise ArtefactError(f"{place}: its config.json asks for {wanted:,} layers, its weights have {layers}; {CURE}")
+    layers = len({layer[1] for key in weights if (layer := LAYER.search(key))})
+    if (stated := int(config.num_hidden_layers)) > layers:
+        raise ArtefactError(f"{source}: its config.json asks for {stated:,} layers, its weights have {layers}; {CURE}")
     with torch.device("meta"):
         numbers = sum(parameter.numel() for parameter in whole[type(config)](config).parameters())
     if numbers > MOST * (stored := sum(tensor.size for tensor in weights.values())):
         raise ArtefactError(
-            f"{place}: its config.json asks for {numbers:,} numbers, its weights have {stored:,}; {CURE}"
+            f"{source}: its config.json asks for {numbers:,} numbers, its weights have {stored:,}; {CURE}"
         )
 
 
@@ -104,18 +104,18 @@ def stored_head(
     Its keys are those of the module. Raises ArtefactError for a head that is missing, of another kind or of another
     width than the backbone.
     """
-    place = next((place for place in places if any(key.startswith(place) for key in weights)), places[0])
-    found = {key.removeprefix(place): array for key, array in weights.items() if key.startswith(place)}
-    if odd := sorted(found.keys() ^ STORED[kind].keys()):
-        key = f"{place}{odd[0]}"
+    start = next((start for start in places if any(key.startswith(start) for key in weights)), places[0])
+    arrays = {key.removeprefix(start): array for key, array in weights.items() if key.startswith(start)}
+    if odd := sorted(arrays.keys() ^ STORED[kind].keys()):
+        key = f"{start}{odd[0]}"
         raise ArtefactError(
-            f"{name}: unknown weight {key} in its head" if odd[0] in found else f"{name}: its head lacks {key}"
+            f"{name}: unknown weight {key} in its head" if odd[0] in arrays else f"{name}: its head lacks {key}"
         )
-    for key, array in found.items():
-        wanted = (width, width) if key == "dense.weight" else (width,)
-        if array.shape != wanted:
-            raise ArtefactError(f"{name}: {place}{key} is {array.shape}, not {wanted}")
-    return {STORED[kind][key]: np.ascontiguousarray(array, np.float32) for key, array in found.items()}
+    for key, array in arrays.items():
+        expected = (width, width) if key == "dense.weight" else (width,)
+        if array.shape != expected:
+            raise ArtefactError(f"{name}: {start}{key} is {array.shape}, not {expected}")
+    return {STORED[kind][key]: np.ascontiguousarray(array, np.float32) for key, array in arrays.items()}
 
 
 ROBERTA = ("roberta", "xlm-roberta", "camembert")  # model types whose modules have RoBERTa's names
@@ -193,9 +193,9 @@ def read_backbone(
     settings = hub.cached_file(str(name), "tokenizer_config.json", revision)
     stored, versions = weights, tuple[Version, ...]()
     if stored is None:
-        found = find_weights(str(name), revision=revision)
-        versions = tuple(version(path) for path in (*files, settings, *found) if path is not None)
-        stored = read_arrays(found)
+        weight_files = find_weights(str(name), revision=revision)
+        versions = tuple(version(path) for path in (*files, settings, *weight_files) if path is not None)
+        stored = read_arrays(weight_files)
     check_sizes(config_file, stored)
     try:
         config = read_json(config_file)
@@ -229,7 +229,7 @@ def _sorted_out(
     base = "roberta" if roberta else "bert"
     blocks, named = {}, {}
     for key, array in stored.items():
-        name = re.sub(r"\.(gamma|beta)$", lambda found: {"gamma": ".weight", "beta": ".bias"}[found[1]], key)
+        name = re.sub(r"\.(gamma|beta)$", lambda suffix: {"gamma": ".weight", "beta": ".bias"}[suffix[1]], key)
         if kind == "bert":  # PromCSE's BERT has RoBERTa's name for the head
             name = re.sub("^lm_head[.]", "cls.predictions.", name)
         if name.startswith(("cls.predictions.", "lm_head.")):
@@ -244,7 +244,7 @@ def _sorted_out(
     head, head_names = _head(config, named, blocks[WORDS], ROBERTA_HEAD if roberta else BERT_HEAD)
     words = blocks.pop(WORDS)
     blocks, head_names, head = (
-        {name: float32(array) for name, array in each.items()} for each in (blocks, head_names, head)
+        {name: float32(array) for name, array in arrays.items()} for arrays in (blocks, head_names, head)
     )
     blocks[WORDS] = words if words.dtype == np.float16 else float32(words)
     vocabulary = tokenizer.get_vocab()
@@ -259,12 +259,12 @@ def _fingerprint(
     versions: tuple[Version, ...], parameters: Mapping[str, np.ndarray], vocabulary: Mapping[str, int]
 ) -> str:
     """Return the fingerprint of a backbone, computed once in a process for the same versions of its files."""
-    found = _fingerprints.get(versions)
-    if found is None:
-        found = backbone_digest(parameters, vocabulary)
+    digest = _fingerprints.get(versions)
+    if digest is None:
+        digest = backbone_digest(parameters, vocabulary)
         if versions:
-            _fingerprints[versions] = found
-    return found
+            _fingerprints[versions] = digest
+    return digest
 
 
 def float32(array: np.ndarray) -> np.ndarray:
@@ -275,7 +275,7 @@ def float32(array: np.ndarray) -> np.ndarray:
 def _check_shapes(config: Mapping[str, Any], blocks: Mapping[str, np.ndarray]) -> None:
     """Raise UnsupportedError unless the weights are exactly those of the configured blocks."""
     d, inner = int(config["hidden_size"]), int(config["intermediate_size"])
-    wanted: dict[str, tuple[int, ...]] = {
+    expected: dict[str, tuple[int, ...]] = {
         WORDS: (int(config["vocab_size"]), d), "embeddings.position_embeddings.weight": (
             int(config["max_position_embeddings"]), d
         ), "embeddings.token_type_embeddings.weight": (int(config["type_vocab_size"]), d),
@@ -290,9 +290,9 @@ def _check_shapes(config: Mapping[str, Any], blocks: Mapping[str, np.ndarray]) -
         raise UnsupportedError("its configuration has more layers than its weights")
     for layer in range(int(config["num_hidden_layers"])):
         for name, shape in dense.items():
-            wanted[f"encoder.layer.{layer}.{name}.weight"] = shape
-            wanted[f"encoder.layer.{layer}.{name}.bias"] = shape[:1]
-    if {name: array.shape for name, array in blocks.items()} != wanted or d % int(config["num_attention_heads"]):
+            expected[f"encoder.layer.{layer}.{name}.weight"] = shape
+            expected[f"encoder.layer.{layer}.{name}.bias"] = shape[:1]
+    if {name: array.shape for name, array in blocks.items()} != expected or d % int(config["num_attention_heads"]):
         raise UnsupportedError("its weights are not those of its configuration")
 
 

@@ -99,8 +99,8 @@ class Setting:
             raise ValueError(f"{self.name} is {value!r}; give at most {self.most}")
 
 
-METHOD_SETTINGS = tuple(each.name for each in fields(MethodSettings))
-SETTINGS = {each.name: Setting.of(each) for each in (*fields(TrainConfig), *fields(MethodSettings))}
+METHOD_SETTINGS = tuple(setting.name for setting in fields(MethodSettings))
+SETTINGS = {setting.name: Setting.of(setting) for setting in (*fields(TrainConfig), *fields(MethodSettings))}
 
 
 ENUMS = {
@@ -109,8 +109,8 @@ ENUMS = {
 }  # fmt: skip
 # Fields that are part of a fingerprint only if they differ from these values, with which older models are known.
 NEWER = {"normalised": False, "prompt_pooled": True, "typed_specials": False, "lower_case": False}
-READING = {each.name for each in fields(Reading)} - {"template"}
-KNOWN = {each.name for each in fields(Method)} - {"reading", "further"} | READING | {"views"}
+READING = {setting.name for setting in fields(Reading)} - {"template"}
+KNOWN = {setting.name for setting in fields(Method)} - {"reading", "further"} | READING | {"views"}
 
 
 def identity(method: Method) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def identity(method: Method) -> dict[str, Any]:
 def to_json(method: Method) -> dict[str, Any]:
     """Return a method as one object of plain JSON values: its identity, texts, and fields that are not the default."""
     values = asdict(method)
-    written = [each.name for each in fields(method) if each.compare and values[each.name] != each.default]
+    written = [item.name for item in fields(method) if item.compare and values[item.name] != item.default]
     first = dict.fromkeys(("name", "views", "summary", "citation"))
     return first | identity(method) | {name: values[name] for name in written if name not in ("reading", "further")}
 
@@ -138,13 +138,13 @@ def from_json(value: dict[str, Any]) -> Method:
     if unknown := value.keys() - KNOWN:
         raise ValueError(f"unknown fields {sorted(unknown)}")
     try:
-        given = {name: ENUMS[name](each) if name in ENUMS else each for name, each in value.items()}
-        views = [tuple(Template(**each) for each in view) for view in given.pop("views")]
+        values = {name: ENUMS[name](item) if name in ENUMS else item for name, item in value.items()}
+        views = [tuple(Template(**template) for template in view) for view in values.pop("views")]
         if not views or not all(views):
             raise ValueError("it has no views")
         (template,), *further = views
-        reading = Reading(template, **{name: given.pop(name) for name in READING & given.keys()})
-        method = Method(reading=reading, further=tuple(further), **given)
+        reading = Reading(template, **{name: values.pop(name) for name in READING & values.keys()})
+        method = Method(reading=reading, further=tuple(further), **values)
         parts: list[Any] = [method, reading, *chain.from_iterable(method.views)]
         for part in parts:
             _check_types(part)

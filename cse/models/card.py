@@ -113,11 +113,11 @@ def _measure(config: CheckpointConfig) -> str:
 def _body(config: CheckpointConfig, facts: CardFacts) -> str:
     method, backbone = config.method, config.backbone
     recorded = {**config.training.get("settings", {}), **config.training.get("dev", {})}
-    place = f"in the folder `{EMBEDDED}`" if backbone.name == f"./{EMBEDDED}" else backbone.name
+    location = f"in the folder `{EMBEDDED}`" if backbone.name == f"./{EMBEDDED}" else backbone.name
     return "\n".join(
         [
             f"# {_title(config)}", "", f"{method.summary} ({method.citation}).", "",
-            f"Backbone: {place} ({backbone.fingerprint}). Learned numbers: {config.learned_numbers:,}.",
+            f"Backbone: {location} ({backbone.fingerprint}). Learned numbers: {config.learned_numbers:,}.",
             "", f"This folder {openers(config)}.", "", *([START, ""] if backbone.name == BACKBONE else []),
             "```python", "import cse", "", f'encoder = cse.load("{facts.name}")  # of a hub id, @COMMIT pins a version',
             'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]',

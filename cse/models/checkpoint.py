@@ -122,9 +122,9 @@ def read_start(encoder: TorchEncoder) -> dict[str, np.ndarray]:
     from cse.encoder.backbone import as_arrays, backbone_tensors, fingerprint, load_backbone
 
     model, tokenizer = load_backbone(location(encoder.backbone), getattr(encoder.model.config, "_commit_hash", None))
-    if (found := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:
+    if (current := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:
         raise ArtefactError(
-            f"{encoder.backbone}: changed since training began (from {encoder.backbone_fingerprint} to {found}), so "
+            f"{encoder.backbone}: changed since training began (from {encoder.backbone_fingerprint} to {current}), so "
             "differences from it cannot be stored; restore it, or store float16"
         )
     return as_arrays(backbone_tensors(model))
@@ -166,13 +166,13 @@ def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
 def open_on_backbone(folder: Path, config: CheckpointConfig, name: str, engine: type[Engine]) -> Engine:
     """Open a checkpoint's method on its backbone. Raises ArtefactError if that is missing or has changed."""
     origin = config.backbone
-    place = origin.place(folder)
-    if Path(place).is_absolute() and not Path(place).is_dir():
-        raise ArtefactError(f"{folder}: its backbone {place} is missing; restore that folder")
-    encoder = engine.open(location(place), config.method, name=name, backbone=place, revision=origin.revision)
-    if (found := encoder.backbone_fingerprint) != origin.fingerprint:
+    backbone = origin.place(folder)
+    if Path(backbone).is_absolute() and not Path(backbone).is_dir():
+        raise ArtefactError(f"{folder}: its backbone {backbone} is missing; restore that folder")
+    encoder = engine.open(location(backbone), config.method, name=name, backbone=backbone, revision=origin.revision)
+    if (current := encoder.backbone_fingerprint) != origin.fingerprint:
         raise ArtefactError(
-            f"{folder}: trained on {origin.name} {origin.fingerprint}, but that is now {found}; restore that backbone"
+            f"{folder}: trained on {origin.name} {origin.fingerprint}, but that is now {current}; restore that backbone"
         )
     return encoder
 

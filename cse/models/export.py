@@ -58,10 +58,10 @@ def _of_sentence_transformers(encoder: TorchEncoder, base: Base) -> str:
 
 def _of_peft(encoder: TorchEncoder, base: Base) -> str:
     name, commit = base
-    place = '"THIS_FOLDER/base"' if name == "base" else f'"{name}"' + (f', revision="{commit}"' if commit else "")
+    source = '"THIS_FOLDER/base"' if name == "base" else f'"{name}"' + (f', revision="{commit}"' if commit else "")
     return "\n".join([
         "import torch", "from peft import PeftModel", "from transformers import AutoModel, AutoTokenizer", "",
-        SENTENCES, f'backbone = AutoModel.from_pretrained({place}, dtype=torch.float32, add_pooling_layer=False)',
+        SENTENCES, f'backbone = AutoModel.from_pretrained({source}, dtype=torch.float32, add_pooling_layer=False)',
         'model = PeftModel.from_pretrained(backbone, "THIS_FOLDER").eval()',
         'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
         ARRAYS.format(texts="sentences", kind="pt").strip(),
@@ -81,18 +81,18 @@ def _of_onnx(encoder: TorchEncoder, base: Base) -> str:
 
 
 def _warnings(encoder: TorchEncoder, to: str) -> list[str]:
-    found = []
+    warnings = []
     if to == "sentence-transformers":
         if plain_model(encoder).read_at is ReadAt.MASK:
-            found.append(f"- {WARNING}")
+            warnings.append(f"- {WARNING}")
         if encoder.prefix is not None:
-            found.append(
+            warnings.append(
                 "- No module of sentence-transformers has learned keys and values in every layer, so the folder "
                 "contains `modeling_prefix.py`, and opening it runs that code (`trust_remote_code=True`)."
             )
     if to == "peft":
-        found.append("- The vector is the first token's state. In half precision it differs in the third digit.")
-    return found
+        warnings.append("- The vector is the first token's state. In half precision it differs in the third digit.")
+    return warnings
 
 
 def _licence(encoder: TorchEncoder) -> str:

@@ -83,10 +83,10 @@ def fill_peft(encoder: TorchEncoder, target: Path) -> None:
 
 def base_of(encoder: TorchEncoder) -> tuple[str, str | None]:
     """The hub id and commit of a backbone that transformers opens by its id; `BASE` and None for any other."""
-    place = location(encoder.backbone)
-    if Path(place).is_dir():
+    backbone = location(encoder.backbone)
+    if Path(backbone).is_dir():
         return BASE, None
-    repository, pinned = split_revision(place)
+    repository, pinned = split_revision(backbone)
     return repository, getattr(encoder.model.config, "_commit_hash", None) or pinned
 
 

@@ -88,14 +88,14 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
         raise ValueError(f"`backend` is {backend!r}; choose from {', '.join(BACKENDS)}")
     if reference.kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
-    place = named_device(device)
-    if backend == OPENVINO or (backend == AUTO and find_spec("openvino") and _on_cpu(place)):
+    target = named_device(device)
+    if backend == OPENVINO or (backend == AUTO and find_spec("openvino") and _on_cpu(target)):
         try:
-            return _open_by_openvino(reference, place)
+            return _open_by_openvino(reference, target)
         except UnsupportedError as error:
             if backend == OPENVINO:
                 raise ValueError(f"{reference.name}: OpenVINO cannot run it ({error}); give `backend` torch") from error
-    return open_by_torch(reference, place)
+    return open_by_torch(reference, target)
 
 
 def open_by_torch(reference: ModelReference, device: str | None = None) -> TorchEncoder:
@@ -103,8 +103,8 @@ def open_by_torch(reference: ModelReference, device: str | None = None) -> Torch
     _check_torch(reference.name)
     from cse.encoder.torch_encoder import TorchEncoder
 
-    place = device_of(device) if device else best_device()
-    return _settled(reference, TorchEncoder).to(place)
+    target = device_of(device) if device else best_device()
+    return _settled(reference, TorchEncoder).to(target)
 
 
 def on_torch(encoder: Encoder) -> TorchEncoder:

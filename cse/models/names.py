@@ -101,9 +101,9 @@ def resolve(
     _check_reading(pooling, family, lenient)
     name, kind = _kind_by_name(model, pooling)
     if kind:
-        given = "pooling" if pooling else "family" if family else ""
-        if given and not lenient:
-            raise ValueError(f"{model} is a {kind.value} and has its own pooling; leave out `{given}`")
+        option = "pooling" if pooling else "family" if family else ""
+        if option and not lenient:
+            raise ValueError(f"{model} is a {kind.value} and has its own pooling; leave out `{option}`")
         return ModelReference(name, kind)
     keys = stored_keys(find_weights(location(name)))
     if pooling and not lenient:
@@ -112,8 +112,8 @@ def resolve(
             raise ValueError(
                 f"{model} is a {possible[0].name} checkpoint ({key}) and has its own pooling; leave out `pooling`"
             )
-    elif found := families.identify(name, keys, None if lenient and name == BACKBONE else family):
-        return ModelReference(name, Kind.PUBLISHED, family=found.name)
+    elif published := families.identify(name, keys, None if lenient and name == BACKBONE else family):
+        return ModelReference(name, Kind.PUBLISHED, family=published.name)
     reference = _plain(name, pooling)
     if pooling is None and reference.kind is Kind.BACKBONE:
         families.check_plain(name, keys)

@@ -67,12 +67,12 @@ def is_pipeline(name: str, config: dict[str, Any]) -> bool:
         return False
     method = _method(record, name)
     masked, head = method.reading.at_mask, record.get("head")
-    wanted = ["Transformer", *(["WordWeights"] if masked else []), "Pooling", *(["Dense"] if head else [])]
+    expected = ["Transformer", *(["WordWeights"] if masked else []), "Pooling", *(["Dense"] if head else [])]
     kinds = [kind for kind, _ in modules if kind != IDLE]
-    if kinds not in (wanted, [*wanted, "Normalize"]):
+    if kinds not in (expected, [*expected, "Normalize"]):
         raise ArtefactError(
             f"{name}: its modules ({', '.join(kinds)}) are not those of its method, {method.name} "
-            f"({', '.join(wanted)}); give `pooling` to read the backbone alone"
+            f"({', '.join(expected)}); give `pooling` to read the backbone alone"
         )
     return True
 
@@ -102,21 +102,21 @@ def open_pipeline(
     stored = {"prefix": weights.pop("prefix", None), "slots": rows}
     layer = _head(folder, Path(head).name, method, cure) if head and method.reading.head_when is When.ALWAYS else {}
     stored |= {f"head.{key}": array for key, array in layer.items()}
-    given = layer if layer and method.reading.head is not Head.TRANSFORM else None  # it may have a width of its own
-    encoder = engine.open(folder, method, name=name, backbone=backbone or str(folder), weights=weights, head=given)
+    wide = layer if layer and method.reading.head is not Head.TRANSFORM else None  # it may have a width of its own
+    encoder = engine.open(folder, method, name=name, backbone=backbone or str(folder), weights=weights, head=wide)
     copy_learned({key: array for key, array in stored.items() if array is not None}, encoder, str(folder), cure)
     return encoder
 
 
-def copy_learned(stored: dict[str, np.ndarray], encoder: Encoder, place: str, cure: str) -> None:
+def copy_learned(stored: dict[str, np.ndarray], encoder: Encoder, source: str, cure: str) -> None:
     """Copy the arrays that a method learned besides a backbone. Raises ArtefactError, ending with `cure`, if unfit."""
     learned = encoder.learned_arrays()
     own = {name for name in learned if not name.startswith("backbone.")}
     if odd := sorted(own ^ stored.keys()):
         what = "lack" if odd[0] in own else "hold an unexpected"
-        raise ArtefactError(f"{place}: its files {what} {odd[0]} of {encoder.method.name}; {cure}")
+        raise ArtefactError(f"{source}: its files {what} {odd[0]} of {encoder.method.name}; {cure}")
     for name, array in stored.items():
-        copy_array(array, learned[name], f"{place}: {name}")
+        copy_array(array, learned[name], f"{source}: {name}")
 
 
 def copy_array(array: np.ndarray, target: np.ndarray, what: str) -> None:
@@ -161,11 +161,11 @@ def saved_again(folder: Path, name: str, engine: type[Engine]) -> Engine:
     return encoder
 
 
-def _method(record: dict[str, Any], place: str) -> Method:
+def _method(record: dict[str, Any], source: str) -> Method:
     try:
         return from_json(record["method"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ArtefactError(f"{place}: the {KEY} in its {CONFIG} is damaged ({error}); copy it again") from error
+        raise ArtefactError(f"{source}: the {KEY} in its {CONFIG} is damaged ({error}); copy it again") from error
 
 
 def _head(folder: Path, path: str, method: Method, cure: str) -> dict[str, np.ndarray]:

@@ -72,15 +72,15 @@ class PlainModel:
         model: Any = self.encoder.model
         bare = {id(tensor) for tensor in model.base_model.parameters()}
         start = "" if model.base_model is model else f"{model.base_model_prefix}."
-        found = {f"{start}{name}": tensor for name, tensor in self.tensors.items()}
+        tensors = {f"{start}{name}": tensor for name, tensor in self.tensors.items()}
         for name, tensor in model.named_parameters():
             if id(tensor) not in bare:
                 value = tensor.detach().float().cpu().clone()
                 if self.slots and BY_WORD.fullmatch(name):
                     fill = NEVER if name.endswith("bias") else 0.0
                     value = torch.cat([value, value.new_full((len(self.slots), *value.shape[1:]), fill)])
-                found[name] = value.contiguous()
-        return found
+                tensors[name] = value.contiguous()
+        return tensors
 
 
 def reason_against(encoder: TorchEncoder) -> str:
@@ -129,11 +129,11 @@ def _add_slots(backend: Tokenizer, encoder: TorchEncoder, count: int) -> list[in
     """Add a token per slot, after all rows of the table of words, and return their ids."""
     from tokenizers import AddedToken
 
-    rows, taken = encoder.model.get_input_embeddings().num_embeddings, backend.get_vocab(with_added_tokens=True)
+    rows, vocabulary = encoder.model.get_input_embeddings().num_embeddings, backend.get_vocab(with_added_tokens=True)
     names = [f"[P{number}]" for number in range(count)]
-    if clash := next((name for name in names if name in taken), None):
+    if clash := next((name for name in names if name in vocabulary), None):
         raise ValueError(f"{encoder.name}: its vocabulary already has {clash}, the name of a learned slot")
-    unused = [_unused(row) for row in range(len(taken), rows)] if names else []
+    unused = [_unused(row) for row in range(len(vocabulary), rows)] if names else []
     backend.add_special_tokens([AddedToken(name, normalized=False, special=True) for name in (*unused, *names)])
     slots = [number for name in names if (number := backend.token_to_id(name)) is not None]
     if slots != list(range(rows, rows + count)):

@@ -156,9 +156,9 @@ def copied_whole(source: Path, target: Path, copy: Callable[[Path, Path], T]) ->
             fresh = Path(tempfile.mkdtemp(dir=temporary)) / "copy"
             return fresh, copy(source, fresh)
 
-        fresh, found = read_settled(source, attempt)
+        fresh, copied = read_settled(source, attempt)
         fresh.rename(target)
-        return found
+        return copied
 
 
 def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
@@ -173,13 +173,14 @@ def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     target.mkdir(parents=True, exist_ok=True)
     for path in {*weights, *(path for name in layouts if (path := source / name).exists())}:
         shutil.copyfile(path, target / path.name)
-    if (place := backbone_folder(source, origin)) is not None:
-        found = fingerprint(*load_backbone(place))
-        if found != origin.fingerprint:
+    if (backbone := backbone_folder(source, origin)) is not None:
+        current = fingerprint(*load_backbone(backbone))
+        if current != origin.fingerprint:
             raise ArtefactError(
-                f"{source}: trained on {place} {origin.fingerprint}, but that is now {found}; restore that backbone"
+                f"{source}: trained on {backbone} {origin.fingerprint}, but that is now {current}; "
+                "restore that backbone"
             )
-        copy_backbone(place, target / EMBEDDED)
+        copy_backbone(backbone, target / EMBEDDED)
         origin = BackboneRecord(f"./{EMBEDDED}", None, origin.fingerprint)
     return _with_backbone(source, target, config, origin)
 
@@ -228,10 +229,10 @@ def backbone_folder(checkpoint: Path, origin: BackboneRecord) -> Path | None:
 
     Raises ArtefactError if it was a local folder that no longer exists.
     """
-    place = Path(canonical_name(origin.place(checkpoint)))
-    if place.is_absolute() and not place.is_dir():
+    backbone = Path(canonical_name(origin.place(checkpoint)))
+    if backbone.is_absolute() and not backbone.is_dir():
         raise ArtefactError(f"{checkpoint}: its backbone {origin.name} is missing; restore that folder")
-    return place if place.is_absolute() else None
+    return backbone if backbone.is_absolute() else None
 
 
 def copy_backbone(source: Path, target: Path) -> None:
@@ -244,11 +245,11 @@ def copy_backbone(source: Path, target: Path) -> None:
     if any(path.suffix != ".safetensors" for path in weights):
         raise ArtefactError(f"{source}: its weights are a pickle, which is not copied; save them as safetensors")
     indexes = [folder / name for name in ANY if name.endswith(".json")]
-    others = [path for place in (source, folder) for pattern in OTHER_FILES for path in place.glob(pattern)]
+    others = [path for root in (source, folder) for pattern in OTHER_FILES for path in root.glob(pattern)]
     for path in {*weights, *(path for path in (*indexes, *others) if path.is_file())}:
-        place = target / path.relative_to(source)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
+        copy = target / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
 
 
 def stage_checkpoint(source: Path, target: Path, facts: CardFacts) -> None:

@@ -69,10 +69,10 @@ def dense_arrays(name: str, dense: RecordedDense, width: int) -> dict[str, np.nd
         raise ArtefactError(
             f"{name}: its {dense.path} reads {dense.inputs} numbers, its backbone gives {width}; {COPY_AGAIN}"
         )
-    wanted = {WEIGHT: (dense.outputs, dense.inputs)} | ({BIAS: (dense.outputs,)} if dense.bias else {})
-    found = {key: array.shape for key, array in stored.items()}
-    if found != wanted:
-        raise ArtefactError(f"{name}: its {dense.path} holds {found}, not {wanted}; {COPY_AGAIN}")
+    expected = {WEIGHT: (dense.outputs, dense.inputs)} | ({BIAS: (dense.outputs,)} if dense.bias else {})
+    shapes = {key: array.shape for key, array in stored.items()}
+    if shapes != expected:
+        raise ArtefactError(f"{name}: its {dense.path} holds {shapes}, not {expected}; {COPY_AGAIN}")
     check_finite(stored, f"{name}: {dense.path}", COPY_AGAIN)
     bias = stored[BIAS] if dense.bias else np.zeros(dense.outputs, np.float32)
     return {
@@ -239,16 +239,16 @@ def modules_of(name: str) -> list[tuple[str, str]] | None:
     if modules is None:
         return None
     try:
-        found = [(str(module["type"]), PurePosixPath(module["path"])) for module in modules]
+        entries = [(str(module["type"]), PurePosixPath(module["path"])) for module in modules]
     except (KeyError, TypeError, AttributeError) as error:
         raise ArtefactError(f"{name}: its {MODULES} is damaged ({error!r}); copy it again") from error
-    for module, (_, path) in zip(modules, found, strict=True):
+    for module, (_, path) in zip(modules, entries, strict=True):
         _check(name, MODULES, module, KEYS[MODULES])
         if path.is_absolute() or ".." in path.parts:
             raise ArtefactError(f"{name}: {MODULES} names {str(path)!r}, which is outside the model; copy it again")
     return [
         (kind.rpartition(".")[2] if kind.startswith(PACKAGE) else kind, "" if path == PurePosixPath() else str(path))
-        for kind, path in found
+        for kind, path in entries
     ]
 
 
@@ -276,7 +276,7 @@ def recorded_calls(name: str) -> RecordedCalls:
     return RecordedCalls(texts, default, kept, value.get("similarity_fn_name"))
 
 
-def call_as(recorded: RecordedPooling, encoder: Encoder, place: str) -> None:
+def call_as(recorded: RecordedPooling, encoder: Encoder, source: str) -> None:
     """Give an encoder the recorded defaults and length; a prompt of another name stays.
 
     Raises ArtefactError, beginning with `place`, for a similarity function or length that it cannot have.
@@ -287,21 +287,21 @@ def call_as(recorded: RecordedPooling, encoder: Encoder, place: str) -> None:
     try:
         encoder.similarity_fn_name = calls.similarity_fn_name
     except ValueError as error:
-        raise ArtefactError(f"{place}: its own {error}") from error
+        raise ArtefactError(f"{source}: its own {error}") from error
     positions = encoder.row_limit - encoder.reading.prefix
     length = positions if recorded.max_length is None else min(recorded.max_length, positions)
     if length != encoder.max_seq_length:
         encoder.max_row_length = length
     if encoder.max_content < 1:
-        raise ArtefactError(f"{place}: its max_seq_length {length} leaves no token of a sentence")
+        raise ArtefactError(f"{source}: its max_seq_length {length} leaves no token of a sentence")
 
 
 def _length(name: str, options: dict[str, Any], tokenizer: dict[str, Any]) -> int | None:
     """The maximum length in tokens, which the arguments of the tokenizer override; None: the model's positions."""
     arguments = [options.get(key) or {} for key in ("tokenizer_args", "processor_kwargs")]
-    given = [each.get("model_max_length") for each in arguments]
-    lengths = (*given, options.get("max_seq_length"), tokenizer.get("model_max_length"))
-    length = next((each for each in lengths if each is not None), None)
+    overrides = [entries.get("model_max_length") for entries in arguments]
+    lengths = (*overrides, options.get("max_seq_length"), tokenizer.get("model_max_length"))
+    length = next((length for length in lengths if length is not None), None)
     if length is not None and type(length) is not int:
         raise ArtefactError(f"{name}: its max_seq_length is {_shown(length)}, not a whole number; {CURE}")
     return length

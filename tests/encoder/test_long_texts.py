@@ -33,8 +33,8 @@ def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(backbone:
         text = "".join(random.Random(20261123).choices(PIECES[kind], k=10_000))[:10_000]
         for limit in (1, 9, encoder.max_content):
             assert len(shortened(text, encoder.tokenizer, limit)) <= PER_TOKEN * (limit + 1), (kind, side)
-            found = encoder.tokenise([text], [template], limit)
-            assert found == [uncut(encoder.tokenizer, text, limit)], (kind, side)
+            ids = encoder.tokenise([text], [template], limit)
+            assert ids == [uncut(encoder.tokenizer, text, limit)], (kind, side)
 
 
 def lengths_read(encoder: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
