@@ -152,7 +152,7 @@ def row_groups(lengths: Sequence[int], most: int | None = None, cost: int = FORW
 
 INT8 = "int8"
 PRECISIONS = ("auto", "no", "bf16", INT8)
-FAST = {"AVX512-BF16", "AMX"}
+BF16_EXTENSIONS = {"AVX512-BF16", "AMX"}
 
 
 def computes_in_bf16(precision: str, device: str) -> bool:
@@ -162,7 +162,7 @@ def computes_in_bf16(precision: str, device: str) -> bool:
     """
     if precision not in PRECISIONS:
         raise ValueError(f"`precision` is {precision!r}; choose from {', '.join(PRECISIONS)}")
-    fast = gpu_has_bf16() if device.startswith("cuda") else bool(FAST & set(extensions()))
+    fast = gpu_has_bf16() if device.startswith("cuda") else bool(BF16_EXTENSIONS & set(extensions()))
     return precision == "bf16" or (precision == "auto" and fast)
 
 

@@ -11,7 +11,7 @@ from cse.encoder.encoder import Encoder
 from cse.encoder.engine import Update
 from cse.encoder.openvino_graph import INT8, Graphs
 from cse.encoder.rows import TOKENS, TokenTemplate, plan_batches, rendered
-from cse.encoder.stored_backbone import WORDS, StoredBackbone, float32, head_width, read_backbone
+from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32, head_width, read_backbone
 from cse.errors import ArtefactError
 from cse.methods.method import Head, Method, Pooling, When
 
@@ -48,7 +48,7 @@ class OpenVinoEncoder(Encoder):
         numbers = int(stored.config["num_hidden_layers"]) * 2 * self.dim
         self.prefix = np.zeros((reading.prefix, numbers), np.float32) if reading.prefix else None
         slots = self.views[0][0].slot_ids
-        self.slots = float32(stored.blocks[WORDS][list(slots)]) if slots else None
+        self.slots = float32(stored.blocks[WORD_EMBEDDINGS][list(slots)]) if slots else None
         self._set_reading(name, backbone, stored.fingerprint)
         self.head = None
         if reading.head_when is When.ALWAYS:
@@ -116,9 +116,9 @@ class OpenVinoEncoder(Encoder):
         """
         arrays: dict[str, np.ndarray] = {}
         if not (self.reading.frozen or self.method.untrained):
-            kept = {WORDS} if self.freeze_embeddings else set()
+            kept = {WORD_EMBEDDINGS} if self.freeze_embeddings else set()
             if not kept:
-                self.stored.blocks[WORDS] = self.word_embeddings()  # float32 from now on
+                self.stored.blocks[WORD_EMBEDDINGS] = self.word_embeddings()  # float32 from now on
             arrays = {f"backbone.{name}": weights for name, weights in self.stored.blocks.items() if name not in kept}
         arrays |= {name: rows for name in ("prefix", "slots") if (rows := getattr(self, name)) is not None}
         return arrays | {f"head.{name}": array for name, array in self._applied_head().items()}
@@ -132,7 +132,7 @@ class OpenVinoEncoder(Encoder):
 
     def word_embeddings(self) -> np.ndarray:
         """Return the (V, d) float32 word embeddings."""
-        return float32(self.stored.blocks[WORDS])
+        return float32(self.stored.blocks[WORD_EMBEDDINGS])
 
     def _applied_head(self) -> Mapping[str, np.ndarray]:
         return self.head if self.head is not None and self.reading.head_when is When.ALWAYS else {}

@@ -137,7 +137,7 @@ def head_module(kind: Head, arrays: Mapping[str, np.ndarray], config: Any) -> nn
     return head
 
 
-LAST = LAYERS[Pooling.MEAN]  # the last layer alone
+LAST_LAYER = LAYERS[Pooling.MEAN]  # the last layer alone
 
 
 class Tokens(NamedTuple):
@@ -252,7 +252,7 @@ class PromptedBackbone(nn.Module):
         return torch.where(tokens.slots[..., None] == HARD, embeddings, self.slots[tokens.slots.clamp(min=0)])
 
     def _run(
-        self, rows: Sequence[Row], layers: tuple[int, ...] = LAST, **read_at: torch.Tensor
+        self, rows: Sequence[Row], layers: tuple[int, ...] = LAST_LAYER, **read_at: torch.Tensor
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
         """Return the hidden states (B, L, d) of `layers`, as `cse.methods.method.LAYERS` counts, and what a mean reads
         of them, (B, L).
@@ -268,7 +268,7 @@ class PromptedBackbone(nn.Module):
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
             run = partial(run_behind, base, prefix, tokens.mask)
         with zero_cut(base.embeddings, rows):
-            output = run(inputs_embeds=self._embed(tokens), output_hidden_states=layers != LAST, **inputs)
+            output = run(inputs_embeds=self._embed(tokens), output_hidden_states=layers != LAST_LAYER, **inputs)
         last = output.last_hidden_state
         return [last if layer == -1 else output.hidden_states[layer] for layer in layers], tokens.pooled
 

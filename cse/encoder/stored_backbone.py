@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.encoder.stored_tokenizer import NEEDED, Additions, StoredTokenizer, read_tokenizer
+from cse.encoder.stored_tokenizer import NEEDED_ROLES, Additions, StoredTokenizer, read_tokenizer
 from cse.errors import ArtefactError
 from cse.files import hub
 from cse.files.checksums import Version, backbone_digest, check_checksums, version
@@ -24,15 +24,15 @@ from cse.methods.method import Head
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
-SIZE = re.compile(r"(num|n)_\w+|\w+_(size|dim|positions|embeddings|labels)")  # names of sizes
-LAYER = re.compile(r"\blayers?\.(\d+)\.")
+SIZE_KEY = re.compile(r"(num|n)_\w+|\w+_(size|dim|positions|embeddings|labels)")  # names of sizes
+LAYER_KEY = re.compile(r"\blayers?\.(\d+)\.")
 # Sizes of every supported family.
 POSITIVE = (
     "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads", "num_hidden_layers",
     "vocab_size",
 )  # fmt: skip
-MOST = 2  # parameters of a model per stored number; a file may lack the head or tied embeddings
-CURE = "copy the model again, with the files that belong together"
+MAX_PARAMETERS_PER_NUMBER = 2  # parameters of a model per stored number; a file may lack the head or tied embeddings
+COPY_CURE = "copy the model again, with the files that belong together"
 # Blocks that read embeddings, positions and cached keys and values. Other blocks accept such arguments and ignore them,
 # and the arguments' names change between versions of transformers, so no signature decides.
 MODEL_TYPES = frozenset(
@@ -48,10 +48,12 @@ def check_sizes(path: Path, weights: Mapping[str, np.ndarray]) -> None:
     """
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name, value in read_json(path).items():
-        if SIZE.fullmatch(name) and isinstance(value, int | float) and value > largest:
-            raise ArtefactError(f"{path}: its {name} is {value:,}, and no weights are larger than {largest:,}; {CURE}")
+        if SIZE_KEY.fullmatch(name) and isinstance(value, int | float) and value > largest:
+            raise ArtefactError(
+                f"{path}: its {name} is {value:,}, and no weights are larger than {largest:,}; {COPY_CURE}"
+            )
         if name in POSITIVE and (type(value) is not int or value < 1):
-            raise ArtefactError(f"{path}: its {name} is {value!r:.40}, not a number of 1 or more; {CURE}")
+            raise ArtefactError(f"{path}: its {name} is {value!r:.40}, not a number of 1 or more; {COPY_CURE}")
 
 
 def check_family(config: PreTrainedConfig) -> None:
@@ -71,14 +73,16 @@ def check_fit(source: str, config: PreTrainedConfig, weights: Mapping[str, np.nd
     from transformers import MODEL_FOR_MASKED_LM_MAPPING
 
     whole: Any = MODEL_FOR_MASKED_LM_MAPPING
-    layers = len({layer[1] for key in weights if (layer := LAYER.search(key))})
+    layers = len({layer[1] for key in weights if (layer := LAYER_KEY.search(key))})
     if (stated := int(config.num_hidden_layers)) > layers:
-        raise ArtefactError(f"{source}: its config.json asks for {stated:,} layers, its weights have {layers}; {CURE}")
+        raise ArtefactError(
+            f"{source}: its config.json asks for {stated:,} layers, its weights have {layers}; {COPY_CURE}"
+        )
     with torch.device("meta"):
         numbers = sum(parameter.numel() for parameter in whole[type(config)](config).parameters())
-    if numbers > MOST * (stored := sum(tensor.size for tensor in weights.values())):
+    if numbers > MAX_PARAMETERS_PER_NUMBER * (stored := sum(tensor.size for tensor in weights.values())):
         raise ArtefactError(
-            f"{source}: its config.json asks for {numbers:,} numbers, its weights have {stored:,}; {CURE}"
+            f"{source}: its config.json asks for {numbers:,} numbers, its weights have {stored:,}; {COPY_CURE}"
         )
 
 
@@ -122,12 +126,12 @@ ROBERTA = ("roberta", "xlm-roberta", "camembert")  # model types whose modules h
 ACTIVATIONS = ("gelu", "relu")
 # Keys that a file may hold besides the layers of a backbone: buffers of old versions of transformers, heads of
 # pretraining, pretrained poolers and heads of contrastive training, heads of other tasks, ESimCSE's second model.
-UNUSED = re.compile(
+UNUSED_WEIGHT = re.compile(
     r"(\w+\.)*embeddings\.(position_ids|token_type_ids)|(cls|lm_head|classifier|qa_outputs|momentum_model)\..+"
     r"|((\w+\.)?pooler|mlp)\.(dense|LayerNorm)\.(weight|bias)"
 )
 EPS = 1e-12  # transformers' default
-WORDS = "embeddings.word_embeddings.weight"
+WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
 BERT_HEAD = {
     "cls.predictions.transform.dense": "dense", "cls.predictions.transform.LayerNorm": "norm",
     "cls.predictions": "words", "cls.predictions.decoder": "decoder",
@@ -234,22 +238,22 @@ def _sorted_out(
             name = re.sub("^lm_head[.]", "cls.predictions.", name)
         if name.startswith(("cls.predictions.", "lm_head.")):
             named[name] = array
-        elif UNUSED.fullmatch(name):
+        elif UNUSED_WEIGHT.fullmatch(name):
             continue
         elif (bare := name.removeprefix(f"{base}.")).startswith(("embeddings.", "encoder.")):
             blocks[bare] = array
         else:
             raise UnsupportedError(f"its weight {key} is unknown")
     _check_shapes(config, blocks)
-    head, head_names = _head(config, named, blocks[WORDS], ROBERTA_HEAD if roberta else BERT_HEAD)
-    words = blocks.pop(WORDS)
+    head, head_names = _head(config, named, blocks[WORD_EMBEDDINGS], ROBERTA_HEAD if roberta else BERT_HEAD)
+    words = blocks.pop(WORD_EMBEDDINGS)
     blocks, head_names, head = (
         {name: float32(array) for name, array in arrays.items()} for arrays in (blocks, head_names, head)
     )
-    blocks[WORDS] = words if words.dtype == np.float16 else float32(words)
+    blocks[WORD_EMBEDDINGS] = words if words.dtype == np.float16 else float32(words)
     vocabulary = tokenizer.get_vocab()
-    needed = [getattr(tokenizer, f"{role}_token_id") for role in NEEDED]
-    if max(vocabulary.values()) >= len(blocks[WORDS]) or None in needed:
+    needed = [getattr(tokenizer, f"{role}_token_id") for role in NEEDED_ROLES]
+    if max(vocabulary.values()) >= len(blocks[WORD_EMBEDDINGS]) or None in needed:
         raise UnsupportedError("its tokenizer and its embeddings do not fit")
     whole = {f"{base}.{name}": array for name, array in blocks.items()} | head_names if head else blocks
     return StoredBackbone(config, tokenizer, blocks, head, _fingerprint(versions, whole, vocabulary), roberta=roberta)
@@ -276,7 +280,7 @@ def _check_shapes(config: Mapping[str, Any], blocks: Mapping[str, np.ndarray]) -
     """Raise UnsupportedError unless the weights are exactly those of the configured blocks."""
     d, inner = int(config["hidden_size"]), int(config["intermediate_size"])
     expected: dict[str, tuple[int, ...]] = {
-        WORDS: (int(config["vocab_size"]), d), "embeddings.position_embeddings.weight": (
+        WORD_EMBEDDINGS: (int(config["vocab_size"]), d), "embeddings.position_embeddings.weight": (
             int(config["max_position_embeddings"]), d
         ), "embeddings.token_type_embeddings.weight": (int(config["type_vocab_size"]), d),
         "embeddings.LayerNorm.weight": (d,), "embeddings.LayerNorm.bias": (d,),

@@ -22,7 +22,7 @@ from cse.encoder.devices import device_of
 from cse.encoder.encoder import Encoder
 from cse.encoder.engine import Update
 from cse.encoder.prompted_backbone import PromptedBackbone, head_module, tanh_head, transform_head
-from cse.encoder.rows import MOST_TOKENS, TOKENS, Row, TokenTemplate, plan_batches
+from cse.encoder.rows import MAX_PASS_TOKENS, TOKENS, Row, TokenTemplate, plan_batches
 from cse.encoder.stored_backbone import head_width
 from cse.methods.method import Head, Method, When
 
@@ -154,7 +154,7 @@ class TorchEncoder(PromptedBackbone, Encoder):
 
     def batches(self, lengths: Sequence[int], batch_size: int | None) -> Iterator[np.ndarray]:
         """Yield the numbers of the rows of each forward pass, as many as suit the device."""
-        return plan_batches(lengths, TOKENS.get(self.device.type, MOST_TOKENS), batch_size)
+        return plan_batches(lengths, TOKENS.get(self.device.type, MAX_PASS_TOKENS), batch_size)
 
     def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""

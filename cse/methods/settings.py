@@ -11,7 +11,7 @@ from cse.methods.method import TRAINED_POOLINGS, Contrast, Head, Method, Pooling
 from cse.methods.templates import Template
 
 KINDS = {"bool": bool, "int": int, "float": float, "str": str}
-MOST_SEED = 2**32 - 1  # that scikit-learn and every generator here take
+MAX_SEED = 2**32 - 1  # that scikit-learn and every generator here take
 CALLED = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -43,7 +43,7 @@ class TrainConfig:
     )
     hinge: float = _setting(0.0, "Weight of PromCSE's energy-based hinge (10 there), for supervised dcpcse; 0.", 0.0)
     chunk: int | None = _setting(None, "Rows per forward pass, computed twice to save memory; default: all.", 1)
-    seed: int = _setting(42, "Seed of data order, dropout and new parameters; 42.", 0, MOST_SEED)
+    seed: int = _setting(42, "Seed of data order, dropout and new parameters; 42.", 0, MAX_SEED)
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 LIBRARY, TASK = "cse", "sentence-similarity"
 ELSEWHERE = "sentence-transformers"
-WARNING = (
+MASK_WARNING = (
     "The vector is read at the template's mask: `1_WordWeights` gives every other token the weight 0. Servers and "
     "converters that read only `1_Pooling/config.json` or a pooling's name average all tokens instead, which gives "
     "different, worse vectors."
 )
-HALF = "Use float32 or bfloat16: float16 cannot hold that weight of the mask. A folder of `cse export` can use float16."
+HALF_NOTE = (
+    "Use float32 or bfloat16: float16 cannot hold that weight of the mask. A folder of `cse export` can use float16."
+)
 BUNDLED_FROM, BUNDLED_LICENCE = "sentence-transformers/all-MiniLM-L6-v2", "apache-2.0"
 
 
@@ -136,7 +138,7 @@ def _elsewhere(config: CheckpointConfig, facts: CardFacts) -> list[str]:
         "The same vectors without cse (the tokenizer adds the template):", "", "```python",
         "from sentence_transformers import SentenceTransformer", "",
         f'model = SentenceTransformer("{facts.name}")', "vectors = model.encode(sentences, normalize_embeddings=True)",
-        "```", "", *([WARNING, HALF, ""] if mask else []),
+        "```", "", *([MASK_WARNING, HALF_NOTE, ""] if mask else []),
     ]  # fmt: skip
 
 

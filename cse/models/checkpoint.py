@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from cse.encoder.stored_tokenizer import KEY
+from cse.encoder.stored_tokenizer import OWN_KEY
 from cse.errors import ArtefactError
 from cse.files.checksums import checksums, verify
 from cse.files.weights import SAFE, SINGLE, check_finite, find_weights, read_arrays
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     Engine = TypeVar("Engine", bound=Encoder)
 
-CURE = "copy or train it again"
+CHECKPOINT_CURE = "copy or train it again"
 LOG = "train_log.jsonl"  # a JSON line per training step
 CHECKPOINT = FolderKind(
     "a checkpoint", RECORD, ("method", "format"),
@@ -154,9 +154,9 @@ def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
     if config.whole:
         return _open_whole(folder, config, name, engine)
     files = find_weights(str(folder), weight_layouts(config))
-    verify(folder, config.sha256, CURE)
+    verify(folder, config.sha256, CHECKPOINT_CURE)
     stored = read_arrays(files)
-    check_finite(stored, str(folder), CURE)
+    check_finite(stored, str(folder), CHECKPOINT_CURE)
     encoder = open_on_backbone(folder, config, name, engine)
     encoder.select_learned(freeze_embeddings=config.frozen_embeddings)
     _copy_learned(stored, encoder, folder)
@@ -178,11 +178,11 @@ def open_on_backbone(folder: Path, config: CheckpointConfig, name: str, engine: 
 
 
 def _open_whole(folder: Path, config: CheckpointConfig, name: str, engine: type[Engine]) -> Engine:
-    verify(folder, config.sha256, CURE)
-    head = read_json(folder / CONFIG).get(KEY, {}).get("head")
+    verify(folder, config.sha256, CHECKPOINT_CURE)
+    head = read_json(folder / CONFIG).get(OWN_KEY, {}).get("head")
     encoder = open_pipeline(
         folder, config.method, engine, name=name, backbone=config.backbone.name, head=head,
-        layouts=weight_layouts(config), cure=CURE,
+        layouts=weight_layouts(config), cure=CHECKPOINT_CURE,
     )  # fmt: skip
     encoder.backbone_fingerprint = config.backbone.fingerprint
     encoder.select_learned(freeze_embeddings=config.frozen_embeddings)

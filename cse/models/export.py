@@ -7,16 +7,16 @@ from pathlib import Path
 
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.writing import write_folder
-from cse.models.card import BUNDLED_LICENCE, WARNING, base_model
+from cse.models.card import BUNDLED_LICENCE, MASK_WARNING, base_model
 from cse.models.export_files import EXPORT
 from cse.models.export_formats import ONNX, PEFT, base_of, fill_onnx, fill_peft, fill_sentence_transformers
 from cse.models.names import BACKBONE, START
-from cse.models.pipeline import NAME
+from cse.models.pipeline import SENTENCE_TRANSFORMERS
 from cse.models.plain import ReadAt, plain_model
 
 SENTENCES = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
-PRODUCT = "print(float(vectors[0] @ vectors[1]))"
-ARRAYS = """
+PRINTED_PRODUCT = "print(float(vectors[0] @ vectors[1]))"
+TOKENIZER_CALL = """
 inputs = tokenizer({texts}, padding=True, truncation=True, return_tensors="{kind}")
 """
 Base = tuple[str, str | None]
@@ -52,7 +52,7 @@ def _of_sentence_transformers(encoder: TorchEncoder, base: Base) -> str:
     code = ", trust_remote_code=True" if encoder.prefix is not None else ""
     return "\n".join([
         "from sentence_transformers import SentenceTransformer", "", SENTENCES,
-        f'vectors = SentenceTransformer("THIS_FOLDER"{code}).encode(sentences)', PRODUCT,
+        f'vectors = SentenceTransformer("THIS_FOLDER"{code}).encode(sentences)', PRINTED_PRODUCT,
     ])  # fmt: skip
 
 
@@ -64,8 +64,8 @@ def _of_peft(encoder: TorchEncoder, base: Base) -> str:
         SENTENCES, f'backbone = AutoModel.from_pretrained({source}, dtype=torch.float32, add_pooling_layer=False)',
         'model = PeftModel.from_pretrained(backbone, "THIS_FOLDER").eval()',
         'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
-        ARRAYS.format(texts="sentences", kind="pt").strip(),
-        "with torch.no_grad():", "    vectors = model(**inputs).last_hidden_state[:, 0]", PRODUCT,
+        TOKENIZER_CALL.format(texts="sentences", kind="pt").strip(),
+        "with torch.no_grad():", "    vectors = model(**inputs).last_hidden_state[:, 0]", PRINTED_PRODUCT,
     ])  # fmt: skip
 
 
@@ -75,8 +75,8 @@ def _of_onnx(encoder: TorchEncoder, base: Base) -> str:
         "import onnxruntime", "from transformers import AutoTokenizer", "", SENTENCES,
         'session = onnxruntime.InferenceSession("THIS_FOLDER/model.onnx")',
         'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
-        ARRAYS.format(texts='[" " + text for text in sentences]' if spaced else "sentences", kind="np").strip(),
-        'vectors = session.run(["sentence_embedding"], dict(inputs))[0]', PRODUCT,
+        TOKENIZER_CALL.format(texts='[" " + text for text in sentences]' if spaced else "sentences", kind="np").strip(),
+        'vectors = session.run(["sentence_embedding"], dict(inputs))[0]', PRINTED_PRODUCT,
     ])  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def _warnings(encoder: TorchEncoder, to: str) -> list[str]:
     warnings = []
     if to == "sentence-transformers":
         if plain_model(encoder).read_at is ReadAt.MASK:
-            warnings.append(f"- {WARNING}")
+            warnings.append(f"- {MASK_WARNING}")
         if encoder.prefix is not None:
             warnings.append(
                 "- No module of sentence-transformers has learned keys and values in every layer, so the folder "
@@ -111,7 +111,7 @@ def _front_matter(encoder: TorchEncoder, to: str) -> list[str]:
 
 
 FILLS: dict[str, Callable[[TorchEncoder, Path], None]] = {
-    NAME: fill_sentence_transformers,
+    SENTENCE_TRANSFORMERS: fill_sentence_transformers,
     PEFT: fill_peft,
     ONNX: fill_onnx,
 }

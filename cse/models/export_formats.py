@@ -19,11 +19,11 @@ from cse.files.hub import split_revision
 from cse.models.export_files import write_record
 from cse.models.exported import ADAPTER, BASE, PROMPTS
 from cse.models.names import location
-from cse.models.pipeline import NAME
+from cse.models.pipeline import SENTENCE_TRANSFORMERS
 from cse.models.pipeline_writer import write_json, write_pipeline, write_tokenizer, write_weights
 from cse.models.plain import PlainModel, ReadAt, plain_model
 
-CODE = "modeling_prefix.py"
+PREFIX_CODE = "modeling_prefix.py"
 PREFIXED = {"bert": "PrefixBertModel", "roberta": "PrefixRobertaModel"}
 
 
@@ -33,13 +33,13 @@ def fill_sentence_transformers(encoder: TorchEncoder, target: Path) -> None:
     if encoder.prefix is not None:
         kind = prefixed_class(encoder)
         config = {
-            "architectures": [kind], "auto_map": {"AutoModel": f"{Path(CODE).stem}.{kind}"},
+            "architectures": [kind], "auto_map": {"AutoModel": f"{Path(PREFIX_CODE).stem}.{kind}"},
             "prefix_length": encoder.reading.prefix,
         }  # fmt: skip
     plain = write_pipeline(encoder, target, **config)
     if config:
-        shutil.copyfile(Path(__file__).with_name(CODE), target / CODE)
-    write_record(target, NAME, encoder, slots=plain.slots)
+        shutil.copyfile(Path(__file__).with_name(PREFIX_CODE), target / PREFIX_CODE)
+    write_record(target, SENTENCE_TRANSFORMERS, encoder, slots=plain.slots)
 
 
 def prefixed_class(encoder: TorchEncoder) -> str:
@@ -91,10 +91,11 @@ def base_of(encoder: TorchEncoder) -> tuple[str, str | None]:
 
 
 ONNX, FILE = "onnx", "model.onnx"
-NEEDED = "onnx"
+ONNX_PACKAGE = "onnx"
 OPSET = 18
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
-SAMPLE = ("a short one", "a sentence that is a little longer than the first")  # two lengths, so that one is padded
+# Two lengths, so that one is padded.
+TRACED_TEXTS = ("a short one", "a sentence that is a little longer than the first")
 
 
 class Graph(torch.nn.Module):
@@ -129,8 +130,8 @@ class Graph(torch.nn.Module):
 
 def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
     """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx."""
-    if importlib.util.find_spec(NEEDED) is None:
-        raise ValueError(f"`to` onnx needs the package {NEEDED}; pip install {NEEDED}")
+    if importlib.util.find_spec(ONNX_PACKAGE) is None:
+        raise ValueError(f"`to` onnx needs the package {ONNX_PACKAGE}; pip install {ONNX_PACKAGE}")
     if not encoder.reading.prompt_pooled:
         raise ValueError(
             f"{encoder.name} leaves prompts out of its pooling, which a graph cannot; export to another form"
@@ -138,7 +139,8 @@ def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
     plain = plain_model(encoder)
     write_tokenizer(target, encoder, plain.tokenizer)
     template = encoder.views[0][0]
-    rows = [torch.tensor(template.row(ids).ids) for ids in encoder.tokenise(SAMPLE, [template] * len(SAMPLE))]
+    token_ids = encoder.tokenise(TRACED_TEXTS, [template] * len(TRACED_TEXTS))
+    rows = [torch.tensor(template.row(ids).ids) for ids in token_ids]
     ids = pad_sequence(rows, batch_first=True, padding_value=encoder.tokenizer.pad_token_id)
     mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
     graph = Graph(plain).eval().cpu()

@@ -18,7 +18,7 @@ from cse.files.weights import find_weights, read_arrays
 from cse.files.writing import damage_named
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
-from cse.models.checkpoint import CURE, load_checkpoint, open_on_backbone, read_checkpoint_config
+from cse.models.checkpoint import CHECKPOINT_CURE, load_checkpoint, open_on_backbone, read_checkpoint_config
 from cse.models.exported import load_export
 from cse.models.families import FAMILIES, HEADS, Family
 from cse.models.names import Kind, ModelReference, location, model_folder, read_config, resolve
@@ -43,7 +43,7 @@ def load_start(folder: Path, name: str, engine: type[AnyEncoder]) -> AnyEncoder:
     """
     config = read_checkpoint_config(folder)
     encoder = open_on_backbone(folder, config, name, engine)
-    copy_learned(_drawn(folder, config), encoder, str(folder), CURE)
+    copy_learned(_drawn(folder, config), encoder, str(folder), CHECKPOINT_CURE)
     return encoder
 
 

@@ -17,7 +17,7 @@ from cse.files.weights import find_weights, stored_keys
 from cse.files.writing import damage_named, read_json
 from cse.methods.catalogue import UNTRAINED
 from cse.models import families
-from cse.models.pipeline import CONFIG, SAVED, is_pipeline
+from cse.models.pipeline import CONFIG, SAVED_KEY, is_pipeline
 from cse.models.sentence_transformers import RecordedPooling, modules_of, recorded_pooling, transformer_folder
 
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
@@ -230,7 +230,7 @@ def _kind_by_name(model: str, pooling: str | None = None) -> tuple[str, Kind | N
     if hub.cached_file(name, EXPORT_RECORD):
         return name, Kind.EXPORT
     config = read_config(location(name))
-    if "method" in config or (hub.cached_file(name, RECORD) and SAVED not in config):
+    if "method" in config or (hub.cached_file(name, RECORD) and SAVED_KEY not in config):
         return name, Kind.CHECKPOINT
     return name, Kind.EXPORT if pooling is None and is_pipeline(name, config) else None
 

@@ -18,7 +18,7 @@ from cse.methods.templates import PLAIN
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-NEVER = -1e4  # output bias of a slot, so that no tool predicts one as a word
+SLOT_BIAS = -1e4  # output bias of a slot, so that no tool predicts one as a word
 BEFORE, AFTER = "template before", "template after"  # names of special tokens in the tokenizer's post-processor
 
 
@@ -77,7 +77,7 @@ class PlainModel:
             if id(tensor) not in bare:
                 value = tensor.detach().float().cpu().clone()
                 if self.slots and BY_WORD.fullmatch(name):
-                    fill = NEVER if name.endswith("bias") else 0.0
+                    fill = SLOT_BIAS if name.endswith("bias") else 0.0
                     value = torch.cat([value, value.new_full((len(self.slots), *value.shape[1:]), fill)])
                 tensors[name] = value.contiguous()
         return tensors

@@ -27,10 +27,10 @@ from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig
 from cse.models.export_files import EXPORT
 from cse.models.exported import load_export
 from cse.models.names import EXPORT_RECORD, Kind, ModelReference, canonical_name, read_config, record_file
-from cse.models.pipeline import PIPELINE_FILES, SAVED
+from cse.models.pipeline import PIPELINE_FILES, SAVED_KEY
 from cse.models.sentence_transformers import transformer_folder
 
-NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+REPOSITORY_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def check_name(name: str) -> None:
         validate_repo_id(name)
     except HFValidationError as error:
         raise ValueError(f"{name!r} is not a valid name on the hub ({error}); give OWNER/NAME") from error
-    if not NAME.fullmatch(name):
+    if not REPOSITORY_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is not a valid name on the hub; give OWNER/NAME")
 
 
@@ -186,7 +186,7 @@ def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
 
 
 def _copy_whole(source: Path, target: Path, config: CheckpointConfig) -> None:
-    if SAVED in read_config(str(source)):
+    if SAVED_KEY in read_config(str(source)):
         raise ArtefactError(f"{source}: another tool has saved it again since its training; upload it with that tool")
     verify(source, config.sha256, "copy or train it again")
     for name in config.sha256:
