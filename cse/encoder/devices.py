@@ -1,4 +1,4 @@
-"""Devices: lookup by name, and the best one of this machine."""
+"""Devices and what suits them: lookup by name, memory limits, groups of rows, and precision."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class OpenVinoEncoder(Encoder):
     def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
         template = self.views[0][0]
-        rows = ([template.row(contents[i]) for i in chosen] for chosen in passes)
+        rows = ([template.row(contents[i]) for i in numbers] for numbers in passes)
         vectors = np.empty((sum(map(len, passes)), int(self.stored.config["hidden_size"])), np.float32)
         start = 0
         for states in self.graphs.states(rows, self.reading.pooling):
@@ -173,7 +173,7 @@ class OpenVinoEncoder(Encoder):
             report(len(states))
         bias = None
         if self.reading.denoise is When.ALWAYS:
-            lengths = [len(contents[i]) for chosen in passes for i in chosen]
+            lengths = [len(contents[i]) for numbers in passes for i in numbers]
             bias = self._bias([template] * len(lengths), lengths)
         return self._vectors_from(vectors, bias, self._headed if self._applied_head() else None)
 

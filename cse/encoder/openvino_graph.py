@@ -68,9 +68,9 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     if pooling in EMBEDDINGS:
         return Model([_mean(words, pooled)], inputs, "vectors")
     states = [_embedded(backbone, words, positions)]
-    seen = _seen(mask, 0 if prefix is None else len(prefix))
+    attended = _seen(mask, 0 if prefix is None else len(prefix))
     for layer in range(int(backbone.config["num_hidden_layers"])):
-        states.append(_block(backbone, layer, states[-1], seen, prefix))
+        states.append(_block(backbone, layer, states[-1], attended, prefix))
     if pooling is Pooling.TOKEN:
         vectors = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
     else:

@@ -103,12 +103,6 @@ class TransformHead(nn.Module):
         return self.norm(nn.functional.gelu(self.dense(hidden)))
 
 
-def linear_head(kind: Head, arrays: Mapping[str, np.ndarray]) -> nn.Sequential:
-    """Return a linear layer from (B, n) to (B, m), with tanh if the `kind` is TANH, of the shape of its arrays."""
-    outputs, inputs = arrays["0.weight"].shape
-    return nn.Sequential(nn.Linear(inputs, outputs), *([nn.Tanh()] if kind is Head.TANH else []))
-
-
 def tanh_head(width: int) -> nn.Sequential:
     """Return a newly initialised linear layer with tanh, SimCSE's training head."""
     dense = nn.Linear(width, width)
@@ -132,7 +126,8 @@ def head_module(kind: Head, arrays: Mapping[str, np.ndarray], config: Any) -> nn
     """Return the module of a head, from `stored_head`, on a backbone of this `config`."""
     head: nn.Module = TransformHead(config.hidden_size, config.layer_norm_eps)
     if kind is not Head.TRANSFORM:
-        head = linear_head(kind, arrays)
+        outputs, inputs = arrays["0.weight"].shape
+        head = nn.Sequential(nn.Linear(inputs, outputs), *([nn.Tanh()] if kind is Head.TANH else []))
     head.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
     return head
 

@@ -138,7 +138,9 @@ def write_parts(
     stream, position = iter(texts), 0
     for shard in sorted(mine):
         rows, path = plan.rows(shard), folder / plan.name(shard)
-        if _is_whole(path):
+        written = path.with_suffix(".json")
+        # A damaged part is written again.
+        if written.is_file() and path.is_file() and read_json(written) == record(path):
             report(len(rows))
             continue
         for _ in islice(stream, rows.start - position):
@@ -165,12 +167,6 @@ def _write_part(path: Path, shape: tuple[int, int], texts: Iterator[str], encode
 def record(path: Path) -> dict[str, Any]:
     """Return size and checksum of a file."""
     return {"bytes": path.stat().st_size, "sha256": checksum(path)}
-
-
-def _is_whole(path: Path) -> bool:
-    """True if a part exists and matches its record; a damaged one is written again."""
-    written = path.with_suffix(".json")
-    return written.is_file() and path.is_file() and read_json(written) == record(path)
 
 
 def finish(folder: Path, plan: ShardPlan) -> None:

@@ -1,4 +1,4 @@
-"""Checks of a model's config.json: blocks of a supported family, no larger than the weights.
+"""A backbone as arrays read from its files, and checks that its config.json fits its weights.
 
 Modules are built before their weights are read, so a damaged or hostile configuration could allocate any memory.
 """

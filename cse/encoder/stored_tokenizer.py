@@ -162,7 +162,8 @@ def read_tokenizer(
         text = json.dumps(stored)
     elif defaults is None or not {"BertTokenizer": _is_bert, "RobertaTokenizer": _is_roberta}[kind](stored, config):
         return None
-    names = {role: _content(config.get(role, name)) for role, name in defaults.items()}
+    tokens = {role: config.get(role, name) for role, name in defaults.items()}
+    names = {role: str(token["content"] if isinstance(token, dict) else token) for role, token in tokens.items()}
     added = [token["content"] for token in stored.get("added_tokens", ()) if token.get("special")]
     extra = config.get("additional_special_tokens") or config.get("extra_special_tokens")
     if extra or sorted(added) != sorted(set(names.values())) or len(added) != len(stored["added_tokens"]):
@@ -195,7 +196,3 @@ def _is_roberta(stored: dict[str, Any], config: dict[str, Any]) -> bool:
         and not any(model.get(name) for name in ("dropout", "fuse_unk", "byte_fallback", "ignore_merges"))
         and not any(model.get(name) for name in ("continuing_subword_prefix", "end_of_word_suffix"))
     )
-
-
-def _content(token: Any) -> str:
-    return str(token["content"] if isinstance(token, dict) else token)

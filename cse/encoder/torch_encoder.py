@@ -160,11 +160,11 @@ class TorchEncoder(PromptedBackbone, Encoder):
         """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
         template, outputs = self.views[0][0], []
         with self.inference():
-            for chosen in passes:
+            for numbers in passes:
                 # The class's forward: during training, accelerate wraps the instance's in mixed precision.
-                vectors = TorchEncoder.forward(self, [contents[i] for i in chosen], [template] * len(chosen))
+                vectors = TorchEncoder.forward(self, [contents[i] for i in numbers], [template] * len(numbers))
                 outputs.append(vectors.float())
-                report(len(chosen))
+                report(len(numbers))
         return torch.cat(outputs).cpu().numpy()  # at the end: a copy after each pass would make a GPU wait for the next
 
     # -- vectors to words ---------------------------------------------------------------------------------------

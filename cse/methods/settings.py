@@ -128,9 +128,9 @@ def identity(method: Method) -> dict[str, Any]:
 def to_json(method: Method) -> dict[str, Any]:
     """Return a method as one object of plain JSON values: its identity, texts, and fields that are not the default."""
     values = asdict(method)
-    written = [item.name for item in fields(method) if item.compare and values[item.name] != item.default]
+    changed = [item.name for item in fields(method) if item.compare and values[item.name] != item.default]
     first = dict.fromkeys(("name", "views", "summary", "citation"))
-    return first | identity(method) | {name: values[name] for name in written if name not in ("reading", "further")}
+    return first | identity(method) | {name: values[name] for name in changed if name not in ("reading", "further")}
 
 
 def from_json(value: dict[str, Any]) -> Method:

@@ -105,17 +105,11 @@ def _results(config: CheckpointConfig) -> list[EvalResult]:
     return [result]
 
 
-def _measure(config: CheckpointConfig) -> str:
-    """Return what the dev scores of a run measure."""
-    if "held_out" in config.training.get("settings", {}):
-        return f"percent; {config.training.get('selection')}"
-    return "Spearman x 100"
-
-
 def _body(config: CheckpointConfig, facts: CardFacts) -> str:
     method, backbone = config.method, config.backbone
     recorded = {**config.training.get("settings", {}), **config.training.get("dev", {})}
     location = f"in the folder `{EMBEDDED}`" if backbone.name == f"./{EMBEDDED}" else backbone.name
+    measure = f"percent; {config.training.get('selection')}" if "held_out" in recorded else "Spearman x 100"
     return "\n".join(
         [
             f"# {_title(config)}", "", f"{method.summary} ({method.citation}).", "",
@@ -125,7 +119,7 @@ def _body(config: CheckpointConfig, facts: CardFacts) -> str:
             'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]',
             "vectors = encoder.encode(sentences, normalize_embeddings=True)", "print(float(vectors[0] @ vectors[1]))",
             "```", "", *(_elsewhere(config, facts) if opens_elsewhere(config) else ()),
-            f"Settings and dev scores ({_measure(config)}):", "",
+            f"Settings and dev scores ({measure}):", "",
             *(f"- {key}: {value}" for key, value in recorded.items()), "",
         ]
     )  # fmt: skip

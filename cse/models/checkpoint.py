@@ -69,13 +69,15 @@ def save(
     from cse.models.pipeline_writer import write_model
 
     revision = getattr(encoder.model.config, "_commit_hash", None)  # of a hub model
+    frozen = encoder.reading.frozen or storage.differs  # then the folder needs its backbone
+    whole = not frozen and bool(getattr(encoder.tokenizer, "is_fast", False))
     relative = _relative(encoder.backbone, home or folder)
     config = CheckpointConfig(
         encoder.method, BackboneRecord(encoder.backbone, revision, encoder.backbone_fingerprint, relative),
         encoder.freeze_embeddings, sum(tensor.numel() for tensor in encoder.learned().values()), storage, training,
-        whole=contains_backbone(encoder, storage),
+        whole=whole,
     )  # fmt: skip
-    written = []
+    records = []
 
     def fill(target: Path) -> None:
         reason = ""
@@ -86,15 +88,10 @@ def save(
         recorded = replace(config, sha256=checksums(target), reason=reason)
         (target / (RECORD if config.whole else CONFIG)).write_text(json.dumps(recorded.to_json(), indent=1))
         (target / "README.md").write_text(model_card(recorded))
-        written.append(recorded)
+        records.append(recorded)
 
     write_folder(folder, fill, CHECKPOINT)
-    return written[-1]
-
-
-def contains_backbone(encoder: TorchEncoder, storage: Storage) -> bool:
-    """True if a checkpoint of an encoder contains the whole model: its backbone is trained, no difference is stored."""
-    return not (encoder.reading.frozen or storage.differs) and bool(getattr(encoder.tokenizer, "is_fast", False))
+    return records[-1]
 
 
 def _relative(backbone: str, folder: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""The README of an export: its origin, how to open it, and warnings."""
+"""Exports for other tools, each with a README: its origin, how to open it, and warnings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.writing import write_folder
 from cse.models.card import BUNDLED_LICENCE, MASK_WARNING, base_model
-from cse.models.export_files import EXPORT
-from cse.models.export_formats import ONNX, PEFT, base_of, fill_onnx, fill_peft, fill_sentence_transformers
+from cse.models.export_formats import EXPORT, ONNX, PEFT, base_of, fill_onnx, fill_peft, fill_sentence_transformers
 from cse.models.names import BACKBONE, START
 from cse.models.pipeline import SENTENCE_TRANSFORMERS
 from cse.models.plain import ReadAt, plain_model
@@ -25,21 +24,23 @@ NO_BASE: Base = ("", None)
 
 def export_card(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
     """The text of the README; `base` is the backbone of a peft export and, for a hub id, its commit."""
+    bundled = encoder.backbone == BACKBONE
     title = f"# {encoder.name} for {to}"
-    what = (
+    summary = (
         f"{encoder.method.summary} ({encoder.method.citation or 'a pooling of a backbone'}), written by `cse export`."
     )
-    made = [
+    notes = [
         f"- Sentences are cut to {encoder.max_seq_length} tokens, including the {encoder.views[0][0].length} of the "
         "template, before the template is added.",
         f"- Backbone: {encoder.backbone or 'not recorded'} ({encoder.backbone_fingerprint}).",
-        f"- Licence: {_licence(encoder)}.",
+        f"- Licence: {BUNDLED_LICENCE if bundled else 'that of the backbone and of the training data'}.",
         '- `cse.load("THIS_FOLDER")` returns the same vectors.' if to != "onnx" else "- cse does not run ONNX graphs.",
         *_warnings(encoder, to),
     ]
-    bundled = ["", START] if encoder.backbone == BACKBONE else []
     code = ["```python", snippet(encoder, to, base), "```"]
-    return "\n".join([*_front_matter(encoder, to), title, "", what, "", *code, "", *made, *bundled, ""])
+    return "\n".join(
+        [*_front_matter(encoder, to), title, "", summary, "", *code, "", *notes, *(["", START] if bundled else []), ""]
+    )
 
 
 def snippet(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
@@ -93,10 +94,6 @@ def _warnings(encoder: TorchEncoder, to: str) -> list[str]:
     if to == "peft":
         warnings.append("- The vector is the first token's state. In half precision it differs in the third digit.")
     return warnings
-
-
-def _licence(encoder: TorchEncoder) -> str:
-    return BUNDLED_LICENCE if encoder.backbone == BACKBONE else "that of the backbone and of the training data"
 
 
 def _front_matter(encoder: TorchEncoder, to: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Export encoders as sentence-transformers folders, which contain code only for prefix models."""
+"""The forms of an export: folders for sentence-transformers, peft and ONNX, and the record for reading one back."""
 
 from __future__ import annotations
 
@@ -16,15 +16,36 @@ from torch.nn.utils.rnn import pad_sequence
 from cse.encoder.backbone import first_position, run_behind
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.hub import split_revision
-from cse.models.export_files import write_record
-from cse.models.exported import ADAPTER, BASE, PROMPTS
-from cse.models.names import location
-from cse.models.pipeline import SENTENCE_TRANSFORMERS
+from cse.files.writing import FolderKind
+from cse.methods.settings import to_json
+from cse.models.exported import ADAPTER, BASE, FORMAT, PROMPTS
+from cse.models.names import EXPORT_RECORD, location
+from cse.models.pipeline import PIPELINE_FILES, SENTENCE_TRANSFORMERS
 from cse.models.pipeline_writer import write_json, write_pipeline, write_tokenizer, write_weights
 from cse.models.plain import PlainModel, ReadAt, plain_model
 
+EXPORT = FolderKind(
+    "an export", EXPORT_RECORD, ("format", "to"),
+    (
+        EXPORT_RECORD, "README.md", *PIPELINE_FILES, "modeling_prefix.py", "model.onnx", "model.onnx.data",
+        "adapter_config.json", "adapter_model.safetensors", "base", "base/*.json", "base/model*.safetensors",
+        "data-*.arrow", "dataset_info.json", "state.json", "vectors.faiss", "index.parquet", "vectors.tsv",
+        "metadata.tsv",
+    ),
+)  # fmt: skip
 PREFIX_CODE = "modeling_prefix.py"
 PREFIXED = {"bert": "PrefixBertModel", "roberta": "PrefixRobertaModel"}
+
+
+def write_record(target: Path, to: str, encoder: TorchEncoder, **facts: Any) -> None:
+    """Write the record that `cse.load` opens the folder with: the method for encoding, and the model exported."""
+    record = {
+        "format": FORMAT, "version": 1, "to": to, "model": encoder.name, "fingerprint": encoder.fingerprint,
+        "method": to_json(encoder.method.in_encoding), "max_length": encoder.max_seq_length, "prompts": encoder.prompts,
+        "default_prompt_name": encoder.default_prompt_name,
+        "truncate_dim": encoder.truncate_dim, "similarity_fn_name": encoder.similarity_fn_name,
+    }  # fmt: skip
+    write_json(target / EXPORT_RECORD, {**record, **facts})
 
 
 def fill_sentence_transformers(encoder: TorchEncoder, target: Path) -> None:
@@ -118,14 +139,14 @@ class Graph(torch.nn.Module):
         if self.prefix is not None:
             run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
         states = run(input_ids=input_ids, position_ids=positions).last_hidden_state
-        pooled = states[:, 0] if self.read_at is ReadAt.FIRST else self._weighted(states, input_ids, attention_mask)
+        if self.read_at is ReadAt.FIRST:
+            pooled = states[:, 0]
+        else:
+            read = (input_ids == self.mask_id) if self.read_at is ReadAt.MASK else attention_mask
+            weights = read[..., None].to(states.dtype)
+            pooled = (states * weights).sum(1) / weights.sum(1)
         vectors = pooled if self.head is None else self.head(pooled)
         return torch.nn.functional.normalize(vectors) if self.normalised else vectors
-
-    def _weighted(self, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        weights = (ids == self.mask_id) if self.read_at is ReadAt.MASK else mask
-        weights = weights[..., None].to(states.dtype)
-        return (states * weights).sum(1) / weights.sum(1)
 
 
 def fill_onnx(encoder: TorchEncoder, target: Path) -> None:

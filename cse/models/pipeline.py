@@ -146,7 +146,11 @@ def saved_again(folder: Path, name: str, engine: type[Engine]) -> Engine:
             f"{folder}: its pooling is {recorded.pooling}{without}, not the {pooling} of {method.name}; {cure}"
         )
     if masked:
-        _check_word_weights(folder / paths["WordWeights"], cure)
+        weighting = folder / paths["WordWeights"]
+        (weights,) = read_arrays(find_weights(str(weighting), SAFE)).values()
+        *others, mask = sorted(abs(weights).ravel().tolist())
+        if others and others[-1] > MAX_STRAY_WEIGHT * mask:
+            raise ArtefactError(f"{weighting}: its weights are not of the mask alone, as its method reads; {cure}")
         recorded = replace(recorded, typed_specials=False)
     method = recorded.applied_to(method)
     encoder = open_pipeline(folder, method, engine, name=name, head=paths.get("Dense"), cure=cure)
@@ -177,10 +181,3 @@ def _head(folder: Path, path: str, method: Method, cure: str) -> dict[str, np.nd
     stored = read_arrays(find_weights(str(folder / path), SAFE))
     check_finite(stored, str(folder / path), cure)
     return stored
-
-
-def _check_word_weights(folder: Path, cure: str) -> None:
-    (weights,) = read_arrays(find_weights(str(folder), SAFE)).values()
-    *others, mask = sorted(abs(weights).ravel().tolist())
-    if others and others[-1] > MAX_STRAY_WEIGHT * mask:
-        raise ArtefactError(f"{folder}: its weights are not of the mask alone, as its method reads; {cure}")

@@ -119,9 +119,12 @@ def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
     mean = encoder.reading.pooling is Pooling.MEAN
     read_at = ReadAt.MEAN if mean else ReadAt.FIRST if template.mask_index is None else ReadAt.MASK
     tensors, words = _tensors(encoder)
+    known = {number: token for token, number in backend.get_vocab(with_added_tokens=True).items()}
+    vocabulary = [known.get(number, _unused(number)) for number in range(len(tensors[words]))]
+    bare, spaced = (encoder.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a", " a"))
     return PlainModel(
-        encoder, tensors, words, _tokenizer_json(backend, template, slots), _vocabulary(backend, len(tensors[words])),
-        tokens, slots, read_at, template.spaced and _sees_spaces(encoder),
+        encoder, tensors, words, _tokenizer_json(backend, template, slots), vocabulary, tokens, slots, read_at,
+        template.spaced and bare != spaced,
     )  # fmt: skip
 
 
@@ -174,13 +177,3 @@ def _tokenizer_json(backend: Tokenizer, template: TokenTemplate, slots: list[int
     return {
         **value, "truncation": None, "padding": None, "normalizer": {"type": "Sequence", "normalizers": normalizers}
     }  # fmt: skip
-
-
-def _vocabulary(backend: Tokenizer, rows: int) -> list[str]:
-    known = {number: token for token, number in backend.get_vocab(with_added_tokens=True).items()}
-    return [known.get(number, _unused(number)) for number in range(rows)]
-
-
-def _sees_spaces(encoder: TorchEncoder) -> bool:
-    plain, spaced = (encoder.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a", " a"))
-    return plain != spaced

@@ -1,4 +1,4 @@
-"""Upload folders to the hub, with one-line errors."""
+"""Upload of folders to the hub, with one-line errors, and copies of models that open on any machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cse.files.writing import read_json
 from cse.models.card import CardFacts, model_card
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config, weight_layouts
 from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig
-from cse.models.export_files import EXPORT
+from cse.models.export_formats import EXPORT
 from cse.models.exported import load_export
 from cse.models.names import EXPORT_RECORD, Kind, ModelReference, canonical_name, read_config, record_file
 from cse.models.pipeline import PIPELINE_FILES, SAVED_KEY
@@ -166,8 +166,8 @@ def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     origin = config.backbone
     if config.whole:
         _copy_whole(source, target, config)
-        named = replace(origin, name=Path(origin.name).name) if Path(origin.name).is_absolute() else origin
-        return _with_backbone(source, target, config, replace(named, relative=None))
+        portable = replace(origin, name=Path(origin.name).name) if Path(origin.name).is_absolute() else origin
+        return _with_backbone(source, target, config, replace(portable, relative=None))
     layouts = weight_layouts(config)
     weights = find_weights(str(source), layouts)
     target.mkdir(parents=True, exist_ok=True)

@@ -240,12 +240,14 @@ def card(request: SpaceRequest, readme: str, lock: str, staged: StagedSpace) -> 
         "sdk_version": gradio[1], "python_version": f'"{PYTHON}"', "app_file": ENTRY,
         "suggested_hardware": MACHINES[request.hardware],
     }  # fmt: skip
-    kept = [line for line in front[1].splitlines() if line.partition(":")[0] not in settings]
+    front_lines = [line for line in front[1].splitlines() if line.partition(":")[0] not in settings]
     ids = [name for name in staged.models.values() if not name.startswith(f"{MODELS}/")]
-    named = [f"models: [{', '.join(name.partition('@')[0] for name in ids)}]"] if ids else []
+    model_lines = [f"models: [{', '.join(name.partition('@')[0] for name in ids)}]"] if ids else []
     names = ", ".join([*BUNDLED_NAMES, *(Path(name).name for name in staged.models.values())])
     body = f"# {request.name.rpartition('/')[2]}\n\nSentence embeddings of {names}, side by side in the browser."
-    return "\n".join(["---", *kept, *(f"{key}: {value}" for key, value in settings.items()), *named, "---", body, ""])
+    return "\n".join(
+        ["---", *front_lines, *(f"{key}: {value}" for key, value in settings.items()), *model_lines, "---", body, ""]
+    )
 
 
 def folder_size(folder: Path) -> tuple[int, float]:
