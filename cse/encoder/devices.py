@@ -89,13 +89,13 @@ def gpu_has_bf16() -> bool:
     return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
-def bound_kernels(most: int = 64) -> None:
-    """Limit oneDNN to `most` compiled kernels in this process, unless the environment sets a number.
+def bound_kernels(limit: int = 64) -> None:
+    """Limit oneDNN to `limit` compiled kernels in this process, unless the environment sets a number.
 
     Both engines compile one for every new shape, of up to a megabyte, and would keep 1,024. Call it before either runs.
     """
     if CAPACITY not in os.environ:
-        os.environ.update({CAPACITY: str(most), BOUNDED: str(most)})
+        os.environ.update({CAPACITY: str(limit), BOUNDED: str(limit)})
 
 
 def bound_arenas() -> None:
@@ -127,11 +127,11 @@ def read(path: Path) -> str:
 FORWARD_COST = 64  # overhead of a forward pass in tokens, measured with bundled models on a CPU
 
 
-def row_groups(lengths: Sequence[int], most: int | None = None, cost: int = FORWARD_COST) -> list[list[int]]:
+def row_groups(lengths: Sequence[int], max_rows: int | None = None, cost: int = FORWARD_COST) -> list[list[int]]:
     """Return the numbers of rows of these `lengths` (tokens) in groups of similar length, short ones first.
 
     Each group is padded to its longest row. The groups minimise padding plus `cost` tokens per group; larger ones are
-    then split into groups of at most `most` rows.
+    then split into groups of at most `max_rows` rows.
     """
     order = np.argsort(lengths, kind="stable")
     ordered = np.asarray(lengths)[order]
@@ -146,7 +146,7 @@ def row_groups(lengths: Sequence[int], most: int | None = None, cost: int = FORW
     while end:
         groups.append(order[start_of[end] : end])
         end = start_of[end]
-    parts = (np.array_split(group, -(-len(group) // (most or len(group)))) for group in reversed(groups))
+    parts = (np.array_split(group, -(-len(group) // (max_rows or len(group)))) for group in reversed(groups))
     return [part.tolist() for group in parts for part in group]
 
 

@@ -311,8 +311,9 @@ class PromptedBackbone(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a pickle or deep copy, without the biases, which depend on the count of writes."""
-        kept = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
-        return {**kept, "_biases": {}, "_biases_of": -1}
+        # Without the hooks that transformers installs: they are local functions, which no pickle can hold.
+        state = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
+        return {**state, "_biases": {}, "_biases_of": -1}
 
     def __copy__(self) -> Self:
         """Return another encoder that shares the modules, with its own method and settings."""

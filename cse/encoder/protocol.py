@@ -259,6 +259,7 @@ class SentenceModel(Prompts, Similarities, Engine):
         if value is not None and value < fewest:
             raise ValueError(f"`max_seq_length` is {value}; give at least {fewest}, for the template and a token")
         self.max_row_length = None
+        # Capped, not refused: callers set a length without knowing how many positions the template leaves.
         if value is not None and value < self.max_seq_length:
             self.max_row_length = value
 

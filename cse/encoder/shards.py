@@ -138,9 +138,9 @@ def write_parts(
     stream, position = iter(texts), 0
     for shard in sorted(mine):
         rows, path = plan.rows(shard), folder / plan.name(shard)
-        written = path.with_suffix(".json")
+        record_file = path.with_suffix(".json")
         # A damaged part is written again.
-        if written.is_file() and path.is_file() and read_json(written) == record(path):
+        if record_file.is_file() and path.is_file() and read_json(record_file) == record(path):
             report(len(rows))
             continue
         for _ in islice(stream, rows.start - position):

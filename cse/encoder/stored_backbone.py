@@ -209,7 +209,7 @@ def read_backbone(
             raise UnsupportedError("its tokenizer needs transformers")
         if added:
             stored, config["vocab_size"] = added.without(stored), config["vocab_size"] - added.slots
-        backbone = _sorted_out(config, tokenizer, stored, versions)
+        backbone = _backbone_of(config, tokenizer, stored, versions)
         if backbone.eps < 0 or backbone.row_limit < 1:  # or an error of a value that is no number
             raise UnsupportedError("its configuration is unusual")
         return backbone
@@ -219,7 +219,7 @@ def read_backbone(
         raise UnsupportedError(f"its files are unusual ({type(error).__name__}: {error})") from error
 
 
-def _sorted_out(
+def _backbone_of(
     config: dict[str, Any], tokenizer: StoredTokenizer, stored: Mapping[str, np.ndarray], versions: tuple[Version, ...]
 ) -> StoredBackbone:
     kind = config.get("model_type")
@@ -231,13 +231,13 @@ def _sorted_out(
     if config.get("is_decoder") or config.get("position_embedding_type", "absolute") != "absolute":
         raise UnsupportedError("it is a decoder, or has relative positions")
     base = "roberta" if roberta else "bert"
-    blocks, named = {}, {}
+    blocks, head_weights = {}, {}
     for key, array in stored.items():
         name = re.sub(r"\.(gamma|beta)$", lambda suffix: {"gamma": ".weight", "beta": ".bias"}[suffix[1]], key)
         if kind == "bert":  # PromCSE's BERT has RoBERTa's name for the head
             name = re.sub("^lm_head[.]", "cls.predictions.", name)
         if name.startswith(("cls.predictions.", "lm_head.")):
-            named[name] = array
+            head_weights[name] = array
         elif UNUSED_WEIGHT.fullmatch(name):
             continue
         elif (bare := name.removeprefix(f"{base}.")).startswith(("embeddings.", "encoder.")):
@@ -245,7 +245,7 @@ def _sorted_out(
         else:
             raise UnsupportedError(f"its weight {key} is unknown")
     _check_shapes(config, blocks)
-    head, head_names = _head(config, named, blocks[WORD_EMBEDDINGS], ROBERTA_HEAD if roberta else BERT_HEAD)
+    head, head_names = _head(config, head_weights, blocks[WORD_EMBEDDINGS], ROBERTA_HEAD if roberta else BERT_HEAD)
     words = blocks.pop(WORD_EMBEDDINGS)
     blocks, head_names, head = (
         {name: float32(array) for name, array in arrays.items()} for arrays in (blocks, head_names, head)
@@ -301,7 +301,7 @@ def _check_shapes(config: Mapping[str, Any], blocks: Mapping[str, np.ndarray]) -
 
 
 def _head(
-    config: Mapping[str, Any], named: Mapping[str, np.ndarray], words: np.ndarray, names: Mapping[str, str]
+    config: Mapping[str, Any], head_weights: Mapping[str, np.ndarray], words: np.ndarray, names: Mapping[str, str]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return the head by the graph's names and by those of PyTorch's parameters; both empty if it is not complete.
 
@@ -309,12 +309,12 @@ def _head(
     """
     head: dict[str, np.ndarray] = {}
     own: dict[str, np.ndarray] = {}
-    for name, array in named.items():
+    for name, array in head_weights.items():
         module, _, kind = name.rpartition(".")
         if module not in names:
             raise UnsupportedError(f"its weight {name} is unknown")
         if names[module] == "decoder":
-            bias = named.get(f"{module.rpartition('.')[0]}.bias", np.empty(0))
+            bias = head_weights.get(f"{module.rpartition('.')[0]}.bias", np.empty(0))
             if not np.array_equal(array, words if kind == "weight" else bias):
                 raise UnsupportedError("its decoder is not tied to its word embeddings")
         else:

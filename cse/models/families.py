@@ -129,6 +129,7 @@ def check_plain(name: str, keys: frozenset[str]) -> None:
     That is one with a contrastive head, or with a pooler at the key where SimCSE's converter puts the head; a
     pretrained model has its pooler among the keys of its backbone.
     """
+    # SimCSE's converter writes the keys of a plain model with its pooler: a guess would be silently wrong for one.
     if head := sorted(key for key in keys if key.startswith(HEADS)):
         raise ArtefactError(
             f"{name}: its {head[0]} may be a trained head or a plain pooler; give `family` "

@@ -180,7 +180,7 @@ def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
                 f"{source}: trained on {backbone} {origin.fingerprint}, but that is now {current}; "
                 "restore that backbone"
             )
-        copy_backbone(backbone, target / EMBEDDED)
+        copy_backbone(backbone, target / EMBEDDED)  # its path means nothing on another machine
         origin = BackboneRecord(f"./{EMBEDDED}", None, origin.fingerprint)
     return _with_backbone(source, target, config, origin)
 

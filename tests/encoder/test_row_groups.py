@@ -33,7 +33,7 @@ def test_groups_cost_the_least_of_all_ways_to_cut_the_sorted_rows(overhead: int)
 
 def test_no_group_has_more_rows_than_asked_for_and_short_ones_come_first() -> None:
     lengths = [7, 3, 3, 9, 3, 3, 9, 3]
-    groups = row_groups(lengths, most=2, cost=0)
+    groups = row_groups(lengths, max_rows=2, cost=0)
     assert max(map(len, groups)) == 2
     assert [lengths[row] for group in groups for row in group] == sorted(lengths)
 
