@@ -8,7 +8,7 @@ import typer
 
 from cse.commands.cli import completing
 from cse.methods.catalogue import UNTRAINED
-from cse.methods.settings import MOST_SEED
+from cse.methods.settings import MAX_SEED
 from cse.models.families import FAMILIES
 from cse.models.names import BUNDLED_NAMES
 
@@ -25,7 +25,7 @@ def option(help_text: str | None, *names: str, panel: str | None = None, **rules
 
 def seed_option(help_text: str | None, *names: str, **rules: Any) -> Any:
     """An option that takes a seed, or several: whole numbers from 0 to `MOST_SEED`."""
-    return option(help_text, *names, min=0, max=MOST_SEED, **rules)
+    return option(help_text, *names, min=0, max=MAX_SEED, **rules)
 
 
 def model_option(help_text: str, **rules: Any) -> Any:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.encoder.stored_backbone import UNUSED, check_family, check_fit, check_sizes
-from cse.encoder.stored_tokenizer import KEY, NEEDED, Additions
+from cse.encoder.stored_backbone import UNUSED_WEIGHT, check_family, check_fit, check_sizes
+from cse.encoder.stored_tokenizer import NEEDED_ROLES, OWN_KEY, Additions
 from cse.errors import ArtefactError
 from cse.files import hub
 from cse.files.checksums import backbone_digest, check_checksums
@@ -66,7 +66,7 @@ def _load(
     logging.set_verbosity_error()
     check_checksums(Path(name), "copy it again")
     offline = not Path(name).is_dir() and not hub.reachable()
-    place, pinned = hub.split_revision(str(name))
+    repository, pinned = hub.split_revision(str(name))
     try:
         commit = hub.commit_of(str(name), revision)  # once, so that all files are from one commit
         revision = commit or revision or pinned or "main"
@@ -74,12 +74,12 @@ def _load(
         stored = read_arrays(find_weights(str(name), revision=revision)) if weights is None else weights
         if (file := hub.cached_file(str(name), "config.json", revision)) is not None:
             check_sizes(file, stored)  # before transformers reads it
-        config = AutoConfig.from_pretrained(place, **source)
+        config = AutoConfig.from_pretrained(repository, **source)
         check_family(config)
-        if added := Additions.of({KEY: getattr(config, KEY, None)}):
+        if added := Additions.of({OWN_KEY: getattr(config, OWN_KEY, None)}):
             stored, config.vocab_size = added.without(stored), config.vocab_size - added.slots
         check_fit(str(name), config, stored)
-        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(place, **source)
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(repository, **source)
         if added:
             tokenizer = added.bare_tokenizer(tokenizer)
         config._commit_hash = commit  # transformers does not keep it
@@ -95,7 +95,7 @@ def _load(
     _check_weights(str(name), info)
     if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):  # as without tokenizer files
         raise ArtefactError(f"{name}: no vocabulary in it (tokenizer.json, vocab.txt, vocab.json); copy its tokenizer")
-    if lacking := next((role for role in NEEDED if getattr(tokenizer, f"{role}_token_id") is None), None):
+    if lacking := next((role for role in NEEDED_ROLES if getattr(tokenizer, f"{role}_token_id") is None), None):
         raise ArtefactError(f"backbone {str(name)!r} has no {lacking} token in its tokenizer")
     piece, last = max(tokenizer.get_vocab().items(), key=lambda item: item[1])
     embeddings: Any = model.get_input_embeddings()
@@ -128,7 +128,7 @@ def _with_weights(config: Any, weights: Mapping[str, np.ndarray]) -> tuple[PreTr
 def _check_weights(name: str, info: Mapping[str, Iterable[str]]) -> None:
     if lacking := sorted(map(str, [*info["missing_keys"], *info["mismatched_keys"]])):
         raise ArtefactError(f"backbone {name!r} lacks weights of a masked language model, first {lacking[0]!r}")
-    if unknown := sorted(key for key in info["unexpected_keys"] if not UNUSED.fullmatch(key)):
+    if unknown := sorted(key for key in info["unexpected_keys"] if not UNUSED_WEIGHT.fullmatch(key)):
         raise ArtefactError(f"{name}: unknown weight {unknown[0]!r}, which may be part of the model")
 
 

@@ -1,4 +1,4 @@
-"""Devices: lookup by name, and the best one of this machine."""
+"""Devices and what suits them: lookup by name, memory limits, groups of rows, and precision."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def gpu_is_possible() -> bool:
     return sys.platform != "linux" or any(map(os.path.exists, DRIVERS)) or shutil.which("nvidia-smi") is not None
 
 
-def device_of(wanted: str | int | torch.device, asked_by: str = "`device`") -> torch.device:
+def device_of(name: str | int | torch.device, asked_by: str = "`device`") -> torch.device:
     """Return the device of a name such as cpu, cuda, cuda:1 or mps; errors call its source `asked_by`.
 
     Raises ValueError, with the available ones, for a device that PyTorch does not know or this machine lacks.
@@ -39,11 +39,11 @@ def device_of(wanted: str | int | torch.device, asked_by: str = "`device`") -> t
     import torch
 
     try:
-        device = torch.device(wanted)
+        device = torch.device(name)
     except (RuntimeError, TypeError):
         device = None
     if device is None or (device.index or 0) >= _count(device.type):
-        raise ValueError(f"{asked_by} is {str(wanted)!r}, which is not available; choose from {', '.join(available())}")
+        raise ValueError(f"{asked_by} is {str(name)!r}, which is not available; choose from {', '.join(available())}")
     return device
 
 
@@ -89,13 +89,13 @@ def gpu_has_bf16() -> bool:
     return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
-def bound_kernels(most: int = 64) -> None:
-    """Limit oneDNN to `most` compiled kernels in this process, unless the environment sets a number.
+def bound_kernels(limit: int = 64) -> None:
+    """Limit oneDNN to `limit` compiled kernels in this process, unless the environment sets a number.
 
     Both engines compile one for every new shape, of up to a megabyte, and would keep 1,024. Call it before either runs.
     """
     if CAPACITY not in os.environ:
-        os.environ.update({CAPACITY: str(most), BOUNDED: str(most)})
+        os.environ.update({CAPACITY: str(limit), BOUNDED: str(limit)})
 
 
 def bound_arenas() -> None:
@@ -127,18 +127,18 @@ def read(path: Path) -> str:
 FORWARD_COST = 64  # overhead of a forward pass in tokens, measured with bundled models on a CPU
 
 
-def row_groups(lengths: Sequence[int], most: int | None = None, cost: int = FORWARD_COST) -> list[list[int]]:
+def row_groups(lengths: Sequence[int], max_rows: int | None = None, cost: int = FORWARD_COST) -> list[list[int]]:
     """Return the numbers of rows of these `lengths` (tokens) in groups of similar length, short ones first.
 
     Each group is padded to its longest row. The groups minimise padding plus `cost` tokens per group; larger ones are
-    then split into groups of at most `most` rows.
+    then split into groups of at most `max_rows` rows.
     """
     order = np.argsort(lengths, kind="stable")
     ordered = np.asarray(lengths)[order]
     ends = [*(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(ordered)]  # rows of one length stay together
     total, start_of = {0: 0}, {}
-    for place, end in enumerate(ends):
-        starts = (0, *ends[:place])
+    for index, end in enumerate(ends):
+        starts = (0, *ends[:index])
         costs = [total[start] + (end - start) * int(ordered[end - 1]) + cost for start in starts]
         best = int(np.argmin(costs))
         total[end], start_of[end] = costs[best], starts[best]
@@ -146,13 +146,13 @@ def row_groups(lengths: Sequence[int], most: int | None = None, cost: int = FORW
     while end:
         groups.append(order[start_of[end] : end])
         end = start_of[end]
-    parts = (np.array_split(group, -(-len(group) // (most or len(group)))) for group in reversed(groups))
+    parts = (np.array_split(group, -(-len(group) // (max_rows or len(group)))) for group in reversed(groups))
     return [part.tolist() for group in parts for part in group]
 
 
 INT8 = "int8"
 PRECISIONS = ("auto", "no", "bf16", INT8)
-FAST = {"AVX512-BF16", "AMX"}
+BF16_EXTENSIONS = {"AVX512-BF16", "AMX"}
 
 
 def computes_in_bf16(precision: str, device: str) -> bool:
@@ -162,7 +162,7 @@ def computes_in_bf16(precision: str, device: str) -> bool:
     """
     if precision not in PRECISIONS:
         raise ValueError(f"`precision` is {precision!r}; choose from {', '.join(PRECISIONS)}")
-    fast = gpu_has_bf16() if device.startswith("cuda") else bool(FAST & set(extensions()))
+    fast = gpu_has_bf16() if device.startswith("cuda") else bool(BF16_EXTENSIONS & set(extensions()))
     return precision == "bf16" or (precision == "auto" and fast)
 
 

@@ -111,9 +111,9 @@ class Encoder(SentenceModel):
         clean = map(readable, sentences)  # before `shortened`, which counts characters
         spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
         short = [shortened(text, self.tokenizer, limit) for text in spaced]
-        read = plain_ids(self.tokenizer, short, special=self.reading.typed_specials)["input_ids"]
+        token_ids = plain_ids(self.tokenizer, short, special=self.reading.typed_specials)["input_ids"]
         keeps_end = self.tokenizer.truncation_side == "left"
-        return [ids[-limit:] if keeps_end else ids[:limit] for ids in read]
+        return [ids[-limit:] if keeps_end else ids[:limit] for ids in token_ids]
 
     def _encode_all(self, texts: list[str], before: str, batch_size: int | None, progress: bool) -> np.ndarray:
         from tqdm import tqdm
@@ -194,7 +194,7 @@ class Encoder(SentenceModel):
             raise ValueError(f"k is {k}; choose between 1 and {len(self.tokenizer) - len(special)}")
         shares = np.exp(logits - logits.max())
         probabilities = shares / shares.sum()
-        ranked = np.argsort(-logits, kind="stable")[: k + len(special)]
+        ranked = np.argsort(-logits, kind="stable")[: k + len(special)]  # special tokens may be among the first
         best = [int(i) for i in ranked if int(i) not in special]
         return [(str(self.tokenizer.decode([i])).strip(), float(probabilities[i])) for i in best[:k]]
 

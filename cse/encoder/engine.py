@@ -90,7 +90,7 @@ class Engine:
     @classmethod
     def open(
         cls,
-        place: str | Path,
+        source: str | Path,
         method: Method,
         *,
         name: str,
@@ -100,7 +100,7 @@ class Engine:
         head: Mapping[str, np.ndarray] | None = None,
     ) -> Self:
         """Open the backbone in a folder or on the hub; `weights` and `head` replace the stored and the new ones."""
-        read = cls.read_backbone(place, revision, weights)
+        read = cls.read_backbone(source, revision, weights)
         return cls.on_backbone(read, method, name=name, backbone=backbone, head=head)
 
     @staticmethod

@@ -11,7 +11,7 @@ from cse.encoder.encoder import Encoder
 from cse.encoder.engine import Update
 from cse.encoder.openvino_graph import INT8, Graphs
 from cse.encoder.rows import TOKENS, TokenTemplate, plan_batches, rendered
-from cse.encoder.stored_backbone import WORDS, StoredBackbone, float32, head_width, read_backbone
+from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32, head_width, read_backbone
 from cse.errors import ArtefactError
 from cse.methods.method import Head, Method, Pooling, When
 
@@ -48,7 +48,7 @@ class OpenVinoEncoder(Encoder):
         numbers = int(stored.config["num_hidden_layers"]) * 2 * self.dim
         self.prefix = np.zeros((reading.prefix, numbers), np.float32) if reading.prefix else None
         slots = self.views[0][0].slot_ids
-        self.slots = float32(stored.blocks[WORDS][list(slots)]) if slots else None
+        self.slots = float32(stored.blocks[WORD_EMBEDDINGS][list(slots)]) if slots else None
         self._set_reading(name, backbone, stored.fingerprint)
         self.head = None
         if reading.head_when is When.ALWAYS:
@@ -114,14 +114,14 @@ class OpenVinoEncoder(Encoder):
 
         The arrays are those of the encoder: to write into them sets its weights, until its first graph is compiled.
         """
-        found: dict[str, np.ndarray] = {}
+        arrays: dict[str, np.ndarray] = {}
         if not (self.reading.frozen or self.method.untrained):
-            kept = {WORDS} if self.freeze_embeddings else set()
+            kept = {WORD_EMBEDDINGS} if self.freeze_embeddings else set()
             if not kept:
-                self.stored.blocks[WORDS] = self.word_embeddings()  # float32 from now on
-            found = {f"backbone.{name}": each for name, each in self.stored.blocks.items() if name not in kept}
-        found |= {name: each for name in ("prefix", "slots") if (each := getattr(self, name)) is not None}
-        return found | {f"head.{name}": array for name, array in self._applied_head().items()}
+                self.stored.blocks[WORD_EMBEDDINGS] = self.word_embeddings()  # float32 from now on
+            arrays = {f"backbone.{name}": weights for name, weights in self.stored.blocks.items() if name not in kept}
+        arrays |= {name: rows for name in ("prefix", "slots") if (rows := getattr(self, name)) is not None}
+        return arrays | {f"head.{name}": array for name, array in self._applied_head().items()}
 
     @property
     def parameter_count(self) -> int:
@@ -132,7 +132,7 @@ class OpenVinoEncoder(Encoder):
 
     def word_embeddings(self) -> np.ndarray:
         """Return the (V, d) float32 word embeddings."""
-        return float32(self.stored.blocks[WORDS])
+        return float32(self.stored.blocks[WORD_EMBEDDINGS])
 
     def _applied_head(self) -> Mapping[str, np.ndarray]:
         return self.head if self.head is not None and self.reading.head_when is When.ALWAYS else {}
@@ -164,18 +164,18 @@ class OpenVinoEncoder(Encoder):
     def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
         template = self.views[0][0]
-        rows = ([template.row(contents[i]) for i in chosen] for chosen in passes)
-        found = np.empty((sum(map(len, passes)), int(self.stored.config["hidden_size"])), np.float32)
+        rows = ([template.row(contents[i]) for i in numbers] for numbers in passes)
+        vectors = np.empty((sum(map(len, passes)), int(self.stored.config["hidden_size"])), np.float32)
         start = 0
         for states in self.graphs.states(rows, self.reading.pooling):
-            found[start : start + len(states)] = states
+            vectors[start : start + len(states)] = states
             start += len(states)
             report(len(states))
         bias = None
         if self.reading.denoise is When.ALWAYS:
-            lengths = [len(contents[i]) for chosen in passes for i in chosen]
+            lengths = [len(contents[i]) for numbers in passes for i in numbers]
             bias = self._bias([template] * len(lengths), lengths)
-        return self._vectors_from(found, bias, self._headed if self._applied_head() else None)
+        return self._vectors_from(vectors, bias, self._headed if self._applied_head() else None)
 
     def _headed(self, states: np.ndarray) -> np.ndarray:
         return self.graphs.headed(states, self.reading.head)

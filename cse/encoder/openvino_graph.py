@@ -14,7 +14,7 @@ from openvino import Model, PartialShape, Type
 from openvino import opset13 as op
 
 from cse.encoder.rows import HARD, Row, padded, pooled_mask, token_mask
-from cse.encoder.stored_backbone import WORDS, StoredBackbone, float32
+from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32
 from cse.methods.method import EMBEDDINGS, LAYERS, Head, Pooling
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cse.encoder.stored_backbone import StoredBackbone
 
-HIDDEN = -1e9  # added to the attention scores of padding
+PADDING_SCORE = -1e9  # added to the attention scores of padding
 LEVELS = 127  # of an int8, on each side of zero
 
 
@@ -52,6 +52,7 @@ def rounded(backbone: StoredBackbone) -> StoredBackbone:
     return replace(backbone, blocks=blocks)  # type: ignore[arg-type]
 
 
+# Graphs are built from the arrays: that takes .3 s with compilation and no PyTorch, a module's conversion 10 s.
 def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray | None) -> Model:
     """Return the graph of (B, L) rows' vectors (B, d), before template bias and head.
 
@@ -68,28 +69,28 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     if pooling in EMBEDDINGS:
         return Model([_mean(words, pooled)], inputs, "vectors")
     states = [_embedded(backbone, words, positions)]
-    seen = _seen(mask, 0 if prefix is None else len(prefix))
+    attended = _seen(mask, 0 if prefix is None else len(prefix))
     for layer in range(int(backbone.config["num_hidden_layers"])):
-        states.append(_block(backbone, layer, states[-1], seen, prefix))
+        states.append(_block(backbone, layer, states[-1], attended, prefix))
     if pooling is Pooling.TOKEN:
-        found = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
+        vectors = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
     else:
         layers = LAYERS[pooling]
         total = reduce(op.add, (states[layer] for layer in layers))
-        found = _mean(op.multiply(total, _constant(np.float32(1 / len(layers)))), pooled)
-    return Model([found], inputs, "vectors")
+        vectors = _mean(op.multiply(total, _constant(np.float32(1 / len(layers)))), pooled)
+    return Model([vectors], inputs, "vectors")
 
 
 def head_graph(kind: Head, arrays: Arrays, eps: float) -> Model:
     """Return the graph of a head (`cse.encoder.prompted_backbone`) from (B, d) to (B, m)."""
     hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
     if kind is Head.TANH:
-        found = op.tanh(_linear(hidden, arrays, "0"))
+        vectors = op.tanh(_linear(hidden, arrays, "0"))
     elif kind is Head.LINEAR:
-        found = _linear(hidden, arrays, "0")
+        vectors = _linear(hidden, arrays, "0")
     else:
-        found = _norm(_activated(_linear(hidden, arrays, "dense"), "gelu"), arrays, "norm", eps)
-    return Model([found], [hidden], "head")
+        vectors = _norm(_activated(_linear(hidden, arrays, "dense"), "gelu"), arrays, "norm", eps)
+    return Model([vectors], [hidden], "head")
 
 
 def words_graph(backbone: StoredBackbone) -> Model:
@@ -98,7 +99,7 @@ def words_graph(backbone: StoredBackbone) -> Model:
     activation = "gelu" if backbone.roberta else str(backbone.config.get("hidden_act", "gelu"))
     inner = _activated(_linear(hidden, backbone.head, "dense"), activation)
     inner = _norm(inner, backbone.head, "norm", backbone.eps)
-    logits = op.matmul(inner, _constant(backbone.blocks[WORDS]), False, True)
+    logits = op.matmul(inner, _constant(backbone.blocks[WORD_EMBEDDINGS]), False, True)
     return Model([op.add(logits, _constant(backbone.head["words.bias"]))], [hidden], "words")
 
 
@@ -141,8 +142,8 @@ def _after(prefix: np.ndarray, states: Any, query: Any) -> Any:
 
 
 def _seen(mask: Any, prefix: int) -> Any:
-    """Return (B, 1, 1, P + L) numbers to add to attention scores: 0 at a token and in the prefix, else `HIDDEN`."""
-    hidden = op.multiply(op.subtract(_constant(np.float32(1)), mask), _constant(np.float32(HIDDEN)))
+    """Return (B, 1, 1, P + L) numbers to add to attention scores: `PADDING_SCORE` at padding, else 0."""
+    hidden = op.multiply(op.subtract(_constant(np.float32(1)), mask), _constant(np.float32(PADDING_SCORE)))
     if prefix:
         hidden = op.pad(hidden, _ints(0, prefix), _ints(0, 0), "constant", _constant(np.float32(0)))
     return op.unsqueeze(hidden, _ints(1, 2))
@@ -185,8 +186,8 @@ def _ints(*values: int) -> Any:
 
 
 INT8 = "int8"
-SHAPES = 64  # of batches, whose kernels are kept; more cost memory and hardly any time
-GROUP = 32  # numbers of a state that OpenVINO quantises together
+MAX_KEPT_SHAPES = 64  # of batches, whose kernels are kept; more cost memory and hardly any time
+QUANTISED_GROUP = 32  # numbers of a state that OpenVINO quantises together
 
 
 @dataclass
@@ -232,15 +233,15 @@ class Graphs:
         """
         mask = token_mask(rows)
         ids = padded((row.ids for row in rows), mask, self.stored.tokenizer.pad_token_id)
-        words = float32(self.stored.blocks[WORDS][ids])
+        words = float32(self.stored.blocks[WORD_EMBEDDINGS][ids])
         if self.slots is not None:
             slots = padded((row.slots for row in rows), mask, HARD)
             words[slots != HARD] = self.slots[slots[slots != HARD]]
         first = self.stored.first_position + (0 if self.prefix is None else len(self.prefix))
         positions = padded((row.positions for row in rows), mask, 0) + first
-        read = np.array([row.pool_at for row in rows], np.int32)
+        read_at = np.array([row.pool_at for row in rows], np.int32)
         pooled = pooled_mask(rows, mask).astype(np.float32)
-        return [words, positions.astype(np.int32), mask.astype(np.float32), pooled, read]
+        return [words, positions.astype(np.int32), mask.astype(np.float32), pooled, read_at]
 
     def _graph(self, key: object, make: Callable[[], Any]) -> CompiledModel:
         """Return a compiled graph, made by the first thread that needs it."""
@@ -262,11 +263,11 @@ def _compiled(model: Any, precision: str) -> CompiledModel:
     settings = {
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "f32" if precision == INT8 else precision,
-        "CPU_RUNTIME_CACHE_CAPACITY": str(SHAPES),
+        "CPU_RUNTIME_CACHE_CAPACITY": str(MAX_KEPT_SHAPES),
         "ENABLE_CPU_PINNING": False,  # two processes with a thread each would share the first core
     }
     if precision == INT8:
-        settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = str(GROUP)
+        settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = str(QUANTISED_GROUP)
     if threads := os.environ.get("OMP_NUM_THREADS", ""):
         settings["INFERENCE_NUM_THREADS"] = threads.partition(",")[0]
     return _core().compile_model(model, "CPU", settings)

@@ -103,12 +103,6 @@ class TransformHead(nn.Module):
         return self.norm(nn.functional.gelu(self.dense(hidden)))
 
 
-def linear_head(kind: Head, arrays: Mapping[str, np.ndarray]) -> nn.Sequential:
-    """Return a linear layer from (B, n) to (B, m), with tanh if the `kind` is TANH, of the shape of its arrays."""
-    outputs, inputs = arrays["0.weight"].shape
-    return nn.Sequential(nn.Linear(inputs, outputs), *([nn.Tanh()] if kind is Head.TANH else []))
-
-
 def tanh_head(width: int) -> nn.Sequential:
     """Return a newly initialised linear layer with tanh, SimCSE's training head."""
     dense = nn.Linear(width, width)
@@ -132,12 +126,13 @@ def head_module(kind: Head, arrays: Mapping[str, np.ndarray], config: Any) -> nn
     """Return the module of a head, from `stored_head`, on a backbone of this `config`."""
     head: nn.Module = TransformHead(config.hidden_size, config.layer_norm_eps)
     if kind is not Head.TRANSFORM:
-        head = linear_head(kind, arrays)
+        outputs, inputs = arrays["0.weight"].shape
+        head = nn.Sequential(nn.Linear(inputs, outputs), *([nn.Tanh()] if kind is Head.TANH else []))
     head.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
     return head
 
 
-LAST = LAYERS[Pooling.MEAN]  # the last layer alone
+LAST_LAYER = LAYERS[Pooling.MEAN]  # the last layer alone
 
 
 class Tokens(NamedTuple):
@@ -252,7 +247,7 @@ class PromptedBackbone(nn.Module):
         return torch.where(tokens.slots[..., None] == HARD, embeddings, self.slots[tokens.slots.clamp(min=0)])
 
     def _run(
-        self, rows: Sequence[Row], layers: tuple[int, ...] = LAST, **read_at: torch.Tensor
+        self, rows: Sequence[Row], layers: tuple[int, ...] = LAST_LAYER, **read_at: torch.Tensor
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
         """Return the hidden states (B, L, d) of `layers`, as `cse.methods.method.LAYERS` counts, and what a mean reads
         of them, (B, L).
@@ -268,7 +263,7 @@ class PromptedBackbone(nn.Module):
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
             run = partial(run_behind, base, prefix, tokens.mask)
         with zero_cut(base.embeddings, rows):
-            output = run(inputs_embeds=self._embed(tokens), output_hidden_states=layers != LAST, **inputs)
+            output = run(inputs_embeds=self._embed(tokens), output_hidden_states=layers != LAST_LAYER, **inputs)
         last = output.last_hidden_state
         return [last if layer == -1 else output.hidden_states[layer] for layer in layers], tokens.pooled
 
@@ -316,8 +311,9 @@ class PromptedBackbone(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a pickle or deep copy, without the biases, which depend on the count of writes."""
-        kept = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
-        return {**kept, "_biases": {}, "_biases_of": -1}
+        # Without the hooks that transformers installs: they are local functions, which no pickle can hold.
+        state = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
+        return {**state, "_biases": {}, "_biases_of": -1}
 
     def __copy__(self) -> Self:
         """Return another encoder that shares the modules, with its own method and settings."""

@@ -188,24 +188,28 @@ class SentenceModel(Prompts, Similarities, Engine):
         texts = [inputs] if isinstance(inputs, str) else list(inputs)
         if wrong := [number for number, text in enumerate(texts) if not isinstance(text, str)]:
             raise ValueError(f"sentence {wrong[0]} is {texts[wrong[0]]!r}, not text")
-        kept = self.truncate_dim if truncate_dim is None else truncate_dim
-        check_options(output_value, precision, kept, device, pool, others)
+        dimensions = self.truncate_dim if truncate_dim is None else truncate_dim
+        check_options(output_value, precision, dimensions, device, pool, others)
         before = self.named_prompt(prompt_name) if prompt is None else prompt
         if device is not None:
             self.to(device)
         vectors = self._encode_all(texts, before, batch_size, bool(show_progress_bar))
         if not np.isfinite(vectors).all():
             raise ValueError(f"{self.name} gives vectors that are not finite; its weights may be damaged")
-        vectors = np.ascontiguousarray(vectors[:, :kept])
+        vectors = np.ascontiguousarray(vectors[:, :dimensions])
         if normalize_embeddings:
             vectors = unit_rows(vectors)
         if precision is not None:
             vectors = quantised(vectors, precision)
-        found: Any = vectors if convert_to_numpy and not convert_to_tensor else _tensor(vectors)
+        rows: Any = vectors
+        if convert_to_tensor or not convert_to_numpy:
+            import torch
+
+            rows = torch.from_numpy(vectors)
         if single:
-            return found[0]
-        each: Any = list(found)
-        return found if convert_to_numpy or convert_to_tensor else each
+            return rows[0]
+        listed: Any = list(rows)
+        return rows if convert_to_numpy or convert_to_tensor else listed
 
     @also_sentences
     def encode_query(
@@ -255,6 +259,7 @@ class SentenceModel(Prompts, Similarities, Engine):
         if value is not None and value < fewest:
             raise ValueError(f"`max_seq_length` is {value}; give at least {fewest}, for the template and a token")
         self.max_row_length = None
+        # Capped, not refused: callers set a length without knowing how many positions the template leaves.
         if value is not None and value < self.max_seq_length:
             self.max_row_length = value
 
@@ -278,12 +283,6 @@ class SentenceModel(Prompts, Similarities, Engine):
     def _encode_all(self, texts: list[str], before: str, batch_size: int | None, progress: bool) -> np.ndarray:
         """Return (N, d) float32 vectors of texts after a prompt, by the model's own path from text to vector."""
         raise NotImplementedError
-
-
-def _tensor(vectors: np.ndarray) -> torch.Tensor:
-    import torch
-
-    return torch.from_numpy(vectors)
 
 
 class ModelCardData:

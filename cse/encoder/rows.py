@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.methods.templates import PARTS, Template
+from cse.methods.templates import TEMPLATE_PARTS, Template
 
 if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedTokenizerBase
 
     from cse.methods.method import Method
 
-PER_TOKEN = 256  # characters of a text that are read for each token kept; BERT reads a word of over 100 as unknown
+CHARACTERS_PER_TOKEN = 256  # that are read of a text per token kept; BERT reads a word of over 100 as unknown
 _ONE_AT_A_TIME = Lock()
 
 
@@ -25,9 +25,9 @@ def shortened(text: str, tokenizer: PreTrainedTokenizerBase, limit: int) -> str:
     """Return so much of a text that a tokenizer finds `limit` ids in it, from the side that it keeps.
 
     A tokenizer reads a whole text before it truncates the ids, with about 200 bytes of memory per byte. Ids change only
-    where kept ones have more than `PER_TOKEN` characters on average, as in a run of thousands of spaces.
+    where kept ones have more than `CHARACTERS_PER_TOKEN` characters on average, as in a run of thousands of spaces.
     """
-    length = PER_TOKEN * (limit + 1)
+    length = CHARACTERS_PER_TOKEN * (limit + 1)
     return text[-length:] if tokenizer.truncation_side == "left" else text[:length]
 
 
@@ -59,9 +59,9 @@ def lower_case(tokenizer: PreTrainedTokenizerBase) -> None:
 
 
 TOKENS = {"cpu": 2048}  # per pass; more do not fit into a CPU's caches
-MOST_TOKENS = 65_536  # per pass on other devices
+MAX_PASS_TOKENS = 65_536  # per pass on other devices
 WINDOW = 16_384  # sentences tokenised and sorted together, which limits the memory of a long list
-SMALLEST = 8  # a pass of fewer than 1/8 of the rows that fit is filled up with shorter ones, padded
+SMALL_PASS_DIVISOR = 8  # a pass of fewer than 1/8 of the rows that fit is filled up with shorter ones, padded
 
 
 def plan_batches(lengths: Sequence[int], tokens: int, sentences: int | None = None) -> Iterator[np.ndarray]:
@@ -77,7 +77,7 @@ def plan_batches(lengths: Sequence[int], tokens: int, sentences: int | None = No
         room = max(1, tokens // max(1, -int(falling[start])))
         room = room if sentences is None else min(room, sentences)
         alike = int(np.searchsorted(falling, falling[start], side="right")) - start
-        size = min(room, max(alike, room // SMALLEST))
+        size = min(room, max(alike, room // SMALL_PASS_DIVISOR))
         yield order[start : start + size]
         start += size
 
@@ -169,7 +169,7 @@ def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTempl
 
     Spaces before [MASK], [P] and the sentence belong to these, so that byte-level tokenizers make no lone space token.
     """
-    parts = [part for part in PARTS.split(template.text) if part]
+    parts = [part for part in TEMPLATE_PARTS.split(template.text) if part]
     where = parts.index("[X]")
     ids: list[list[int]] = [[tokenizer.cls_token_id], []]
     slots: list[list[int]] = [[HARD], []]

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from cse.encoder.encoder import Encoder
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
-EARLIER: dict[str, Any] = {"batch_size": None}  # values of plans without these fields
+EARLIER_DEFAULTS: dict[str, Any] = {"batch_size": None}  # values of plans without these fields
 BLOCK = 4096  # sentences encoded at a time
-CURE = "encode it again"
+SHARD_CURE = "encode it again"
 
 Encode = Callable[[list[str]], np.ndarray]
 
@@ -55,7 +55,7 @@ class ShardPlan:
     count: int
     sha256: str
     shards: int
-    batch_size: int | None = EARLIER["batch_size"]
+    batch_size: int | None = EARLIER_DEFAULTS["batch_size"]
     format: str = "cse-vectors"
     version: int = 1
 
@@ -115,15 +115,15 @@ def begin(folder: Path, plan: ShardPlan, resume: bool, cure: str = "give another
 def _check_same(folder: Path, plan: ShardPlan, resume: bool, cure: str) -> None:
     if not (folder / PLAN).is_file():
         raise ValueError(f"{folder}: holds something else; give another `output`")
-    begun = {**EARLIER, **read_json(folder / PLAN)}
+    begun = {**EARLIER_DEFAULTS, **read_json(folder / PLAN)}
     if not resume:
         raise ValueError(f"{folder}: holds an unfinished run; continue it with `resume`, or give another `output`")
-    wanted = asdict(plan)
+    expected = asdict(plan)
     if begun["sha256"] != plan.sha256:
         raise ValueError(f"{folder}: was begun with other sentences; give the corpus it was begun with, or {cure}")
-    if odd := next((name for name in wanted if begun.get(name) != wanted[name]), None):
+    if odd := next((name for name in expected if begun.get(name) != expected[name]), None):
         raise ValueError(
-            f"{folder}: was begun with {odd} {begun.get(odd)!r}, not {wanted[odd]!r}; repeat its options, or {cure}"
+            f"{folder}: was begun with {odd} {begun.get(odd)!r}, not {expected[odd]!r}; repeat its options, or {cure}"
         )
 
 
@@ -138,7 +138,9 @@ def write_parts(
     stream, position = iter(texts), 0
     for shard in sorted(mine):
         rows, path = plan.rows(shard), folder / plan.name(shard)
-        if _is_whole(path):
+        record_file = path.with_suffix(".json")
+        # A damaged part is written again.
+        if record_file.is_file() and path.is_file() and read_json(record_file) == record(path):
             report(len(rows))
             continue
         for _ in islice(stream, rows.start - position):
@@ -158,19 +160,13 @@ def _write_part(path: Path, shape: tuple[int, int], texts: Iterator[str], encode
         done += len(block)
         report(len(block))
     if done != shape[0]:
-        raise ValueError(f"the text changed while it was read: {shape[0] - done} sentences are missing; {CURE}")
+        raise ValueError(f"the text changed while it was read: {shape[0] - done} sentences are missing; {SHARD_CURE}")
     array.flush()
 
 
 def record(path: Path) -> dict[str, Any]:
     """Return size and checksum of a file."""
     return {"bytes": path.stat().st_size, "sha256": checksum(path)}
-
-
-def _is_whole(path: Path) -> bool:
-    """True if a part exists and matches its record; a damaged one is written again."""
-    written = path.with_suffix(".json")
-    return written.is_file() and path.is_file() and read_json(written) == record(path)
 
 
 def finish(folder: Path, plan: ShardPlan) -> None:
@@ -186,7 +182,7 @@ def read_plan(folder: Path) -> ShardPlan:
     """Read the plan of a finished folder. Raises ArtefactError if it is none, is unfinished or lacks a part."""
     if (folder / PLAN).is_file() and not (folder / MANIFEST).is_file():
         raise ArtefactError(f"{folder}: is an unfinished run; continue it by {command_line('encode')} with `resume`")
-    values = {**EARLIER, **read_json(folder / MANIFEST)}
+    values = {**EARLIER_DEFAULTS, **read_json(folder / MANIFEST)}
     names = [field.name for field in fields(ShardPlan)]
     missing = [name for name in (*names, "parts") if name not in values]
     if missing or (values["format"], values["version"]) != (ShardPlan.format, ShardPlan.version):
@@ -198,7 +194,7 @@ def read_plan(folder: Path) -> ShardPlan:
         path = folder / plan.name(shard)
         recorded = values["parts"].get(path.name, {}).get("bytes")
         if not path.is_file() or path.stat().st_size != recorded:
-            raise ArtefactError(f"{path}: is missing or damaged; {CURE}")
+            raise ArtefactError(f"{path}: is missing or damaged; {SHARD_CURE}")
     return plan
 
 
@@ -211,7 +207,7 @@ def read_blocks(folder: Path) -> Iterator[np.ndarray]:
     for shard in range(plan.shards):
         path = folder / plan.name(shard)
         if checksum(path) != recorded[path.name]["sha256"]:
-            raise ArtefactError(f"{path}: damaged (its sha256 is not the one recorded); {CURE}")
+            raise ArtefactError(f"{path}: damaged (its sha256 is not the one recorded); {SHARD_CURE}")
         yield from part_blocks(path)
 
 

@@ -1,4 +1,4 @@
-"""Checks of a model's config.json: blocks of a supported family, no larger than the weights.
+"""A backbone as arrays read from its files, and checks that its config.json fits its weights.
 
 Modules are built before their weights are read, so a damaged or hostile configuration could allocate any memory.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.encoder.stored_tokenizer import NEEDED, Additions, StoredTokenizer, read_tokenizer
+from cse.encoder.stored_tokenizer import NEEDED_ROLES, Additions, StoredTokenizer, read_tokenizer
 from cse.errors import ArtefactError
 from cse.files import hub
 from cse.files.checksums import Version, backbone_digest, check_checksums, version
@@ -24,15 +24,15 @@ from cse.methods.method import Head
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
-SIZE = re.compile(r"(num|n)_\w+|\w+_(size|dim|positions|embeddings|labels)")  # names of sizes
-LAYER = re.compile(r"\blayers?\.(\d+)\.")
+SIZE_KEY = re.compile(r"(num|n)_\w+|\w+_(size|dim|positions|embeddings|labels)")  # names of sizes
+LAYER_KEY = re.compile(r"\blayers?\.(\d+)\.")
 # Sizes of every supported family.
 POSITIVE = (
     "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads", "num_hidden_layers",
     "vocab_size",
 )  # fmt: skip
-MOST = 2  # parameters of a model per stored number; a file may lack the head or tied embeddings
-CURE = "copy the model again, with the files that belong together"
+MAX_PARAMETERS_PER_NUMBER = 2  # parameters of a model per stored number; a file may lack the head or tied embeddings
+COPY_CURE = "copy the model again, with the files that belong together"
 # Blocks that read embeddings, positions and cached keys and values. Other blocks accept such arguments and ignore them,
 # and the arguments' names change between versions of transformers, so no signature decides.
 MODEL_TYPES = frozenset(
@@ -48,10 +48,12 @@ def check_sizes(path: Path, weights: Mapping[str, np.ndarray]) -> None:
     """
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name, value in read_json(path).items():
-        if SIZE.fullmatch(name) and isinstance(value, int | float) and value > largest:
-            raise ArtefactError(f"{path}: its {name} is {value:,}, and no weights are larger than {largest:,}; {CURE}")
+        if SIZE_KEY.fullmatch(name) and isinstance(value, int | float) and value > largest:
+            raise ArtefactError(
+                f"{path}: its {name} is {value:,}, and no weights are larger than {largest:,}; {COPY_CURE}"
+            )
         if name in POSITIVE and (type(value) is not int or value < 1):
-            raise ArtefactError(f"{path}: its {name} is {value!r:.40}, not a number of 1 or more; {CURE}")
+            raise ArtefactError(f"{path}: its {name} is {value!r:.40}, not a number of 1 or more; {COPY_CURE}")
 
 
 def check_family(config: PreTrainedConfig) -> None:
@@ -62,7 +64,7 @@ def check_family(config: PreTrainedConfig) -> None:
         )
 
 
-def check_fit(place: str, config: PreTrainedConfig, weights: Mapping[str, np.ndarray]) -> None:
+def check_fit(source: str, config: PreTrainedConfig, weights: Mapping[str, np.ndarray]) -> None:
     """Raise ArtefactError if a model of `config` has more layers or many more parameters than its weights.
 
     After the check of its layers, the model is built without memory (PyTorch's meta device).
@@ -71,14 +73,16 @@ def check_fit(place: str, config: PreTrainedConfig, weights: Mapping[str, np.nda
     from transformers import MODEL_FOR_MASKED_LM_MAPPING
 
     whole: Any = MODEL_FOR_MASKED_LM_MAPPING
-    layers = len({found[1] for key in weights if (found := LAYER.search(key))})
-    if (wanted := int(config.num_hidden_layers)) > layers:
-        raise ArtefactError(f"{place}: its config.json asks for {wanted:,} layers, its weights have {layers}; {CURE}")
+    layers = len({layer[1] for key in weights if (layer := LAYER_KEY.search(key))})
+    if (stated := int(config.num_hidden_layers)) > layers:
+        raise ArtefactError(
+            f"{source}: its config.json asks for {stated:,} layers, its weights have {layers}; {COPY_CURE}"
+        )
     with torch.device("meta"):
         numbers = sum(parameter.numel() for parameter in whole[type(config)](config).parameters())
-    if numbers > MOST * (stored := sum(tensor.size for tensor in weights.values())):
+    if numbers > MAX_PARAMETERS_PER_NUMBER * (stored := sum(tensor.size for tensor in weights.values())):
         raise ArtefactError(
-            f"{place}: its config.json asks for {numbers:,} numbers, its weights have {stored:,}; {CURE}"
+            f"{source}: its config.json asks for {numbers:,} numbers, its weights have {stored:,}; {COPY_CURE}"
         )
 
 
@@ -104,30 +108,30 @@ def stored_head(
     Its keys are those of the module. Raises ArtefactError for a head that is missing, of another kind or of another
     width than the backbone.
     """
-    place = next((place for place in places if any(key.startswith(place) for key in weights)), places[0])
-    found = {key.removeprefix(place): array for key, array in weights.items() if key.startswith(place)}
-    if odd := sorted(found.keys() ^ STORED[kind].keys()):
-        key = f"{place}{odd[0]}"
+    start = next((start for start in places if any(key.startswith(start) for key in weights)), places[0])
+    arrays = {key.removeprefix(start): array for key, array in weights.items() if key.startswith(start)}
+    if odd := sorted(arrays.keys() ^ STORED[kind].keys()):
+        key = f"{start}{odd[0]}"
         raise ArtefactError(
-            f"{name}: unknown weight {key} in its head" if odd[0] in found else f"{name}: its head lacks {key}"
+            f"{name}: unknown weight {key} in its head" if odd[0] in arrays else f"{name}: its head lacks {key}"
         )
-    for key, array in found.items():
-        wanted = (width, width) if key == "dense.weight" else (width,)
-        if array.shape != wanted:
-            raise ArtefactError(f"{name}: {place}{key} is {array.shape}, not {wanted}")
-    return {STORED[kind][key]: np.ascontiguousarray(array, np.float32) for key, array in found.items()}
+    for key, array in arrays.items():
+        expected = (width, width) if key == "dense.weight" else (width,)
+        if array.shape != expected:
+            raise ArtefactError(f"{name}: {start}{key} is {array.shape}, not {expected}")
+    return {STORED[kind][key]: np.ascontiguousarray(array, np.float32) for key, array in arrays.items()}
 
 
 ROBERTA = ("roberta", "xlm-roberta", "camembert")  # model types whose modules have RoBERTa's names
 ACTIVATIONS = ("gelu", "relu")
 # Keys that a file may hold besides the layers of a backbone: buffers of old versions of transformers, heads of
 # pretraining, pretrained poolers and heads of contrastive training, heads of other tasks, ESimCSE's second model.
-UNUSED = re.compile(
+UNUSED_WEIGHT = re.compile(
     r"(\w+\.)*embeddings\.(position_ids|token_type_ids)|(cls|lm_head|classifier|qa_outputs|momentum_model)\..+"
     r"|((\w+\.)?pooler|mlp)\.(dense|LayerNorm)\.(weight|bias)"
 )
 EPS = 1e-12  # transformers' default
-WORDS = "embeddings.word_embeddings.weight"
+WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"
 BERT_HEAD = {
     "cls.predictions.transform.dense": "dense", "cls.predictions.transform.LayerNorm": "norm",
     "cls.predictions": "words", "cls.predictions.decoder": "decoder",
@@ -193,9 +197,9 @@ def read_backbone(
     settings = hub.cached_file(str(name), "tokenizer_config.json", revision)
     stored, versions = weights, tuple[Version, ...]()
     if stored is None:
-        found = find_weights(str(name), revision=revision)
-        versions = tuple(version(path) for path in (*files, settings, *found) if path is not None)
-        stored = read_arrays(found)
+        weight_files = find_weights(str(name), revision=revision)
+        versions = tuple(version(path) for path in (*files, settings, *weight_files) if path is not None)
+        stored = read_arrays(weight_files)
     check_sizes(config_file, stored)
     try:
         config = read_json(config_file)
@@ -205,7 +209,7 @@ def read_backbone(
             raise UnsupportedError("its tokenizer needs transformers")
         if added:
             stored, config["vocab_size"] = added.without(stored), config["vocab_size"] - added.slots
-        backbone = _sorted_out(config, tokenizer, stored, versions)
+        backbone = _backbone_of(config, tokenizer, stored, versions)
         if backbone.eps < 0 or backbone.row_limit < 1:  # or an error of a value that is no number
             raise UnsupportedError("its configuration is unusual")
         return backbone
@@ -215,7 +219,7 @@ def read_backbone(
         raise UnsupportedError(f"its files are unusual ({type(error).__name__}: {error})") from error
 
 
-def _sorted_out(
+def _backbone_of(
     config: dict[str, Any], tokenizer: StoredTokenizer, stored: Mapping[str, np.ndarray], versions: tuple[Version, ...]
 ) -> StoredBackbone:
     kind = config.get("model_type")
@@ -227,29 +231,29 @@ def _sorted_out(
     if config.get("is_decoder") or config.get("position_embedding_type", "absolute") != "absolute":
         raise UnsupportedError("it is a decoder, or has relative positions")
     base = "roberta" if roberta else "bert"
-    blocks, named = {}, {}
+    blocks, head_weights = {}, {}
     for key, array in stored.items():
-        name = re.sub(r"\.(gamma|beta)$", lambda found: {"gamma": ".weight", "beta": ".bias"}[found[1]], key)
+        name = re.sub(r"\.(gamma|beta)$", lambda suffix: {"gamma": ".weight", "beta": ".bias"}[suffix[1]], key)
         if kind == "bert":  # PromCSE's BERT has RoBERTa's name for the head
             name = re.sub("^lm_head[.]", "cls.predictions.", name)
         if name.startswith(("cls.predictions.", "lm_head.")):
-            named[name] = array
-        elif UNUSED.fullmatch(name):
+            head_weights[name] = array
+        elif UNUSED_WEIGHT.fullmatch(name):
             continue
         elif (bare := name.removeprefix(f"{base}.")).startswith(("embeddings.", "encoder.")):
             blocks[bare] = array
         else:
             raise UnsupportedError(f"its weight {key} is unknown")
     _check_shapes(config, blocks)
-    head, head_names = _head(config, named, blocks[WORDS], ROBERTA_HEAD if roberta else BERT_HEAD)
-    words = blocks.pop(WORDS)
+    head, head_names = _head(config, head_weights, blocks[WORD_EMBEDDINGS], ROBERTA_HEAD if roberta else BERT_HEAD)
+    words = blocks.pop(WORD_EMBEDDINGS)
     blocks, head_names, head = (
-        {name: float32(array) for name, array in each.items()} for each in (blocks, head_names, head)
+        {name: float32(array) for name, array in arrays.items()} for arrays in (blocks, head_names, head)
     )
-    blocks[WORDS] = words if words.dtype == np.float16 else float32(words)
+    blocks[WORD_EMBEDDINGS] = words if words.dtype == np.float16 else float32(words)
     vocabulary = tokenizer.get_vocab()
-    needed = [getattr(tokenizer, f"{role}_token_id") for role in NEEDED]
-    if max(vocabulary.values()) >= len(blocks[WORDS]) or None in needed:
+    needed = [getattr(tokenizer, f"{role}_token_id") for role in NEEDED_ROLES]
+    if max(vocabulary.values()) >= len(blocks[WORD_EMBEDDINGS]) or None in needed:
         raise UnsupportedError("its tokenizer and its embeddings do not fit")
     whole = {f"{base}.{name}": array for name, array in blocks.items()} | head_names if head else blocks
     return StoredBackbone(config, tokenizer, blocks, head, _fingerprint(versions, whole, vocabulary), roberta=roberta)
@@ -259,12 +263,12 @@ def _fingerprint(
     versions: tuple[Version, ...], parameters: Mapping[str, np.ndarray], vocabulary: Mapping[str, int]
 ) -> str:
     """Return the fingerprint of a backbone, computed once in a process for the same versions of its files."""
-    found = _fingerprints.get(versions)
-    if found is None:
-        found = backbone_digest(parameters, vocabulary)
+    digest = _fingerprints.get(versions)
+    if digest is None:
+        digest = backbone_digest(parameters, vocabulary)
         if versions:
-            _fingerprints[versions] = found
-    return found
+            _fingerprints[versions] = digest
+    return digest
 
 
 def float32(array: np.ndarray) -> np.ndarray:
@@ -275,8 +279,8 @@ def float32(array: np.ndarray) -> np.ndarray:
 def _check_shapes(config: Mapping[str, Any], blocks: Mapping[str, np.ndarray]) -> None:
     """Raise UnsupportedError unless the weights are exactly those of the configured blocks."""
     d, inner = int(config["hidden_size"]), int(config["intermediate_size"])
-    wanted: dict[str, tuple[int, ...]] = {
-        WORDS: (int(config["vocab_size"]), d), "embeddings.position_embeddings.weight": (
+    expected: dict[str, tuple[int, ...]] = {
+        WORD_EMBEDDINGS: (int(config["vocab_size"]), d), "embeddings.position_embeddings.weight": (
             int(config["max_position_embeddings"]), d
         ), "embeddings.token_type_embeddings.weight": (int(config["type_vocab_size"]), d),
         "embeddings.LayerNorm.weight": (d,), "embeddings.LayerNorm.bias": (d,),
@@ -290,14 +294,14 @@ def _check_shapes(config: Mapping[str, Any], blocks: Mapping[str, np.ndarray]) -
         raise UnsupportedError("its configuration has more layers than its weights")
     for layer in range(int(config["num_hidden_layers"])):
         for name, shape in dense.items():
-            wanted[f"encoder.layer.{layer}.{name}.weight"] = shape
-            wanted[f"encoder.layer.{layer}.{name}.bias"] = shape[:1]
-    if {name: array.shape for name, array in blocks.items()} != wanted or d % int(config["num_attention_heads"]):
+            expected[f"encoder.layer.{layer}.{name}.weight"] = shape
+            expected[f"encoder.layer.{layer}.{name}.bias"] = shape[:1]
+    if {name: array.shape for name, array in blocks.items()} != expected or d % int(config["num_attention_heads"]):
         raise UnsupportedError("its weights are not those of its configuration")
 
 
 def _head(
-    config: Mapping[str, Any], named: Mapping[str, np.ndarray], words: np.ndarray, names: Mapping[str, str]
+    config: Mapping[str, Any], head_weights: Mapping[str, np.ndarray], words: np.ndarray, names: Mapping[str, str]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return the head by the graph's names and by those of PyTorch's parameters; both empty if it is not complete.
 
@@ -305,12 +309,12 @@ def _head(
     """
     head: dict[str, np.ndarray] = {}
     own: dict[str, np.ndarray] = {}
-    for name, array in named.items():
+    for name, array in head_weights.items():
         module, _, kind = name.rpartition(".")
         if module not in names:
             raise UnsupportedError(f"its weight {name} is unknown")
         if names[module] == "decoder":
-            bias = named.get(f"{module.rpartition('.')[0]}.bias", np.empty(0))
+            bias = head_weights.get(f"{module.rpartition('.')[0]}.bias", np.empty(0))
             if not np.array_equal(array, words if kind == "weight" else bias):
                 raise UnsupportedError("its decoder is not tied to its word embeddings")
         else:

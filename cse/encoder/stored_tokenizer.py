@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
 
-KEY = "cse"  # in a config.json; transformers keeps it when it saves the model again
+OWN_KEY = "cse"  # in a config.json; transformers keeps it when it saves the model again
 NUL = {"type": "Replace", "pattern": {"String": "\x00"}, "content": " "}  # a normalizer
-WORDS = "word_embeddings.weight"
-BY_WORD = re.compile(rf"(.*\.)?({re.escape(WORDS)}|predictions\.bias|lm_head\.bias|decoder\.(weight|bias))")
+WORD_TABLE = "word_embeddings.weight"
+BY_WORD = re.compile(rf"(.*\.)?({re.escape(WORD_TABLE)}|predictions\.bias|lm_head\.bias|decoder\.(weight|bias))")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Additions:
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Additions | None:
         """Return the additions that a `config.json` counts; None for a folder of another kind."""
-        value = config.get(KEY)
+        value = config.get(OWN_KEY)
         if not isinstance(value, dict):
             return None
         slots, tokens = value.get("slots"), value.get("tokens")
@@ -49,7 +49,7 @@ class Additions:
 
     def rows(self, weights: Mapping[str, np.ndarray]) -> np.ndarray | None:
         """Return the (S, d) rows of the slots in weights by name; None if there are no slots."""
-        words = next((array for name, array in weights.items() if name.endswith(WORDS)), None)
+        words = next((array for name, array in weights.items() if name.endswith(WORD_TABLE)), None)
         return None if words is None or not self.slots else words[-self.slots :]
 
     def bare(self, tokenizer: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,10 +82,11 @@ class Additions:
 
 
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
-NEEDED = ("mask", "pad", "cls", "sep")  # of the tokens in the rows of a model
-BERT = dict(zip(ROLES[2:], ("[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"), strict=True))
-GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")  # without "Fast": classes that read a tokenizer.json as it is
-ROBERTA = dict(zip(ROLES, ("<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"), strict=True))
+NEEDED_ROLES = ("mask", "pad", "cls", "sep")  # of the tokens in the rows of a model
+BERT_TOKENS = dict(zip(ROLES[2:], ("[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"), strict=True))
+# Without "Fast": classes that read a tokenizer.json as it is.
+GENERIC_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")
+ROBERTA_TOKENS = dict(zip(ROLES, ("<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -155,13 +156,14 @@ def read_tokenizer(
     stored, config = read_json(tokenizer_file), read_json(config_file) if config_file else {}
     text = tokenizer_file.read_text(encoding="utf-8")
     kind = str(config.get("tokenizer_class", "")).removesuffix("Fast")
-    defaults = {"BertTokenizer": BERT, "RobertaTokenizer": ROBERTA}.get(kind)
-    if additions and kind in GENERIC:
+    defaults = {"BertTokenizer": BERT_TOKENS, "RobertaTokenizer": ROBERTA_TOKENS}.get(kind)
+    if additions and kind in GENERIC_CLASSES:
         stored, defaults = additions.bare(stored), {role: config[role] for role in ROLES if config.get(role)}
         text = json.dumps(stored)
     elif defaults is None or not {"BertTokenizer": _is_bert, "RobertaTokenizer": _is_roberta}[kind](stored, config):
         return None
-    names = {role: _content(config.get(role, name)) for role, name in defaults.items()}
+    tokens = {role: config.get(role, name) for role, name in defaults.items()}
+    names = {role: str(token["content"] if isinstance(token, dict) else token) for role, token in tokens.items()}
     added = [token["content"] for token in stored.get("added_tokens", ()) if token.get("special")]
     extra = config.get("additional_special_tokens") or config.get("extra_special_tokens")
     if extra or sorted(added) != sorted(set(names.values())) or len(added) != len(stored["added_tokens"]):
@@ -194,7 +196,3 @@ def _is_roberta(stored: dict[str, Any], config: dict[str, Any]) -> bool:
         and not any(model.get(name) for name in ("dropout", "fuse_unk", "byte_fallback", "ignore_merges"))
         and not any(model.get(name) for name in ("continuing_subword_prefix", "end_of_word_suffix"))
     )
-
-
-def _content(token: Any) -> str:
-    return str(token["content"] if isinstance(token, dict) else token)

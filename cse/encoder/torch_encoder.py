@@ -22,7 +22,7 @@ from cse.encoder.devices import device_of
 from cse.encoder.encoder import Encoder
 from cse.encoder.engine import Update
 from cse.encoder.prompted_backbone import PromptedBackbone, head_module, tanh_head, transform_head
-from cse.encoder.rows import MOST_TOKENS, TOKENS, Row, TokenTemplate, plan_batches
+from cse.encoder.rows import MAX_PASS_TOKENS, TOKENS, Row, TokenTemplate, plan_batches
 from cse.encoder.stored_backbone import head_width
 from cse.methods.method import Head, Method, When
 
@@ -97,16 +97,16 @@ class TorchEncoder(PromptedBackbone, Encoder):
 
     def learned(self, training: bool = False) -> dict[str, nn.Parameter]:
         """Return the method's parameters by name: those of a checkpoint; if `training`, also a training-only head."""
-        found: dict[str, nn.Parameter] = {}
+        parameters: dict[str, nn.Parameter] = {}
         if not (self.reading.frozen or self.method.untrained):
             words = self.model.get_input_embeddings().weight
             for name, tensor in backbone_tensors(self.model).items():
                 if not (self.freeze_embeddings and tensor is words):
-                    found[name] = tensor
-        found |= {name: tensor for name in ("prefix", "slots") if (tensor := getattr(self, name)) is not None}
+                    parameters[name] = tensor
+        parameters |= {name: tensor for name in ("prefix", "slots") if (tensor := getattr(self, name)) is not None}
         if not self.method.untrained and (training or self.reading.head_when is When.ALWAYS):
-            found |= self._head_parameters()
-        return found
+            parameters |= self._head_parameters()
+        return parameters
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """Return what encoding depends on of `learned`, and its head, as float32 arrays.
@@ -154,18 +154,18 @@ class TorchEncoder(PromptedBackbone, Encoder):
 
     def batches(self, lengths: Sequence[int], batch_size: int | None) -> Iterator[np.ndarray]:
         """Yield the numbers of the rows of each forward pass, as many as suit the device."""
-        return plan_batches(lengths, TOKENS.get(self.device.type, MOST_TOKENS), batch_size)
+        return plan_batches(lengths, TOKENS.get(self.device.type, MAX_PASS_TOKENS), batch_size)
 
     def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
-        template, found = self.views[0][0], []
+        template, outputs = self.views[0][0], []
         with self.inference():
-            for chosen in passes:
+            for numbers in passes:
                 # The class's forward: during training, accelerate wraps the instance's in mixed precision.
-                vectors = TorchEncoder.forward(self, [contents[i] for i in chosen], [template] * len(chosen))
-                found.append(vectors.float())
-                report(len(chosen))
-        return torch.cat(found).cpu().numpy()  # at the end: a copy after each pass would make a GPU wait for the next
+                vectors = TorchEncoder.forward(self, [contents[i] for i in numbers], [template] * len(numbers))
+                outputs.append(vectors.float())
+                report(len(numbers))
+        return torch.cat(outputs).cpu().numpy()  # at the end: a copy after each pass would make a GPU wait for the next
 
     # -- vectors to words ---------------------------------------------------------------------------------------
 

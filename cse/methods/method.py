@@ -150,7 +150,7 @@ class Method:
 
     def replaced(self, **values: Any) -> Method:
         """Return the method with other values of its fields and of those of its reading."""
-        of_reading = {each.name: values.pop(each.name) for each in fields(Reading) if each.name in values}
+        of_reading = {setting.name: values.pop(setting.name) for setting in fields(Reading) if setting.name in values}
         return replace(self, reading=replace(self.reading, **of_reading), **values)
 
     def changed(self, *, pooling: str | None = None, head: bool | None = None, **settings: Any) -> Method:
@@ -159,21 +159,21 @@ class Method:
         Mean pooling has no head, as in SimCSE's released code, and is the same in training. Raises ValueError for a
         setting that the method does not have.
         """
-        given = {name: value for name, value in settings.items() if value is not None}
-        if "prefix" in given and not self.reading.prefix:
+        changes = {name: value for name, value in settings.items() if value is not None}
+        if "prefix" in changes and not self.reading.prefix:
             raise ValueError(f"{self.name} has no prefix; `prefix` is for dcpcse")
         if pooling not in (None, self.settings["pooling"]):
             if self.reading.template.prompts:
                 raise ValueError(f"{self.name} reads the vector at its prompt's [MASK]; leave out `pooling`")
-            given |= {"pooling": TRAINED_POOLINGS[str(pooling)], "training_pooling": None}
-            given |= {"head_when": When.NEVER} if pooling == "mean" else {}
+            changes |= {"pooling": TRAINED_POOLINGS[str(pooling)], "training_pooling": None}
+            changes |= {"head_when": When.NEVER} if pooling == "mean" else {}
         if head is False:
-            given["head_when"] = When.NEVER
-        elif head and given.get("head_when", self.reading.head_when) is When.NEVER:
+            changes["head_when"] = When.NEVER
+        elif head and changes.get("head_when", self.reading.head_when) is When.NEVER:
             raise ValueError(
                 f"{self.name} has no head{' over mean pooling' if pooling == 'mean' else ''}; leave out `head`"
             )
-        return self.replaced(**given)
+        return self.replaced(**changes)
 
     def on_roberta(self) -> Method:
         """Return the method for a RoBERTa backbone; views with several templates stay the same (ConPVP)."""

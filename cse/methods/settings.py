@@ -11,7 +11,7 @@ from cse.methods.method import TRAINED_POOLINGS, Contrast, Head, Method, Pooling
 from cse.methods.templates import Template
 
 KINDS = {"bool": bool, "int": int, "float": float, "str": str}
-MOST_SEED = 2**32 - 1  # that scikit-learn and every generator here take
+MAX_SEED = 2**32 - 1  # that scikit-learn and every generator here take
 CALLED = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -43,7 +43,7 @@ class TrainConfig:
     )
     hinge: float = _setting(0.0, "Weight of PromCSE's energy-based hinge (10 there), for supervised dcpcse; 0.", 0.0)
     chunk: int | None = _setting(None, "Rows per forward pass, computed twice to save memory; default: all.", 1)
-    seed: int = _setting(42, "Seed of data order, dropout and new parameters; 42.", 0, MOST_SEED)
+    seed: int = _setting(42, "Seed of data order, dropout and new parameters; 42.", 0, MAX_SEED)
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ class Setting:
             raise ValueError(f"{self.name} is {value!r}; give at most {self.most}")
 
 
-METHOD_SETTINGS = tuple(each.name for each in fields(MethodSettings))
-SETTINGS = {each.name: Setting.of(each) for each in (*fields(TrainConfig), *fields(MethodSettings))}
+METHOD_SETTINGS = tuple(setting.name for setting in fields(MethodSettings))
+SETTINGS = {setting.name: Setting.of(setting) for setting in (*fields(TrainConfig), *fields(MethodSettings))}
 
 
 ENUMS = {
@@ -109,8 +109,8 @@ ENUMS = {
 }  # fmt: skip
 # Fields that are part of a fingerprint only if they differ from these values, with which older models are known.
 NEWER = {"normalised": False, "prompt_pooled": True, "typed_specials": False, "lower_case": False}
-READING = {each.name for each in fields(Reading)} - {"template"}
-KNOWN = {each.name for each in fields(Method)} - {"reading", "further"} | READING | {"views"}
+READING = {setting.name for setting in fields(Reading)} - {"template"}
+KNOWN = {setting.name for setting in fields(Method)} - {"reading", "further"} | READING | {"views"}
 
 
 def identity(method: Method) -> dict[str, Any]:
@@ -128,9 +128,9 @@ def identity(method: Method) -> dict[str, Any]:
 def to_json(method: Method) -> dict[str, Any]:
     """Return a method as one object of plain JSON values: its identity, texts, and fields that are not the default."""
     values = asdict(method)
-    written = [each.name for each in fields(method) if each.compare and values[each.name] != each.default]
+    changed = [item.name for item in fields(method) if item.compare and values[item.name] != item.default]
     first = dict.fromkeys(("name", "views", "summary", "citation"))
-    return first | identity(method) | {name: values[name] for name in written if name not in ("reading", "further")}
+    return first | identity(method) | {name: values[name] for name in changed if name not in ("reading", "further")}
 
 
 def from_json(value: dict[str, Any]) -> Method:
@@ -138,13 +138,13 @@ def from_json(value: dict[str, Any]) -> Method:
     if unknown := value.keys() - KNOWN:
         raise ValueError(f"unknown fields {sorted(unknown)}")
     try:
-        given = {name: ENUMS[name](each) if name in ENUMS else each for name, each in value.items()}
-        views = [tuple(Template(**each) for each in view) for view in given.pop("views")]
+        values = {name: ENUMS[name](item) if name in ENUMS else item for name, item in value.items()}
+        views = [tuple(Template(**template) for template in view) for view in values.pop("views")]
         if not views or not all(views):
             raise ValueError("it has no views")
         (template,), *further = views
-        reading = Reading(template, **{name: given.pop(name) for name in READING & given.keys()})
-        method = Method(reading=reading, further=tuple(further), **given)
+        reading = Reading(template, **{name: values.pop(name) for name in READING & values.keys()})
+        method = Method(reading=reading, further=tuple(further), **values)
         parts: list[Any] = [method, reading, *chain.from_iterable(method.views)]
         for part in parts:
             _check_types(part)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-PARTS = re.compile(r"(\[X\]|\[MASK\]|\[P\])")
+TEMPLATE_PARTS = re.compile(r"(\[X\]|\[MASK\]|\[P\])")
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class Template:
     soft: bool = False
 
     def __post_init__(self) -> None:
-        parts = PARTS.split(self.text)
+        parts = TEMPLATE_PARTS.split(self.text)
         if parts.count("[X]") != 1 or parts.count("[MASK]") > 1:
             raise ValueError(f"template {self.text!r} needs exactly one [X] and at most one [MASK]")
 
     @property
     def prompts(self) -> bool:
         """True if the template asks for a word at a [MASK]."""
-        return "[MASK]" in PARTS.split(self.text)
+        return "[MASK]" in TEMPLATE_PARTS.split(self.text)
 
 
 PLAIN = Template("[X]")

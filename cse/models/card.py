@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 LIBRARY, TASK = "cse", "sentence-similarity"
 ELSEWHERE = "sentence-transformers"
-WARNING = (
+MASK_WARNING = (
     "The vector is read at the template's mask: `1_WordWeights` gives every other token the weight 0. Servers and "
     "converters that read only `1_Pooling/config.json` or a pooling's name average all tokens instead, which gives "
     "different, worse vectors."
 )
-HALF = "Use float32 or bfloat16: float16 cannot hold that weight of the mask. A folder of `cse export` can use float16."
+HALF_NOTE = (
+    "Use float32 or bfloat16: float16 cannot hold that weight of the mask. A folder of `cse export` can use float16."
+)
 BUNDLED_FROM, BUNDLED_LICENCE = "sentence-transformers/all-MiniLM-L6-v2", "apache-2.0"
 
 
@@ -103,27 +105,21 @@ def _results(config: CheckpointConfig) -> list[EvalResult]:
     return [result]
 
 
-def _measure(config: CheckpointConfig) -> str:
-    """Return what the dev scores of a run measure."""
-    if "held_out" in config.training.get("settings", {}):
-        return f"percent; {config.training.get('selection')}"
-    return "Spearman x 100"
-
-
 def _body(config: CheckpointConfig, facts: CardFacts) -> str:
     method, backbone = config.method, config.backbone
     recorded = {**config.training.get("settings", {}), **config.training.get("dev", {})}
-    place = f"in the folder `{EMBEDDED}`" if backbone.name == f"./{EMBEDDED}" else backbone.name
+    location = f"in the folder `{EMBEDDED}`" if backbone.name == f"./{EMBEDDED}" else backbone.name
+    measure = f"percent; {config.training.get('selection')}" if "held_out" in recorded else "Spearman x 100"
     return "\n".join(
         [
             f"# {_title(config)}", "", f"{method.summary} ({method.citation}).", "",
-            f"Backbone: {place} ({backbone.fingerprint}). Learned numbers: {config.learned_numbers:,}.",
+            f"Backbone: {location} ({backbone.fingerprint}). Learned numbers: {config.learned_numbers:,}.",
             "", f"This folder {openers(config)}.", "", *([START, ""] if backbone.name == BACKBONE else []),
             "```python", "import cse", "", f'encoder = cse.load("{facts.name}")  # of a hub id, @COMMIT pins a version',
             'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]',
             "vectors = encoder.encode(sentences, normalize_embeddings=True)", "print(float(vectors[0] @ vectors[1]))",
             "```", "", *(_elsewhere(config, facts) if opens_elsewhere(config) else ()),
-            f"Settings and dev scores ({_measure(config)}):", "",
+            f"Settings and dev scores ({measure}):", "",
             *(f"- {key}: {value}" for key, value in recorded.items()), "",
         ]
     )  # fmt: skip
@@ -136,7 +132,7 @@ def _elsewhere(config: CheckpointConfig, facts: CardFacts) -> list[str]:
         "The same vectors without cse (the tokenizer adds the template):", "", "```python",
         "from sentence_transformers import SentenceTransformer", "",
         f'model = SentenceTransformer("{facts.name}")', "vectors = model.encode(sentences, normalize_embeddings=True)",
-        "```", "", *([WARNING, HALF, ""] if mask else []),
+        "```", "", *([MASK_WARNING, HALF_NOTE, ""] if mask else []),
     ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from cse.encoder.stored_tokenizer import KEY
+from cse.encoder.stored_tokenizer import OWN_KEY
 from cse.errors import ArtefactError
 from cse.files.checksums import checksums, verify
 from cse.files.weights import SAFE, SINGLE, check_finite, find_weights, read_arrays
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     Engine = TypeVar("Engine", bound=Encoder)
 
-CURE = "copy or train it again"
+CHECKPOINT_CURE = "copy or train it again"
 LOG = "train_log.jsonl"  # a JSON line per training step
 CHECKPOINT = FolderKind(
     "a checkpoint", RECORD, ("method", "format"),
@@ -69,13 +69,15 @@ def save(
     from cse.models.pipeline_writer import write_model
 
     revision = getattr(encoder.model.config, "_commit_hash", None)  # of a hub model
+    frozen = encoder.reading.frozen or storage.differs  # then the folder needs its backbone
+    whole = not frozen and bool(getattr(encoder.tokenizer, "is_fast", False))
     relative = _relative(encoder.backbone, home or folder)
     config = CheckpointConfig(
         encoder.method, BackboneRecord(encoder.backbone, revision, encoder.backbone_fingerprint, relative),
         encoder.freeze_embeddings, sum(tensor.numel() for tensor in encoder.learned().values()), storage, training,
-        whole=contains_backbone(encoder, storage),
+        whole=whole,
     )  # fmt: skip
-    written = []
+    records = []
 
     def fill(target: Path) -> None:
         reason = ""
@@ -86,15 +88,10 @@ def save(
         recorded = replace(config, sha256=checksums(target), reason=reason)
         (target / (RECORD if config.whole else CONFIG)).write_text(json.dumps(recorded.to_json(), indent=1))
         (target / "README.md").write_text(model_card(recorded))
-        written.append(recorded)
+        records.append(recorded)
 
     write_folder(folder, fill, CHECKPOINT)
-    return written[-1]
-
-
-def contains_backbone(encoder: TorchEncoder, storage: Storage) -> bool:
-    """True if a checkpoint of an encoder contains the whole model: its backbone is trained, no difference is stored."""
-    return not (encoder.reading.frozen or storage.differs) and bool(getattr(encoder.tokenizer, "is_fast", False))
+    return records[-1]
 
 
 def _relative(backbone: str, folder: Path) -> str | None:
@@ -122,9 +119,9 @@ def read_start(encoder: TorchEncoder) -> dict[str, np.ndarray]:
     from cse.encoder.backbone import as_arrays, backbone_tensors, fingerprint, load_backbone
 
     model, tokenizer = load_backbone(location(encoder.backbone), getattr(encoder.model.config, "_commit_hash", None))
-    if (found := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:
+    if (current := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:
         raise ArtefactError(
-            f"{encoder.backbone}: changed since training began (from {encoder.backbone_fingerprint} to {found}), so "
+            f"{encoder.backbone}: changed since training began (from {encoder.backbone_fingerprint} to {current}), so "
             "differences from it cannot be stored; restore it, or store float16"
         )
     return as_arrays(backbone_tensors(model))
@@ -154,9 +151,9 @@ def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
     if config.whole:
         return _open_whole(folder, config, name, engine)
     files = find_weights(str(folder), weight_layouts(config))
-    verify(folder, config.sha256, CURE)
+    verify(folder, config.sha256, CHECKPOINT_CURE)
     stored = read_arrays(files)
-    check_finite(stored, str(folder), CURE)
+    check_finite(stored, str(folder), CHECKPOINT_CURE)
     encoder = open_on_backbone(folder, config, name, engine)
     encoder.select_learned(freeze_embeddings=config.frozen_embeddings)
     _copy_learned(stored, encoder, folder)
@@ -166,23 +163,23 @@ def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
 def open_on_backbone(folder: Path, config: CheckpointConfig, name: str, engine: type[Engine]) -> Engine:
     """Open a checkpoint's method on its backbone. Raises ArtefactError if that is missing or has changed."""
     origin = config.backbone
-    place = origin.place(folder)
-    if Path(place).is_absolute() and not Path(place).is_dir():
-        raise ArtefactError(f"{folder}: its backbone {place} is missing; restore that folder")
-    encoder = engine.open(location(place), config.method, name=name, backbone=place, revision=origin.revision)
-    if (found := encoder.backbone_fingerprint) != origin.fingerprint:
+    backbone = origin.place(folder)
+    if Path(backbone).is_absolute() and not Path(backbone).is_dir():
+        raise ArtefactError(f"{folder}: its backbone {backbone} is missing; restore that folder")
+    encoder = engine.open(location(backbone), config.method, name=name, backbone=backbone, revision=origin.revision)
+    if (current := encoder.backbone_fingerprint) != origin.fingerprint:
         raise ArtefactError(
-            f"{folder}: trained on {origin.name} {origin.fingerprint}, but that is now {found}; restore that backbone"
+            f"{folder}: trained on {origin.name} {origin.fingerprint}, but that is now {current}; restore that backbone"
         )
     return encoder
 
 
 def _open_whole(folder: Path, config: CheckpointConfig, name: str, engine: type[Engine]) -> Engine:
-    verify(folder, config.sha256, CURE)
-    head = read_json(folder / CONFIG).get(KEY, {}).get("head")
+    verify(folder, config.sha256, CHECKPOINT_CURE)
+    head = read_json(folder / CONFIG).get(OWN_KEY, {}).get("head")
     encoder = open_pipeline(
         folder, config.method, engine, name=name, backbone=config.backbone.name, head=head,
-        layouts=weight_layouts(config), cure=CURE,
+        layouts=weight_layouts(config), cure=CHECKPOINT_CURE,
     )  # fmt: skip
     encoder.backbone_fingerprint = config.backbone.fingerprint
     encoder.select_learned(freeze_embeddings=config.frozen_embeddings)

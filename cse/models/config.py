@@ -44,6 +44,7 @@ def pack(learned: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], sto
     """
     stored: dict[str, np.ndarray] = {}
     for name, array in learned.items():
+        # Training changes weights little, so a rounded difference is closer than float16, in half the space.
         if storage is Storage.INT8 and name in start and array.ndim == 2:
             difference = array - start[name]
             scale = np.abs(difference).max(1, keepdims=True) / np.float32(LEVELS)
@@ -57,11 +58,11 @@ def pack(learned: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], sto
 
 
 def unpack(
-    stored: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], place: str
+    stored: Mapping[str, np.ndarray], start: Mapping[str, np.ndarray], source: str
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the name and the learned array of each of `pack`'s, in any storage; `start` holds the backbone's by name.
 
-    Raises ArtefactError, beginning with `place`, for a difference that lacks its scale or fits no array of `start`.
+    Raises ArtefactError, beginning with `source`, for a difference that lacks its scale or fits no array of `start`.
     """
     for key, array in stored.items():
         name = key.removesuffix(DIFFERENCE)
@@ -70,7 +71,7 @@ def unpack(
             rounded = array.dtype == np.int8
             fits = scale is not None and scale.shape == (len(array), 1) if rounded else scale is None
             if origin is None or origin.shape != array.shape or not fits:
-                raise ArtefactError(f"{place}: {key} does not fit its backbone or its scale; train it again")
+                raise ArtefactError(f"{source}: {key} does not fit its backbone or its scale; train it again")
             yield name, origin + array.astype(np.float32) * (1 if scale is None else scale)
         elif key.removesuffix(SCALE) + DIFFERENCE not in stored:
             yield key, array

@@ -1,4 +1,4 @@
-"""The README of an export: its origin, how to open it, and warnings."""
+"""Exports for other tools, each with a README: its origin, how to open it, and warnings."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from pathlib import Path
 
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.writing import write_folder
-from cse.models.card import BUNDLED_LICENCE, WARNING, base_model
-from cse.models.export_files import EXPORT
-from cse.models.export_formats import ONNX, PEFT, base_of, fill_onnx, fill_peft, fill_sentence_transformers
+from cse.models.card import BUNDLED_LICENCE, MASK_WARNING, base_model
+from cse.models.export_formats import EXPORT, ONNX, PEFT, base_of, fill_onnx, fill_peft, fill_sentence_transformers
 from cse.models.names import BACKBONE, START
-from cse.models.pipeline import NAME
+from cse.models.pipeline import SENTENCE_TRANSFORMERS
 from cse.models.plain import ReadAt, plain_model
 
 SENTENCES = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
-PRODUCT = "print(float(vectors[0] @ vectors[1]))"
-ARRAYS = """
+PRINTED_PRODUCT = "print(float(vectors[0] @ vectors[1]))"
+TOKENIZER_CALL = """
 inputs = tokenizer({texts}, padding=True, truncation=True, return_tensors="{kind}")
 """
 Base = tuple[str, str | None]
@@ -25,21 +24,23 @@ NO_BASE: Base = ("", None)
 
 def export_card(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
     """The text of the README; `base` is the backbone of a peft export and, for a hub id, its commit."""
+    bundled = encoder.backbone == BACKBONE
     title = f"# {encoder.name} for {to}"
-    what = (
+    summary = (
         f"{encoder.method.summary} ({encoder.method.citation or 'a pooling of a backbone'}), written by `cse export`."
     )
-    made = [
+    notes = [
         f"- Sentences are cut to {encoder.max_seq_length} tokens, including the {encoder.views[0][0].length} of the "
         "template, before the template is added.",
         f"- Backbone: {encoder.backbone or 'not recorded'} ({encoder.backbone_fingerprint}).",
-        f"- Licence: {_licence(encoder)}.",
+        f"- Licence: {BUNDLED_LICENCE if bundled else 'that of the backbone and of the training data'}.",
         '- `cse.load("THIS_FOLDER")` returns the same vectors.' if to != "onnx" else "- cse does not run ONNX graphs.",
         *_warnings(encoder, to),
     ]
-    bundled = ["", START] if encoder.backbone == BACKBONE else []
     code = ["```python", snippet(encoder, to, base), "```"]
-    return "\n".join([*_front_matter(encoder, to), title, "", what, "", *code, "", *made, *bundled, ""])
+    return "\n".join(
+        [*_front_matter(encoder, to), title, "", summary, "", *code, "", *notes, *(["", START] if bundled else []), ""]
+    )
 
 
 def snippet(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
@@ -52,20 +53,20 @@ def _of_sentence_transformers(encoder: TorchEncoder, base: Base) -> str:
     code = ", trust_remote_code=True" if encoder.prefix is not None else ""
     return "\n".join([
         "from sentence_transformers import SentenceTransformer", "", SENTENCES,
-        f'vectors = SentenceTransformer("THIS_FOLDER"{code}).encode(sentences)', PRODUCT,
+        f'vectors = SentenceTransformer("THIS_FOLDER"{code}).encode(sentences)', PRINTED_PRODUCT,
     ])  # fmt: skip
 
 
 def _of_peft(encoder: TorchEncoder, base: Base) -> str:
     name, commit = base
-    place = '"THIS_FOLDER/base"' if name == "base" else f'"{name}"' + (f', revision="{commit}"' if commit else "")
+    source = '"THIS_FOLDER/base"' if name == "base" else f'"{name}"' + (f', revision="{commit}"' if commit else "")
     return "\n".join([
         "import torch", "from peft import PeftModel", "from transformers import AutoModel, AutoTokenizer", "",
-        SENTENCES, f'backbone = AutoModel.from_pretrained({place}, dtype=torch.float32, add_pooling_layer=False)',
+        SENTENCES, f'backbone = AutoModel.from_pretrained({source}, dtype=torch.float32, add_pooling_layer=False)',
         'model = PeftModel.from_pretrained(backbone, "THIS_FOLDER").eval()',
         'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
-        ARRAYS.format(texts="sentences", kind="pt").strip(),
-        "with torch.no_grad():", "    vectors = model(**inputs).last_hidden_state[:, 0]", PRODUCT,
+        TOKENIZER_CALL.format(texts="sentences", kind="pt").strip(),
+        "with torch.no_grad():", "    vectors = model(**inputs).last_hidden_state[:, 0]", PRINTED_PRODUCT,
     ])  # fmt: skip
 
 
@@ -75,28 +76,24 @@ def _of_onnx(encoder: TorchEncoder, base: Base) -> str:
         "import onnxruntime", "from transformers import AutoTokenizer", "", SENTENCES,
         'session = onnxruntime.InferenceSession("THIS_FOLDER/model.onnx")',
         'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
-        ARRAYS.format(texts='[" " + text for text in sentences]' if spaced else "sentences", kind="np").strip(),
-        'vectors = session.run(["sentence_embedding"], dict(inputs))[0]', PRODUCT,
+        TOKENIZER_CALL.format(texts='[" " + text for text in sentences]' if spaced else "sentences", kind="np").strip(),
+        'vectors = session.run(["sentence_embedding"], dict(inputs))[0]', PRINTED_PRODUCT,
     ])  # fmt: skip
 
 
 def _warnings(encoder: TorchEncoder, to: str) -> list[str]:
-    found = []
+    warnings = []
     if to == "sentence-transformers":
         if plain_model(encoder).read_at is ReadAt.MASK:
-            found.append(f"- {WARNING}")
+            warnings.append(f"- {MASK_WARNING}")
         if encoder.prefix is not None:
-            found.append(
+            warnings.append(
                 "- No module of sentence-transformers has learned keys and values in every layer, so the folder "
                 "contains `modeling_prefix.py`, and opening it runs that code (`trust_remote_code=True`)."
             )
     if to == "peft":
-        found.append("- The vector is the first token's state. In half precision it differs in the third digit.")
-    return found
-
-
-def _licence(encoder: TorchEncoder) -> str:
-    return BUNDLED_LICENCE if encoder.backbone == BACKBONE else "that of the backbone and of the training data"
+        warnings.append("- The vector is the first token's state. In half precision it differs in the third digit.")
+    return warnings
 
 
 def _front_matter(encoder: TorchEncoder, to: str) -> list[str]:
@@ -111,7 +108,7 @@ def _front_matter(encoder: TorchEncoder, to: str) -> list[str]:
 
 
 FILLS: dict[str, Callable[[TorchEncoder, Path], None]] = {
-    NAME: fill_sentence_transformers,
+    SENTENCE_TRANSFORMERS: fill_sentence_transformers,
     PEFT: fill_peft,
     ONNX: fill_onnx,
 }

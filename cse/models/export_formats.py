@@ -1,4 +1,4 @@
-"""Export encoders as sentence-transformers folders, which contain code only for prefix models."""
+"""The forms of an export: folders for sentence-transformers, peft and ONNX, and the record for reading one back."""
 
 from __future__ import annotations
 
@@ -16,16 +16,37 @@ from torch.nn.utils.rnn import pad_sequence
 from cse.encoder.backbone import first_position, run_behind
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.hub import split_revision
-from cse.models.export_files import write_record
-from cse.models.exported import ADAPTER, BASE, PROMPTS
-from cse.models.names import location
-from cse.models.pipeline import NAME
+from cse.files.writing import FolderKind
+from cse.methods.settings import to_json
+from cse.models.exported import ADAPTER, BASE, FORMAT, PROMPTS
+from cse.models.names import EXPORT_RECORD, location
+from cse.models.pipeline import PIPELINE_FILES, SENTENCE_TRANSFORMERS
 from cse.models.pipeline_writer import write_json, write_pipeline, write_tokenizer, write_weights
 from cse.models.plain import PlainModel, ReadAt, plain_model
 from cse.versions import check_versions
 
-CODE = "modeling_prefix.py"
+EXPORT = FolderKind(
+    "an export", EXPORT_RECORD, ("format", "to"),
+    (
+        EXPORT_RECORD, "README.md", *PIPELINE_FILES, "modeling_prefix.py", "model.onnx", "model.onnx.data",
+        "adapter_config.json", "adapter_model.safetensors", "base", "base/*.json", "base/model*.safetensors",
+        "data-*.arrow", "dataset_info.json", "state.json", "vectors.faiss", "index.parquet", "vectors.tsv",
+        "metadata.tsv",
+    ),
+)  # fmt: skip
+PREFIX_CODE = "modeling_prefix.py"
 PREFIXED = {"bert": "PrefixBertModel", "roberta": "PrefixRobertaModel"}
+
+
+def write_record(target: Path, to: str, encoder: TorchEncoder, **facts: Any) -> None:
+    """Write the record that `cse.load` opens the folder with: the method for encoding, and the model exported."""
+    record = {
+        "format": FORMAT, "version": 1, "to": to, "model": encoder.name, "fingerprint": encoder.fingerprint,
+        "method": to_json(encoder.method.in_encoding), "max_length": encoder.max_seq_length, "prompts": encoder.prompts,
+        "default_prompt_name": encoder.default_prompt_name,
+        "truncate_dim": encoder.truncate_dim, "similarity_fn_name": encoder.similarity_fn_name,
+    }  # fmt: skip
+    write_json(target / EXPORT_RECORD, {**record, **facts})
 
 
 def fill_sentence_transformers(encoder: TorchEncoder, target: Path) -> None:
@@ -34,13 +55,13 @@ def fill_sentence_transformers(encoder: TorchEncoder, target: Path) -> None:
     if encoder.prefix is not None:
         kind = prefixed_class(encoder)
         config = {
-            "architectures": [kind], "auto_map": {"AutoModel": f"{Path(CODE).stem}.{kind}"},
+            "architectures": [kind], "auto_map": {"AutoModel": f"{Path(PREFIX_CODE).stem}.{kind}"},
             "prefix_length": encoder.reading.prefix,
         }  # fmt: skip
     plain = write_pipeline(encoder, target, **config)
     if config:
-        shutil.copyfile(Path(__file__).with_name(CODE), target / CODE)
-    write_record(target, NAME, encoder, slots=plain.slots)
+        shutil.copyfile(Path(__file__).with_name(PREFIX_CODE), target / PREFIX_CODE)
+    write_record(target, SENTENCE_TRANSFORMERS, encoder, slots=plain.slots)
 
 
 def prefixed_class(encoder: TorchEncoder) -> str:
@@ -84,18 +105,19 @@ def fill_peft(encoder: TorchEncoder, target: Path) -> None:
 
 def base_of(encoder: TorchEncoder) -> tuple[str, str | None]:
     """The hub id and commit of a backbone that transformers opens by its id; `BASE` and None for any other."""
-    place = location(encoder.backbone)
-    if Path(place).is_dir():
+    backbone = location(encoder.backbone)
+    if Path(backbone).is_dir():
         return BASE, None
-    repository, pinned = split_revision(place)
+    repository, pinned = split_revision(backbone)
     return repository, getattr(encoder.model.config, "_commit_hash", None) or pinned
 
 
 ONNX, FILE = "onnx", "model.onnx"
-NEEDED = "onnx"
+ONNX_PACKAGE = "onnx"
 OPSET = 18
 INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
-SAMPLE = ("a short one", "a sentence that is a little longer than the first")  # two lengths, so that one is padded
+# Two lengths, so that one is padded.
+TRACED_TEXTS = ("a short one", "a sentence that is a little longer than the first")
 
 
 class Graph(torch.nn.Module):
@@ -118,21 +140,21 @@ class Graph(torch.nn.Module):
         if self.prefix is not None:
             run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
         states = run(input_ids=input_ids, position_ids=positions).last_hidden_state
-        pooled = states[:, 0] if self.read_at is ReadAt.FIRST else self._weighted(states, input_ids, attention_mask)
+        if self.read_at is ReadAt.FIRST:
+            pooled = states[:, 0]
+        else:
+            read = (input_ids == self.mask_id) if self.read_at is ReadAt.MASK else attention_mask
+            weights = read[..., None].to(states.dtype)
+            pooled = (states * weights).sum(1) / weights.sum(1)
         vectors = pooled if self.head is None else self.head(pooled)
         return torch.nn.functional.normalize(vectors) if self.normalised else vectors
-
-    def _weighted(self, states: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        weights = (ids == self.mask_id) if self.read_at is ReadAt.MASK else mask
-        weights = weights[..., None].to(states.dtype)
-        return (states * weights).sum(1) / weights.sum(1)
 
 
 def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
     """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx."""
-    if importlib.util.find_spec(NEEDED) is None:
-        raise ValueError(f"`to` onnx needs the package {NEEDED}; pip install {NEEDED}")
-    check_versions(NEEDED)
+    if importlib.util.find_spec(ONNX_PACKAGE) is None:
+        raise ValueError(f"`to` onnx needs the package {ONNX_PACKAGE}; pip install {ONNX_PACKAGE}")
+    check_versions(ONNX_PACKAGE)
     if not encoder.reading.prompt_pooled:
         raise ValueError(
             f"{encoder.name} leaves prompts out of its pooling, which a graph cannot; export to another form"
@@ -140,7 +162,8 @@ def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
     plain = plain_model(encoder)
     write_tokenizer(target, encoder, plain.tokenizer)
     template = encoder.views[0][0]
-    rows = [torch.tensor(template.row(ids).ids) for ids in encoder.tokenise(SAMPLE, [template] * len(SAMPLE))]
+    token_ids = encoder.tokenise(TRACED_TEXTS, [template] * len(TRACED_TEXTS))
+    rows = [torch.tensor(template.row(ids).ids) for ids in token_ids]
     ids = pad_sequence(rows, batch_first=True, padding_value=encoder.tokenizer.pad_token_id)
     mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
     graph = Graph(plain).eval().cpu()

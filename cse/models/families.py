@@ -100,20 +100,20 @@ PUBLISHED_IDS = {name: family for family in FAMILIES.values() for name in family
 def marked(keys: Iterable[str]) -> tuple[str, tuple[Family, ...]]:
     """Return the first key with a family's mark and the families with this mark; "" and () if there is none."""
     for family in FAMILIES.values():
-        if family.mark and (found := sorted(key for key in keys if re.fullmatch(family.mark, key))):
-            return found[0], tuple(other for other in FAMILIES.values() if other.mark == family.mark)
+        if family.mark and (marks := sorted(key for key in keys if re.fullmatch(family.mark, key))):
+            return marks[0], tuple(other for other in FAMILIES.values() if other.mark == family.mark)
     return "", ()
 
 
-def identify(name: str, keys: frozenset[str], given: str | None) -> Family | None:
+def identify(name: str, keys: frozenset[str], requested: str | None) -> Family | None:
     """Return the family of the model `name` that stores `keys`; None if nothing identifies one.
 
-    The keys decide, then the table of published ids, then `given`, a family's name. Raises ValueError if these
+    The keys decide, then the table of published ids, then `requested`, a family's name. Raises ValueError if these
     contradict each other, ArtefactError if more than one family remains.
     """
     key, possible = marked(keys)
     published = PUBLISHED_IDS.get(split_revision(name)[0])
-    stated = FAMILIES[given] if given else published
+    stated = FAMILIES[requested] if requested else published
     if stated and published and stated is not published:
         raise ValueError(f"{name} is published as {published.name}, not as {stated.name}; leave out `family`")
     if stated and possible and stated not in possible:
@@ -129,6 +129,7 @@ def check_plain(name: str, keys: frozenset[str]) -> None:
     That is one with a contrastive head, or with a pooler at the key where SimCSE's converter puts the head; a
     pretrained model has its pooler among the keys of its backbone.
     """
+    # SimCSE's converter writes the keys of a plain model with its pooler: a guess would be silently wrong for one.
     if head := sorted(key for key in keys if key.startswith(HEADS)):
         raise ArtefactError(
             f"{name}: its {head[0]} may be a trained head or a plain pooler; give `family` "

@@ -18,7 +18,7 @@ from cse.files.weights import find_weights, read_arrays
 from cse.files.writing import damage_named
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
-from cse.models.checkpoint import CURE, load_checkpoint, open_on_backbone, read_checkpoint_config
+from cse.models.checkpoint import CHECKPOINT_CURE, load_checkpoint, open_on_backbone, read_checkpoint_config
 from cse.models.exported import load_export
 from cse.models.families import FAMILIES, HEADS, Family
 from cse.models.names import Kind, ModelReference, location, model_folder, read_config, resolve
@@ -44,7 +44,7 @@ def load_start(folder: Path, name: str, engine: type[AnyEncoder]) -> AnyEncoder:
     """
     config = read_checkpoint_config(folder)
     encoder = open_on_backbone(folder, config, name, engine)
-    copy_learned(_drawn(folder, config), encoder, str(folder), CURE)
+    copy_learned(_drawn(folder, config), encoder, str(folder), CHECKPOINT_CURE)
     return encoder
 
 
@@ -90,14 +90,14 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
         raise ValueError(f"`backend` is {backend!r}; choose from {', '.join(BACKENDS)}")
     if reference.kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
-    place = named_device(device)
-    if backend == OPENVINO or (backend == AUTO and find_spec("openvino") and _on_cpu(place)):
+    target = named_device(device)
+    if backend == OPENVINO or (backend == AUTO and find_spec("openvino") and _on_cpu(target)):
         try:
-            return _open_by_openvino(reference, place)
+            return _open_by_openvino(reference, target)
         except UnsupportedError as error:
             if backend == OPENVINO:
                 raise ValueError(f"{reference.name}: OpenVINO cannot run it ({error}); give `backend` torch") from error
-    return open_by_torch(reference, place)
+    return open_by_torch(reference, target)
 
 
 def open_by_torch(reference: ModelReference, device: str | None = None) -> TorchEncoder:
@@ -105,8 +105,8 @@ def open_by_torch(reference: ModelReference, device: str | None = None) -> Torch
     _check_torch(reference.name)
     from cse.encoder.torch_encoder import TorchEncoder
 
-    place = device_of(device) if device else best_device()
-    return _settled(reference, TorchEncoder).to(place)
+    target = device_of(device) if device else best_device()
+    return _settled(reference, TorchEncoder).to(target)
 
 
 def on_torch(encoder: Encoder) -> TorchEncoder:

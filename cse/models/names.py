@@ -17,7 +17,7 @@ from cse.files.weights import find_weights, stored_keys
 from cse.files.writing import damage_named, read_json
 from cse.methods.catalogue import UNTRAINED
 from cse.models import families
-from cse.models.pipeline import CONFIG, SAVED, is_pipeline
+from cse.models.pipeline import CONFIG, SAVED_KEY, is_pipeline
 from cse.models.sentence_transformers import RecordedPooling, modules_of, recorded_pooling, transformer_folder
 
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
@@ -101,9 +101,9 @@ def resolve(
     _check_reading(pooling, family, lenient)
     name, kind = _kind_by_name(model, pooling)
     if kind:
-        given = "pooling" if pooling else "family" if family else ""
-        if given and not lenient:
-            raise ValueError(f"{model} is a {kind.value} and has its own pooling; leave out `{given}`")
+        option = "pooling" if pooling else "family" if family else ""
+        if option and not lenient:
+            raise ValueError(f"{model} is a {kind.value} and has its own pooling; leave out `{option}`")
         return ModelReference(name, kind)
     keys = stored_keys(find_weights(location(name)))
     if pooling and not lenient:
@@ -112,8 +112,8 @@ def resolve(
             raise ValueError(
                 f"{model} is a {possible[0].name} checkpoint ({key}) and has its own pooling; leave out `pooling`"
             )
-    elif found := families.identify(name, keys, None if lenient and name == BACKBONE else family):
-        return ModelReference(name, Kind.PUBLISHED, family=found.name)
+    elif published := families.identify(name, keys, None if lenient and name == BACKBONE else family):
+        return ModelReference(name, Kind.PUBLISHED, family=published.name)
     reference = _plain(name, pooling)
     if pooling is None and reference.kind is Kind.BACKBONE:
         families.check_plain(name, keys)
@@ -230,7 +230,7 @@ def _kind_by_name(model: str, pooling: str | None = None) -> tuple[str, Kind | N
     if hub.cached_file(name, EXPORT_RECORD):
         return name, Kind.EXPORT
     config = read_config(location(name))
-    if "method" in config or (hub.cached_file(name, RECORD) and SAVED not in config):
+    if "method" in config or (hub.cached_file(name, RECORD) and SAVED_KEY not in config):
         return name, Kind.CHECKPOINT
     return name, Kind.EXPORT if pooling is None and is_pipeline(name, config) else None
 

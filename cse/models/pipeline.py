@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cse.encoder.stored_tokenizer import KEY, Additions
-from cse.encoder.stored_tokenizer import WORDS as TABLE
+from cse.encoder.stored_tokenizer import OWN_KEY, WORD_TABLE, Additions
 from cse.errors import ArtefactError
 from cse.files.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_arrays
 from cse.files.writing import read_json
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
 
     Engine = TypeVar("Engine", bound=Encoder)
 
-NAME = "sentence-transformers"
+SENTENCE_TRANSFORMERS = "sentence-transformers"
 CONFIG = "config.json"
 HEAD = "head"  # a subfolder with a head that is no module of sentence-transformers
-SPACE = "sentence"  # name of the prompt that is only a space
-STRAY = 1e-6  # largest word weight of another token, relative to that of the mask
-SAVED = "transformers_version"  # key that transformers writes into a config.json, and this project does not
+SPACE_PROMPT = "sentence"  # name of the prompt that is only a space
+MAX_STRAY_WEIGHT = 1e-6  # largest word weight of another token, relative to that of the mask
+SAVED_KEY = "transformers_version"  # key that transformers writes into a config.json, and this project does not
 PIPELINE_FILES = (
     CONFIG, SINGLE, SHARD, INDEX, "tokenizer.json", "tokenizer_config.json",
     "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
@@ -52,7 +51,7 @@ class OnlyHere:
 
 def written_record(config: dict[str, Any]) -> dict[str, Any] | None:
     """Return what a `config.json` says of the reading of its folder; None for a folder of another kind."""
-    value = config.get(KEY)
+    value = config.get(OWN_KEY)
     return value if Additions.of(config) and isinstance(value, dict) and "method" in value else None
 
 
@@ -67,12 +66,12 @@ def is_pipeline(name: str, config: dict[str, Any]) -> bool:
         return False
     method = _method(record, name)
     masked, head = method.reading.at_mask, record.get("head")
-    wanted = ["Transformer", *(["WordWeights"] if masked else []), "Pooling", *(["Dense"] if head else [])]
+    expected = ["Transformer", *(["WordWeights"] if masked else []), "Pooling", *(["Dense"] if head else [])]
     kinds = [kind for kind, _ in modules if kind != IDLE]
-    if kinds not in (wanted, [*wanted, "Normalize"]):
+    if kinds not in (expected, [*expected, "Normalize"]):
         raise ArtefactError(
             f"{name}: its modules ({', '.join(kinds)}) are not those of its method, {method.name} "
-            f"({', '.join(wanted)}); give `pooling` to read the backbone alone"
+            f"({', '.join(expected)}); give `pooling` to read the backbone alone"
         )
     return True
 
@@ -88,7 +87,7 @@ def open_pipeline(
     """
     weights = read_arrays(find_weights(str(folder), layouts))
     check_finite(weights, str(folder), cure)
-    words = next((array for key, array in weights.items() if key.endswith(TABLE)), None)
+    words = next((array for key, array in weights.items() if key.endswith(WORD_TABLE)), None)
     added = Additions.of(read_json(folder / CONFIG))
     rows = added.rows(weights) if added else None
     if slots:
@@ -102,21 +101,21 @@ def open_pipeline(
     stored = {"prefix": weights.pop("prefix", None), "slots": rows}
     layer = _head(folder, Path(head).name, method, cure) if head and method.reading.head_when is When.ALWAYS else {}
     stored |= {f"head.{key}": array for key, array in layer.items()}
-    given = layer if layer and method.reading.head is not Head.TRANSFORM else None  # it may have a width of its own
-    encoder = engine.open(folder, method, name=name, backbone=backbone or str(folder), weights=weights, head=given)
+    wide = layer if layer and method.reading.head is not Head.TRANSFORM else None  # it may have a width of its own
+    encoder = engine.open(folder, method, name=name, backbone=backbone or str(folder), weights=weights, head=wide)
     copy_learned({key: array for key, array in stored.items() if array is not None}, encoder, str(folder), cure)
     return encoder
 
 
-def copy_learned(stored: dict[str, np.ndarray], encoder: Encoder, place: str, cure: str) -> None:
+def copy_learned(stored: dict[str, np.ndarray], encoder: Encoder, source: str, cure: str) -> None:
     """Copy the arrays that a method learned besides a backbone. Raises ArtefactError, ending with `cure`, if unfit."""
     learned = encoder.learned_arrays()
     own = {name for name in learned if not name.startswith("backbone.")}
     if odd := sorted(own ^ stored.keys()):
         what = "lack" if odd[0] in own else "hold an unexpected"
-        raise ArtefactError(f"{place}: its files {what} {odd[0]} of {encoder.method.name}; {cure}")
+        raise ArtefactError(f"{source}: its files {what} {odd[0]} of {encoder.method.name}; {cure}")
     for name, array in stored.items():
-        copy_array(array, learned[name], f"{place}: {name}")
+        copy_array(array, learned[name], f"{source}: {name}")
 
 
 def copy_array(array: np.ndarray, target: np.ndarray, what: str) -> None:
@@ -147,25 +146,29 @@ def saved_again(folder: Path, name: str, engine: type[Engine]) -> Engine:
             f"{folder}: its pooling is {recorded.pooling}{without}, not the {pooling} of {method.name}; {cure}"
         )
     if masked:
-        _check_word_weights(folder / paths["WordWeights"], cure)
+        weighting = folder / paths["WordWeights"]
+        (weights,) = read_arrays(find_weights(str(weighting), SAFE)).values()
+        *others, mask = sorted(abs(weights).ravel().tolist())
+        if others and others[-1] > MAX_STRAY_WEIGHT * mask:
+            raise ArtefactError(f"{weighting}: its weights are not of the mask alone, as its method reads; {cure}")
         recorded = replace(recorded, typed_specials=False)
     method = recorded.applied_to(method)
     encoder = open_pipeline(folder, method, engine, name=name, head=paths.get("Dense"), cure=cure)
     calls = recorded.calls
     if record.get("spaced"):  # a template that brings its own space
-        prompts = tuple((key, text.removeprefix(" ")) for key, text in calls.prompts if key != SPACE)
-        default = None if calls.default_prompt_name == SPACE else calls.default_prompt_name
+        prompts = tuple((key, text.removeprefix(" ")) for key, text in calls.prompts if key != SPACE_PROMPT)
+        default = None if calls.default_prompt_name == SPACE_PROMPT else calls.default_prompt_name
         calls = replace(calls, prompts=prompts, default_prompt_name=default)
     call_as(replace(recorded, calls=calls), encoder, str(folder))
     encoder.forget_biases()
     return encoder
 
 
-def _method(record: dict[str, Any], place: str) -> Method:
+def _method(record: dict[str, Any], source: str) -> Method:
     try:
         return from_json(record["method"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ArtefactError(f"{place}: the {KEY} in its {CONFIG} is damaged ({error}); copy it again") from error
+        raise ArtefactError(f"{source}: the {OWN_KEY} in its {CONFIG} is damaged ({error}); copy it again") from error
 
 
 def _head(folder: Path, path: str, method: Method, cure: str) -> dict[str, np.ndarray]:
@@ -178,10 +181,3 @@ def _head(folder: Path, path: str, method: Method, cure: str) -> dict[str, np.nd
     stored = read_arrays(find_weights(str(folder / path), SAFE))
     check_finite(stored, str(folder / path), cure)
     return stored
-
-
-def _check_word_weights(folder: Path, cure: str) -> None:
-    (weights,) = read_arrays(find_weights(str(folder), SAFE)).values()
-    *others, mask = sorted(abs(weights).ravel().tolist())
-    if others and others[-1] > STRAY * mask:
-        raise ArtefactError(f"{folder}: its weights are not of the mask alone, as its method reads; {cure}")

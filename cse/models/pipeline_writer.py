@@ -11,23 +11,23 @@ import numpy as np
 import torch
 
 from cse.encoder.backbone import as_arrays
-from cse.encoder.stored_tokenizer import KEY, ROLES
+from cse.encoder.stored_tokenizer import OWN_KEY, ROLES
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Head
 from cse.methods.settings import to_json
-from cse.models.pipeline import HEAD, SAVED, SPACE
+from cse.models.pipeline import HEAD, SAVED_KEY, SPACE_PROMPT
 from cse.models.plain import PlainModel, ReadAt, bare_model, plain_model, reason_against
 from cse.models.sentence_transformers import BIAS, WEIGHT
 
 MODULES = "sentence_transformers.models."  # valid in every version of the package
 # Word weight of the mask in a run's folder. Further training cannot give other tokens a share too: their
 # gradients are below the epsilon of Adam. In float16, which has no such number, vectors are NaN; an export has 1.
-ONLY = 2.0**40
+MASK_WEIGHT = 2.0**40
 ACTIVATIONS = {
     Head.TANH: "torch.nn.modules.activation.Tanh", Head.LINEAR: "torch.nn.modules.linear.Identity"
 }  # fmt: skip
 TYPED_AS_TEXT = {"split_special_tokens": True}  # in a tokenizer_config.json: a typed "[MASK]" is text, as here
-REFUSED = "cse.models.pipeline.OnlyHere"  # a module that sentence-transformers refuses to open
+REFUSED_MODULE = "cse.models.pipeline.OnlyHere"  # a module that sentence-transformers refuses to open
 
 
 def write_json(path: Path, value: object) -> None:
@@ -45,7 +45,7 @@ def write_model(encoder: TorchEncoder, target: Path, *, half: bool = False) -> s
     from safetensors.torch import save_file
 
     if not (reason := reason_against(encoder)):
-        write_pipeline(encoder, target, half=half, weight=ONLY)
+        write_pipeline(encoder, target, half=half, weight=MASK_WEIGHT)
         return ""
     plain, head = bare_model(encoder), None
     if plain.head is not None:
@@ -54,7 +54,7 @@ def write_model(encoder: TorchEncoder, target: Path, *, half: bool = False) -> s
         save_file(_stored(dict(plain.head.named_parameters()), half), target / head / "model.safetensors")
     write_weights(target, plain, plain.whole(), half=half, **_record(plain, head))
     write_tokenizer(target, encoder, plain.tokenizer)
-    write_json(target / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": REFUSED}])
+    write_json(target / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": REFUSED_MODULE}])
     return reason
 
 
@@ -134,7 +134,7 @@ def write_weights(
         "dtype": "float32",
         "vocab_size": len(plain.tensors[plain.words]),
     }
-    for key in (KEY, SAVED):  # of a backbone that was trained here; written by transformers alone
+    for key in (OWN_KEY, SAVED_KEY):  # of a backbone that was trained here; written by transformers alone
         values.pop(key, None)
     target.mkdir(exist_ok=True)
     write_json(target / "config.json", {**values, **config})
@@ -149,7 +149,7 @@ def _stored(tensors: Mapping[str, torch.Tensor], half: bool) -> dict[str, torch.
 def _record(plain: PlainModel, head: str | None) -> dict[str, Any]:
     """Return what `cse.models.pipeline` reads of the folder, also after another tool has saved it again."""
     record = {"method": to_json(plain.encoder.method.in_encoding), "tokens": plain.tokens, "slots": len(plain.slots)}
-    return {KEY: {**record, "spaced": plain.spaced, "head": head}}
+    return {OWN_KEY: {**record, "spaced": plain.spaced, "head": head}}
 
 
 def _write_calls(plain: PlainModel, target: Path) -> None:
@@ -157,12 +157,12 @@ def _write_calls(plain: PlainModel, target: Path) -> None:
     options = {"max_seq_length": encoder.max_seq_length, "do_lower_case": False}
     write_json(target / "sentence_bert_config.json", {**options, "model_args": {"add_pooling_layer": False}})
     space = " " if plain.spaced else ""
-    prompts = {name: space + text for name, text in encoder.prompts.items()} | ({SPACE: space} if space else {})
+    prompts = {name: space + text for name, text in encoder.prompts.items()} | ({SPACE_PROMPT: space} if space else {})
     write_json(
         target / "config_sentence_transformers.json",
         {
             "prompts": prompts,
-            "default_prompt_name": encoder.default_prompt_name or (SPACE if space else None),
+            "default_prompt_name": encoder.default_prompt_name or (SPACE_PROMPT if space else None),
             "similarity_fn_name": encoder.similarity_fn_name,
             "truncate_dim": encoder.truncate_dim,
         },

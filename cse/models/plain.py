@@ -18,7 +18,7 @@ from cse.methods.templates import PLAIN
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-NEVER = -1e4  # output bias of a slot, so that no tool predicts one as a word
+SLOT_BIAS = -1e4  # output bias of a slot, so that no tool predicts one as a word
 BEFORE, AFTER = "template before", "template after"  # names of special tokens in the tokenizer's post-processor
 
 
@@ -72,15 +72,15 @@ class PlainModel:
         model: Any = self.encoder.model
         bare = {id(tensor) for tensor in model.base_model.parameters()}
         start = "" if model.base_model is model else f"{model.base_model_prefix}."
-        found = {f"{start}{name}": tensor for name, tensor in self.tensors.items()}
+        tensors = {f"{start}{name}": tensor for name, tensor in self.tensors.items()}
         for name, tensor in model.named_parameters():
             if id(tensor) not in bare:
                 value = tensor.detach().float().cpu().clone()
                 if self.slots and BY_WORD.fullmatch(name):
-                    fill = NEVER if name.endswith("bias") else 0.0
+                    fill = SLOT_BIAS if name.endswith("bias") else 0.0
                     value = torch.cat([value, value.new_full((len(self.slots), *value.shape[1:]), fill)])
-                found[name] = value.contiguous()
-        return found
+                tensors[name] = value.contiguous()
+        return tensors
 
 
 def reason_against(encoder: TorchEncoder) -> str:
@@ -119,9 +119,12 @@ def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
     mean = encoder.reading.pooling is Pooling.MEAN
     read_at = ReadAt.MEAN if mean else ReadAt.FIRST if template.mask_index is None else ReadAt.MASK
     tensors, words = _tensors(encoder)
+    known = {number: token for token, number in backend.get_vocab(with_added_tokens=True).items()}
+    vocabulary = [known.get(number, _unused(number)) for number in range(len(tensors[words]))]
+    bare, spaced = (encoder.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a", " a"))
     return PlainModel(
-        encoder, tensors, words, _tokenizer_json(backend, template, slots), _vocabulary(backend, len(tensors[words])),
-        tokens, slots, read_at, template.spaced and _sees_spaces(encoder),
+        encoder, tensors, words, _tokenizer_json(backend, template, slots), vocabulary, tokens, slots, read_at,
+        template.spaced and bare != spaced,
     )  # fmt: skip
 
 
@@ -129,11 +132,11 @@ def _add_slots(backend: Tokenizer, encoder: TorchEncoder, count: int) -> list[in
     """Add a token per slot, after all rows of the table of words, and return their ids."""
     from tokenizers import AddedToken
 
-    rows, taken = encoder.model.get_input_embeddings().num_embeddings, backend.get_vocab(with_added_tokens=True)
+    rows, vocabulary = encoder.model.get_input_embeddings().num_embeddings, backend.get_vocab(with_added_tokens=True)
     names = [f"[P{number}]" for number in range(count)]
-    if clash := next((name for name in names if name in taken), None):
+    if clash := next((name for name in names if name in vocabulary), None):
         raise ValueError(f"{encoder.name}: its vocabulary already has {clash}, the name of a learned slot")
-    unused = [_unused(row) for row in range(len(taken), rows)] if names else []
+    unused = [_unused(row) for row in range(len(vocabulary), rows)] if names else []
     backend.add_special_tokens([AddedToken(name, normalized=False, special=True) for name in (*unused, *names)])
     slots = [number for name in names if (number := backend.token_to_id(name)) is not None]
     if slots != list(range(rows, rows + count)):
@@ -174,13 +177,3 @@ def _tokenizer_json(backend: Tokenizer, template: TokenTemplate, slots: list[int
     return {
         **value, "truncation": None, "padding": None, "normalizer": {"type": "Sequence", "normalizers": normalizers}
     }  # fmt: skip
-
-
-def _vocabulary(backend: Tokenizer, rows: int) -> list[str]:
-    known = {number: token for token, number in backend.get_vocab(with_added_tokens=True).items()}
-    return [known.get(number, _unused(number)) for number in range(rows)]
-
-
-def _sees_spaces(encoder: TorchEncoder) -> bool:
-    plain, spaced = (encoder.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a", " a"))
-    return plain != spaced

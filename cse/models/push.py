@@ -1,4 +1,4 @@
-"""Upload folders to the hub, with one-line errors."""
+"""Upload of folders to the hub, with one-line errors, and copies of models that open on any machine."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from cse.files.writing import read_json
 from cse.models.card import CardFacts, model_card
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config, weight_layouts
 from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig
-from cse.models.export_files import EXPORT
+from cse.models.export_formats import EXPORT
 from cse.models.exported import load_export
 from cse.models.names import EXPORT_RECORD, Kind, ModelReference, canonical_name, read_config, record_file
-from cse.models.pipeline import PIPELINE_FILES, SAVED
+from cse.models.pipeline import PIPELINE_FILES, SAVED_KEY
 from cse.models.sentence_transformers import transformer_folder
 
-NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+REPOSITORY_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def check_name(name: str) -> None:
         validate_repo_id(name)
     except HFValidationError as error:
         raise ValueError(f"{name!r} is not a valid name on the hub ({error}); give OWNER/NAME") from error
-    if not NAME.fullmatch(name):
+    if not REPOSITORY_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is not a valid name on the hub; give OWNER/NAME")
 
 
@@ -156,9 +156,9 @@ def copied_whole(source: Path, target: Path, copy: Callable[[Path, Path], T]) ->
             fresh = Path(tempfile.mkdtemp(dir=temporary)) / "copy"
             return fresh, copy(source, fresh)
 
-        fresh, found = read_settled(source, attempt)
+        fresh, copied = read_settled(source, attempt)
         fresh.rename(target)
-        return found
+        return copied
 
 
 def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
@@ -166,26 +166,27 @@ def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     origin = config.backbone
     if config.whole:
         _copy_whole(source, target, config)
-        named = replace(origin, name=Path(origin.name).name) if Path(origin.name).is_absolute() else origin
-        return _with_backbone(source, target, config, replace(named, relative=None))
+        portable = replace(origin, name=Path(origin.name).name) if Path(origin.name).is_absolute() else origin
+        return _with_backbone(source, target, config, replace(portable, relative=None))
     layouts = weight_layouts(config)
     weights = find_weights(str(source), layouts)
     target.mkdir(parents=True, exist_ok=True)
     for path in {*weights, *(path for name in layouts if (path := source / name).exists())}:
         shutil.copyfile(path, target / path.name)
-    if (place := backbone_folder(source, origin)) is not None:
-        found = fingerprint(*load_backbone(place))
-        if found != origin.fingerprint:
+    if (backbone := backbone_folder(source, origin)) is not None:
+        current = fingerprint(*load_backbone(backbone))
+        if current != origin.fingerprint:
             raise ArtefactError(
-                f"{source}: trained on {place} {origin.fingerprint}, but that is now {found}; restore that backbone"
+                f"{source}: trained on {backbone} {origin.fingerprint}, but that is now {current}; "
+                "restore that backbone"
             )
-        copy_backbone(place, target / EMBEDDED)
+        copy_backbone(backbone, target / EMBEDDED)  # its path means nothing on another machine
         origin = BackboneRecord(f"./{EMBEDDED}", None, origin.fingerprint)
     return _with_backbone(source, target, config, origin)
 
 
 def _copy_whole(source: Path, target: Path, config: CheckpointConfig) -> None:
-    if SAVED in read_config(str(source)):
+    if SAVED_KEY in read_config(str(source)):
         raise ArtefactError(f"{source}: another tool has saved it again since its training; upload it with that tool")
     verify(source, config.sha256, "copy or train it again")
     for name in config.sha256:
@@ -228,10 +229,10 @@ def backbone_folder(checkpoint: Path, origin: BackboneRecord) -> Path | None:
 
     Raises ArtefactError if it was a local folder that no longer exists.
     """
-    place = Path(canonical_name(origin.place(checkpoint)))
-    if place.is_absolute() and not place.is_dir():
+    backbone = Path(canonical_name(origin.place(checkpoint)))
+    if backbone.is_absolute() and not backbone.is_dir():
         raise ArtefactError(f"{checkpoint}: its backbone {origin.name} is missing; restore that folder")
-    return place if place.is_absolute() else None
+    return backbone if backbone.is_absolute() else None
 
 
 def copy_backbone(source: Path, target: Path) -> None:
@@ -244,11 +245,11 @@ def copy_backbone(source: Path, target: Path) -> None:
     if any(path.suffix != ".safetensors" for path in weights):
         raise ArtefactError(f"{source}: its weights are a pickle, which is not copied; save them as safetensors")
     indexes = [folder / name for name in ANY if name.endswith(".json")]
-    others = [path for place in (source, folder) for pattern in OTHER_FILES for path in place.glob(pattern)]
+    others = [path for root in (source, folder) for pattern in OTHER_FILES for path in root.glob(pattern)]
     for path in {*weights, *(path for path in (*indexes, *others) if path.is_file())}:
-        place = target / path.relative_to(source)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
+        copy = target / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
 
 
 def stage_checkpoint(source: Path, target: Path, facts: CardFacts) -> None:

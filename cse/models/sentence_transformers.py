@@ -69,10 +69,10 @@ def dense_arrays(name: str, dense: RecordedDense, width: int) -> dict[str, np.nd
         raise ArtefactError(
             f"{name}: its {dense.path} reads {dense.inputs} numbers, its backbone gives {width}; {COPY_AGAIN}"
         )
-    wanted = {WEIGHT: (dense.outputs, dense.inputs)} | ({BIAS: (dense.outputs,)} if dense.bias else {})
-    found = {key: array.shape for key, array in stored.items()}
-    if found != wanted:
-        raise ArtefactError(f"{name}: its {dense.path} holds {found}, not {wanted}; {COPY_AGAIN}")
+    expected = {WEIGHT: (dense.outputs, dense.inputs)} | ({BIAS: (dense.outputs,)} if dense.bias else {})
+    shapes = {key: array.shape for key, array in stored.items()}
+    if shapes != expected:
+        raise ArtefactError(f"{name}: its {dense.path} holds {shapes}, not {expected}; {COPY_AGAIN}")
     check_finite(stored, f"{name}: {dense.path}", COPY_AGAIN)
     bias = stored[BIAS] if dense.bias else np.zeros(dense.outputs, np.float32)
     return {
@@ -102,16 +102,18 @@ POOLINGS = {  # older keys -> the value of `pooling_mode` that they stand for
 }  # fmt: skip
 READ_POOLINGS = ("cls", "mean")
 EMPTY_PROMPTS = ("query", "document")  # every model has these
-SHOWN = 60  # characters of a foreign value in an error
-CURE = "give `pooling` to read the backbone alone"
+MAX_SHOWN_CHARACTERS = 60  # characters of a foreign value in an error
+POOLING_CURE = "give `pooling` to read the backbone alone"
 
 OBEYED, NOTHING = "obeyed", "changes nothing"
 OWN_INPUT = (None, "sentence_embedding")
-LOADING = dict.fromkeys(("trust_remote_code", "low_cpu_mem_usage", "use_safetensors", "attn_implementation"), NOTHING)
-MODEL = {**LOADING, "add_pooling_layer": NOTHING, "dtype": (None, "auto", "float32")}
-MODEL["torch_dtype"] = MODEL["dtype"]
-TOKENIZER = {"model_max_length": OBEYED, "use_fast": NOTHING, "trust_remote_code": NOTHING}
-CONFIG = {"trust_remote_code": NOTHING}
+LOADING_KEYS = dict.fromkeys(
+    ("trust_remote_code", "low_cpu_mem_usage", "use_safetensors", "attn_implementation"), NOTHING
+)
+MODEL_KEYS = {**LOADING_KEYS, "add_pooling_layer": NOTHING, "dtype": (None, "auto", "float32")}
+MODEL_KEYS["torch_dtype"] = MODEL_KEYS["dtype"]
+TOKENIZER_KEYS = {"model_max_length": OBEYED, "use_fast": NOTHING, "trust_remote_code": NOTHING}
+CONFIG_KEYS = {"trust_remote_code": NOTHING}
 FORWARD = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
 # By file or module: a tuple holds the values that change nothing, and others are refused; an object has its own keys.
 KEYS: dict[str, dict[str, Any]] = {
@@ -126,8 +128,8 @@ KEYS: dict[str, dict[str, Any]] = {
         "module_output_name": (None, "token_embeddings"), "processing_kwargs": (None, {}),
         "query_length": (None,), "document_length": (None,), "query_expansion": (None,),
         "tokenizer_name_or_path": (None,),
-        "model_args": MODEL, "model_kwargs": MODEL, "tokenizer_args": TOKENIZER, "processor_kwargs": TOKENIZER,
-        "config_args": CONFIG, "config_kwargs": CONFIG,
+        **dict.fromkeys(("model_args", "model_kwargs"), MODEL_KEYS), "config_args": CONFIG_KEYS,
+        **dict.fromkeys(("tokenizer_args", "processor_kwargs"), TOKENIZER_KEYS), "config_kwargs": CONFIG_KEYS,
     },
     "Pooling": {
         "pooling_mode": OBEYED, **dict.fromkeys(POOLINGS, OBEYED), "include_prompt": OBEYED,
@@ -190,7 +192,7 @@ def recorded_pooling(name: str) -> RecordedPooling | None:
     if order != [kind for kind in PIPELINE if kind in paths] or not {"Transformer", "Pooling"} <= paths.keys():
         raise ArtefactError(
             f"{name}: its pipeline ({', '.join(order)}) is not a backbone with a pooling, at most one linear layer and "
-            f"at most one normalisation; {CURE}"
+            f"at most one normalisation; {POOLING_CURE}"
         )
     if paths["Transformer"] and not Path(name).is_dir():
         raise ArtefactError(f"{name}: its backbone lies in {paths['Transformer']}; download it and give the folder")
@@ -212,7 +214,7 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
     if modes not in ([mode] for mode in READ_POOLINGS):
         wrong = " and ".join(map(_shown, modes)) if isinstance(modes, list) else _shown(modes)
         raise ArtefactError(
-            f"{name}: its pooling is {wrong}, but only {' or '.join(READ_POOLINGS)} is supported; {CURE}"
+            f"{name}: its pooling is {wrong}, but only {' or '.join(READ_POOLINGS)} is supported; {POOLING_CURE}"
         )
     options = transformer_options(name, backbone)
     tokenizer = _object(name, _joined(backbone, "tokenizer_config.json"))
@@ -239,16 +241,16 @@ def modules_of(name: str) -> list[tuple[str, str]] | None:
     if modules is None:
         return None
     try:
-        found = [(str(module["type"]), PurePosixPath(module["path"])) for module in modules]
+        entries = [(str(module["type"]), PurePosixPath(module["path"])) for module in modules]
     except (KeyError, TypeError, AttributeError) as error:
         raise ArtefactError(f"{name}: its {MODULES} is damaged ({error!r}); copy it again") from error
-    for module, (_, path) in zip(modules, found, strict=True):
+    for module, (_, path) in zip(modules, entries, strict=True):
         _check(name, MODULES, module, KEYS[MODULES])
         if path.is_absolute() or ".." in path.parts:
             raise ArtefactError(f"{name}: {MODULES} names {str(path)!r}, which is outside the model; copy it again")
     return [
         (kind.rpartition(".")[2] if kind.startswith(PACKAGE) else kind, "" if path == PurePosixPath() else str(path))
-        for kind, path in found
+        for kind, path in entries
     ]
 
 
@@ -276,7 +278,7 @@ def recorded_calls(name: str) -> RecordedCalls:
     return RecordedCalls(texts, default, kept, value.get("similarity_fn_name"))
 
 
-def call_as(recorded: RecordedPooling, encoder: Encoder, place: str) -> None:
+def call_as(recorded: RecordedPooling, encoder: Encoder, source: str) -> None:
     """Give an encoder the recorded defaults and length; a prompt of another name stays.
 
     Raises ArtefactError, beginning with `place`, for a similarity function or length that it cannot have.
@@ -287,23 +289,23 @@ def call_as(recorded: RecordedPooling, encoder: Encoder, place: str) -> None:
     try:
         encoder.similarity_fn_name = calls.similarity_fn_name
     except ValueError as error:
-        raise ArtefactError(f"{place}: its own {error}") from error
+        raise ArtefactError(f"{source}: its own {error}") from error
     positions = encoder.row_limit - encoder.reading.prefix
     length = positions if recorded.max_length is None else min(recorded.max_length, positions)
     if length != encoder.max_seq_length:
         encoder.max_row_length = length
     if encoder.max_content < 1:
-        raise ArtefactError(f"{place}: its max_seq_length {length} leaves no token of a sentence")
+        raise ArtefactError(f"{source}: its max_seq_length {length} leaves no token of a sentence")
 
 
 def _length(name: str, options: dict[str, Any], tokenizer: dict[str, Any]) -> int | None:
     """The maximum length in tokens, which the arguments of the tokenizer override; None: the model's positions."""
     arguments = [options.get(key) or {} for key in ("tokenizer_args", "processor_kwargs")]
-    given = [each.get("model_max_length") for each in arguments]
-    lengths = (*given, options.get("max_seq_length"), tokenizer.get("model_max_length"))
-    length = next((each for each in lengths if each is not None), None)
+    overrides = [entries.get("model_max_length") for entries in arguments]
+    lengths = (*overrides, options.get("max_seq_length"), tokenizer.get("model_max_length"))
+    length = next((length for length in lengths if length is not None), None)
     if length is not None and type(length) is not int:
-        raise ArtefactError(f"{name}: its max_seq_length is {_shown(length)}, not a whole number; {CURE}")
+        raise ArtefactError(f"{name}: its max_seq_length is {_shown(length)}, not a whole number; {POOLING_CURE}")
     return length
 
 
@@ -333,12 +335,14 @@ def _check(name: str, where: str, value: dict[str, Any], keys: dict[str, Any]) -
         if rule is None:
             raise ArtefactError(
                 f"{name}: the key {_shown(key)} in its {where} is unknown (it was saved by sentence-transformers "
-                f"{_version(name)}); {CURE}"
+                f"{_version(name)}); {POOLING_CURE}"
             )
         if isinstance(rule, dict) and isinstance(item, dict):
             _check(name, f"{where}: {key}", item, rule)
         elif item not in ((None,) if isinstance(rule, dict) else rule if isinstance(rule, tuple) else (item,)):
-            raise ArtefactError(f"{name}: {key} in its {where} is {_shown(item)}, which is not supported; {CURE}")
+            raise ArtefactError(
+                f"{name}: {key} in its {where} is {_shown(item)}, which is not supported; {POOLING_CURE}"
+            )
 
 
 def _version(name: str) -> str:
@@ -357,4 +361,4 @@ def _joined(folder: str, file: str) -> str:
 def _shown(value: Any) -> str:
     """A value of a foreign file, cut to a line."""
     text = value if isinstance(value, str) and value.isprintable() else repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…"

@@ -58,9 +58,9 @@ def pins(needs: Iterable[str]) -> list[str]:
         name, oldest = re.match(r"[\w.-]+", need), re.search(r">=([\w.]+)", need)
         if not name or not oldest:
             raise ValueError(f"{PACKAGE}: its metadata has {need!r} without an oldest version; install it again")
-        found = _version(name[0]) or (_version("faiss-gpu") if name[0] == FAISS else None) or oldest[1]
+        pinned = _version(name[0]) or (_version("faiss-gpu") if name[0] == FAISS else None) or oldest[1]
         places = FAISS_PLACES if name[0] == FAISS else {name[0]: ""}
-        lines += [f"{each}=={found}{f'; {where}' if where else ''}" for each, where in places.items()]
+        lines += [f"{package}=={pinned}{f'; {where}' if where else ''}" for package, where in places.items()]
     return lines
 
 
@@ -74,10 +74,10 @@ def _version(name: str) -> str | None:
 
 def _installed(root: Path) -> Distribution | None:
     try:
-        found = distribution(PACKAGE)
+        package = distribution(PACKAGE)
     except PackageNotFoundError:
         return None
-    return found if Path(str(found.locate_file(""))).resolve() == root.resolve() else None
+    return package if Path(str(package.locate_file(""))).resolve() == root.resolve() else None
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -232,20 +232,22 @@ def card(request: SpaceRequest, readme: str, lock: str, staged: StagedSpace) -> 
 
     Raises ArtefactError if the project's README has no front matter.
     """
-    found = re.match(r"---\n(.*?\n)---\n", readme, re.DOTALL)
+    front = re.match(r"---\n(.*?\n)---\n", readme, re.DOTALL)
     gradio = re.search(r"^gradio==(\S+)", lock, re.MULTILINE)
-    if not found or not gradio:
+    if not front or not gradio:
         raise ArtefactError(f"{CARD} or {LOCK} lacks what a Space needs (front matter, a pin of gradio); restore them")
     settings = {
         "sdk_version": gradio[1], "python_version": f'"{PYTHON}"', "app_file": ENTRY,
         "suggested_hardware": MACHINES[request.hardware],
     }  # fmt: skip
-    kept = [line for line in found[1].splitlines() if line.partition(":")[0] not in settings]
+    front_lines = [line for line in front[1].splitlines() if line.partition(":")[0] not in settings]
     ids = [name for name in staged.models.values() if not name.startswith(f"{MODELS}/")]
-    named = [f"models: [{', '.join(name.partition('@')[0] for name in ids)}]"] if ids else []
+    model_lines = [f"models: [{', '.join(name.partition('@')[0] for name in ids)}]"] if ids else []
     names = ", ".join([*BUNDLED_NAMES, *(Path(name).name for name in staged.models.values())])
     body = f"# {request.name.rpartition('/')[2]}\n\nSentence embeddings of {names}, side by side in the browser."
-    return "\n".join(["---", *kept, *(f"{key}: {value}" for key, value in settings.items()), *named, "---", body, ""])
+    return "\n".join(
+        ["---", *front_lines, *(f"{key}: {value}" for key, value in settings.items()), *model_lines, "---", body, ""]
+    )
 
 
 def folder_size(folder: Path) -> tuple[int, float]:

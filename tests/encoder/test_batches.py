@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cse.encoder.rows import SMALLEST, plan_batches
+from cse.encoder.rows import SMALL_PASS_DIVISOR, plan_batches
 
 RNG = np.random.default_rng(5)
 LENGTHS = {
@@ -29,6 +29,6 @@ def test_a_pass_is_padded_only_where_its_rows_were_few() -> None:
     lengths = np.array(LENGTHS["many"])
     for rows in plan_batches(lengths, 1000):
         longest = lengths[rows].max()
-        assert len(set(lengths[rows])) == 1 or len(rows) * longest <= 1000 / SMALLEST
+        assert len(set(lengths[rows])) == 1 or len(rows) * longest <= 1000 / SMALL_PASS_DIVISOR
     plan = list(plan_batches(lengths, 1000))
     assert sum(len(rows) * lengths[rows].max() for rows in plan) < 1.02 * lengths.sum()

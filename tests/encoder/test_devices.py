@@ -17,8 +17,8 @@ def accelerator(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A machine whose accelerator PyTorch calls by a name, None where it has none."""
 
     def is_here(kind: str | None, count: int = 1) -> None:
-        found = None if kind is None else torch.device(kind)
-        monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available=False: found)
+        device = None if kind is None else torch.device(kind)
+        monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available=False: device)
         monkeypatch.setattr(torch.accelerator, "device_count", lambda: count)
 
     monkeypatch.delenv("CSE_DEVICE", raising=False)
@@ -33,7 +33,7 @@ def test_a_gpu_that_is_there_is_chosen(
     assert best_device() == torch.device(expected)
     assert available() == ["cpu", *([kind] if kind else [])]
     places = []
-    monkeypatch.setattr(TorchEncoder, "to", lambda self, place: places.append(place))
+    monkeypatch.setattr(TorchEncoder, "to", lambda self, device: places.append(device))
     cse.load(str(bert_folder), backend="torch")
     monkeypatch.setenv("CSE_DEVICE", "cpu")
     cse.load(str(bert_folder), backend="torch")

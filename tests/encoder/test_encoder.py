@@ -49,9 +49,9 @@ def test_every_other_method_reads_as_a_distinct_one_does() -> None:
     def ways(cases: Iterable[tuple[str, bool]]) -> set[object]:
         readings = [ALL[case].reading for case in cases]
         return {
-            (each.template.text == "[X]", "[P]" in each.template.text, each.template.soft, each.denoise is When.ALWAYS,
-             each.head if each.head_when is When.ALWAYS else None, each.frozen, each.prefix > 0, each.pooling)
-            for each in readings
+            (way.template.text == "[X]", "[P]" in way.template.text, way.template.soft, way.denoise is When.ALWAYS,
+             way.head if way.head_when is When.ALWAYS else None, way.frozen, way.prefix > 0, way.pooling)
+            for way in readings
         }  # fmt: skip
 
     assert ways(ALL) - ways(DISTINCT) == ways([("dcpcse", True)])  # a prefix and a head
@@ -185,12 +185,12 @@ def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_fold
     at = int((inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0])
     with torch.no_grad():
         probabilities = model(**inputs).logits[0, at].softmax(-1)
-    found = encoder.top_tokens("the dog", k=8, denoise=False)
-    for token, probability in found:
+    predictions = encoder.top_tokens("the dog", k=8, denoise=False)
+    for token, probability in predictions:
         assert probability == pytest.approx(float(probabilities[tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
-    assert [p for _, p in found] == sorted((p for _, p in found), reverse=True)
-    assert not {token for token, _ in found} & set(tokenizer.all_special_tokens)
-    assert encoder.top_tokens("the dog", k=8) != found
+    assert [p for _, p in predictions] == sorted((p for _, p in predictions), reverse=True)
+    assert not {token for token, _ in predictions} & set(tokenizer.all_special_tokens)
+    assert encoder.top_tokens("the dog", k=8) != predictions
     with pytest.raises(ValueError, match="k is 0"):
         encoder.top_tokens("the dog", k=0)
 
@@ -217,8 +217,8 @@ def test_top_tokens_take_another_template(bert_folder: str) -> None:
     assert len(whole) == 80
     with torch.no_grad():
         expected = model(torch.tensor([whole])).logits[0, 1].softmax(-1)
-    found = encoder.top_tokens("sad dog " * 50, k=5, denoise=False, template=template)
-    for token, probability in found:
+    predictions = encoder.top_tokens("sad dog " * 50, k=5, denoise=False, template=template)
+    for token, probability in predictions:
         assert probability == pytest.approx(float(expected[tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
 
 
@@ -290,8 +290,8 @@ def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder: str) -
         method.replaced(template=MEANS_ROBERTA), method.replaced(denoise=When.ALWAYS),
         method.replaced(denoise=When.ALWAYS, specials_in_bias=False), UNTRAINED["cls"], UNTRAINED["mean"],
     ]  # fmt: skip
-    found = [reading(str(bert_folder), each).fingerprint for each in (method, *changed)]
-    assert len(set(found)) == len(found)
+    fingerprints = [reading(str(bert_folder), variant).fingerprint for variant in (method, *changed)]
+    assert len(set(fingerprints)) == len(fingerprints)
 
 
 def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_folder: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_backbone_beside_a_head_of_another_task_is_the_plain_one(bert_folder: 
     tensors = load_file(folder / "model.safetensors")
     head = {"classifier.weight": noise(1, 3, 32), "qa_outputs.bias": noise(2, 2)}
     save_file({**tensors, **head}, folder / "model.safetensors", {"format": "pt"})
-    vectors = [cse.load(str(place)).encode(SENTENCES) for place in (bert_folder, folder)]
+    vectors = [cse.load(str(path)).encode(SENTENCES) for path in (bert_folder, folder)]
     np.testing.assert_array_equal(*vectors)
 
 

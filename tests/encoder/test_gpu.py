@@ -79,7 +79,7 @@ def test_words_at_the_mask_are_the_cpus(bert_folder: Path, name: str) -> None:
         encoder = make(str(bert_folder), name).to(device)
         contents = encoder.tokenise(SENTENCES, [encoder.prompt] * len(SENTENCES))
         states = encoder.mask_states(contents, [encoder.prompt] * len(contents))
-        return [encoder.word_logits(each) for each in states]
+        return [encoder.word_logits(state) for state in states]
 
     for there, here in zip(logits("cuda"), logits("cpu"), strict=True):
         np.testing.assert_allclose(there, here, atol=1e-4)
@@ -106,7 +106,7 @@ def test_the_losses_of_chunks_are_those_of_a_whole_batch(bert_folder: Path, name
 
 
 def test_the_losses_of_bfloat16_stay_near_those_of_float32(bert_folder: Path) -> None:
-    exact, mixed = (step_losses(make(str(bert_folder), "promptbert"), "cuda", each) for each in ("no", "bf16"))
+    exact, mixed = (step_losses(make(str(bert_folder), "promptbert"), "cuda", mode) for mode in ("no", "bf16"))
     assert mixed == pytest.approx(exact, rel=0.05)
     assert mixed != pytest.approx(exact, rel=1e-6)
 
@@ -144,5 +144,5 @@ def test_pretraining_has_the_cpus_curve_and_resumes(
 
 def test_pretraining_in_bfloat16_stays_near_float32(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path)
-    exact, mixed = (run_pretraining(corpus, tmp_path / each, CONFIG, precision=each) for each in ("no", "bf16"))
+    exact, mixed = (run_pretraining(corpus, tmp_path / mode, CONFIG, precision=mode) for mode in ("no", "bf16"))
     assert curve(mixed) == pytest.approx(curve(exact), rel=0.02)

@@ -17,8 +17,8 @@ def states(encoder: TorchEncoder, how: Callable) -> tuple[torch.Tensor, list[tor
     read = how(rows)
     encoder.zero_grad()
     (read * torch.randn(read.shape, generator=torch.Generator().manual_seed(0))).sum().backward()
-    found = [tensor.grad.clone() for tensor in encoder.parameters() if tensor.grad is not None]
-    return read.detach(), found
+    gradients = [tensor.grad.clone() for tensor in encoder.parameters() if tensor.grad is not None]
+    return read.detach(), gradients
 
 
 @pytest.mark.parametrize("name", ["simcse", "dcpcse", "optiprompt", "conpvp"])

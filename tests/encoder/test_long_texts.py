@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cse
-from cse.encoder.rows import PER_TOKEN, shortened
+from cse.encoder.rows import CHARACTERS_PER_TOKEN, shortened
 from tests.conftest import WORDS
 
 PIECES = {
@@ -32,9 +32,9 @@ def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(backbone:
         encoder.tokenizer.truncation_side = side
         text = "".join(random.Random(20261123).choices(PIECES[kind], k=10_000))[:10_000]
         for limit in (1, 9, encoder.max_content):
-            assert len(shortened(text, encoder.tokenizer, limit)) <= PER_TOKEN * (limit + 1), (kind, side)
-            found = encoder.tokenise([text], [template], limit)
-            assert found == [uncut(encoder.tokenizer, text, limit)], (kind, side)
+            assert len(shortened(text, encoder.tokenizer, limit)) <= CHARACTERS_PER_TOKEN * (limit + 1), (kind, side)
+            ids = encoder.tokenise([text], [template], limit)
+            assert ids == [uncut(encoder.tokenizer, text, limit)], (kind, side)
 
 
 def lengths_read(encoder: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -56,4 +56,4 @@ def test_a_line_of_megabytes_is_not_read_by_the_tokenizer(backbone: str, monkeyp
     read = lengths_read(encoder, monkeypatch)
     encoder.encode([text])
     encoder.top_tokens(text)
-    assert 0 < max(read) <= PER_TOKEN * (encoder.row_limit + 1)
+    assert 0 < max(read) <= CHARACTERS_PER_TOKEN * (encoder.row_limit + 1)

@@ -60,7 +60,7 @@ def test_a_backbone_is_hashed_once_and_again_when_its_files_change(
 ) -> None:
     hashed = []
     digest = stored_backbone.backbone_digest
-    monkeypatch.setattr(stored_backbone, "backbone_digest", lambda *given: hashed.append(1) or digest(*given))
+    monkeypatch.setattr(stored_backbone, "backbone_digest", lambda *arguments: hashed.append(1) or digest(*arguments))
     model, tokenizer = load_backbone(bert_folder)
     tokenizer.save_pretrained(tmp_path)
     for times in (1, 2):
@@ -98,14 +98,14 @@ def test_many_texts_of_many_lengths_are_pytorchs(bert_folder: Path) -> None:
 def test_threads_share_an_encoder(bert_folder: Path) -> None:
     encoder = cse.load(str(bert_folder), "prompt-denoised", backend="openvino")
     expected = cse.load(str(bert_folder), "prompt-denoised", backend="torch").encode(TEXTS)
-    found: list[np.ndarray] = []
-    threads = [Thread(target=lambda: found.append(encoder.encode(TEXTS))) for _ in range(4)]
+    results: list[np.ndarray] = []
+    threads = [Thread(target=lambda: results.append(encoder.encode(TEXTS))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 4
-    for vectors in found:
+    assert len(results) == 4
+    for vectors in results:
         np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
@@ -116,8 +116,8 @@ def test_pickles_and_copies_give_the_same_vectors(bert_folder: Path) -> None:
     shallow, deep = copy.copy(encoder), copy.deepcopy(encoder)
     del encoder
     gc.collect()  # constants of the graph share the arrays' memory
-    for each in (opened, shallow, deep):
-        np.testing.assert_array_equal(each.encode(SENTENCES), expected)
+    for copied in (opened, shallow, deep):
+        np.testing.assert_array_equal(copied.encode(SENTENCES), expected)
     assert opened.fingerprint == shallow.fingerprint
 
 
@@ -138,9 +138,9 @@ def test_vectors_of_lower_precision_are_near_and_the_fingerprint_is_the_same(pre
 def test_rounded_weights_are_within_half_a_level() -> None:
     matrix = np.random.default_rng(3).normal(size=(7, 40)).astype(np.float32)
     matrix[2] = 0
-    found = Rounded.of(matrix)
-    assert np.abs(found.levels * found.scales - matrix).max() <= np.abs(matrix).max() / 127 / 2 * 1.001
-    assert not found.levels[2].any()
+    rounded = Rounded.of(matrix)
+    assert np.abs(rounded.levels * rounded.scales - matrix).max() <= np.abs(matrix).max() / 127 / 2 * 1.001
+    assert not rounded.levels[2].any()
 
 
 def test_int8_is_refused_on_pytorch(bert_folder: Path) -> None:
@@ -233,11 +233,11 @@ def test_the_computing_thread_may_run_on_every_core(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     encoder = cse.load(str(bert_folder), "mean", backend="openvino")
     encoder.encode(SENTENCES)  # loading OpenVINO and compiling may ask about single cores
-    thread, done, found = get_native_id(), Event(), []
+    thread, done, affinities = get_native_id(), Event(), []
 
     def look() -> None:
         while not done.is_set():
-            found.append(os.sched_getaffinity(thread))
+            affinities.append(os.sched_getaffinity(thread))
 
     allowed, watcher = os.sched_getaffinity(0), Thread(target=look)
     watcher.start()
@@ -245,4 +245,4 @@ def test_the_computing_thread_may_run_on_every_core(monkeypatch: pytest.MonkeyPa
         encoder.encode(SENTENCES * 8)
     done.set()
     watcher.join()
-    assert all(cores == allowed for cores in found)
+    assert all(cores == allowed for cores in affinities)

@@ -74,7 +74,9 @@ def test_a_long_list_is_tokenised_and_encoded_in_bounded_parts(bert_folder, monk
     monkeypatch.setattr(encoder_module, "WINDOW", 32)
     monkeypatch.setattr(torch_encoder, "TOKENS", {"cpu": 120})
     read: list[tuple[int, ...]] = []  # rows and length of each pass
-    encoder.model.base_model.embeddings.register_forward_hook(lambda *given: read.append(tuple(given[-1].shape[:2])))
+    encoder.model.base_model.embeddings.register_forward_hook(
+        lambda *arguments: read.append(tuple(arguments[-1].shape[:2]))
+    )
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
     assert all(rows * length <= 120 or rows == 1 for rows, length in read)
     assert len(read) > 200 / 32

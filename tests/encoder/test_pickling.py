@@ -40,14 +40,14 @@ def test_a_pickle_has_the_numbers_and_settings_of_its_encoder(bert_folder: Path,
     encoder = changed(bert_folder, name)
     encoder.prompts, encoder.default_prompt_name, encoder.max_seq_length = {"sad": "it is sad : "}, "sad", 40
     expected = encoder.encode(SENTENCES)
-    found = pickle.loads(pickle.dumps(encoder))
-    np.testing.assert_allclose(found.encode(SENTENCES), expected, atol=1e-6)
-    assert found.fingerprint == encoder.fingerprint
-    words = [dict(each.top_tokens(SENTENCES[0])) for each in (found, encoder)]
+    copy = pickle.loads(pickle.dumps(encoder))
+    np.testing.assert_allclose(copy.encode(SENTENCES), expected, atol=1e-6)
+    assert copy.fingerprint == encoder.fingerprint
+    words = [dict(model.top_tokens(SENTENCES[0])) for model in (copy, encoder)]
     assert words[0] == pytest.approx(words[1], abs=1e-6)
     with torch.no_grad():
-        found.model.get_input_embeddings().weight.mul_(2)  # the copy's words are its own
-    assert np.abs(found.encode(SENTENCES) - expected).max() > 1e-3
+        copy.model.get_input_embeddings().weight.mul_(2)  # the copy's words are its own
+    assert np.abs(copy.encode(SENTENCES) - expected).max() > 1e-3
     np.testing.assert_array_equal(encoder.encode(SENTENCES), expected)
 
 
@@ -63,6 +63,6 @@ def test_joblib_brings_encoders_and_a_pipeline_to_another_process(bert_folder: P
     joblib.dump([*encoders, pipeline], tmp_path / "all.joblib")
     command = [sys.executable, "-c", OPEN, str(tmp_path / "all.joblib"), str(tmp_path / "found.npz"), *SENTENCES]
     subprocess.run(command, cwd=ROOT, check=True)
-    with np.load(tmp_path / "found.npz") as found:
+    with np.load(tmp_path / "found.npz") as stored:
         for number, rows in enumerate(expected):
-            np.testing.assert_allclose(found[f"arr_{number}"], rows, atol=1e-5)
+            np.testing.assert_allclose(stored[f"arr_{number}"], rows, atol=1e-5)

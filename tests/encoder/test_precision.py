@@ -19,8 +19,8 @@ CPU = "cpu"
 
 
 def test_auto_is_bf16_where_the_processor_is_fast_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for found, fast in ((["AVX2"], False), (["AVX2", "AVX512-BF16"], True), (["AMX"], True), ([], False)):
-        monkeypatch.setattr(devices, "extensions", lambda found=found: found)
+    for names, fast in ((["AVX2"], False), (["AVX2", "AVX512-BF16"], True), (["AMX"], True), ([], False)):
+        monkeypatch.setattr(devices, "extensions", lambda names=names: names)
         assert [computes_in_bf16(word, CPU) for word in ("auto", "no", "bf16")] == [fast, False, True]
     with pytest.raises(ValueError, match="`precision` is 'half'; choose from auto, no, bf16, int8"):
         computes_in_bf16("half", CPU)
@@ -49,21 +49,21 @@ def test_every_method_encodes_in_bf16_and_gives_float32_that_are_near(
     encoder = make(str(bert_folder), name, supervised)
     exact = encoder.encode(SENTENCES)
     assert in_precision(encoder, "no") is encoder
-    found = in_precision(encoder, "bf16").encode(SENTENCES)
-    assert found.dtype == np.float32
-    cosines = (found * exact).sum(1) / np.linalg.norm(found, axis=1) / np.linalg.norm(exact, axis=1)
+    vectors = in_precision(encoder, "bf16").encode(SENTENCES)
+    assert vectors.dtype == np.float32
+    cosines = (vectors * exact).sum(1) / np.linalg.norm(vectors, axis=1) / np.linalg.norm(exact, axis=1)
     assert cosines.min() > 0.99
-    assert not np.array_equal(found, exact)
+    assert not np.array_equal(vectors, exact)
 
 
 def test_the_command_encodes_exactly_unless_it_is_asked(bert_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     options = ("--model", bert_folder, "--input", tmp_path / "text.txt", "--output", tmp_path / "v.npy")
-    found = {}
+    by_option = {}
     for words in ((), ("--precision", "no"), ("--precision", "bf16")):
         assert run("encode", *options, *words).exit_code == 0
-        found[words[-1:]] = np.load(tmp_path / "v.npy")
-    np.testing.assert_array_equal(found[()], found["no",])
-    assert np.abs(found[()] - found["bf16",]).max() < 0.1
-    assert not (openvino_has_bf16() and np.array_equal(found[()], found["bf16",]))
+        by_option[words[-1:]] = np.load(tmp_path / "v.npy")
+    np.testing.assert_array_equal(by_option[()], by_option["no",])
+    assert np.abs(by_option[()] - by_option["bf16",]).max() < 0.1
+    assert not (openvino_has_bf16() and np.array_equal(by_option[()], by_option["bf16",]))
     refused(run("encode", *options, "--precision", "fp8"), 2, "unknown precision", "bf16")

@@ -69,10 +69,10 @@ def test_a_template_bias_is_computed_anew_after_training(bert_folder: str) -> No
     template = encoder.views[0][0]
     encoder(encoder.tokenise(SENTENCES, [template] * 7), [template] * 7)[:, 0].sum().backward()  # in eval mode, even
     optimizer.step()
-    found = encoder.encode(SENTENCES)
+    vectors = encoder.encode(SENTENCES)
     fresh = reading(str(bert_folder), method)
     fresh.load_state_dict(encoder.state_dict())
-    np.testing.assert_allclose(found, fresh.encode(SENTENCES), atol=1e-6)
+    np.testing.assert_allclose(vectors, fresh.encode(SENTENCES), atol=1e-6)
 
 
 def forget(encoder: TorchEncoder) -> TorchEncoder:
@@ -92,8 +92,8 @@ def test_tokens_after_a_fused_training_step_are_those_of_the_trained_weights(ber
     encoder.train()
     encoder(contents, templates).square().sum().backward()
     optimizer.step()
-    found = encoder.eval().top_tokens("the dog", k=3)
-    assert found == forget(encoder).top_tokens("the dog", k=3)
+    predictions = encoder.eval().top_tokens("the dog", k=3)
+    assert predictions == forget(encoder).top_tokens("the dog", k=3)
 
 
 def test_biases_are_forgotten_when_the_encoder_is_cast(bert_folder: str) -> None:
@@ -105,7 +105,7 @@ def test_biases_are_forgotten_when_the_encoder_is_cast(bert_folder: str) -> None
 def test_a_model_opened_in_inference_mode_encodes(bert_folder: str) -> None:
     with torch.inference_mode():
         encoder = reading(str(bert_folder), UNTRAINED["prompt-denoised"])
-        found = encoder.encode(SENTENCES)
+        vectors = encoder.encode(SENTENCES)
     np.testing.assert_allclose(
-        found, reading(str(bert_folder), UNTRAINED["prompt-denoised"]).encode(SENTENCES), atol=1e-6
+        vectors, reading(str(bert_folder), UNTRAINED["prompt-denoised"]).encode(SENTENCES), atol=1e-6
     )

@@ -73,9 +73,9 @@ def test_arguments_mean_what_they_mean_in_sentence_transformers(
     encoder: TorchEncoder, theirs: SentenceTransformer, options: dict
 ) -> None:
     for sentences in (SENTENCES, SENTENCES[0]):
-        found, expected = encoder.encode(sentences, **options), theirs.encode(sentences, **options)
-        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        vectors, expected = encoder.encode(sentences, **options), theirs.encode(sentences, **options)
+        assert (vectors.shape, vectors.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_allclose(vectors, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["encode", "encode_query", "encode_document"])
@@ -83,9 +83,9 @@ def test_arguments_have_the_order_and_names_of_sentence_transformers(
     encoder: TorchEncoder, theirs: SentenceTransformer, name: str
 ) -> None:
     ours, reference = getattr(encoder, name), getattr(theirs, name)
-    wanted = [each for each in inspect.signature(reference).parameters if each != "kwargs"]
-    found = list(inspect.signature(SentenceModel.encode).parameters)[1:-1]
-    assert found == wanted
+    expected = [argument for argument in inspect.signature(reference).parameters if argument != "kwargs"]
+    own = list(inspect.signature(SentenceModel.encode).parameters)[1:-1]
+    assert own == expected
     values = ["sad", None, 2, False, "sentence_embedding", "float32", True, True, "cpu", True, 7]
     for count in range(len(values) + 1):
         np.testing.assert_allclose(ours(SENTENCES, *values[:count]), reference(SENTENCES, *values[:count]), atol=1e-6)
@@ -102,11 +102,11 @@ def test_nothing_and_lists_come_back_as_in_sentence_transformers(
     assert encoder.encode([], convert_to_numpy=False) == theirs.encode([], convert_to_numpy=False) == []
     assert encoder.encode([]).shape == (0, 32)
     assert encoder.encode([], convert_to_tensor=True).shape == (0, 32)
-    found, expected = (each.encode(SENTENCES, convert_to_numpy=False) for each in (encoder, theirs))
-    assert isinstance(found, list)
-    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+    vectors, expected = (model.encode(SENTENCES, convert_to_numpy=False) for model in (encoder, theirs))
+    assert isinstance(vectors, list)
+    torch.testing.assert_close(vectors, expected, atol=1e-6, rtol=0)
     (alone,) = (encoder.encode(SENTENCES[0], convert_to_numpy=False),)
-    torch.testing.assert_close(alone, found[0], atol=1e-6, rtol=0)
+    torch.testing.assert_close(alone, vectors[0], atol=1e-6, rtol=0)
 
 
 def test_a_default_prompt_is_put_before_what_has_no_other(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
@@ -115,7 +115,7 @@ def test_a_default_prompt_is_put_before_what_has_no_other(encoder: TorchEncoder,
     expected = copy(theirs)
     expected.default_prompt_name = "sad"
     for options in ({}, {"prompt_name": "query"}, {"prompt": ""}):
-        rows = [each.encode(SENTENCES, **options) for each in (encoder, expected)]
+        rows = [model.encode(SENTENCES, **options) for model in (encoder, expected)]
         np.testing.assert_allclose(*rows, atol=1e-6)
     np.testing.assert_allclose(encoder.encode_query(SENTENCES), theirs.encode_query(SENTENCES), atol=1e-6)
     assert encoder.fingerprint != plain  # so that no index of one is searched with the other
@@ -142,11 +142,11 @@ def test_a_saved_model_is_called_as_it_says(bert_folder: Path, tmp_path: Path) -
     )  # fmt: skip
     saved.max_seq_length = 9
     saved.save(str(tmp_path / "model"), create_model_card=False)
-    found = cse.load(str(tmp_path / "model"), backend="torch")
+    opened = cse.load(str(tmp_path / "model"), backend="torch")
     for name in ("encode", "encode_query", "encode_document"):
-        np.testing.assert_allclose(getattr(found, name)(SENTENCES), getattr(saved, name)(SENTENCES), atol=1e-6)
-    rows = found.encode(SENTENCES)
-    torch.testing.assert_close(found.similarity(rows, rows), saved.similarity(rows, rows), atol=1e-5, rtol=1e-5)
+        np.testing.assert_allclose(getattr(opened, name)(SENTENCES), getattr(saved, name)(SENTENCES), atol=1e-6)
+    rows = opened.encode(SENTENCES)
+    torch.testing.assert_close(opened.similarity(rows, rows), saved.similarity(rows, rows), atol=1e-5, rtol=1e-5)
     alone = cse.load(str(tmp_path / "model"), "cls", backend="torch")
     np.testing.assert_array_equal(
         alone.encode(SENTENCES), cse.load(str(bert_folder), "cls", backend="torch").encode(SENTENCES)
@@ -209,10 +209,10 @@ def test_max_seq_length_counts_the_template_and_is_the_recorded_one(bert_folder:
 def test_precisions_are_those_of_quantize_embeddings(encoder: TorchEncoder, precision: str) -> None:
     rows = encoder.encode([text for _, *pair in PAIRS for text in pair][:100], truncate_dim=21)
     rows[:, 3] = 0.25  # no range to divide
-    found = quantised(rows, precision)
+    codes = quantised(rows, precision)
     expected = quantize_embeddings(rows, precision)
-    assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found, expected)
+    assert codes.dtype == expected.dtype
+    np.testing.assert_array_equal(codes, expected)
     np.testing.assert_array_equal(
         encoder.encode(SENTENCES, precision=precision, convert_to_tensor=True),
         quantised(encoder.encode(SENTENCES), precision),
@@ -252,9 +252,9 @@ def test_similarities_are_those_of_their_name(encoder: TorchEncoder, theirs: Sen
     called = "cosine" if name is None else getattr(name, "value", name)
     assert encoder.similarity_fn_name == theirs.similarity_fn_name == called
     expected = [[by_hand[called](a, b) for b in second] for a in first]
-    found = encoder.similarity(first, second)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found, theirs.similarity(first, second), rtol=1e-5, atol=1e-6)
+    similarities = encoder.similarity(first, second)
+    np.testing.assert_allclose(similarities, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(similarities, theirs.similarity(first, second), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(encoder.similarity_pairwise(first, second), np.diag(expected), rtol=1e-5, atol=1e-6)
     theirs.similarity_fn_name = None
 
@@ -286,9 +286,9 @@ def test_paraphrase_mining_gives_the_pairs_of_a_slow_loop(encoder: TorchEncoder,
     rows = [encoder.encode(before + text)[: options.get("truncate_dim")] for text in SENTENCES]
     pairs = [(i, j) for i in range(len(rows)) for j in range(i + 1, len(rows))]
     expected = sorted(((cosine(rows[i], rows[j]), i, j) for i, j in pairs), reverse=True)
-    found = paraphrase_mining(encoder, SENTENCES, **options)
-    assert [pair for _, *pair in found] == [list(pair) for _, *pair in expected]
-    np.testing.assert_allclose([score for score, *_ in found], [score for score, *_ in expected], atol=1e-6)
+    mined = paraphrase_mining(encoder, SENTENCES, **options)
+    assert [pair for _, *pair in mined] == [list(pair) for _, *pair in expected]
+    np.testing.assert_allclose([score for score, *_ in mined], [score for score, *_ in expected], atol=1e-6)
 
 
 def test_the_similarity_evaluator_gives_this_projects_spearman(encoder: TorchEncoder) -> None:
@@ -304,7 +304,7 @@ def test_the_retrieval_evaluator_gives_a_hand_computation(encoder: TorchEncoder)
     queries = {"q1": "dog", "q2": "a happy woman", "q3": "big kitchen"}
     corpus = {f"d{number}": text for number, text in enumerate(SENTENCES)}
     relevant = {"q1": {"d1", "d5"}, "q2": {"d3"}, "q3": {"d5", "d6", "d0"}}
-    found = InformationRetrievalEvaluator(queries, corpus, relevant)(encoder)
+    scores = InformationRetrievalEvaluator(queries, corpus, relevant)(encoder)
 
     documents = {name: encoder.encode("the " + text) for name, text in corpus.items()}
     expected: dict[str, list[float]] = {}
@@ -323,5 +323,5 @@ def test_the_retrieval_evaluator_gives_a_hand_computation(encoder: TorchEncoder)
         ):
             expected.setdefault(metric, []).append(float(value))
     for metric, values in expected.items():
-        assert found[f"cosine_{metric}"] == pytest.approx(np.mean(values), abs=1e-9), metric
+        assert scores[f"cosine_{metric}"] == pytest.approx(np.mean(values), abs=1e-9), metric
     assert 0 < np.mean(expected["ndcg@10"]) < 1

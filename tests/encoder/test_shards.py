@@ -196,16 +196,16 @@ def test_vectors_are_not_given_with_other_sentences(tmp_path: Path, texts: list[
 
 def test_the_command_encodes_in_parts_what_it_encodes_at_once(bert_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("".join(f"a dog and {number} cats\n" for number in range(10)))
-    given = ("encode", "--model", bert_folder, "--input", tmp_path / "text.txt", "--normalize")
-    assert run(*given, "--output", tmp_path / "v.npy").exit_code == 0
-    done = run(*given, "--output", tmp_path / "v", "--shards", 3)
+    options = ("encode", "--model", bert_folder, "--input", tmp_path / "text.txt", "--normalize")
+    assert run(*options, "--output", tmp_path / "v.npy").exit_code == 0
+    done = run(*options, "--output", tmp_path / "v", "--shards", 3)
     assert done.exit_code == 0, done.output
     assert "10 x 32 float32 in 3 parts" in done.stderr
     np.testing.assert_allclose(
         np.concatenate(list(read_blocks(tmp_path / "v"))), np.load(tmp_path / "v.npy"), atol=1e-6
     )
-    refused(run(*given, "--output", tmp_path / "v", "--shards", 3, "--resume"), 3, "is finished", "--output")
-    assert run(*given, "--output", tmp_path / "p", "--shards", 3, "--batch-size", 2).exit_code == 0
+    refused(run(*options, "--output", tmp_path / "v", "--shards", 3, "--resume"), 3, "is finished", "--output")
+    assert run(*options, "--output", tmp_path / "p", "--shards", 3, "--batch-size", 2).exit_code == 0
     assert read_plan(tmp_path / "p").batch_size == 2
-    refused(run(*given, "--output", tmp_path / "w", "--shards", 11), 3, "--shards is 11", "10 sentences")
-    refused(run(*given, "--output", tmp_path / "w.npy", "--resume"), 2, "--shards")
+    refused(run(*options, "--output", tmp_path / "w", "--shards", 11), 3, "--shards is 11", "10 sentences")
+    refused(run(*options, "--output", tmp_path / "w.npy", "--resume"), 2, "--shards")

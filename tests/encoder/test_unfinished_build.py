@@ -50,23 +50,23 @@ def whole(corpus: Path, models: dict[str, Path]) -> dict[str, bytes]:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sentences given to a model; "stop" as the first one interrupts it after so many blocks as the second says."""
-    given: list[str] = []
+    seen_texts: list[str] = []
     really = Encoder.encode
 
     def encoding(self: Encoder, texts: list[str], **options: Any) -> Any:
-        if given[:1] == ["stop"] and len(given) > int(given[1]) * BLOCK + 1:
+        if seen_texts[:1] == ["stop"] and len(seen_texts) > int(seen_texts[1]) * BLOCK + 1:
             raise KeyboardInterrupt
-        given.extend(texts)
+        seen_texts.extend(texts)
         return really(self, texts, **options)
 
     monkeypatch.setattr(Encoder, "encode", encoding)
     monkeypatch.setattr("cse.encoder.shards.BLOCK", BLOCK)
     monkeypatch.setattr("index.building.BLOCK", BLOCK)
-    return given
+    return seen_texts
 
 
 @pytest.fixture
-def given(corpus: Path, models: dict[str, Path]) -> tuple[object, ...]:
+def build_words(corpus: Path, models: dict[str, Path]) -> tuple[object, ...]:
     """The words of a build but for its output."""
     return (corpus, "--model", models["promptbert"], "--output")
 
@@ -97,47 +97,51 @@ def refused(result: Result, code: int, *parts: str) -> None:
 
 @pytest.mark.parametrize("blocks", [0, 1, 2])
 def test_a_broken_off_build_encodes_the_rest_alone_and_ends_in_the_same_bytes(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str], blocks: int, whole: dict[str, bytes]
+    build_words: tuple[object, ...], tmp_path: Path, seen: list[str], blocks: int, whole: dict[str, bytes]
 ) -> None:
-    interrupted(seen, blocks, *given, tmp_path / "out", "--resume")
+    interrupted(seen, blocks, *build_words, tmp_path / "out", "--resume")
     assert not (tmp_path / "out").exists()
-    built(*given, tmp_path / "out", "--resume")
+    built(*build_words, tmp_path / "out", "--resume")
     assert seen == TEXTS[blocks * BLOCK :]
     assert contents(tmp_path / "out") == whole
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
 def test_a_broken_off_build_of_another_type_ends_in_the_same_bytes(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str]
+    build_words: tuple[object, ...], tmp_path: Path, seen: list[str]
 ) -> None:
     factory = ("--factory", "HNSW8,SQ8", "--resume")
-    built(*given, tmp_path / "whole", *factory)
-    interrupted(seen, 1, *given, tmp_path / "out", *factory)
-    built(*given, tmp_path / "out", *factory)
+    built(*build_words, tmp_path / "whole", *factory)
+    interrupted(seen, 1, *build_words, tmp_path / "out", *factory)
+    built(*build_words, tmp_path / "out", *factory)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
 def test_a_build_killed_while_it_was_indexed_encodes_nothing_and_ends_in_the_same_bytes(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str], monkeypatch: pytest.MonkeyPatch, whole: dict[str, bytes]
+    build_words: tuple[object, ...],
+    tmp_path: Path,
+    seen: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    whole: dict[str, bytes],
 ) -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(faiss_engine, "add", interrupt)
-        assert run(*given, tmp_path / "out", "--resume").exit_code == 130
+        assert run(*build_words, tmp_path / "out", "--resume").exit_code == 130
     seen.clear()
-    built(*given, tmp_path / "out", "--resume")
+    built(*build_words, tmp_path / "out", "--resume")
     assert seen == []
     assert contents(tmp_path / "out") == whole
     assert not (tmp_path / "out.partial").exists()
 
 
 def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
-    given: tuple[object, ...], tmp_path: Path, models: dict[str, Path], seen: list[str]
+    build_words: tuple[object, ...], tmp_path: Path, models: dict[str, Path], seen: list[str]
 ) -> None:
-    work, corpus = tmp_path / "out.partial", Path(shutil.copy(str(given[0]), tmp_path))
-    words = (corpus, *given[1:], tmp_path / "out")
+    work, corpus = tmp_path / "out.partial", Path(shutil.copy(str(build_words[0]), tmp_path))
+    words = (corpus, *build_words[1:], tmp_path / "out")
     interrupted(seen, 2, *words, "--resume")
     before = contents(work)
     refused(run(*words), 3, "out.partial: holds an unfinished build; --resume goes on with it, --overwrite drops it")
@@ -158,9 +162,9 @@ def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
 
 
 def test_a_build_that_another_process_goes_on_with_is_refused_and_left_alone(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str]
+    build_words: tuple[object, ...], tmp_path: Path, seen: list[str]
 ) -> None:
-    words, work = (*given, tmp_path / "out"), tmp_path / "out.partial"
+    words, work = (*build_words, tmp_path / "out"), tmp_path / "out.partial"
     interrupted(seen, 2, *words, "--resume")
     before = contents(work)
     with (tmp_path / ".out.held").open("wb") as other:
@@ -174,8 +178,10 @@ def test_a_build_that_another_process_goes_on_with_is_refused_and_left_alone(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
-def test_a_new_build_is_refused_while_another_process_builds_there(given: tuple[object, ...], tmp_path: Path) -> None:
-    words = (*given, tmp_path / "out")
+def test_a_new_build_is_refused_while_another_process_builds_there(
+    build_words: tuple[object, ...], tmp_path: Path
+) -> None:
+    words = (*build_words, tmp_path / "out")
     with (tmp_path / ".out.held").open("wb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         for option in ([], ["--resume"], ["--overwrite"]):
@@ -186,9 +192,9 @@ def test_a_new_build_is_refused_while_another_process_builds_there(given: tuple[
 
 @pytest.mark.parametrize("deleted", [0, 1, 3])
 def test_a_build_killed_when_the_index_is_there_goes_on_to_the_same(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str], deleted: int, monkeypatch: pytest.MonkeyPatch
+    build_words: tuple[object, ...], tmp_path: Path, seen: list[str], deleted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words, work = (*given, tmp_path / "out"), tmp_path / "out.partial"
+    words, work = (*build_words, tmp_path / "out"), tmp_path / "out.partial"
     really, calls = Path.unlink, []
 
     def unlink(path: Path, **options: bool) -> None:
@@ -212,9 +218,9 @@ def test_a_build_killed_when_the_index_is_there_goes_on_to_the_same(
 
 
 def test_an_empty_folder_that_a_killed_deletion_left_is_no_unfinished_build(
-    given: tuple[object, ...], tmp_path: Path
+    build_words: tuple[object, ...], tmp_path: Path
 ) -> None:
-    words, work = (*given, tmp_path / "out"), tmp_path / "out.partial"
+    words, work = (*build_words, tmp_path / "out"), tmp_path / "out.partial"
     built(*words)
     whole = contents(tmp_path / "out")
     for option in ([], ["--resume"]):
@@ -225,27 +231,27 @@ def test_an_empty_folder_that_a_killed_deletion_left_is_no_unfinished_build(
 
 
 def test_what_comes_there_during_a_build_stays_and_is_no_error(
-    given: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build_words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = tmp_path / "out.partial"
     really = VectorIndex.build
 
     def coming(*arguments: Any, **options: Any) -> VectorIndex:
-        found = really(*arguments, **options)
+        result = really(*arguments, **options)
         (work / ".DS_Store").write_text("icons")
         (work / "notes").mkdir()
-        return found
+        return result
 
     monkeypatch.setattr(VectorIndex, "build", coming)
-    built(*given, tmp_path / "out", "--resume")
+    built(*build_words, tmp_path / "out", "--resume")
     assert sorted(path.name for path in work.iterdir()) == [".DS_Store", "notes"]
     assert VectorIndex.load(tmp_path / "out").manifest.count == len(TEXTS)
 
 
 def test_a_folder_of_that_name_that_is_no_unfinished_build_is_left_alone(
-    given: tuple[object, ...], tmp_path: Path
+    build_words: tuple[object, ...], tmp_path: Path
 ) -> None:
-    words = (*given, tmp_path / "out")
+    words = (*build_words, tmp_path / "out")
     (tmp_path / "out.partial").mkdir()
     (tmp_path / "out.partial" / "thesis.tex").write_text("years of work")
     refused(run(*words, "--resume"), 3, "out.partial: holds thesis.tex")
@@ -254,10 +260,10 @@ def test_a_folder_of_that_name_that_is_no_unfinished_build_is_left_alone(
     assert contents(tmp_path / "out.partial") == {"thesis.tex": b"years of work"}
 
 
-def killed_write(place: Path) -> None:
+def killed_write(target: Path) -> None:
     """The state that a kill leaves of a write to `place`."""
-    place.parent.mkdir(exist_ok=True)
-    killed = Replacement.begin(place)
+    target.parent.mkdir(exist_ok=True)
+    killed = Replacement.begin(target)
     assert killed.held is not None
     killed.held.close()
 
@@ -268,26 +274,26 @@ def killed_write(place: Path) -> None:
      ("out.partial/part-00001-of-00003.npy", "--resume"), ("out.partial/plan.json", "--overwrite")],
 )  # fmt: skip
 def test_what_a_killed_write_left_goes_with_the_build(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str], name: str, option: str
+    build_words: tuple[object, ...], tmp_path: Path, seen: list[str], name: str, option: str
 ) -> None:
-    interrupted(seen, 1, *given, tmp_path / "out", "--resume")
+    interrupted(seen, 1, *build_words, tmp_path / "out", "--resume")
     killed_write(tmp_path / name)
-    built(*given, tmp_path / "out", option)
+    built(*build_words, tmp_path / "out", option)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
 def test_a_build_killed_in_its_first_write_begins_as_if_nothing_were_there(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str]
+    build_words: tuple[object, ...], tmp_path: Path, seen: list[str]
 ) -> None:
     killed_write(tmp_path / "out.partial" / "plan.json")
-    built(*given, tmp_path / "out", "--resume")
+    built(*build_words, tmp_path / "out", "--resume")
     assert seen == TEXTS
 
 
 def test_another_factory_takes_the_vectors_that_are_there(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str]
+    build_words: tuple[object, ...], tmp_path: Path, seen: list[str]
 ) -> None:
-    words = (*given, tmp_path / "out", "--resume")
+    words = (*build_words, tmp_path / "out", "--resume")
     refused(run(*words, "--factory", "IVF64,Flat"), 3, "needs at least 64 sentences")
     seen.clear()
     built(*words, "--factory", "IVF2,Flat")
@@ -300,10 +306,10 @@ def test_another_factory_takes_the_vectors_that_are_there(
     [*((harm, False) for harm in ("flipped", "cut", "no part", "no record")), ("cut", True), ("no record", True)],
 )
 def test_a_damaged_part_is_encoded_again(
-    given: tuple[object, ...], tmp_path: Path, seen: list[str], harm: str, encoded: bool, whole: dict[str, bytes]
+    build_words: tuple[object, ...], tmp_path: Path, seen: list[str], harm: str, encoded: bool, whole: dict[str, bytes]
 ) -> None:
     """Of a build killed between parts, or while all were indexed."""
-    words = (*given, tmp_path / "out", "--resume")
+    words = (*build_words, tmp_path / "out", "--resume")
     if encoded:
         refused(run(*words, "--factory", "IVF64,Flat"), 3, "needs at least 64 sentences")
         seen.clear()
@@ -325,14 +331,14 @@ def test_a_damaged_part_is_encoded_again(
 
 
 def test_vectors_that_are_encoded_are_indexed_without_keeping_them_again(
-    given: tuple[object, ...], tmp_path: Path, models: dict[str, Path], seen: list[str]
+    build_words: tuple[object, ...], tmp_path: Path, models: dict[str, Path], seen: list[str]
 ) -> None:
     """`--resume` with `--vectors` is a build like any other, and drops no unfinished one."""
-    corpus, parts = given[0], tmp_path / "parts"
+    corpus, parts = build_words[0], tmp_path / "parts"
     words = ("--model", models["promptbert"], "--input", corpus, "--output", parts, "--shards", 3)
     assert CliRunner().invoke(encode.app, [str(word) for word in words]).exit_code == 0
     kept = (corpus, "--vectors", parts, "--output", tmp_path / "out", "--resume")
-    interrupted(seen, 1, *given, tmp_path / "out", "--resume")
+    interrupted(seen, 1, *build_words, tmp_path / "out", "--resume")
     refused(run(*kept), 3, "out.partial: holds an unfinished build")
     shutil.rmtree(tmp_path / "out.partial")
     built(*kept)
@@ -342,7 +348,7 @@ def test_vectors_that_are_encoded_are_indexed_without_keeping_them_again(
 
 @pytest.mark.parametrize("words", [["--output", "out", "--append"], ["--store", "milvus://127.0.0.1:1/demo"]])
 def test_what_makes_no_new_folder_is_not_resumed(
-    given: tuple[object, ...], tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+    build_words: tuple[object, ...], tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    refused(run(*given[:-1], *words, "--resume"), 2, "scripts.encode --shards")
+    refused(run(*build_words[:-1], *words, "--resume"), 2, "scripts.encode --shards")

@@ -12,7 +12,7 @@ from datasets import load_from_disk
 from index_corpus import build, sentences, vectors
 
 from cse.files.writing import write_folder
-from cse.models.export_files import EXPORT
+from cse.models.export_formats import EXPORT
 from cse.vectors import smoothed, unit_rows
 from index import BuildSettings, VectorIndex
 from index.export import copy_index, fill

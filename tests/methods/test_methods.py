@@ -67,10 +67,10 @@ def test_presets_are_the_published_rows(name: str, backbone: str, supervised: bo
 
 
 def test_esimcse_repeats_and_remembers_what_was_published_for_each_backbone() -> None:
-    found = {key: preset("esimcse", key) for key in ("bert-base", "bert-large", "roberta-base", "roberta-large")}
-    assert [method.repetition for method, _ in found.values()] == [0.32, 0.32, 0.30, 0.28]
-    assert [method.queue for method, _ in found.values()] == [160, 160, 160, 128]
-    assert [config.dropout for _, config in found.values()] == [None, None, None, 0.15]
+    presets = {key: preset("esimcse", key) for key in ("bert-base", "bert-large", "roberta-base", "roberta-large")}
+    assert [method.repetition for method, _ in presets.values()] == [0.32, 0.32, 0.30, 0.28]
+    assert [method.queue for method, _ in presets.values()] == [160, 160, 160, 128]
+    assert [config.dropout for _, config in presets.values()] == [None, None, None, 0.15]
 
 
 def test_every_published_row_names_a_method_and_known_settings() -> None:

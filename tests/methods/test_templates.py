@@ -25,7 +25,7 @@ def test_the_vector_is_read_at_the_template_mask_even_where_the_sentence_holds_o
     mask = tokenizer.mask_token_id
     for template in (MEANS, *POSITIVE, *NEGATIVE):
         row = render(template, tokenizer).row([mask, 7, mask])
-        masks = [place for place, token in enumerate(row.ids) if token == mask]
+        masks = [position for position, token in enumerate(row.ids) if token == mask]
         assert row.pool_at == masks[-1], template.text
         assert row.positions == tuple(range(len(row.ids)))
 
@@ -34,9 +34,9 @@ def test_a_bias_row_keeps_the_positions_of_a_row_with_that_many_words(bert_folde
     rendered = render(MEANS, AutoTokenizer.from_pretrained(bert_folder))
     full, bias = rendered.row([9, 9, 9]), rendered.bias_row(3)
     content = range(len(rendered.before), len(rendered.before) + 3)
-    kept = [place for place in range(len(full.ids)) if place not in content]
-    assert bias.ids == tuple(full.ids[place] for place in kept)
-    assert bias.positions == tuple(full.positions[place] for place in kept)
+    kept = [position for position in range(len(full.ids)) if position not in content]
+    assert bias.ids == tuple(full.ids[position] for position in kept)
+    assert bias.positions == tuple(full.positions[position] for position in kept)
     assert bias.positions[bias.pool_at] == full.pool_at
     inner = rendered.bias_row(3, specials=False)
     assert (inner.ids, inner.positions) == (bias.ids[1:-1], bias.positions[1:-1])

@@ -33,17 +33,17 @@ def test_langchain_gets_the_numbers_of_encode(encoder: TorchEncoder, bert_folder
     from langchain_core.embeddings import Embeddings
     from langchain_core.vectorstores import InMemoryVectorStore
 
-    found = adapters.langchain(encoder)
-    assert isinstance(found, Embeddings)
-    assert found.embed_documents(SENTENCES) == encoder.encode([f"the {text}" for text in SENTENCES]).tolist()
-    assert found.embed_query("the cat") == encoder.encode("a dog : the cat").tolist()
-    assert found.embed_documents([]) == []
+    embeddings = adapters.langchain(encoder)
+    assert isinstance(embeddings, Embeddings)
+    assert embeddings.embed_documents(SENTENCES) == encoder.encode([f"the {text}" for text in SENTENCES]).tolist()
+    assert embeddings.embed_query("the cat") == encoder.encode("a dog : the cat").tolist()
+    assert embeddings.embed_documents([]) == []
     unit = adapters.langchain(encoder, normalize_embeddings=True, batch_size=2)
     np.testing.assert_allclose(np.linalg.norm(unit.embed_documents(SENTENCES), axis=1), 1, atol=1e-6)
     named = adapters.langchain(str(bert_folder))
     assert named.embed_query("the cat") == cse.load(str(bert_folder)).encode("the cat").tolist()
 
-    store = InMemoryVectorStore.from_texts(SENTENCES, found)
+    store = InMemoryVectorStore.from_texts(SENTENCES, embeddings)
     ranked = encoder.similarity(encoder.encode_query("the cat"), encoder.encode_document(SENTENCES))[0].argsort()
     (hit,) = store.similarity_search("the cat", k=1)
     assert hit.page_content == SENTENCES[int(ranked[-1])]
@@ -53,12 +53,12 @@ def test_langchain_gets_the_numbers_of_encode(encoder: TorchEncoder, bert_folder
 def test_adapters_come_back_from_a_pickle(encoder: TorchEncoder) -> None:
     from mteb.types import PromptType
 
-    found = pickle.loads(pickle.dumps(adapters.langchain(encoder, normalize_embeddings=True)))
+    embeddings = pickle.loads(pickle.dumps(adapters.langchain(encoder, normalize_embeddings=True)))
     expected = encoder.encode_document(SENTENCES, normalize_embeddings=True).tolist()
-    assert found.embed_documents(SENTENCES) == expected
+    assert embeddings.embed_documents(SENTENCES) == expected
     model, where = adapters.mteb(encoder), {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
     again, batches = pickle.loads(pickle.dumps(model)), [{"text": SENTENCES}]
-    rows = [each.encode(batches, prompt_type=PromptType.query, **where) for each in (model, again)]
+    rows = [adapter.encode(batches, prompt_type=PromptType.query, **where) for adapter in (model, again)]
     np.testing.assert_array_equal(*rows)
     assert again.mteb_model_meta == model.mteb_model_meta
     np.testing.assert_array_equal(again.similarity(*rows), model.similarity(*rows))
@@ -121,8 +121,8 @@ def test_mteb_prompts_queries_and_documents(encoder: TorchEncoder) -> None:
     model, where = adapters.mteb(encoder), {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
     batches = [{"text": SENTENCES[:3]}, {"text": SENTENCES[3:]}]
     for kind, before in ((None, ""), (PromptType.query, "a dog : "), (PromptType.document, "the ")):
-        found = model.encode(batches, prompt_type=kind, batch_size=4, **where)
-        np.testing.assert_allclose(found, encoder.encode([before + text for text in SENTENCES]), atol=1e-6)
+        rows = model.encode(batches, prompt_type=kind, batch_size=4, **where)
+        np.testing.assert_allclose(rows, encoder.encode([before + text for text in SENTENCES]), atol=1e-6)
 
 
 @pytest.mark.parametrize(("adapter", "package"), [("mteb", "mteb"), ("langchain", "langchain-core")])

@@ -84,12 +84,12 @@ def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder
             tensor += 0.01 * torch.randn_like(tensor)
     save(encoder, tmp_path / "model", {}, storage=Storage.INT8)
     loaded = load(str(tmp_path / "model"), backend="torch")
-    for name, found in loaded.learned().items():
-        wanted, bound = encoder.learned()[name].detach(), 1e-3
-        if wanted.dim() == 2 and name.startswith("backbone."):
-            step = (wanted - start[name]).abs().amax(1, keepdim=True) / 127
+    for name, rounded in loaded.learned().items():
+        original, bound = encoder.learned()[name].detach(), 1e-3
+        if original.dim() == 2 and name.startswith("backbone."):
+            step = (original - start[name]).abs().amax(1, keepdim=True) / 127
             bound = 0.5 * step + 1e-7
-        assert bool(((found.detach() - wanted).abs() <= bound).all()), name
+        assert bool(((rounded.detach() - original).abs() <= bound).all()), name
     stored = load_file(tmp_path / "model" / "model.safetensors")
     assert {tensor.dtype for key, tensor in stored.items() if key.endswith(".difference")} == {torch.int8}
     assert {tensor.dtype for key, tensor in stored.items() if "." in key and tensor.dim() == 1} == {torch.float16}
@@ -108,9 +108,9 @@ def test_int8_differences_are_off_by_less_than_float16_weights() -> None:
         if array.ndim == 2 and key in start
     }
     errors = {
-        storage: np.mean([float(np.abs(np.float32(array) - learned[key]).mean()) for key, array in found.items()])
+        storage: np.mean([float(np.abs(np.float32(array) - learned[key]).mean()) for key, array in unpacked.items()])
         for storage in (Storage.INT8, Storage.FLOAT16)
-        for found in [dict(unpack(pack(learned, start, storage), start, ""))]
+        for unpacked in [dict(unpack(pack(learned, start, storage), start, ""))]
     }
     assert errors[Storage.INT8] < errors[Storage.FLOAT16]
 
@@ -165,11 +165,11 @@ def test_saving_replaces_a_checkpoint_and_nothing_else(bert_folder: Path, tmp_pa
     save(encoder, folder, {})
     (folder / "notes.txt").write_text("mine")
     shutil.copytree(bert_folder, tmp_path / "backbone")
-    for place, reason in (
+    for target, reason in (
         (folder, "holds notes.txt, which is no part of a checkpoint"), (tmp_path / "backbone", "is not a checkpoint of")
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=rf"{place.name}: {reason}"):
-            save(encoder, place, {})
+        with pytest.raises(ValueError, match=rf"{target.name}: {reason}"):
+            save(encoder, target, {})
     assert (folder / "notes.txt").read_text() == "mine"
     assert describe(load_backbone(tmp_path / "backbone")[0])["layers"] == 2
 
@@ -284,30 +284,30 @@ def test_a_checkpoint_that_is_replaced_while_it_is_opened_or_copied_is_the_old_o
             for tensor in encoder.learned().values():
                 tensor += 0.05 * torch.randn_like(tensor)
     vectors = {name: encoder.encode(SENTENCES) for name, encoder in models.items()}
-    place, steps = tmp_path / "model", []
+    folder, steps = tmp_path / "model", []
 
     def replacing_after(module: ModuleType, step: str) -> None:
         original, happened = getattr(module, step), []
 
-        def stepped(*given: Any) -> Any:
-            found = original(*given)
+        def stepped(*arguments: Any) -> Any:
+            result = original(*arguments)
             if not happened:
                 happened.append(step)
                 steps.append(step)
-                save(models["promptbert"], place, {})
-            return found
+                save(models["promptbert"], folder, {})
+            return result
 
-        save(models["simcse"], place, {})
+        save(models["simcse"], folder, {})
         monkeypatch.setattr(module, step, stepped)
 
     for step in ("read_checkpoint_config", "verify", "find_weights", "read_arrays"):
         whole = step in ("find_weights", "read_arrays")
         replacing_after(cse.models.pipeline if whole else cse.models.checkpoint, step)
-        opened = [load(str(place), backend="torch")]
+        opened = [load(str(folder), backend="torch")]
         monkeypatch.undo()
         if not whole:
             replacing_after(cse.models.push, step)
-            copy_checkpoint(place, tmp_path / step)
+            copy_checkpoint(folder, tmp_path / step)
             monkeypatch.undo()
             opened.append(load(str(tmp_path / step), backend="torch"))
         for encoder in opened:

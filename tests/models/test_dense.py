@@ -55,11 +55,11 @@ def test_both_engines_give_the_vectors_of_sentence_transformers(
     make: Make, backbone: str, pooling: str, tanh: bool, bias: bool, backend: str
 ) -> None:
     folder = make(backbone, pooling, tanh, bias=bias)
-    found = cse.load(str(folder), backend=backend)
-    assert (found.dim, found.get_embedding_dimension(), found.backend) == (OUTPUTS, OUTPUTS, backend)
-    wanted = vectors_of(folder)
-    assert wanted.shape == (len(SENTENCES), OUTPUTS)
-    np.testing.assert_allclose(found.encode(SENTENCES), wanted, atol=1e-5)
+    encoder = cse.load(str(folder), backend=backend)
+    assert (encoder.dim, encoder.get_embedding_dimension(), encoder.backend) == (OUTPUTS, OUTPUTS, backend)
+    expected = vectors_of(folder)
+    assert expected.shape == (len(SENTENCES), OUTPUTS)
+    np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-5)
 
 
 def test_normalisation_after_the_layer_is_obeyed(make: Make, bert_folder: Path) -> None:
@@ -90,11 +90,11 @@ def test_the_fingerprint_depends_on_the_layer_and_its_activation_and_not_on_the_
 
 def test_an_older_pickle_is_read_as_weights_alone(make: Make, bert_folder: Path) -> None:
     folder = make(str(bert_folder))
-    wanted = cse.load(str(folder)).encode(SENTENCES)
+    expected = cse.load(str(folder)).encode(SENTENCES)
     file = folder / "2_Dense" / "model.safetensors"
     torch.save(load_file(file), folder / "2_Dense" / "pytorch_model.bin")
     file.unlink()
-    np.testing.assert_array_equal(cse.load(str(folder)).encode(SENTENCES), wanted)
+    np.testing.assert_array_equal(cse.load(str(folder)).encode(SENTENCES), expected)
     torch.save({"linear.weight": Path("x")}, folder / "2_Dense" / "pytorch_model.bin")
     with pytest.raises(ArtefactError, match="could run code"):
         cse.load(str(folder))
@@ -142,10 +142,10 @@ def test_damaged_weights_and_other_orders_are_refused(make: Make, bert_folder: P
 def test_such_a_model_is_exported_with_its_layer(make: Make, bert_folder: Path, tmp_path: Path, tanh: bool) -> None:
     folder = make(str(bert_folder), tanh=tanh)
     export_model(cse.load(str(folder), backend="torch"), "sentence-transformers", tmp_path / "out")
-    wanted = cse.load(str(folder)).encode(SENTENCES)
+    expected = cse.load(str(folder)).encode(SENTENCES)
     shutil.rmtree(folder)
-    np.testing.assert_allclose(vectors_of(tmp_path / "out"), wanted, atol=1e-5)
-    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(SENTENCES), wanted, atol=1e-5)
+    np.testing.assert_allclose(vectors_of(tmp_path / "out"), expected, atol=1e-5)
+    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(SENTENCES), expected, atol=1e-5)
 
 
 def test_training_does_not_leave_the_layer_out_silently(make: Make, bert_folder: Path) -> None:

@@ -49,24 +49,24 @@ def project_files() -> set[str]:
 
 @pytest.mark.parametrize("hardware", list(Hardware))
 def test_a_dry_run_leaves_what_a_space_needs_and_nothing_else(hardware: Hardware, tmp_path: Path) -> None:
-    place = tmp_path / "space"
-    said = deploy("me/side-by-side", "--hardware", hardware.value, "--dry-run", "--output", place)
-    assert files_of(place) == project_files() | OWN
+    folder = tmp_path / "space"
+    said = deploy("me/side-by-side", "--hardware", hardware.value, "--dry-run", "--output", folder)
+    assert files_of(folder) == project_files() | OWN
     assert f"{len(project_files()) + 3} files" in said
     assert "nothing was uploaded" in said
-    front = (place / "README.md").read_text().split("---\n")[1]
+    front = (folder / "README.md").read_text().split("---\n")[1]
     machine = {"zero-gpu": "zero-a10g", "cpu": "cpu-basic", "gpu": "t4-small"}[hardware.value]
     for line in ("sdk: gradio", "sdk_version: 6.31.0", 'python_version: "3.12"', "app_file: space.py"):
         assert front.count(f"{line}\n") == 1
     assert front.count(f"suggested_hardware: {machine}\n") == 1
     assert front.count("license: apache-2.0\n") == 1
-    guarded = "spaces.GPU(" in (place / "space.py").read_text()
+    guarded = "spaces.GPU(" in (folder / "space.py").read_text()
     assert guarded == (hardware is Hardware.ZERO_GPU)
 
 
 def test_requirements_fit_the_hardware() -> None:
     assert requirements(LOCK, Hardware.GPU) == LOCK
-    cpu, zero = (requirements(LOCK, each).splitlines() for each in (Hardware.CPU, Hardware.ZERO_GPU))
+    cpu, zero = (requirements(LOCK, hardware).splitlines() for hardware in (Hardware.CPU, Hardware.ZERO_GPU))
     assert cpu[:2] == ["--extra-index-url https://download.pytorch.org/whl/cpu", "torch==2.13.0"]
     assert zero[0] == "torch==2.11.0"
     rest = [line for line in LOCK.splitlines()[1:] if not line.startswith("faiss")]
@@ -105,17 +105,17 @@ def test_a_folder_that_is_no_clone_is_named(tmp_path: Path) -> None:
 
 
 def test_the_guarded_function_is_one_and_none_without_the_package(tmp_path: Path) -> None:
-    place = tmp_path / "space"
-    deploy("me/space", "--dry-run", "--output", place)
+    folder = tmp_path / "space"
+    deploy("me/space", "--dry-run", "--output", folder)
     (tmp_path / "spaces.py").write_text(
         "import sys\nassert 'torch' not in sys.modules\nasked = []\n"
         "def GPU(function):\n    asked.append(function.__name__)\n    return function\n"
     )
     code = "import sys, space; spaces = sys.modules.get('spaces'); print(spaces and spaces.asked)"
-    for path, found in ((str(tmp_path), "['lent_gpu']"), ("", "None")):
+    for path, functions in ((str(tmp_path), "['lent_gpu']"), ("", "None")):
         environment = {**os.environ, "PYTHONPATH": path}
-        done = subprocess.run([sys.executable, "-c", code], cwd=place, env=environment, capture_output=True, text=True)
-        assert done.stdout == f"{found}\n", done.stderr
+        done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
+        assert done.stdout == f"{functions}\n", done.stderr
 
 
 def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: Path, bert_folder: Path) -> None:
@@ -126,27 +126,27 @@ def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: P
     vectors = encoder.encode(SENTENCES, normalize_embeddings=True)
     settings = BuildSettings(model=str(mine.resolve()), fingerprint=encoder.fingerprint, corpus="text.txt")
     VectorIndex.build([(SENTENCES, vectors)], tmp_path / "index", settings=settings)
-    place = tmp_path / "staged"
+    folder = tmp_path / "staged"
     options = ["--model", mine, "--index", tmp_path / "index", "--model", "simcse"]
-    deploy("me/space", "--hardware", "cpu", *options, "--dry-run", "--output", place)
+    deploy("me/space", "--hardware", "cpu", *options, "--dry-run", "--output", folder)
 
-    own = files_of(place) - project_files() - OWN
+    own = files_of(folder) - project_files() - OWN
     embedded = {f"models/mine/backbone/{name}" for name in ("config.json", "model.safetensors", "tokenizer.json")}
     assert own == {
         *(f"models/mine/{name}" for name in ("config.json", "model.safetensors")), *embedded,
         "models/mine/backbone/tokenizer_config.json",
         *(f"indexes/index/{name}" for name in ("index.faiss", "manifest.json", "texts.arrow")),
     }  # fmt: skip
-    texts = [(place / name).read_text() for name in own | OWN if name.endswith((".json", ".py", ".md"))]
+    texts = [(folder / name).read_text() for name in own | OWN if name.endswith((".json", ".py", ".md"))]
     assert not any(str(tmp_path) in text for text in texts)  # nobody is told where it lay
-    assert read_manifest(place / "indexes" / "index").model == "models/mine"
+    assert read_manifest(folder / "indexes" / "index").model == "models/mine"
 
     (tmp_path / "backbone").unlink()  # the Space has its own
-    with served(place) as client:
-        found = client.predict(SENTENCES[0], 3, "text.txt", api_name="/search")
-    assert found.keys() == {"mine"}
+    with served(folder) as client:
+        hits = client.predict(SENTENCES[0], 3, "text.txt", api_name="/search")
+    assert hits.keys() == {"mine"}
     expected = np.argsort(-vectors @ vectors[0])[:3]
-    assert [hit["text"] for hit in found["mine"]] == [SENTENCES[row] for row in expected]
+    assert [hit["text"] for hit in hits["mine"]] == [SENTENCES[row] for row in expected]
 
 
 @pytest.mark.parametrize(
@@ -228,12 +228,12 @@ def test_a_space_deployed_again_keeps_nothing_that_was_dropped(
 def test_a_space_serves_the_indexes_it_was_deployed_with_and_no_other(tmp_path: Path) -> None:
     for name in ("second", "first"):
         VectorIndex.build([(SENTENCES, np.eye(7, 32))], tmp_path / name, settings=BuildSettings(model="simcse"))
-    place = tmp_path / "space"
+    folder = tmp_path / "space"
     options = ["--index", tmp_path / "second", "--index", tmp_path / "first"]
-    deploy("me/space", "--hardware", "cpu", *options, "--dry-run", "--output", place)
-    (place / "indexes" / "old").mkdir()
-    (place / "cse" / "app" / "serving.py").write_text("def main(words):\n    print(words)\n    return 0\n")
-    done = subprocess.run([sys.executable, "space.py"], cwd=place, capture_output=True, text=True, env=os.environ)
+    deploy("me/space", "--hardware", "cpu", *options, "--dry-run", "--output", folder)
+    (folder / "indexes" / "old").mkdir()
+    (folder / "cse" / "app" / "serving.py").write_text("def main(words):\n    print(words)\n    return 0\n")
+    done = subprocess.run([sys.executable, "space.py"], cwd=folder, capture_output=True, text=True, env=os.environ)
     assert done.stdout == "['--index', 'indexes/second', '--index', 'indexes/first']\n", done.stderr
     (tmp_path / "more").mkdir()
     shutil.copytree(tmp_path / "first", tmp_path / "more" / "first")

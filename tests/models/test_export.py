@@ -75,11 +75,11 @@ def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(
     export_model(encoder, "sentence-transformers", tmp_path / "out")
     expected = encoder.encode(TEXTS)
     code = {"trust_remote_code": True} if method == "dcpcse" else {}
-    found = open_sentence_transformers(tmp_path / "out", **code)
-    np.testing.assert_allclose(found.encode(TEXTS), expected, atol=ROUNDING)
-    np.testing.assert_allclose(found.encode_query(TEXTS), expected, atol=ROUNDING)
+    opened = open_sentence_transformers(tmp_path / "out", **code)
+    np.testing.assert_allclose(opened.encode(TEXTS), expected, atol=ROUNDING)
+    np.testing.assert_allclose(opened.encode_query(TEXTS), expected, atol=ROUNDING)
     np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(TEXTS), expected, atol=ROUNDING)
-    assert found.max_seq_length == encoder.max_seq_length
+    assert opened.max_seq_length == encoder.max_seq_length
     assert (list(tmp_path.glob("out/*.py")) != []) == (method == "dcpcse")
 
 
@@ -127,12 +127,12 @@ def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(
         for to in ("peft", "sentence-transformers"):
             export_model(encoder, to, tmp_path / to)
             assert ModelCard((tmp_path / to / "README.md").read_text()).data.base_model == "me/base"
-        for name, place in (("adapter_config.json", "base_model_name_or_path"), ("cse_export.json", "base")):
+        for name, key in (("adapter_config.json", "base_model_name_or_path"), ("cse_export.json", "base")):
             value = json.loads((tmp_path / "peft" / name).read_text())
-            assert (value[place], value["revision"]) == ("me/base", commit)
+            assert (value[key], value["revision"]) == ("me/base", commit)
         assert run_card(tmp_path / "peft") == pytest.approx(product(encoder), abs=1e-4)
-        found = cse.load(str(tmp_path / "peft")).encode(TEXTS)
-    np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=ROUNDING)
+        vectors = cse.load(str(tmp_path / "peft")).encode(TEXTS)
+    np.testing.assert_allclose(vectors, encoder.encode(TEXTS), atol=ROUNDING)
 
 
 @ONNX
@@ -157,8 +157,8 @@ def check_onnx(encoder: TorchEncoder, folder: Path, space: str = "") -> None:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     for texts in (TEXTS, TEXTS[:1]):
         inputs = tokenizer([space + text for text in texts], padding=True, truncation=True, return_tensors="np")
-        (found,) = session.run(None, dict(inputs))
-        np.testing.assert_allclose(found, encoder.encode(texts), atol=1e-4)
+        (vectors,) = session.run(None, dict(inputs))
+        np.testing.assert_allclose(vectors, encoder.encode(texts), atol=1e-4)
     assert run_card(folder) == pytest.approx(product(encoder), abs=1e-3)  # of vectors of length 6
     with pytest.raises(ArtefactError, match=r"an export to onnx, which cse does not run; .* export it again"):
         cse.load(str(folder))

@@ -115,8 +115,8 @@ def behind_the_prefix_with_head(plain: Plain, text: str) -> torch.Tensor:
 def embedded(plain: Plain, ids: list[int], learned: dict[int, torch.Tensor]) -> torch.Tensor:
     """(d,) at the mask of a row some of whose word embeddings are learned vectors, by place."""
     embeddings = plain.model.get_input_embeddings()(torch.tensor([ids]))
-    for place, vector in learned.items():
-        embeddings[0, place] = vector
+    for position, vector in learned.items():
+        embeddings[0, position] = vector
     states = plain.model(inputs_embeds=embeddings).last_hidden_state[0]
     return states[ids.index(plain.tokenizer.mask_token_id)]
 
@@ -153,10 +153,10 @@ def test_a_layout_gives_the_vectors_of_the_plain_computation(
     plain = Plain(backbone, family)
     with torch.no_grad():
         expected = np.stack([READINGS[family](plain, text).numpy() for text in TEXTS])
-    found = encoder.encode(TEXTS, batch_size=1)  # one by one as there, for batches round otherwise
-    np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=0)
+    vectors = encoder.encode(TEXTS, batch_size=1)  # one by one as there, for batches round otherwise
+    np.testing.assert_allclose(vectors, expected, atol=TOLERANCE, rtol=0)
     assert encoder.fingerprint == cse.load(str(folder), family=family).fingerprint
-    assert np.abs(found - cse.load(str(backbone)).encode(TEXTS)).max() > 1e-2  # not the mean that it was read as once
+    assert np.abs(vectors - cse.load(str(backbone)).encode(TEXTS)).max() > 1e-2  # not the mean that it was read as once
 
 
 def test_every_family_is_tested_and_published_ids_are_of_one() -> None:

@@ -84,12 +84,12 @@ CASES = [(*row, value, same) for row, values in VALUES.items() for value, same i
 
 def rules() -> dict[tuple[str, str], Any]:
     """The rules of `KEYS` by file, module or object, and key."""
-    found = {}
+    flat = {}
     for where, keys in KEYS.items():
         for key, rule in keys.items():
             inner = rule.items() if isinstance(rule, dict) else ()
-            found |= {(key, name): each for name, each in inner} or {(where, key): rule}
-    return found
+            flat |= {(key, name): inner_rule for name, inner_rule in inner} or {(where, key): rule}
+    return flat
 
 
 def read(folder: Path, file: str) -> Any:
@@ -103,8 +103,8 @@ def write(folder: Path, file: str, value: Any) -> None:
 def copied(source: Path, target: Path) -> Path:
     """A copy whose JSON may be changed; weights are links."""
 
-    def copy(path: str, place: str) -> None:
-        os.symlink(path, place) if path.endswith(".safetensors") else shutil.copyfile(path, place)
+    def copy(path: str, copy_path: str) -> None:
+        os.symlink(path, copy_path) if path.endswith(".safetensors") else shutil.copyfile(path, copy_path)
 
     return shutil.copytree(source, target, copy_function=copy)
 
@@ -346,8 +346,8 @@ def test_exports_and_copies_keep_the_settings(tmp_path: Path, bert_folder: Path)
     assert expected.shape == (len(TEXTS), 7)
     export_model(cse.load(str(folder), backend="torch"), "sentence-transformers", tmp_path / "out")
     copy_model(resolve(str(folder)), tmp_path / "copy")
-    for place in (tmp_path / "out", tmp_path / "copy"):
-        np.testing.assert_allclose(check_same(place), expected, atol=1e-5)
+    for target in (tmp_path / "out", tmp_path / "copy"):
+        np.testing.assert_allclose(check_same(target), expected, atol=1e-5)
     with pytest.raises(ValueError, match="leaves prompts out of its pooling"):
         export_model(cse.load(str(folder), backend="torch"), "onnx", tmp_path / "onnx")
 

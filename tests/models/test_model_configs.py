@@ -88,16 +88,16 @@ def checkpoint(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.mark.parametrize("backend", ["torch", "auto"])
-@pytest.mark.parametrize("place", KEYS)
+@pytest.mark.parametrize("section", KEYS)
 def test_a_wrong_value_in_a_models_json_is_its_vectors_or_a_line(
-    checkpoint: Path, tmp_path: Path, place: str, backend: str
+    checkpoint: Path, tmp_path: Path, section: str, backend: str
 ) -> None:
     """Any other error than these two would end a command in a traceback."""
-    name, *inside = place.split()
+    name, *inside = section.split()
     folder = tmp_path / "model"
     shutil.copytree(checkpoint, folder)
     text = (folder / name).read_text()
-    for key, wrong in product(KEYS[place], WRONG):
+    for key, wrong in product(KEYS[section], WRONG):
         value = json.loads(text)
         within = value
         for step in inside:

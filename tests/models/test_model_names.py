@@ -50,9 +50,9 @@ def test_an_index_of_a_sentence_transformers_folder_can_be_searched(short: Path,
     built = run(build_index.app, corpus, "--model", short, "--output", tmp_path / "index")
     assert built.exit_code == 0, built.output
     for arguments in ([], ["--model", short]):
-        found = run(search.app, tmp_path / "index", SENTENCES[1], "-k", 1, *arguments)
-        assert found.exit_code == 0, found.output
-        assert SENTENCES[1] in found.stdout
+        result = run(search.app, tmp_path / "index", SENTENCES[1], "-k", 1, *arguments)
+        assert result.exit_code == 0, result.output
+        assert SENTENCES[1] in result.stdout
     appended = run(build_index.app, corpus, "--model", short, "--output", tmp_path / "index", "--append")
     assert appended.exit_code == 0, appended.output
 

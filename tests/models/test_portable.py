@@ -63,9 +63,9 @@ def test_an_export_travels_whole_and_names_no_place(bert_folder: Path, tmp_path:
     expected = cse.load(str(tmp_path / "out"), backend="torch")
     copy_model(resolve(str(tmp_path / "out")), tmp_path / "copy")
     (tmp_path / "out").rename(tmp_path / "elsewhere")
-    found = cse.load(str(tmp_path / "copy"), backend="torch")
-    np.testing.assert_array_equal(found.encode(SENTENCES), expected.encode(SENTENCES))
-    assert found.fingerprint == expected.fingerprint
+    opened = cse.load(str(tmp_path / "copy"), backend="torch")
+    np.testing.assert_array_equal(opened.encode(SENTENCES), expected.encode(SENTENCES))
+    assert opened.fingerprint == expected.fingerprint
     texts = [path.read_bytes() for path in (tmp_path / "copy").rglob("*") if path.is_file()]
     assert not any(str(bert_folder.parent).encode() in text for text in texts)
 

@@ -61,8 +61,8 @@ def test_a_checkpoint_of_the_bundled_backbone_leaves_it_to_the_reader(at_hand: H
     push(BUNDLED / "dcpcse", "me/dcpcse", "--dataset", "me/text", "--dataset", "me/more")
     _, files = at_hand.find("models/me/dcpcse", "main")
     assert files.keys() == {"README.md", "config.json", "model.safetensors", "train_log.jsonl"}
-    found = cse.load("me/dcpcse")
-    np.testing.assert_array_equal(found.encode(SENTENCES), cse.load("dcpcse").encode(SENTENCES))
+    opened = cse.load("me/dcpcse")
+    np.testing.assert_array_equal(opened.encode(SENTENCES), cse.load("dcpcse").encode(SENTENCES))
 
     text = files["README.md"].decode()
     card = ModelCard(text).data
@@ -92,12 +92,12 @@ def test_a_dry_run_lists_the_files_of_the_upload_and_asks_no_hub(tmp_path: Path,
     assert "give its id as --model" in push(tmp_path / "index", "me/texts", "--dry-run", code=3)
     assert "not a valid name" in push(mine, "me", "--dry-run", code=3)
     for folder, name, options in ((mine, "me/mine", ()), (tmp_path / "index", "me/texts", ("--model", "me/mine"))):
-        found = json.loads(push(folder, name, *options, "--dry-run", "--json"))
+        listing = json.loads(push(folder, name, *options, "--dry-run", "--json"))
         with hub_at_hand_for(tmp_path / name) as standing:
             push(folder, name, *options)
         kind = "models" if folder == mine else "datasets"
         _, files = standing.find(f"{kind}/{name}", "main")
-        assert found["files"] == {path: len(content) for path, content in files.items()}
+        assert listing["files"] == {path: len(content) for path, content in files.items()}
         shown = push(folder, name, *options, "--dry-run")
         assert f"{len(files)} files, 0." in shown
         assert f"for the {kind[:-1]} {name}; nothing was uploaded" in shown
@@ -113,16 +113,16 @@ def test_a_model_of_another_command_is_refused_with_what_uploads_it(
     project(str(bert_folder), texts, adapted, components=5)
     refused = f"Error: {adapted}: is no checkpoint of python -m scripts.train and no index; upload it by"
     for options in ((), ("--dry-run",)):
-        wanted = f'{refused} SentenceTransformer("{adapted}").push_to_hub("OWNER/NAME")\n'
-        assert push(adapted, "me/adapted", *options, code=4) == wanted
+        message = f'{refused} SentenceTransformer("{adapted}").push_to_hub("OWNER/NAME")\n'
+        assert push(adapted, "me/adapted", *options, code=4) == message
     assert push(bert_folder, "me/bert", "--dry-run", code=4).endswith("no index; upload it by `hf upload`\n")
     assert not at_hand.created
     SentenceTransformer(str(adapted), device="cpu").save(str(tmp_path / "uploaded"))  # what `push_to_hub` uploads
     sentences = [*SENTENCES, "the [MASK] dog"]
-    found = cse.load(str(tmp_path / "uploaded")).encode(sentences)
-    np.testing.assert_allclose(found, cse.load(str(adapted)).encode(sentences), atol=1e-5)
+    vectors = cse.load(str(tmp_path / "uploaded")).encode(sentences)
+    np.testing.assert_allclose(vectors, cse.load(str(adapted)).encode(sentences), atol=1e-5)
     again = SentenceTransformer(str(tmp_path / "uploaded"), device="cpu").encode(sentences)
-    np.testing.assert_allclose(found, again, atol=1e-5)
+    np.testing.assert_allclose(vectors, again, atol=1e-5)
 
 
 @contextlib.contextmanager
@@ -163,8 +163,8 @@ def test_a_push_replaces_the_files_of_the_push_before_and_leaves_those_of_others
             tensor.add_(torch.randn_like(tensor) * 0.05)
     save(encoder, tmp_path / "mine", {})
     push(tmp_path / "mine", "me/changed")
-    found = cse.load("me/changed", backend="torch")
-    np.testing.assert_array_equal(found.encode(SENTENCES), encoder.encode(SENTENCES))
+    opened = cse.load("me/changed", backend="torch")
+    np.testing.assert_array_equal(opened.encode(SENTENCES), encoder.encode(SENTENCES))
     _, files = at_hand.find("models/me/changed", "main")
     assert earlier.keys() - files.keys() == {
         name for name in earlier if re.fullmatch(r"model-\d+-of-\d+\.safetensors|.*index\.json|backbone/.*", name)

@@ -62,9 +62,9 @@ def test_tensors_that_are_missing_misshapen_or_unknown_are_refused_by_name(
 
 
 def test_keys_decide_and_what_contradicts_them_is_refused(bert_folder: Path, tmp_path: Path) -> None:
-    found = {"conpvp": "conpvp", "optiprompt": "optiprompt", "esimcse": "esimcse"}
-    found["promptbert-supervised"] = "promptbert-supervised"
-    for family, expected in found.items():
+    families = {"conpvp": "conpvp", "optiprompt": "optiprompt", "esimcse": "esimcse"}
+    families["promptbert-supervised"] = "promptbert-supervised"
+    for family, expected in families.items():
         reference = resolve(str(release(tmp_path / family, bert_folder, family)))
         assert (reference.kind, reference.family, reference.pooling) == (Kind.PUBLISHED, expected, None)
     promcse = str(release(tmp_path / "promcse", bert_folder, "promcse"))
@@ -218,8 +218,8 @@ def test_a_longer_prompt_has_more_slots_and_other_weights_another_fingerprint(
     tensors = trainer_keys(bert_folder, "conpvp")
     longer = {**tensors, "endp": noise(12, 6, WIDTH)}
     first, second = (
-        cse.load(str(write(tmp_path / name, bert_folder, each)), backend="torch")
-        for name, each in (("4", tensors), ("6", longer))
+        cse.load(str(write(tmp_path / name, bert_folder, weights)), backend="torch")
+        for name, weights in (("4", tensors), ("6", longer))
     )
     assert second.reading.template.text == "[X] [P][P][P][P][P][P] [MASK] ."
     assert first.fingerprint != second.fingerprint

@@ -48,9 +48,9 @@ def test_a_published_id_in_the_cache_opens_without_a_network(
         reference = resolve(name)
         assert (reference.kind, reference.name, reference.family) == (Kind.PUBLISHED, name, family)
         assert reference.label == name.partition("/")[2]
-        found, expected = cse.load(name), cse.load(str(folder), family=family)
-        np.testing.assert_array_equal(found.encode(SENTENCES), expected.encode(SENTENCES))
-        assert found.fingerprint == expected.fingerprint
+        opened, expected = cse.load(name), cse.load(str(folder), family=family)
+        np.testing.assert_array_equal(opened.encode(SENTENCES), expected.encode(SENTENCES))
+        assert opened.fingerprint == expected.fingerprint
     with pytest.raises(ValueError, match="is published as simcse-supervised, not as promptbert; leave out `family`"):
         resolve("princeton-nlp/sup-simcse-bert-base-uncased", family="promptbert")
     cached(release(tmp_path / "mine", bert_folder, "simcse"), "someone/my-simcse")
@@ -69,8 +69,8 @@ def test_a_checkpoint_of_this_project_and_its_backbone_open_from_the_cache(
     save(encoder, tmp_path / "model", {})
     cached(tmp_path / "model", "someone/checkpoint")
     assert resolve("someone/checkpoint").kind is Kind.CHECKPOINT
-    found = cse.load("someone/checkpoint", backend="torch")
-    np.testing.assert_array_equal(found.encode(SENTENCES), encoder.encode(SENTENCES))
+    opened = cse.load("someone/checkpoint", backend="torch")
+    np.testing.assert_array_equal(opened.encode(SENTENCES), encoder.encode(SENTENCES))
 
 
 def test_every_command_and_the_app_read_a_folder_alike(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_every_command_and_the_app_read_a_folder_alike(bert_folder: Path, sts: P
     done = run("build_index", tmp_path / "text.txt", *named, "--output", tmp_path / "index")
     assert done.exit_code == 0, done.output
     assert json.loads((tmp_path / "index" / "manifest.json").read_text())["family"] == family
-    found = run("search", tmp_path / "index", SENTENCES[2], "-k", 1)  # opened again as it was recorded
-    assert SENTENCES[2] in found.stdout, found.output
+    result = run("search", tmp_path / "index", SENTENCES[2], "-k", 1)  # opened again as it was recorded
+    assert SENTENCES[2] in result.stdout, result.output
     assert (
         run(
             "build_index", tmp_path / "text.txt", "--model", folder, "--output", tmp_path / "index", "--append"
@@ -179,11 +179,11 @@ def test_a_released_simcse_is_a_backbone_to_train(bert_folder: Path, tmp_path: P
     assert done.exit_code == 0, done.output
     assert cse.load(str(tmp_path / "out")).encode("a dog").shape == (32,)
     (tmp_path / "dev.tsv").write_text("".join(f"{i}\t{SENTENCES[i]}\t{SENTENCES[-i]}\n" for i in range(5)))
-    found = [
+    outputs = [
         run("search_templates", "--model", model, "--dev", tmp_path / "dev.tsv", *more).stdout
         for model, *more in ((bert_folder,), (folder,), (folder, "--family", "simcse"))
     ]
-    assert "[X] means [MASK] ." in found[0]
-    assert found[0] == found[1] == found[2]  # the layers are the same
+    assert "[X] means [MASK] ." in outputs[0]
+    assert outputs[0] == outputs[1] == outputs[2]  # the layers are the same
     promcse = release(tmp_path / "promcse", bert_folder, "promcse")
     refused(run("train", "simcse", "--backbone", promcse, "--output", tmp_path / "no", *common), 4, "prefix_encoder")

@@ -91,10 +91,10 @@ def test_a_run_that_is_trained_further_in_sentence_transformers_opens_again(
     ).train()
     expected = model.encode(TEXTS)
     assert np.abs(expected - before).max() > 0.01
-    for place in (tmp_path / "new", folder):  # the second one replaces the run's own files
-        model.save(str(place))
+    for target in (tmp_path / "new", folder):  # the second one replaces the run's own files
+        model.save(str(target))
         for backend in ("openvino", "torch"):
-            opened = cse.load(str(place), backend=backend)
+            opened = cse.load(str(target), backend=backend)
             np.testing.assert_allclose(opened.encode(TEXTS), expected, atol=CLOSE)
             np.testing.assert_allclose(opened.encode_query(TEXTS), model.encode_query(TEXTS), atol=CLOSE)
         assert opened.max_seq_length == model.max_seq_length
@@ -227,9 +227,9 @@ def test_a_copy_of_a_run_names_no_folder_of_this_machine(bert_folder: Path, tmp_
     assert not (tmp_path / "copy" / "backbone").exists()
     for path in (tmp_path / "copy").rglob("*.*"):
         assert str(bert_folder.parent).encode() not in path.read_bytes(), path
-    found = cse.load(str(tmp_path / "copy"), backend="torch")
-    assert found.fingerprint == expected.fingerprint
-    np.testing.assert_array_equal(found.encode(TEXTS), expected.encode(TEXTS))
+    opened = cse.load(str(tmp_path / "copy"), backend="torch")
+    assert opened.fingerprint == expected.fingerprint
+    np.testing.assert_array_equal(opened.encode(TEXTS), expected.encode(TEXTS))
     (folder / "1_WordWeights" / "config.json").write_text("{}")
     with pytest.raises(ArtefactError, match=r"1_WordWeights/config\.json: damaged"):
         stage_checkpoint(folder, tmp_path / "second", CardFacts())

@@ -49,15 +49,15 @@ def test_a_headless_model_pools_as_it_records_and_equals_the_whole_one(
     mode = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}[pooling]
     chosen = {"word_embedding_dimension": 32, "pooling_mode_max_tokens": False, mode: True}
     with_pipeline(headless, [TRANSFORMER, POOLING], chosen, length=6)
-    found = cse.load(str(headless))
-    assert found.method.name == pooling
+    opened = cse.load(str(headless))
+    assert opened.method.name == pooling
     short = [text for text in SENTENCES if len(text.split()) <= 4]
     assert short
-    np.testing.assert_allclose(found.encode(short), cse.load(str(bert_folder), pooling).encode(short), atol=1e-6)
+    np.testing.assert_allclose(opened.encode(short), cse.load(str(bert_folder), pooling).encode(short), atol=1e-6)
     whole = cse.load(str(headless), pooling)
-    assert whole.fingerprint != found.fingerprint  # so that no result of one is taken for the other's
-    cut = found.encode("the cat is eating in the park")  # six tokens, two of them special
-    np.testing.assert_allclose(cut, found.encode("the cat is eating"), atol=1e-6)
+    assert whole.fingerprint != opened.fingerprint  # so that no result of one is taken for the other's
+    cut = opened.encode("the cat is eating in the park")  # six tokens, two of them special
+    np.testing.assert_allclose(cut, opened.encode("the cat is eating"), atol=1e-6)
 
 
 def test_words_are_refused_to_a_model_without_a_head(headless: Path) -> None:
@@ -105,5 +105,5 @@ def test_a_known_model_gets_its_published_scores() -> None:
     assert MINILM.submodule_search_locations is not None
     torch.set_num_threads(1)
     encoder = cse.load(str(Path(MINILM.submodule_search_locations[0]) / "model"))
-    found = units(TaskData(DATA / "sts"))["STS16"](encoder.encode)["spearman"]
-    assert found == pytest.approx(78.99, abs=0.02)
+    score = units(TaskData(DATA / "sts"))["STS16"](encoder.encode)["spearman"]
+    assert score == pytest.approx(78.99, abs=0.02)

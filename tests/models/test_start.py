@@ -36,11 +36,11 @@ def test_a_start_scores_on_both_engines_what_training_measured_before_its_first_
         learning_rate=0.05, seed=7, batch_size=3, progress=False,
     )  # fmt: skip
     for backend in ("torch", "openvino"):
-        found = start(tmp_path / "run", backend)
-        assert found.name == "run-start"
-        assert round(spearman(found.encode, DEV), 3) == summary.start
+        opened = start(tmp_path / "run", backend)
+        assert opened.name == "run-start"
+        assert round(spearman(opened.encode, DEV), 3) == summary.start
     trained = load(str(tmp_path / "run"))
-    assert np.abs(trained.encode(SENTENCES) - found.encode(SENTENCES)).max() > 1e-4
+    assert np.abs(trained.encode(SENTENCES) - opened.encode(SENTENCES)).max() > 1e-4
 
 
 def test_a_start_that_cannot_be_made_again_is_refused_with_the_reason(bert_folder: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from cse.app.state.maps import Points, draw_maps
 from cse.app.state.model_map import ModelMap
 from cse.app.state.selections import describe, point_rows, table
 from cse.corpus.tables import csv_text
-from cse.methods.settings import MOST_SEED
+from cse.methods.settings import MAX_SEED
 
 EMPTY = {"hint": "Press Draw maps to place these texts: near points are texts that the chosen model finds alike."}
 CHANGED = "These texts have changed since the maps were drawn; press Draw maps."
@@ -140,7 +140,7 @@ def clusters_tab(
             source = gr.Radio(choices, value="corpus", label="Texts", scale=4, min_width=280)
             most = number_field(MOST_POINTS, "Points at most", LEAST_POINTS, MOST_POINTS)
             groups = number_field(GROUPS, "Groups", FEWEST_GROUPS, MOST_GROUPS)
-            seed = number_field(0, "Seed", 0, MOST_SEED)
+            seed = number_field(0, "Seed", 0, MAX_SEED)
         button = submit("Draw maps")
     output = canvas(maps_value(demo_points(state), first) if first else EMPTY)
     pin = gr.Textbox(label="Pinned", visible="hidden")  # for the address; a Number cannot be empty

@@ -16,7 +16,7 @@ from cse.app.models.remembered import fingerprint_of
 from cse.app.state.groups import LEAST as FEWEST
 from cse.app.state.groups import MOST, Groups, groups_of
 from cse.app.state.model_map import ModelMap, fitted, measure
-from cse.methods.settings import MOST_SEED
+from cse.methods.settings import MAX_SEED
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def draw_maps(
     state: AppState, points: Points, seed: int, groups: int, report: Report = silent
 ) -> Iterator[dict[str, ModelMap | Failure]]:
     """Yield the maps done so far by model, each time one is drawn and at the end; `groups` is their number in each."""
-    start = validation.whole(seed, "The seed", 0, MOST_SEED)
+    start = validation.whole(seed, "The seed", 0, MAX_SEED)
     number = group_number(groups)
     columns = state.models.columns if points.columns is None else points.columns
     total, digest = 2 * len(columns), points.digest
