@@ -163,7 +163,7 @@ class RecallProbe:
         if not len(self.queries):
             return None
         k = min(RECALL_AT, self._seen)
-        found = index.search(self.queries, k)[1]  # (q, k)
+        answers = index.search(self.queries, k)[1]  # (q, k)
         right = self._scores >= self._scores[:, k - 1 : k] - TIE  # (q, <= REFERENCE)
-        hits = [np.isin(row, exact[good]).sum() for row, exact, good in zip(found, self._rows, right, strict=True)]
+        hits = [np.isin(row, exact[good]).sum() for row, exact, good in zip(answers, self._rows, right, strict=True)]
         return float(np.mean(hits) / k)

@@ -166,8 +166,8 @@ def expanded(index: Any, queries: np.ndarray, count: int) -> np.ndarray:
         return queries
     with _plain_errors("FAISS gives no vectors back to mix", "search with `expand` 0, or build the index as Flat"):
         scores, labels, near = index.search_and_reconstruct(queries, min(count, index.ntotal))
-    found = labels >= 0
-    return mixed(queries, np.where(found[:, :, None], near, 0), np.where(found, scores, 0))
+    is_hit = labels >= 0
+    return mixed(queries, np.where(is_hit[:, :, None], near, 0), np.where(is_hit, scores, 0))
 
 
 def write(index: Any, path: Path) -> None:

@@ -32,10 +32,10 @@ TEXTS_FILE = "texts.arrow"
 DATA_FILES = (FAISS_FILE, TEXTS_FILE)
 FILES = (MANIFEST_FILE, *DATA_FILES)
 INDEX = FolderKind("an index", MANIFEST_FILE, ("format", "factory", "corpus_sha256"), FILES)
-STAMPED = 64 << 20  # bytes: larger files get a stamp and are not read again while it is valid
+MIN_STAMPED_BYTES = 64 << 20  # larger files get a stamp and are not read again while it is valid
 CACHE_VARIABLE = "CSE_CACHE"
-MOST_STAMPS = 1000  # the oldest ones are deleted
-SETTLED = 2.0  # seconds; a file changed more recently may change again without a new time
+MAX_STAMPS = 1000  # the oldest ones are deleted
+SETTLED_SECONDS = 2.0  # a file changed more recently may change again without a new time
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def file_records(folder: Path) -> dict[str, dict[str, Any]]:
 def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
     """Raise IndexFolderError unless the data files match the manifest's sizes and checksums.
 
-    A file above `STAMPED` bytes with a valid stamp is read only with `again`, which also detects a failing disk.
+    A file above `MIN_STAMPED_BYTES` with a valid stamp is read only with `again`, which also detects a failing disk.
     """
     for name in DATA_FILES:
         path, recorded = folder / name, manifest.files.get(name)
@@ -78,7 +78,7 @@ def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
         state, expected = file_state(path), recorded.get("sha256")
         if state[0] != recorded.get("bytes"):
             raise IndexFolderError(f"{folder}: {name} has {state[0]} bytes, not {recorded.get('bytes')}; {cure()}")
-        large = state[0] > STAMPED
+        large = state[0] > MIN_STAMPED_BYTES
         if large and not again and is_stamped(path, str(expected)):
             continue
         if checksum_now(path) != expected:
@@ -89,8 +89,8 @@ def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
 
 def cache_folder() -> Path:
     """The cache folder: the environment variable CSE_CACHE, or `cse` in the platform's cache folder."""
-    if given := os.environ.get(CACHE_VARIABLE):
-        return Path(given)
+    if configured := os.environ.get(CACHE_VARIABLE):
+        return Path(configured)
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "cse"
     platform = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
@@ -108,14 +108,14 @@ def is_stamped(path: Path, sha256: str) -> bool:
 def stamp(path: Path, state: Sequence[int], sha256: str) -> None:
     """Record that a file in this `state` has this sha256, unless it has just changed or the cache is not writable."""
     with suppress(OSError, RuntimeError):
-        if tuple(state) != file_state(path) or time.time() - max(state[1:3]) / 1e9 < SETTLED:
+        if tuple(state) != file_state(path) or time.time() - max(state[1:3]) / 1e9 < SETTLED_SECONDS:
             return
-        place = _stamp(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        fresh = place.with_name(f"{place.name}.{os.getpid()}")
+        record = _stamp(path)
+        record.parent.mkdir(parents=True, exist_ok=True)
+        fresh = record.with_name(f"{record.name}.{os.getpid()}")
         fresh.write_text(json.dumps([*state, sha256]), encoding="utf-8")
-        fresh.replace(place)
-        for old in sorted(place.parent.iterdir(), key=lambda each: each.stat().st_mtime_ns)[:-MOST_STAMPS]:
+        fresh.replace(record)
+        for old in sorted(record.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-MAX_STAMPS]:
             old.unlink(missing_ok=True)
 
 

@@ -30,8 +30,9 @@ class Commands(TyperGroup):
     """All command modules of this folder, and the commands that this file defines."""
 
     def __init__(self, *, commands: Any = None, **options: Any) -> None:
-        found = {path.stem: first_line(path) for path in FOLDER.glob("*.py") if path.stem not in NO_COMMANDS}
-        deferred = {command_name(stem): Deferred(command_name(stem), short_help=line) for stem, line in found.items()}
+        modules = [path for path in FOLDER.glob("*.py") if path.stem not in NO_COMMANDS]
+        names = {command_name(path.stem): path for path in modules}
+        deferred = {name: Deferred(name, short_help=first_line(path)) for name, path in names.items()}
         super().__init__(commands=dict(sorted({**deferred, **commands}.items())), **options)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -54,8 +55,8 @@ def first_line(path: Path) -> str:
     return path.read_text(encoding="utf-8").split('"""', 2)[1].partition("\n")[0]
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"cse {cse.__version__}")
         raise typer.Exit
 

@@ -122,11 +122,11 @@ def with_flags(message: str, app: typer.Typer) -> str:
     """
     params = {param.name: param for param in typer.main.get_command(app).params}
 
-    def shown(found: re.Match[str]) -> str:
-        param = params.get(found[1])
+    def shown(match: re.Match[str]) -> str:
+        param = params.get(match[1])
         if param is None:
-            return found[0]
-        return param.opts[0] if param.param_type_name == "option" else param.metavar or found[1].upper()
+            return match[0]
+        return param.opts[0] if param.param_type_name == "option" else param.metavar or match[1].upper()
 
     return re.sub(r"`(\w+)`", shown, message)
 
@@ -160,8 +160,8 @@ def check_outputs(source: str, **outputs: Path | None) -> None:
             continue
         if same_file(path, Path(source)):
             raise ValueError(f"{path}: is the file that is read; give `{name}` another file")
-        for other, taken in known.items():
-            if same_file(path, taken):
+        for other, other_path in known.items():
+            if same_file(path, other_path):
                 raise ValueError(f"{path}: is the file of `{other}`, too; give `{name}` another file")
         known[name] = path
 

@@ -114,11 +114,11 @@ def main(
     if str(data) == "hub" and not data.exists():
         data = fetch(task)
     search = partial(_index_search, store=store, smooth=smooth, expand=expand)
-    given = TaskData(
+    task_data = TaskData(
         data, tokenised, details, sentences, search, classifier=classifier or LOGISTIC, smooth=smooth, expand=expand
     )
     request = EvaluationRequest(
-        find_task(task), given,
+        find_task(task), task_data,
         ModelSelection(model, pooling or (), postprocess, fit, family, bare, backend, start),
         batch_size, final_period, compare, keep_points=figures is not None, progress=sys.stderr.isatty(),
     )  # fmt: skip
@@ -147,9 +147,9 @@ def _note(failures: dict[str, Exception], name: str, error: Exception) -> None:
         failures[name] = error
 
 
-def _check_options(task: str, given: list[str]) -> None:
+def _check_options(task: str, names: list[str]) -> None:
     """Raise a usage error for the first given option that the task lacks, naming the tasks that have it."""
-    for name in given:
+    for name in names:
         if name not in find_task(task).options:
             flag, *names = f"--{name.replace('_', '-')}", *tasks_with(name)
             having = f"the {names[0]} task" if len(names) == 1 else f"the tasks {', '.join(names)}"

@@ -296,8 +296,8 @@ def test_a_large_file_is_read_whole_once_and_again_where_it_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("index.folder.STAMPED", 1000)
-    monkeypatch.setattr("index.folder.SETTLED", 0.0)
+    monkeypatch.setattr("index.folder.MIN_STAMPED_BYTES", 1000)
+    monkeypatch.setattr("index.folder.SETTLED_SECONDS", 0.0)
     hashed: list[str] = []
     sha256 = index.folder.checksum_now
     monkeypatch.setattr("index.folder.checksum_now", lambda path: (hashed.append(path.name), sha256(path))[1])
@@ -321,13 +321,13 @@ def test_stamps_are_few_and_none_is_made_of_a_file_that_has_just_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("index.folder.MOST_STAMPS", 3)
+    monkeypatch.setattr("index.folder.MAX_STAMPS", 3)
     files = [tmp_path / f"file {number}" for number in range(5)]
     for file in files:
         file.write_text("x")
         stamp(file, file_state(file), "0a")
     assert not any(is_stamped(file, "0a") for file in files)
-    monkeypatch.setattr("index.folder.SETTLED", -1e9)
+    monkeypatch.setattr("index.folder.SETTLED_SECONDS", -1e9)
     for file in files:
         stamp(file, file_state(file), "0a")
         assert is_stamped(file, "0a")

@@ -16,7 +16,7 @@ from milvus_server import free_port, needs_server, served
 
 from index import BuildSettings, IndexFolderError, VectorIndex, milvus, milvus_server
 from index.milvus import MilvusIndex
-from index.stores import manifest_at, open_at, place_of, store_of
+from index.stores import location_of, manifest_at, open_at, store_of
 
 FINGERPRINT = "a1b2" * 16
 SETTINGS = BuildSettings(model="promptbert", fingerprint=FINGERPRINT, corpus="demo")
@@ -159,7 +159,7 @@ def test_an_addition_that_failed_is_made_again_in_its_own_place(place: str, monk
     from pymilvus import MilvusException
 
     index = build(place, count=200)
-    monkeypatch.setattr(milvus, "PORTION", 10)
+    monkeypatch.setattr(milvus, "INSERT_BATCH", 10)
     added, insert = [], index._client.insert
 
     def failing(name: str, rows: list[dict[str, Any]], **options: Any) -> None:
@@ -371,11 +371,11 @@ def test_a_host_that_gives_no_sign_is_not_said_to_have_no_server(monkeypatch: py
 )
 def test_a_bad_address_is_refused_before_anything_is_asked(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)):
-        open_at(place_of(text))
+        open_at(location_of(text))
 
 
 def test_a_folder_is_a_place_too(tmp_path: Path) -> None:
-    built = build(place_of(str(tmp_path / "x")), count=100)
+    built = build(location_of(str(tmp_path / "x")), count=100)
     assert isinstance(built, VectorIndex)
     assert len(open_at(tmp_path / "x", FINGERPRINT, **CPU)) == 100
 
