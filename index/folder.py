@@ -166,7 +166,12 @@ def without_rows(column: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
     chunks, start = [], 0
     for chunk in column.chunks:
         low, high = np.searchsorted(rows, (start, start + len(chunk)))
-        chunks.append(_blanked(chunk, rows[low:high] - start) if high > low else chunk)
+        if high > low:
+            mask = np.zeros(len(chunk), dtype=bool)
+            mask[rows[low:high] - start] = True
+            # `if_else` would keep the removed characters
+            chunk = chunk.take(pa.array(np.arange(len(chunk)), mask=mask))
+        chunks.append(chunk)
         start += len(chunk)
     return pa.chunked_array(chunks, type=TYPE)
 
@@ -187,12 +192,6 @@ def checksum(column: pa.ChunkedArray) -> str:
     for chunk in column.chunks:
         feed_texts(sha, chunk.drop_null().to_pylist())
     return sha.hexdigest()
-
-
-def _blanked(chunk: pa.Array, positions: np.ndarray) -> pa.Array:
-    mask = np.zeros(len(chunk), dtype=bool)
-    mask[positions] = True
-    return chunk.take(pa.array(np.arange(len(chunk)), mask=mask))  # `if_else` would keep the removed characters
 
 
 def unit_rows(vectors: np.ndarray, *, dimension: int | None = None, first_row: int = 0) -> np.ndarray:

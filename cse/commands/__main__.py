@@ -14,7 +14,7 @@ import cse
 from cse.encoder.processes import end_with_parent
 
 FOLDER = Path(__file__).parent
-NO_COMMANDS = ("__init__", "__main__", "cli", "options")
+NO_COMMANDS = ("__init__", "__main__", "cli")
 
 
 class Deferred(TyperCommand):
@@ -22,7 +22,7 @@ class Deferred(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Import the real command and return its context."""
-        module = importlib.import_module(f"cse.commands.{module_name(str(self.name))}")
+        module = importlib.import_module(f"cse.commands.{str(self.name).replace('-', '_')}")
         return get_command(module.app).make_context(info_name, args, parent=parent, **extra)
 
 
@@ -43,11 +43,6 @@ class Commands(TyperGroup):
 def command_name(module: str) -> str:
     """The command of a module: `build-index`."""
     return module.replace("_", "-")
-
-
-def module_name(command: str) -> str:
-    """The module of a command: `build_index`."""
-    return command.replace("-", "_")
 
 
 def first_line(path: Path) -> str:

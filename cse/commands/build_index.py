@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from cse.commands.cli import command, print_json, progress_options
-from cse.commands.options import BACKEND, FAMILY, MODEL, POOLING, model_option, option, seed_option
+from cse.commands.cli import (
+    BACKEND,
+    FAMILY,
+    MODEL,
+    POOLING,
+    command,
+    model_option,
+    option,
+    print_json,
+    progress_options,
+    seed_option,
+)
 from cse.errors import command_line
 from index.manifest import factory_guidance
 

@@ -1,4 +1,4 @@
-"""Shared by all commands: one-line errors with exit codes, progress on stderr, JSON on stdout."""
+"""Shared by all commands: one-line errors with exit codes, common options, progress on stderr, JSON on stdout."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import select
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from cse.errors import as_called
 from cse.files.writing import is_utf_8
+from cse.methods.catalogue import UNTRAINED
+from cse.methods.settings import MOST_SEED
+from cse.models.families import FAMILIES
+from cse.models.names import BUNDLED_NAMES
 from cse.training.tracking import main_process, progress_options
 
 __all__ = ["main_process", "progress_options"]  # of `cse.training.tracking`
@@ -187,3 +191,30 @@ def log(message: str) -> None:
 def print_json(value: Any) -> None:
     """Print one JSON document on stdout."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+
+
+MODEL = "simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone."
+POOLING = f"Pooling of a plain backbone: {', '.join(UNTRAINED)}."
+BACKEND = "torch, openvino (CPU only), or auto: openvino on a CPU where it is installed."
+FAMILY = f"Family of a published checkpoint, if neither its keys nor its hub id show it: {', '.join(FAMILIES)}."
+
+
+def option(help_text: str | None, *names: str, panel: str | None = None, **rules: Any) -> Any:
+    """An option with its help, in a `panel` of the command's help; `names` replace `--PARAMETER`."""
+    return typer.Option(*names, help=help_text, rich_help_panel=panel, **rules)
+
+
+def seed_option(help_text: str | None, *names: str, **rules: Any) -> Any:
+    """An option that takes a seed, or several: whole numbers from 0 to `MOST_SEED`."""
+    return option(help_text, *names, min=0, max=MOST_SEED, **rules)
+
+
+def model_option(help_text: str, **rules: Any) -> Any:
+    """An option that takes a model, with its bundled names completed by the shell."""
+    return option(help_text, autocompletion=completing(*BUNDLED_NAMES), **rules)
+
+
+Model = Annotated[str, model_option(MODEL)]
+Pooling = Annotated[str | None, option(POOLING)]
+Family = Annotated[str | None, option(FAMILY)]
+Backend = Annotated[str, option(BACKEND)]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import check_choice, command, log, print_json
-from cse.commands.options import option
+from cse.commands.cli import check_choice, command, log, option, print_json
 
 if TYPE_CHECKING:
     from cse.models.push import Uploaded

@@ -10,15 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from cse.commands.cli import check_choice, check_outputs, command, log, print_json, progress_options
-from cse.commands.options import MODEL, Family, Pooling, option, seed_option
+from cse.commands.cli import (
+    MODEL,
+    Family,
+    Pooling,
+    check_choice,
+    check_outputs,
+    command,
+    log,
+    option,
+    print_json,
+    progress_options,
+    seed_option,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
     from cse import Encoder
     from cse.analysis.duplicates import Member
-    from cse.corpus.labelled import LabelledTexts
     from index import VectorIndex
     from index.building import Batches
 
@@ -48,7 +58,9 @@ def main(
     Example: cse duplicates sentences.txt --model promptbert --output unique.csv --groups groups.csv
     """
     import cse
-    from cse.corpus.labelled import check_texts, labelled_texts, left_out
+    from cse.analysis.duplicates import GROUP_COLUMNS, group_rows
+    from cse.corpus.labelled import check_texts, labelled_texts, left_out, write_table
+    from cse.corpus.tables import csv_text
 
     check_choice("row to keep", keep, KEPT_ROWS)
     if percentile == 100:
@@ -84,8 +96,11 @@ def main(
         "cosine": round(least, 4),
     }
     if groups is not None:
-        _write(groups, lambda opened: _write_groups(opened, grouped, texts, rows))
-    _write(output, lambda opened: _write_kept(opened, labelled_texts(file, column), dropped))
+        table_of_groups = csv_text(GROUP_COLUMNS, group_rows(grouped, texts, rows))
+        _write(groups, lambda opened: opened.write(table_of_groups))
+    table = labelled_texts(file, column)
+    kept = (row.cells for row in table.every if row.row not in dropped)
+    _write(output, lambda opened: write_table(opened, table.columns, kept))
     _report(summary, json_output)
 
 
@@ -145,7 +160,7 @@ def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Optio
     return written, index
 
 
-def _write(path: Path, fill: Callable[[TextIO], None]) -> None:
+def _write(path: Path, fill: Callable[[TextIO], object]) -> None:
     from cse.files.writing import write_file
 
     def write(fresh: Path) -> None:
@@ -154,19 +169,6 @@ def _write(path: Path, fill: Callable[[TextIO], None]) -> None:
 
     write_file(path, write)
     log(f"wrote {path}")
-
-
-def _write_kept(opened: TextIO, table: LabelledTexts, dropped: set[int]) -> None:
-    from cse.corpus.labelled import write_table
-
-    write_table(opened, table.columns, (row.cells for row in table.every if row.row not in dropped))
-
-
-def _write_groups(opened: TextIO, grouped: list[list[Member]], texts: list[str], rows: list[int]) -> None:
-    from cse.analysis.duplicates import GROUP_COLUMNS, group_rows
-    from cse.corpus.tables import csv_text
-
-    opened.write(csv_text(GROUP_COLUMNS, group_rows(grouped, texts, rows)))
 
 
 def _report(summary: dict[str, Any], json_output: bool) -> None:

@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import check_choice, command, completing, log, print_json
-from cse.commands.options import BACKEND, FAMILY, POOLING, model_option, option
+from cse.commands.cli import (
+    BACKEND,
+    FAMILY,
+    POOLING,
+    check_choice,
+    command,
+    completing,
+    log,
+    model_option,
+    option,
+    print_json,
+)
 from cse.errors import command_line
 from cse.evaluation.tasks import TASKS, find_task, tasks_with
 
@@ -132,7 +142,10 @@ def main(
     elif models:
         _print(request.task, models, results.comparisons)
     if models and figures:
-        _draw(request.task, models, figures)
+        from cse.evaluation.figures import draw
+
+        for figure in draw(request.task, models, figures):
+            log(f"wrote {figure}")
     if failures:
         if models:
             log(f"failed: {', '.join(failures)}; everything else is scored")
@@ -163,13 +176,6 @@ def _print(task: Task, models: Mapping[str, ModelRecord], comparisons: Sequence[
         log(line)
     for line in (*table(task, models), *seed_lines(task, models), *comparisons):
         typer.echo(line)
-
-
-def _draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> None:
-    from cse.evaluation.figures import draw
-
-    for path in draw(task, models, folder):
-        log(f"wrote {path}")
 
 
 def _index_search(

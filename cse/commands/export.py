@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import check_choice, command, completing, log
-from cse.commands.options import Family, Pooling, option
+from cse.commands.cli import Family, Pooling, check_choice, command, completing, log, option
 from cse.models.names import BUNDLED_NAMES
 from index.manifest import INDEX_FORMS
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import check_outputs, command, log, shortened
-from cse.commands.options import POOLING, Family, option, seed_option
+from cse.commands.cli import POOLING, Family, check_outputs, command, log, option, seed_option, shortened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,7 +92,10 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[L
     finished = judgement.counted >= total
     if finished and not setup.labels:
         return judgement.counted
-    vectors = [_encode(encoder, texts) for encoder in encoders]
+    vectors = []
+    for encoder in encoders:
+        log(f"encoding {len(texts):,} texts with {encoder.name}")
+        vectors.append(encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty()))
     if setup.labels:
         judgement.scores = _scores(setup, vectors, labels)
     if finished:
@@ -185,11 +187,6 @@ def _open(
         for encoder, reference in zip(encoders, references, strict=True)
     )
     return encoders, tuple(judged)
-
-
-def _encode(encoder: Encoder, texts: list[str]) -> np.ndarray:
-    log(f"encoding {len(texts):,} texts with {encoder.name}")
-    return encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty())
 
 
 def _beside(result: str, setup: Setup) -> Path | None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import PRECISIONS, check_choice, command, log, print_json
-from cse.commands.options import option, seed_option
+from cse.commands.cli import PRECISIONS, check_choice, command, log, option, print_json, seed_option
 from cse.corpus.sources import TABLES
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cse.commands.cli import command, log, print_json, shortened
-from cse.commands.options import option
+from cse.commands.cli import command, log, option, print_json, shortened
 from cse.errors import command_line
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def main(
     runs = _compared(folder, compare) if compare else list_runs(folder)
     if not runs:
         log(f"no runs of {command_line('train')} below {folder}")
-    _print_json(runs, compare is not None) if json_output else _print(runs, compare is not None)
+    _print(runs, compare is not None, json_output)
     for run in runs:
         if run.problem:
             log(f"{run.name}: {run.problem}")
@@ -61,16 +60,13 @@ def _compared(folder: Path, names: tuple[Path, Path]) -> list[RunRecord]:
     return [read_run(path, str(name)) for path, name in zip(paths, names, strict=True)]
 
 
-def _print_json(runs: Sequence[RunRecord], compared: bool) -> None:
+def _print(runs: Sequence[RunRecord], compared: bool, json_output: bool) -> None:
     from cse.training.listing import differences
 
-    shown = [run.to_json() for run in runs]
-    print_json({"runs": shown, "differences": differences(*runs)} if compared else shown)
-
-
-def _print(runs: Sequence[RunRecord], compared: bool) -> None:
-    from cse.training.listing import differences
-
+    if json_output:
+        shown = [run.to_json() for run in runs]
+        print_json({"runs": shown, "differences": differences(*runs)} if compared else shown)
+        return
     if runs:
         _print_table([COLUMNS, *map(_cells, runs)])
     if compared:

@@ -7,8 +7,18 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import command, log, print_json, shortened, with_flags
-from cse.commands.options import Backend, Family, Pooling, model_option, option
+from cse.commands.cli import (
+    Backend,
+    Family,
+    Pooling,
+    command,
+    log,
+    model_option,
+    option,
+    print_json,
+    shortened,
+    with_flags,
+)
 
 SHOWN_CHARACTERS = 300  # of a hit
 EXPAND_HELP = (

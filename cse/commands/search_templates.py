@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import command, log
-from cse.commands.options import FAMILY, option
+from cse.commands.cli import FAMILY, command, log, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

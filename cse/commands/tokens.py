@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import command, print_json
-from cse.commands.options import Backend, Family, Model, Pooling, option
+from cse.commands.cli import Backend, Family, Model, Pooling, command, option, print_json
 
 
 def main(

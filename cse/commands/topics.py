@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cse.commands.cli import check_outputs, command, log, print_json, shortened
-from cse.commands.options import MODEL, Family, Pooling, option, seed_option
+from cse.commands.cli import (
+    MODEL,
+    Family,
+    Pooling,
+    check_outputs,
+    command,
+    log,
+    option,
+    print_json,
+    seed_option,
+    shortened,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,10 +18,10 @@ from cse.commands.cli import (
     completing,
     log,
     main_process,
+    option,
     print_json,
     with_flags,
 )
-from cse.commands.options import option
 from cse.corpus.sources import TABLES
 from cse.encoder.processes import together
 from cse.errors import command_line

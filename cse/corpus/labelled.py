@@ -68,16 +68,12 @@ def labelled_texts(source: str | Path, column: str | None = None, labels: str | 
     names, rows = named_rows(table, [name for name in (column, labels) if name is not None])
     if not names:
         return LabelledTexts((), iter(()))
-    text = column or usual_column(names) or _only_other(names, labels)
+    others = [name for name in names if name != labels]
+    text = column or usual_column(names) or (others[0] if labels in names and len(others) == 1 else None)
     chosen = chosen_columns(table.name, names, [name for name in (text, labels) if name is not None])
     if len(chosen) == 2 and chosen[0] == chosen[1]:
         raise ValueError(f"{source}: texts and labels are both in {labels!r}; give another `column` or `labels`")
     return LabelledTexts(tuple(names), _labelled(table.name, names, chosen, rows))
-
-
-def _only_other(names: Sequence[str], labels: str | None) -> str | None:
-    others = [name for name in names if name != labels]
-    return others[0] if labels in names and len(others) == 1 else None
 
 
 def _labelled(source: str, names: Sequence[str], chosen: Sequence[str], rows: Rows) -> Iterator[LabelledText]:

@@ -165,14 +165,10 @@ def sweep(folder: Path) -> None:
     """Complete a killed replacement of `folder`, as `recover` does, and remove the files of dead writers."""
     recover(folder)
     for lock in _siblings(folder, "lock"):
-        _remove_if_dead(folder, lock)
-
-
-def _remove_if_dead(folder: Path, lock: Path) -> None:
-    token = _token(lock)
-    held = _hold(lock, "r+b") if token.startswith(HERE) else None
-    if held:
-        Replacement(folder, token, held).clear()
+        token = _token(lock)
+        held = _hold(lock, "r+b") if token.startswith(HERE) else None
+        if held:
+            Replacement(folder, token, held).clear()
 
 
 def _siblings(folder: Path, kind: str) -> Iterator[Path]:

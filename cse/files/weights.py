@@ -6,7 +6,7 @@ import pickle
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cse.errors import ArtefactError
 from cse.files import hub
@@ -142,13 +142,10 @@ def _unpickled(path: Path) -> dict[str, np.ndarray]:
     named = isinstance(value, dict) and all(isinstance(key, str) for key in value)
     if not named or not all(isinstance(tensor, torch.Tensor) for tensor in value.values()):
         raise ArtefactError(f"{path}: holds something other than named tensors; give the model in safetensors")
-    return {name: _array(tensor) for name, tensor in value.items()}
-
-
-def _array(tensor: Any) -> np.ndarray:
-    """Return a tensor of PyTorch as an array."""
-    plain = tensor.detach()
-    return (plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy()
+    plain = {name: tensor.detach() for name, tensor in value.items()}
+    return {
+        name: (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy() for name, tensor in plain.items()
+    }
 
 
 def _damaged(path: Path, error: Exception) -> ArtefactError:
