@@ -1,4 +1,4 @@
-"""The base of every kind of index: checks, hits and edits are alike wherever sentences and vectors are stored."""
+"""Base class of indexes: the checks, hits and edits that folders and servers share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rows = Sequence[int] | np.ndarray
 
 @dataclass(frozen=True)
 class Hit:
-    """A sentence found: `rank` from 1 for the best, `score` its cosine with the query, `row` its row number."""
+    """A sentence of an answer: `rank` from 1 for the best, `score` its cosine with the query, `row` its row number."""
 
     rank: int
     score: float
@@ -59,7 +59,7 @@ def silent(rows: int) -> None:
 
 
 class Index(ABC):
-    """Sentences and their unit vectors under stable row numbers: 0 for the first ever added, never given twice."""
+    """Sentences and their unit vectors under stable row numbers, counted from 0 and never reused."""
 
     manifest: Manifest
 
@@ -99,7 +99,7 @@ class Index(ABC):
         return scores, rows
 
     def shortfall(self, hits: int, asked: int, probe: int | None = None) -> str:
-        """Why a search of depth `probe` found fewer hits than were asked for, with the cure; empty if it did not."""
+        """The warning that a search of depth `probe` found too few hits, with the cure; empty if it found enough."""
         depth = probe or self.manifest.nprobe or self.manifest.ef_search
         if hits >= asked or not depth:
             return ""

@@ -25,7 +25,7 @@ TRAINING_FLOOR, TRAINING_CAP = 65_536, 200_000  # 256 points for each of the 256
 EF_SEARCH = 64  # FAISS's default of 16 misses answers at k = 10
 GPU_MAX_K = 2048
 GPU_TYPES = ("IndexFlat", "IndexFlatIP", "IndexIVFFlat", "IndexIVFScalarQuantizer", "IndexIVFPQ")
-CRASHING = re.compile(r"HNSW0*[01](?!\d)")  # with fewer than 2 neighbours, a C++ assertion aborts the process
+CRASHING_FACTORY = re.compile(r"HNSW0*[01](?!\d)")  # with fewer than 2 neighbours, a C++ assertion aborts the process
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def create(dimension: int, factory: str, seed: int) -> Any:
     """An empty FAISS index. Raises ValueError naming the factory and listing the documented ones."""
     choices = f"documented factories: {' '.join(DOCUMENTED_FACTORIES)}"
     what = f"FAISS cannot make {factory!r} for {dimension} dimensions"
-    if CRASHING.search(factory):
+    if CRASHING_FACTORY.search(factory):
         raise ValueError(f"{what}: HNSW needs at least 2 neighbours; {choices}")
     with _plain_errors(what, choices):
         index = faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)

@@ -124,9 +124,9 @@ def _stamp(path: Path) -> Path:
     return cache_folder() / "verified" / name
 
 
-COLUMN = "text"
-TYPE = pa.large_string()  # 64-bit offsets: a column may pass 2 GB
-SCHEMA = pa.schema([(COLUMN, TYPE)])
+TEXT_COLUMN = "text"
+TEXT_TYPE = pa.large_string()  # 64-bit offsets: a column may pass 2 GB
+TEXT_SCHEMA = pa.schema([(TEXT_COLUMN, TEXT_TYPE)])
 
 TextWriter = Callable[[pa.Array], None]
 
@@ -134,17 +134,17 @@ TextWriter = Callable[[pa.Array], None]
 @contextmanager
 def text_writer(path: Path) -> Iterator[TextWriter]:
     """Yield a function that appends an Arrow array of sentences to a new file; the file is complete after the block."""
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
-        yield lambda texts: writer.write_batch(pa.record_batch([texts], schema=SCHEMA))
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, TEXT_SCHEMA) as writer:
+        yield lambda texts: writer.write_batch(pa.record_batch([texts], schema=TEXT_SCHEMA))
 
 
 def open_texts(path: Path) -> pa.ChunkedArray:
     """The memory-mapped column of a texts file. Raises ValueError for any other file."""
     with pa.memory_map(str(path)) as source:
         table = pa.ipc.open_file(source).read_all()
-    if table.schema != SCHEMA:
-        raise ValueError(f"its columns are {table.schema.names}, not {SCHEMA.names}")
-    return table.column(COLUMN)
+    if table.schema != TEXT_SCHEMA:
+        raise ValueError(f"its columns are {table.schema.names}, not {TEXT_SCHEMA.names}")
+    return table.column(TEXT_COLUMN)
 
 
 def text_array(texts: Sequence[str]) -> pa.Array:
@@ -156,9 +156,9 @@ def text_array(texts: Sequence[str]) -> pa.Array:
         if not isinstance(text, str):
             raise ValueError(f"text {position} of the batch is {text!r}, not a str")
     try:
-        return pa.array(texts, type=TYPE)
+        return pa.array(texts, type=TEXT_TYPE)
     except UnicodeEncodeError:
-        return pa.array([text.encode("utf-8", "replace").decode() for text in texts], type=TYPE)
+        return pa.array([text.encode("utf-8", "replace").decode() for text in texts], type=TEXT_TYPE)
 
 
 def without_rows(column: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
@@ -173,7 +173,7 @@ def without_rows(column: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
             chunk = chunk.take(pa.array(np.arange(len(chunk)), mask=mask))
         chunks.append(chunk)
         start += len(chunk)
-    return pa.chunked_array(chunks, type=TYPE)
+    return pa.chunked_array(chunks, type=TEXT_TYPE)
 
 
 def live_rows(column: pa.ChunkedArray) -> np.ndarray:

@@ -98,7 +98,7 @@ class Manifest:
 
 
 def cure() -> str:
-    """What to do about an index that cannot be used, as the end of an error."""
+    """The end of an error about an unusable index: the command that rebuilds it."""
     return f"rebuild it with {command_line('build_index')}"
 
 

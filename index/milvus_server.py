@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from cse.errors import IndexFolderError
 
 SCHEME = "milvus://"
-FORM = f"{SCHEME}HOST:PORT/COLLECTION"
+ADDRESS_FORM = f"{SCHEME}HOST:PORT/COLLECTION"
 ROW, TEXT, VECTOR = "row", "text", "vector"
 MANIFEST, OWNER = "cse.manifest", "cse.index"  # properties of a collection: its manifest, the name of its index
 MAX_TEXT_BYTES = 65_535  # Milvus's limit for a field
@@ -26,7 +26,7 @@ CONNECT_SECONDS, SECONDS = 30.0, 600.0  # time limits of connecting, and of a ca
 PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 1.0  # of connecting to a slow server in all, and between two attempts
 NO_COLLECTION = 100  # Milvus's error code
 EF_CONSTRUCTION = 200  # of HNSW; some servers have no default
-KINDS = {  # FAISS factories, with the same type and its parameters in Milvus
+MILVUS_TYPES = {  # FAISS factories, with the same type and its parameters in Milvus
     r"Flat": ("FLAT", ()),
     r"HNSW(\d+)(?:,Flat)?": ("HNSW", ("M",)),
     r"IVF(\d+),Flat": ("IVF_FLAT", ("nlist",)),
@@ -54,9 +54,9 @@ def parse_address(text: str) -> Address:
         parts = urlsplit(text)
         host, port, name = parts.hostname, parts.port, parts.path.removeprefix("/")
     except ValueError as error:
-        raise ValueError(f"{text!r}: {error}; an address is {FORM}") from error
+        raise ValueError(f"{text!r}: {error}; an address is {ADDRESS_FORM}") from error
     if not text.startswith(SCHEME) or not host or not port or parts.query or parts.fragment or parts.username:
-        raise ValueError(f"{text!r} is not the address of a collection, which is {FORM}")
+        raise ValueError(f"{text!r} is not the address of a collection, which is {ADDRESS_FORM}")
     if not re.fullmatch(r"[A-Za-z_]\w{0,199}", name, re.ASCII):
         raise ValueError(
             f"{text!r}: {name!r} is not a collection's name: letters, digits and _, not beginning with a digit"
@@ -66,7 +66,7 @@ def parse_address(text: str) -> Address:
 
 def index_kind(factory: str) -> tuple[str, dict[str, int]]:
     """Milvus's type and parameters of a FAISS factory. Raises ValueError for one that Milvus lacks."""
-    for pattern, (name, keys) in KINDS.items():
+    for pattern, (name, keys) in MILVUS_TYPES.items():
         if match := re.fullmatch(pattern, factory):
             chosen = dict(zip(keys, map(int, match.groups()), strict=True))
             return name, {**chosen, "efConstruction": EF_CONSTRUCTION} if name == "HNSW" else chosen

@@ -21,7 +21,7 @@ Location = Path | str  # of an index: a folder, or the address of a store
 
 
 class Store(Protocol):
-    """A kind of place for indexes, and what only some can do; a class of `STORES` is an `Index` too."""
+    """The interface of a store of indexes, and its optional abilities; a class of `STORES` is an `Index` too."""
 
     smooths: bool = False  # mixes vectors and queries with their neighbours
     on_disk: bool = False  # in files: `load` takes `verify` and `device`, and a killed build resumes

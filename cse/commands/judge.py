@@ -190,7 +190,7 @@ def _open(
 
 
 def _beside(result: str, setup: Setup) -> Path | None:
-    """Where the votes on a run are kept: next to its folder; None for a model that is no folder of the user's."""
+    """The file of the votes on a run, next to its folder; None for a model that is no folder of the user's."""
     from cse.models.names import BUNDLED
 
     folder = Path(result).absolute()

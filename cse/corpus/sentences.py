@@ -117,7 +117,7 @@ def usual_column(names: Sequence[str]) -> str | None:
 
 
 def chosen_columns(source: str, names: list[str], requested: Sequence[str]) -> list[str]:
-    """Return the `wanted` columns that a table has, or its column of sentences if none is wanted. Raises ValueError."""
+    """Return the `requested` columns that a table has, by default its column of sentences. Raises ValueError."""
     if not requested:
         usual = usual_column(names)
         requested = [usual] if usual else names if len(names) == 1 else []

@@ -91,7 +91,7 @@ Source = TextFile | Table | HubDataset
 
 
 def named_rows(source: Table | HubDataset, columns: Sequence[str]) -> tuple[list[str], Rows]:
-    """Return the columns and rows of a table, the columns by their numbers if such are `wanted` and are no names."""
+    """Return the columns and rows of a table, by number where `columns` holds numbers that are no names."""
     if odd := [name for name in columns if not isinstance(name, str)]:
         raise ValueError(f"{source.name}: a column is {odd[0]!r:.60}, not text; give its name, or its number as '1'")
     if isinstance(source, HubDataset):

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
 
-HERE = f"{zlib.crc32(platform.node().encode()):08x}"  # a lock may be invisible to another machine
+MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"  # a lock may be invisible to another machine
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # <fcntl.h>, <linux/fs.h>
 MAX_READ_ATTEMPTS = 20
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class Replacement:
     def begin(cls, folder: Path) -> Replacement:
         """Create an empty `fresh` folder next to `folder`, after completing and removing what killed writers left."""
         sweep(folder)
-        begun = cls(folder, f"{HERE}-{secrets.token_hex(4)}")
+        begun = cls(folder, f"{MACHINE}-{secrets.token_hex(4)}")
         lock = begun.sibling("lock")
         try:
             begun.held = _hold(lock, "xb", wait=True)  # for another writer that takes it for a dead one's
@@ -166,7 +166,7 @@ def sweep(folder: Path) -> None:
     recover(folder)
     for lock in _siblings(folder, "lock"):
         token = _token(lock)
-        held = _hold(lock, "r+b") if token.startswith(HERE) else None
+        held = _hold(lock, "r+b") if token.startswith(MACHINE) else None
         if held:
             Replacement(folder, token, held).clear()
 

@@ -10,7 +10,7 @@ import pytest
 from safetensors import SafetensorError
 
 from cse.errors import ArtefactError
-from cse.files.replace import HERE
+from cse.files.replace import MACHINE
 from cse.files.writing import DISK_FULL_ERRORS, FolderKind, check_writable, write_file, write_folder, write_json
 
 KIND = FolderKind(
@@ -81,10 +81,10 @@ def test_a_link_keeps_pointing_at_the_folder_that_is_written_anew(notebook: Path
 
 
 def test_a_write_of_a_file_removes_what_a_killed_one_left_beside_it(tmp_path: Path) -> None:
-    left = tmp_path / f".results.json.new-{HERE}-1"
+    left = tmp_path / f".results.json.new-{MACHINE}-1"
     left.mkdir()
     (left / "results.json").write_text("{")
-    left.with_name(f".results.json.lock-{HERE}-1").touch()
+    left.with_name(f".results.json.lock-{MACHINE}-1").touch()
     write_json(tmp_path / "results.json", {"a": 1})
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
     assert json.loads((tmp_path / "results.json").read_text()) == {"a": 1}

@@ -100,10 +100,10 @@ def test_files_are_mapped_until_an_edit(factory: str, tmp_path: Path) -> None:
     before = Path("/proc/self/maps").read_text()
     assert f"{tmp_path}/x/index.faiss" in before
     assert f"{tmp_path}/x/texts.arrow" in before
-    found = index.search(vectors(9), 3)[1]
+    answers = index.search(vectors(9), 3)[1]
     index.add(["new"], vectors(1, seed=9))
     assert f"{tmp_path}/x/index.faiss" not in Path("/proc/self/maps").read_text()
-    np.testing.assert_array_equal(index.search(vectors(9), 3)[1], found)
+    np.testing.assert_array_equal(index.search(vectors(9), 3)[1], answers)
 
 
 def test_a_mapped_index_outlives_its_folder_being_replaced(tmp_path: Path) -> None:
@@ -234,13 +234,13 @@ def test_a_path_without_an_index_is_refused(tmp_path: Path) -> None:
 
 def test_a_flipped_bit_anywhere_in_a_manifest_is_refused_or_changes_nothing(flat: VectorIndex, tmp_path: Path) -> None:
     path = tmp_path / "flat" / "manifest.json"
-    content, taken = path.read_bytes(), 0
-    for place in range(len(content)):
-        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+    content, readable = path.read_bytes(), 0
+    for position in range(len(content)):
+        path.write_bytes(content[:position] + bytes([content[position] ^ 1 << position % 8]) + content[position + 1 :])
         with suppress(IndexFolderError):
             assert read_manifest(tmp_path / "flat") == flat.manifest
-            taken += 1
-    assert taken < 0.01 * len(content)  # white space that another takes the place of
+            readable += 1
+    assert readable < 0.01 * len(content)  # white space that another takes the place of
 
 
 def test_a_manifest_of_version_1_had_no_digest_and_opens(flat: VectorIndex, tmp_path: Path) -> None:
@@ -264,12 +264,12 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_the_old_one_or_the_new_
     module, _, name = step.rpartition(".")
     really, replaced = getattr(sys.modules[module], name), []
 
-    def stepped(*given: Any, **named: Any) -> Any:
-        found = really(*given, **named)
+    def stepped(*arguments: Any, **options: Any) -> Any:
+        result = really(*arguments, **options)
         if not replaced:
             replaced.append(step)
             VectorIndex.build([(texts[::-1], points[::-1])], tmp_path / "x", settings=BuildSettings())
-        return found
+        return result
 
     monkeypatch.setattr(sys.modules[module], name, stepped)
     index = VectorIndex.load(tmp_path / "x")
