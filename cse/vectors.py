@@ -29,7 +29,7 @@ def nearest_others(rows: np.ndarray, count: int) -> np.ndarray:
     k is `count`, at most N - 1. Computes all cosines, a block of rows at a time.
     """
     unit, count = unit_rows(rows), max(0, min(count, len(rows) - 1))
-    found = np.empty((len(unit), count), dtype=np.int64)
+    neighbours = np.empty((len(unit), count), dtype=np.int64)
     block = max(1, COSINES_AT_ONCE // max(1, len(unit)))
     for start in range(0, len(unit) if count else 0, block):
         distances = -unit[start : start + block] @ unit.T
@@ -37,8 +37,8 @@ def nearest_others(rows: np.ndarray, count: int) -> np.ndarray:
         distances[own, start + own] = np.inf
         best = np.argpartition(distances, count - 1, axis=1)[:, :count]
         order = np.argsort(np.take_along_axis(distances, best, axis=1), axis=1, kind="stable")
-        found[start : start + block] = np.take_along_axis(best, order, axis=1)
-    return found
+        neighbours[start : start + block] = np.take_along_axis(best, order, axis=1)
+    return neighbours
 
 
 def mixed(rows: np.ndarray, near: np.ndarray, scores: np.ndarray) -> np.ndarray:

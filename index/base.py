@@ -1,4 +1,4 @@
-"""The base of every kind of index: checks, hits and edits are alike wherever sentences and vectors are stored."""
+"""Base class of indexes: the checks, hits and edits that folders and servers share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rows = Sequence[int] | np.ndarray
 
 @dataclass(frozen=True)
 class Hit:
-    """A sentence found: `rank` from 1 for the best, `score` its cosine with the query, `row` its row number."""
+    """A sentence of an answer: `rank` from 1 for the best, `score` its cosine with the query, `row` its row number."""
 
     rank: int
     score: float
@@ -59,7 +59,7 @@ def silent(rows: int) -> None:
 
 
 class Index(ABC):
-    """Sentences and their unit vectors under stable row numbers: 0 for the first ever added, never given twice."""
+    """Sentences and their unit vectors under stable row numbers, counted from 0 and never reused."""
 
     manifest: Manifest
 
@@ -98,15 +98,15 @@ class Index(ABC):
             warnings.warn(note, FewHitsWarning, stacklevel=2)
         return scores, rows
 
-    def shortfall(self, found: int, asked: int, probe: int | None = None) -> str:
-        """Why a search of depth `probe` found fewer hits than were asked for, with the cure; empty if it did not."""
+    def shortfall(self, hits: int, asked: int, probe: int | None = None) -> str:
+        """The warning that a search of depth `probe` found too few hits, with the cure; empty if it found enough."""
         depth = probe or self.manifest.nprobe or self.manifest.ef_search
-        if found >= asked or not depth:
+        if hits >= asked or not depth:
             return ""
         searched = (
             f"searched {depth:,} of its cells" if self.manifest.nprobe else f"kept a list of {depth:,} candidates"
         )
-        why = f"found {found:,} of {asked:,} hits, since this {self.manifest.factory} index {searched}"
+        why = f"found {hits:,} of {asked:,} hits, since this {self.manifest.factory} index {searched}"
         return f"{why}; a larger `probe`, such as {4 * depth}, finds more"
 
     def _search(
@@ -137,7 +137,7 @@ class Index(ABC):
 
         There is a FewHitsWarning then, unless `quiet`. `search` has the other arguments.
         """
-        scores, rows = (found[0] for found in self._search(np.asarray(vector)[None], k, among, expand, probe))
+        scores, rows = (answer[0] for answer in self._search(np.asarray(vector)[None], k, among, expand, probe))
         hits = ranked(scores, rows, self._texts_of)
         if not quiet and (note := self.shortfall(len(hits), len(rows), probe)):
             warnings.warn(note, FewHitsWarning, stacklevel=2)
@@ -188,7 +188,7 @@ class Index(ABC):
         return len(doomed)
 
     @abstractmethod
-    def save(self, place: Path | str) -> None:
+    def save(self, location: Path | str) -> None:
         """Make additions and removals permanent."""
 
     @abstractmethod

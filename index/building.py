@@ -29,8 +29,8 @@ from index.manifest import BuildSettings, Manifest, write_manifest
 Batches = Iterable[tuple[Sequence[str], np.ndarray]]
 
 BLOCK = 4096  # sentences encoded and stored at a time; smaller blocks batch fewer sentences of one length
-RECALL_AT, QUERIES, REFERENCE = 10, 200, 100  # reference: exact answers kept per query, to detect ties
-TIE = 1e-6  # float32 sums of unit products differ by less
+RECALL_AT, RECALL_QUERIES, REFERENCE_ANSWERS = 10, 200, 100  # reference: exact answers kept per query, to detect ties
+TIE_TOLERANCE = 1e-6  # float32 sums of unit products differ by less
 
 
 def write_index_folder(
@@ -141,9 +141,9 @@ class RecallProbe:
     def __init__(self, head: np.ndarray, seed: int) -> None:
         """Choose the queries from the unit rows `head` (n, d), which must still be passed to `see`."""
         usable = np.flatnonzero(head.any(axis=1))  # a zero vector has the same score with every row
-        chosen = np.random.default_rng(seed).choice(usable, min(QUERIES, len(usable)), replace=False)
+        chosen = np.random.default_rng(seed).choice(usable, min(RECALL_QUERIES, len(usable)), replace=False)
         self.queries = head[np.sort(chosen)]  # (q, d)
-        self._scores = np.empty((len(chosen), 0), dtype=np.float32)  # (q, <= REFERENCE), best first
+        self._scores = np.empty((len(chosen), 0), dtype=np.float32)  # (q, <= REFERENCE_ANSWERS), best first
         self._rows = np.empty((len(chosen), 0), dtype=np.int64)
         self._seen = 0
 
@@ -151,10 +151,10 @@ class RecallProbe:
         """Update the exact answers with the next vectors (n, d)."""
         if not len(self.queries):
             return
-        scores, positions = faiss_engine.nearest(self.queries, block, min(REFERENCE, len(block)))
+        scores, positions = faiss_engine.nearest(self.queries, block, min(REFERENCE_ANSWERS, len(block)))
         scores = np.concatenate([self._scores, scores], axis=1)
         rows = np.concatenate([self._rows, positions + self._seen], axis=1)
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :REFERENCE]
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :REFERENCE_ANSWERS]
         self._scores, self._rows = np.take_along_axis(scores, best, 1), np.take_along_axis(rows, best, 1)
         self._seen += len(block)
 
@@ -163,7 +163,7 @@ class RecallProbe:
         if not len(self.queries):
             return None
         k = min(RECALL_AT, self._seen)
-        found = index.search(self.queries, k)[1]  # (q, k)
-        right = self._scores >= self._scores[:, k - 1 : k] - TIE  # (q, <= REFERENCE)
-        hits = [np.isin(row, exact[good]).sum() for row, exact, good in zip(found, self._rows, right, strict=True)]
+        answers = index.search(self.queries, k)[1]  # (q, k)
+        right = self._scores >= self._scores[:, k - 1 : k] - TIE_TOLERANCE  # (q, <= REFERENCE_ANSWERS)
+        hits = [np.isin(row, exact[good]).sum() for row, exact, good in zip(answers, self._rows, right, strict=True)]
         return float(np.mean(hits) / k)

@@ -114,12 +114,12 @@ def _parquet(index: VectorIndex, target: Path, points: Points | None) -> None:
 
 
 def _projector(index: VectorIndex, target: Path, points: Points | None) -> None:
-    found = contents(index)
+    stored = contents(index)
     with (target / "vectors.tsv").open("w", encoding="utf-8") as file:
-        for vector in found.vectors:
+        for vector in stored.vectors:
             file.write("\t".join(str(number) for number in vector) + "\n")  # shortest exact text of a float32
     with (target / "metadata.tsv").open("w", encoding="utf-8") as file:
-        file.writelines(f"{text.translate(BLANKS) or ' '}\n" for text in found.texts)
+        file.writelines(f"{text.translate(BLANKS) or ' '}\n" for text in stored.texts)
 
 
 CARD = """# A search index of {count:,} sentences

@@ -25,7 +25,7 @@ TRAINING_FLOOR, TRAINING_CAP = 65_536, 200_000  # 256 points for each of the 256
 EF_SEARCH = 64  # FAISS's default of 16 misses answers at k = 10
 GPU_MAX_K = 2048
 GPU_TYPES = ("IndexFlat", "IndexFlatIP", "IndexIVFFlat", "IndexIVFScalarQuantizer", "IndexIVFPQ")
-CRASHING = re.compile(r"HNSW0*[01](?!\d)")  # with fewer than 2 neighbours, a C++ assertion aborts the process
+CRASHING_FACTORY = re.compile(r"HNSW0*[01](?!\d)")  # with fewer than 2 neighbours, a C++ assertion aborts the process
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def create(dimension: int, factory: str, seed: int) -> Any:
     """An empty FAISS index. Raises ValueError naming the factory and listing the documented ones."""
     choices = f"documented factories: {' '.join(DOCUMENTED_FACTORIES)}"
     what = f"FAISS cannot make {factory!r} for {dimension} dimensions"
-    if CRASHING.search(factory):
+    if CRASHING_FACTORY.search(factory):
         raise ValueError(f"{what}: HNSW needs at least 2 neighbours; {choices}")
     with _plain_errors(what, choices):
         index = faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)
@@ -166,8 +166,8 @@ def expanded(index: Any, queries: np.ndarray, count: int) -> np.ndarray:
         return queries
     with _plain_errors("FAISS gives no vectors back to mix", "search with `expand` 0, or build the index as Flat"):
         scores, labels, near = index.search_and_reconstruct(queries, min(count, index.ntotal))
-    found = labels >= 0
-    return mixed(queries, np.where(found[:, :, None], near, 0), np.where(found, scores, 0))
+    is_hit = labels >= 0
+    return mixed(queries, np.where(is_hit[:, :, None], near, 0), np.where(is_hit, scores, 0))
 
 
 def write(index: Any, path: Path) -> None:

@@ -32,10 +32,10 @@ TEXTS_FILE = "texts.arrow"
 DATA_FILES = (FAISS_FILE, TEXTS_FILE)
 FILES = (MANIFEST_FILE, *DATA_FILES)
 INDEX = FolderKind("an index", MANIFEST_FILE, ("format", "factory", "corpus_sha256"), FILES)
-STAMPED = 64 << 20  # bytes: larger files get a stamp and are not read again while it is valid
+MIN_STAMPED_BYTES = 64 << 20  # larger files get a stamp and are not read again while it is valid
 CACHE_VARIABLE = "CSE_CACHE"
-MOST_STAMPS = 1000  # the oldest ones are deleted
-SETTLED = 2.0  # seconds; a file changed more recently may change again without a new time
+MAX_STAMPS = 1000  # the oldest ones are deleted
+SETTLED_SECONDS = 2.0  # a file changed more recently may change again without a new time
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def file_records(folder: Path) -> dict[str, dict[str, Any]]:
 def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
     """Raise IndexFolderError unless the data files match the manifest's sizes and checksums.
 
-    A file above `STAMPED` bytes with a valid stamp is read only with `again`, which also detects a failing disk.
+    A file above `MIN_STAMPED_BYTES` with a valid stamp is read only with `again`, which also detects a failing disk.
     """
     for name in DATA_FILES:
         path, recorded = folder / name, manifest.files.get(name)
@@ -78,7 +78,7 @@ def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
         state, expected = file_state(path), recorded.get("sha256")
         if state[0] != recorded.get("bytes"):
             raise IndexFolderError(f"{folder}: {name} has {state[0]} bytes, not {recorded.get('bytes')}; {cure()}")
-        large = state[0] > STAMPED
+        large = state[0] > MIN_STAMPED_BYTES
         if large and not again and is_stamped(path, str(expected)):
             continue
         if checksum_now(path) != expected:
@@ -89,8 +89,8 @@ def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
 
 def cache_folder() -> Path:
     """The cache folder: the environment variable CSE_CACHE, or `cse` in the platform's cache folder."""
-    if given := os.environ.get(CACHE_VARIABLE):
-        return Path(given)
+    if configured := os.environ.get(CACHE_VARIABLE):
+        return Path(configured)
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "cse"
     platform = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
@@ -108,14 +108,14 @@ def is_stamped(path: Path, sha256: str) -> bool:
 def stamp(path: Path, state: Sequence[int], sha256: str) -> None:
     """Record that a file in this `state` has this sha256, unless it has just changed or the cache is not writable."""
     with suppress(OSError, RuntimeError):
-        if tuple(state) != file_state(path) or time.time() - max(state[1:3]) / 1e9 < SETTLED:
+        if tuple(state) != file_state(path) or time.time() - max(state[1:3]) / 1e9 < SETTLED_SECONDS:
             return
-        place = _stamp(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        fresh = place.with_name(f"{place.name}.{os.getpid()}")
+        record = _stamp(path)
+        record.parent.mkdir(parents=True, exist_ok=True)
+        fresh = record.with_name(f"{record.name}.{os.getpid()}")
         fresh.write_text(json.dumps([*state, sha256]), encoding="utf-8")
-        fresh.replace(place)
-        for old in sorted(place.parent.iterdir(), key=lambda each: each.stat().st_mtime_ns)[:-MOST_STAMPS]:
+        fresh.replace(record)
+        for old in sorted(record.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)[:-MAX_STAMPS]:
             old.unlink(missing_ok=True)
 
 
@@ -124,9 +124,9 @@ def _stamp(path: Path) -> Path:
     return cache_folder() / "verified" / name
 
 
-COLUMN = "text"
-TYPE = pa.large_string()  # 64-bit offsets: a column may pass 2 GB
-SCHEMA = pa.schema([(COLUMN, TYPE)])
+TEXT_COLUMN = "text"
+TEXT_TYPE = pa.large_string()  # 64-bit offsets: a column may pass 2 GB
+TEXT_SCHEMA = pa.schema([(TEXT_COLUMN, TEXT_TYPE)])
 
 TextWriter = Callable[[pa.Array], None]
 
@@ -134,17 +134,17 @@ TextWriter = Callable[[pa.Array], None]
 @contextmanager
 def text_writer(path: Path) -> Iterator[TextWriter]:
     """Yield a function that appends an Arrow array of sentences to a new file; the file is complete after the block."""
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
-        yield lambda texts: writer.write_batch(pa.record_batch([texts], schema=SCHEMA))
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, TEXT_SCHEMA) as writer:
+        yield lambda texts: writer.write_batch(pa.record_batch([texts], schema=TEXT_SCHEMA))
 
 
 def open_texts(path: Path) -> pa.ChunkedArray:
     """The memory-mapped column of a texts file. Raises ValueError for any other file."""
     with pa.memory_map(str(path)) as source:
         table = pa.ipc.open_file(source).read_all()
-    if table.schema != SCHEMA:
-        raise ValueError(f"its columns are {table.schema.names}, not {SCHEMA.names}")
-    return table.column(COLUMN)
+    if table.schema != TEXT_SCHEMA:
+        raise ValueError(f"its columns are {table.schema.names}, not {TEXT_SCHEMA.names}")
+    return table.column(TEXT_COLUMN)
 
 
 def text_array(texts: Sequence[str]) -> pa.Array:
@@ -156,9 +156,9 @@ def text_array(texts: Sequence[str]) -> pa.Array:
         if not isinstance(text, str):
             raise ValueError(f"text {position} of the batch is {text!r}, not a str")
     try:
-        return pa.array(texts, type=TYPE)
+        return pa.array(texts, type=TEXT_TYPE)
     except UnicodeEncodeError:
-        return pa.array([text.encode("utf-8", "replace").decode() for text in texts], type=TYPE)
+        return pa.array([text.encode("utf-8", "replace").decode() for text in texts], type=TEXT_TYPE)
 
 
 def without_rows(column: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
@@ -166,9 +166,14 @@ def without_rows(column: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
     chunks, start = [], 0
     for chunk in column.chunks:
         low, high = np.searchsorted(rows, (start, start + len(chunk)))
-        chunks.append(_blanked(chunk, rows[low:high] - start) if high > low else chunk)
+        if high > low:
+            mask = np.zeros(len(chunk), dtype=bool)
+            mask[rows[low:high] - start] = True
+            # `if_else` would keep the removed characters
+            chunk = chunk.take(pa.array(np.arange(len(chunk)), mask=mask))
+        chunks.append(chunk)
         start += len(chunk)
-    return pa.chunked_array(chunks, type=TYPE)
+    return pa.chunked_array(chunks, type=TEXT_TYPE)
 
 
 def live_rows(column: pa.ChunkedArray) -> np.ndarray:
@@ -187,12 +192,6 @@ def checksum(column: pa.ChunkedArray) -> str:
     for chunk in column.chunks:
         feed_texts(sha, chunk.drop_null().to_pylist())
     return sha.hexdigest()
-
-
-def _blanked(chunk: pa.Array, positions: np.ndarray) -> pa.Array:
-    mask = np.zeros(len(chunk), dtype=bool)
-    mask[positions] = True
-    return chunk.take(pa.array(np.arange(len(chunk)), mask=mask))  # `if_else` would keep the removed characters
 
 
 def unit_rows(vectors: np.ndarray, *, dimension: int | None = None, first_row: int = 0) -> np.ndarray:

@@ -13,8 +13,8 @@ from cse.files.checksums import DIGEST, content_digest, with_digest
 from cse.files.replace import recover
 
 MANIFEST_FILE = "manifest.json"
-LEFT_OUT = (("family", None), ("smooth", 0))  # fields added later, written only if they differ from this default
-READABLE = (1, 2)  # version 1 has no digest
+OPTIONAL_FIELDS = (("family", None), ("smooth", 0))  # fields added later, written only if they differ from this default
+READABLE_VERSIONS = (1, 2)  # version 1 has no digest
 INDEX_FORMS = ("datasets", "parquet", "projector")  # of an export by `index.export`
 DOCUMENTED_FACTORIES = {  # FAISS factory strings, and when to choose each
     "Flat": "exact; the default, right up to about 50,000 sentences and wherever exactness matters",
@@ -92,13 +92,13 @@ class Manifest:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object of `manifest.json`."""
-        values = {name: value for name, value in asdict(self).items() if (name, value) not in LEFT_OUT}
+        values = {name: value for name, value in asdict(self).items() if (name, value) not in OPTIONAL_FIELDS}
         values["version"] = Manifest.version  # even if read from version 1
         return with_digest(values)
 
 
 def cure() -> str:
-    """What to do about an index that cannot be used, as the end of an error."""
+    """The end of an error about an unusable index: the command that rebuilds it."""
     return f"rebuild it with {command_line('build_index')}"
 
 
@@ -136,23 +136,23 @@ def parse_manifest(values: Any, what: str) -> Manifest:
     return Manifest(**{name: value for name, value in values.items() if name != DIGEST})
 
 
-def check_model(place: object, manifest: Manifest, fingerprint: str | None, model: str | None) -> None:
+def check_model(location: object, manifest: Manifest, fingerprint: str | None, model: str | None) -> None:
     """Raise IndexFolderError unless the model of `fingerprint`, named `model`, built the index; None is not checked."""
     if fingerprint is not None and fingerprint != manifest.fingerprint:
         read = {"pooling": manifest.pooling, "family": manifest.family}
         options = "".join(f" with `{name}` {value}" for name, value in read.items() if value)
         raise IndexFolderError(
-            f"{place}: built by {manifest.model} ({manifest.fingerprint[:8]}…), not {model or 'this model'} "
+            f"{location}: built by {manifest.model} ({manifest.fingerprint[:8]}…), not {model or 'this model'} "
             f"({fingerprint[:8]}…): search with `model` {manifest.model}{options} or {cure()}"
         )
 
 
-def check_not_smoothed(place: object, manifest: Manifest) -> None:
+def check_not_smoothed(location: object, manifest: Manifest) -> None:
     """Raise ValueError if the index was smoothed: added sentences would have to change the vectors of all others."""
     if manifest.smooth:
         raise ValueError(
-            f"{place}: its vectors are smoothed over {manifest.smooth} neighbours, so nothing can be added; build it "
-            f"again from all sentences with `smooth` {manifest.smooth}"
+            f"{location}: its vectors are smoothed over {manifest.smooth} neighbours, so nothing can be added; "
+            f"build it again from all sentences with `smooth` {manifest.smooth}"
         )
 
 
@@ -161,18 +161,18 @@ def _problem(values: Any) -> str | None:
     if not isinstance(values, dict) or values.get("format") != Manifest.format:
         return f"does not have the format {Manifest.format}"
     version = values.get("version")
-    if version not in READABLE:
-        return f"has version {version!r} and this program reads {' and '.join(map(str, READABLE))} only"
+    if version not in READABLE_VERSIONS:
+        return f"has version {version!r} and this program reads {' and '.join(map(str, READABLE_VERSIONS))} only"
     for name in ("metric", "normalized"):
         if values.get(name) != getattr(Manifest, name):
             return f"has {name} {values.get(name)!r} and this program reads {getattr(Manifest, name)!r} only"
     names = {field.name for field in fields(Manifest)} | ({DIGEST} if version != 1 else set())
-    different = sorted(names ^ {**dict(LEFT_OUT), **values}.keys())
+    different = sorted(names ^ {**dict(OPTIONAL_FIELDS), **values}.keys())
     if different:
         return f"has missing or unknown keys: {', '.join(different)}"
     if version != 1 and values[DIGEST] != content_digest(values):
         return f"is damaged or edited (its {DIGEST} is not the one recorded)"
-    values = {**dict(LEFT_OUT), **values}
+    values = {**dict(OPTIONAL_FIELDS), **values}
     for name, hint in get_type_hints(Manifest).items():
         if not isinstance(values[name], hint if isinstance(hint, UnionType) else get_origin(hint) or hint):
             return f"has {name} {values[name]!r}, which is not {hint}"

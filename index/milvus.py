@@ -27,8 +27,8 @@ from index.manifest import BuildSettings, Manifest, check_model, cure, parse_man
 from index.milvus_server import MANIFEST, OWNER, ROW, SECONDS, TEXT, VECTOR, Address
 from index.stores import Store
 
-EF_SEARCH, LEAST_PROBES = 64, 8  # as `index.faiss_engine.tune` chooses
-PORTION = 1024  # rows of one insertion
+EF_SEARCH, MIN_PROBES = 64, 8  # as `index.faiss_engine.tune` chooses
+INSERT_BATCH = 1024  # rows of one insertion
 
 
 def fill(
@@ -59,7 +59,7 @@ def fill(
 def _manifest(client: Any, settings: BuildSettings, dimension: int, rows: int, checksum: str) -> Manifest:
     kind, parameters = server.index_kind(settings.factory)
     lists = parameters.get("nlist")
-    nprobe = min(lists, settings.nprobe or max(LEAST_PROBES, math.isqrt(lists))) if lists else None
+    nprobe = min(lists, settings.nprobe or max(MIN_PROBES, math.isqrt(lists))) if lists else None
     return Manifest.of(
         settings, dimension=dimension, nprobe=nprobe,
         ef_search=(settings.ef_search or EF_SEARCH) if kind == "HNSW" else None, count=rows, rows=rows,
@@ -73,10 +73,12 @@ def insert(client: Any, name: str, first: int, texts: pa.Array, vectors: np.ndar
     Raises ValueError, before anything is written, for a text that is too long for Milvus.
     """
     for row, text in enumerate(texts.to_pylist(), start=first):
-        if len(text.encode()) > server.LONGEST_TEXT:
-            raise ValueError(f"the sentence of row {row} is longer than the {server.LONGEST_TEXT} bytes Milvus allows")
-    for start in range(0, len(texts), PORTION):
-        part = zip(texts[start : start + PORTION].to_pylist(), vectors[start : start + PORTION], strict=True)
+        if len(text.encode()) > server.MAX_TEXT_BYTES:
+            raise ValueError(
+                f"the sentence of row {row} is longer than the {server.MAX_TEXT_BYTES} bytes Milvus allows"
+            )
+    for start in range(0, len(texts), INSERT_BATCH):
+        part = zip(texts[start : start + INSERT_BATCH].to_pylist(), vectors[start : start + INSERT_BATCH], strict=True)
         rows = [{ROW: row, TEXT: text, VECTOR: vector} for row, (text, vector) in enumerate(part, start=first + start)]
         client.insert(name, rows, timeout=SECONDS)
 
@@ -92,10 +94,10 @@ def read_marked(client: Any, address: Address) -> tuple[str, Manifest]:
 
     Raises IndexFolderError if there is no such collection, or it is not an index.
     """
-    found = server.find(client, address)
-    if found is None:
+    collection = server.find(client, address)
+    if collection is None:
         raise IndexFolderError(f"{address}: no such collection; build it with {command_line('build_index')}")
-    name, properties = found
+    name, properties = collection
     try:
         values = json.loads(properties.get(MANIFEST, "null"))
     except ValueError as error:
@@ -107,16 +109,16 @@ def read_marked(client: Any, address: Address) -> tuple[str, Manifest]:
 
 def count(client: Any, name: str, where: str = "") -> int:
     """The number of sentences in a collection, or of those for which `where` is true."""
-    (found,) = client.query(name, filter=where, output_fields=["count(*)"], timeout=SECONDS)
-    return int(found["count(*)"])
+    (answer,) = client.query(name, filter=where, output_fields=["count(*)"], timeout=SECONDS)
+    return int(answer["count(*)"])
 
 
 def holds_index(client: Any, address: Address) -> bool:
     """True if the address is an index. Raises ValueError if it is a collection that this project did not make."""
-    found = server.find(client, address)
-    if found is not None and OWNER not in found[1]:
+    collection = server.find(client, address)
+    if collection is not None and OWNER not in collection[1]:
         raise ValueError(f"{address}: is a collection of another program; give the index another name")
-    return found is not None
+    return collection is not None
 
 
 def discard(client: Any, name: str) -> None:
@@ -129,7 +131,7 @@ def discard(client: Any, name: str) -> None:
 
 EXACT = "Flat"
 QUERY_BATCH, ROW_BATCH = 256, 1024  # queries per search request, rows per read or delete request
-MOST = 16_384  # Milvus's limit of answers to a query
+MAX_ANSWERS = 16_384  # Milvus's limit of answers to a query
 
 
 class MilvusIndex(Index, Store):
@@ -151,25 +153,27 @@ class MilvusIndex(Index, Store):
     def build(
         cls,
         batches: Batches,
-        place: str,
+        location: str,
         *,
         settings: BuildSettings,
         report: Callable[[int], None] = silent,
     ) -> MilvusIndex:
-        """Build the index of all `batches` of texts and vectors (n, d) in the collection at `place`.
+        """Build the index of all `batches` of texts and vectors (n, d) in the collection at `location`.
 
-        It is written under a unique name, marked when complete, and replaces an index at `place` in one step; a
-        failure leaves that unchanged. Memory holds one batch. Raises ValueError for bad batches, settings or place,
+        It is written under a unique name, marked when complete, and replaces an index at `location` in one step; a
+        failure leaves that unchanged. Memory holds one batch. Raises ValueError for bad batches, settings or location,
         and IndexFolderError for errors of the server.
         """
-        address = server.parse_address(place)
+        address = server.parse_address(location)
         if settings.smooth:
-            raise ValueError(f"{place}: `smooth` {settings.smooth} is for indexes in folders; leave it out or give one")
+            raise ValueError(
+                f"{location}: `smooth` {settings.smooth} is for indexes in folders; leave it out or give one"
+            )
         server.index_kind(settings.factory)
         client = server.connect(address)
         holds_index(client, address)
         fresh = f"{address.collection}_{secrets.token_hex(4)}"
-        with server.plain_errors(place), warnings.catch_warnings():
+        with server.plain_errors(location), warnings.catch_warnings():
             warnings.simplefilter("ignore", FewHitsWarning)  # missing answers lower the recall
             try:
                 manifest, probe = fill(client, fresh, batches, settings, report)
@@ -180,68 +184,70 @@ class MilvusIndex(Index, Store):
                 discard(client, fresh)
                 raise
             server.publish(client, fresh, address.collection)
-        return cls.load(place)
+        return cls.load(location)
 
     @classmethod
-    def load(cls, place: str, fingerprint: str | None = None, *, model: str | None = None) -> MilvusIndex:
-        """The index at `place`; with `fingerprint`, only if that model built it. `model` names the caller's model.
+    def load(cls, location: str, fingerprint: str | None = None, *, model: str | None = None) -> MilvusIndex:
+        """The index at `location`; with `fingerprint`, only if that model built it. `model` names the caller's model.
 
         Raises ValueError for a bad address, and IndexFolderError if the server does not answer or the collection is
         missing, not an index, of another model, or lacks some of its sentences.
         """
-        address = server.parse_address(place)
+        address = server.parse_address(location)
         client = server.connect(address)
         name, manifest = read_marked(client, address)
-        check_model(place, manifest, fingerprint, model)
-        with server.plain_errors(place):
+        check_model(location, manifest, fingerprint, model)
+        with server.plain_errors(location):
             total = count(client, name)
             beyond = count(client, name, f"{ROW} >= {manifest.rows}") if total != manifest.count else 0
         if total - beyond < manifest.count:
             if read_marked(client, address) != (name, manifest):  # saved or rebuilt since it was read
-                return cls.load(place, fingerprint, model=model)
-            found = f"holds {total - beyond} sentences, and its manifest says {manifest.count}"
-            raise IndexFolderError(f"{place}: {found}, so some were lost; {cure()}")
+                return cls.load(location, fingerprint, model=model)
+            problem = f"holds {total - beyond} sentences, and its manifest says {manifest.count}"
+            raise IndexFolderError(f"{location}: {problem}, so some were lost; {cure()}")
         return cls(client, address, name, replace(manifest, count=total - beyond), strays=beyond > 0)
 
     @classmethod
-    def manifest_at(cls, place: str) -> Manifest:
-        """The manifest of the index at `place`. Raises IndexFolderError if there is none, ValueError for an address."""
-        address = server.parse_address(place)
+    def manifest_at(cls, location: str) -> Manifest:
+        """The manifest at `location`. Raises IndexFolderError if there is none, ValueError for a bad address."""
+        address = server.parse_address(location)
         return read_marked(server.connect(address), address)[1]
 
     @classmethod
-    def holds_index(cls, place: str) -> bool:
-        """True if an index is at `place`. Raises ValueError if it is a collection of another program."""
-        address = server.parse_address(place)
+    def holds_index(cls, location: str) -> bool:
+        """True if an index is at `location`. Raises ValueError if it is a collection of another program."""
+        address = server.parse_address(location)
         return holds_index(server.connect(address), address)
 
     @classmethod
     @contextmanager
-    def temporary(cls, batches: Batches, place: str, *, settings: BuildSettings) -> Iterator[MilvusIndex]:
+    def temporary(cls, batches: Batches, location: str, *, settings: BuildSettings) -> Iterator[MilvusIndex]:
         """Build an index that is deleted when the block ends.
 
         Raises ValueError if a collection of this name exists.
         """
-        cls.check_free(place)
-        index = cls.build(batches, place, settings=settings)
+        cls.check_free(location)
+        index = cls.build(batches, location, settings=settings)
         try:
             yield index
         finally:
-            with server.plain_errors(place):
+            with server.plain_errors(location):
                 server.drop(index._client, index._address, index._name)
 
     def sample(self, most: int) -> np.ndarray:
         """As `Index.sample`, but fewer where rows were removed."""
         rows = spread(np.arange(self.manifest.rows), most)
-        return rows if len(self) == self.manifest.rows else np.array(sorted(self._found(rows, ROW)), dtype=np.int64)
+        return (
+            rows if len(self) == self.manifest.rows else np.array(sorted(self._live_values(rows, ROW)), dtype=np.int64)
+        )
 
-    def save(self, place: Path | str) -> None:
-        """Make additions and removals part of the index at `place`, where it was opened.
+    def save(self, location: Path | str) -> None:
+        """Make additions and removals part of the index at `location`, where it was opened.
 
-        Raises ValueError for another place, as the sentences are on the server.
+        Raises ValueError for another location, as the sentences are on the server.
         """
-        if str(place) != str(self._address):
-            raise ValueError(f"{place}: the index is at {self._address} and can only be saved there")
+        if str(location) != str(self._address):
+            raise ValueError(f"{location}: the index is at {self._address} and can only be saved there")
         with server.plain_errors(str(self._address)):
             self._client.flush(self._name, timeout=SECONDS)
             mark(self._client, self._name, self.manifest)
@@ -271,19 +277,19 @@ class MilvusIndex(Index, Store):
     ) -> tuple[np.ndarray, np.ndarray]:
         if chosen is not None and len(self) < self.manifest.rows:
             self._read(chosen, ROW)  # raises for removed rows, which only the server knows
-        if k > MOST:
-            raise ValueError(f"k is {k}; Milvus returns at most {MOST} answers to a query")
+        if k > MAX_ANSWERS:
+            raise ValueError(f"k is {k}; Milvus returns at most {MAX_ANSWERS} answers to a query")
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
         for start in range(0, len(queries) if k else 0, QUERY_BATCH):
             block = queries[start : start + QUERY_BATCH]
             answers = self._ask(block, k, chosen, probe)
-            if any(hit[ROW] >= self.manifest.rows for found in answers for hit in found):
+            if any(hit[ROW] >= self.manifest.rows for hits in answers for hit in hits):
                 self._strays = True  # rows that another process is adding took the place of answers: search again
                 answers = self._ask(block, k, chosen, probe)
-            for at, found in enumerate(answers, start=start):
-                for place, hit in enumerate(found):
-                    scores[at, place], rows[at, place] = hit["distance"], hit[ROW]
+            for at, hits in enumerate(answers, start=start):
+                for rank, hit in enumerate(hits):
+                    scores[at, rank], rows[at, rank] = hit["distance"], hit[ROW]
         return scores, rows
 
     def _insert(self, texts: pa.Array, vectors: np.ndarray) -> None:
@@ -330,18 +336,18 @@ class MilvusIndex(Index, Store):
 
     def _read(self, rows: np.ndarray, field: str) -> dict[int, Any]:
         """One field of each of the distinct `rows` (n,). Raises ValueError for a row that was removed."""
-        found = self._found(rows, field)
+        values = self._live_values(rows, field)
         for row in rows.tolist():
-            if row not in found:
+            if row not in values:
                 raise ValueError(f"row {row} was removed")
-        return found
+        return values
 
-    def _found(self, rows: np.ndarray, field: str) -> dict[int, Any]:
+    def _live_values(self, rows: np.ndarray, field: str) -> dict[int, Any]:
         """One field of those of the distinct `rows` (n,) that were not removed."""
-        found: dict[int, Any] = {}
+        values: dict[int, Any] = {}
         with server.plain_errors(self._address.collection):
             for start in range(0, len(rows), ROW_BATCH):
                 ids = rows[start : start + ROW_BATCH].tolist()
                 read = self._client.get(self._name, ids=ids, output_fields=[field], timeout=SECONDS)
-                found.update((entity[ROW], entity[field]) for entity in read)
-        return found
+                values.update((entity[ROW], entity[field]) for entity in read)
+        return values

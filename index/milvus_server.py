@@ -18,15 +18,15 @@ from urllib.parse import urlsplit
 from cse.errors import IndexFolderError
 
 SCHEME = "milvus://"
-FORM = f"{SCHEME}HOST:PORT/COLLECTION"
+ADDRESS_FORM = f"{SCHEME}HOST:PORT/COLLECTION"
 ROW, TEXT, VECTOR = "row", "text", "vector"
 MANIFEST, OWNER = "cse.manifest", "cse.index"  # properties of a collection: its manifest, the name of its index
-LONGEST_TEXT = 65_535  # bytes; Milvus's limit for a field
+MAX_TEXT_BYTES = 65_535  # Milvus's limit for a field
 CONNECT_SECONDS, SECONDS = 30.0, 600.0  # time limits of connecting, and of a call such as building an index
 PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 1.0  # of connecting to a slow server in all, and between two attempts
 NO_COLLECTION = 100  # Milvus's error code
 EF_CONSTRUCTION = 200  # of HNSW; some servers have no default
-KINDS = {  # FAISS factories, with the same type and its parameters in Milvus
+MILVUS_TYPES = {  # FAISS factories, with the same type and its parameters in Milvus
     r"Flat": ("FLAT", ()),
     r"HNSW(\d+)(?:,Flat)?": ("HNSW", ("M",)),
     r"IVF(\d+),Flat": ("IVF_FLAT", ("nlist",)),
@@ -54,9 +54,9 @@ def parse_address(text: str) -> Address:
         parts = urlsplit(text)
         host, port, name = parts.hostname, parts.port, parts.path.removeprefix("/")
     except ValueError as error:
-        raise ValueError(f"{text!r}: {error}; an address is {FORM}") from error
+        raise ValueError(f"{text!r}: {error}; an address is {ADDRESS_FORM}") from error
     if not text.startswith(SCHEME) or not host or not port or parts.query or parts.fragment or parts.username:
-        raise ValueError(f"{text!r} is not the address of a collection, which is {FORM}")
+        raise ValueError(f"{text!r} is not the address of a collection, which is {ADDRESS_FORM}")
     if not re.fullmatch(r"[A-Za-z_]\w{0,199}", name, re.ASCII):
         raise ValueError(
             f"{text!r}: {name!r} is not a collection's name: letters, digits and _, not beginning with a digit"
@@ -66,9 +66,9 @@ def parse_address(text: str) -> Address:
 
 def index_kind(factory: str) -> tuple[str, dict[str, int]]:
     """Milvus's type and parameters of a FAISS factory. Raises ValueError for one that Milvus lacks."""
-    for pattern, (name, keys) in KINDS.items():
-        if found := re.fullmatch(pattern, factory):
-            chosen = dict(zip(keys, map(int, found.groups()), strict=True))
+    for pattern, (name, keys) in MILVUS_TYPES.items():
+        if match := re.fullmatch(pattern, factory):
+            chosen = dict(zip(keys, map(int, match.groups()), strict=True))
             return name, {**chosen, "efConstruction": EF_CONSTRUCTION} if name == "HNSW" else chosen
     raise ValueError(f"Milvus has no {factory!r}; choose Flat, HNSW32,Flat, IVF256,Flat, IVF256,SQ8 or IVF256,PQ16")
 
@@ -144,7 +144,7 @@ def create(client: Any, name: str, dimension: int, owner: str) -> None:
 
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field(ROW, DataType.INT64, is_primary=True)
-    schema.add_field(TEXT, DataType.VARCHAR, max_length=LONGEST_TEXT)
+    schema.add_field(TEXT, DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
     schema.add_field(VECTOR, DataType.FLOAT_VECTOR, dim=dimension)
     client.create_collection(
         name, schema=schema, properties={OWNER: owner}, consistency_level="Strong", timeout=SECONDS
@@ -154,10 +154,10 @@ def create(client: Any, name: str, dimension: int, owner: str) -> None:
 def index_and_load(client: Any, name: str, factory: str) -> None:
     """Index all vectors of a collection by inner product on the server, and load it for searching."""
     kind, parameters = index_kind(factory)
-    wanted = client.prepare_index_params()
-    wanted.add_index(VECTOR, index_type=kind, metric_type="IP", params={"params": parameters})
+    index_params = client.prepare_index_params()
+    index_params.add_index(VECTOR, index_type=kind, metric_type="IP", params={"params": parameters})
     client.flush(name, timeout=SECONDS)
-    client.create_index(name, wanted, timeout=SECONDS)
+    client.create_index(name, index_params, timeout=SECONDS)
     client.load_collection(name, timeout=SECONDS)
 
 
@@ -172,8 +172,8 @@ def drop_others(client: Any, owner: str, keep: str) -> None:
     """Drop the collections of the index `owner` except `keep`."""
     for name in client.list_collections(timeout=SECONDS):
         if name != keep and re.fullmatch(rf"{owner}_[0-9a-f]{{8}}", name):
-            found = client.describe_collection(name, timeout=SECONDS).get("properties") or {}
-            if found.get(OWNER) == owner:
+            properties = client.describe_collection(name, timeout=SECONDS).get("properties") or {}
+            if properties.get(OWNER) == owner:
                 client.drop_collection(name, timeout=SECONDS)
 
 

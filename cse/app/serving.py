@@ -89,7 +89,7 @@ def check(options: argparse.Namespace) -> None:
     """
     from cse.errors import ArtefactError
     from cse.models.names import Kind, resolve
-    from index.stores import manifest_at, place_of, store_of
+    from index.stores import location_of, manifest_at, store_of
 
     if options.open and options.token:
         raise ValueError("--open gives everyone the owner's rights; leave it out, or --token and CSE_TOKEN")
@@ -101,7 +101,7 @@ def check(options: argparse.Namespace) -> None:
     for model in options.model:
         if resolve(model, options.pooling, options.family, lenient=True).kind is Kind.WORD_VECTORS:
             raise ArtefactError(f"{model} is a file; give a model's folder")
-    options.index = [store_of(place).downloaded(place) for place in map(place_of, options.index)]
+    options.index = [store_of(place).downloaded(place) for place in map(location_of, options.index)]
     for place in options.index:
         manifest_at(place)
     if options.models_root and not options.models_root.is_dir():

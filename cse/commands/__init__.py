@@ -12,11 +12,11 @@ ROOT = Path(__file__).parents[2]  # of the packages `cse` and `index`
 
 
 class OwnIndex:
-    """Finds this project's `index` before an `index.py` in the user's folder, which `python -m` puts on the path."""
+    """Find this project's `index` before an `index.py` in the user's folder, which `python -m` puts on the path."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Where `index` is; None for any other module."""
+        """Return the spec of `index`, and None for any other module."""
         return PathFinder.find_spec(name, [str(ROOT)]) if name == "index" else None
 
 

@@ -15,7 +15,7 @@ from cse.commands.cli import App
 from cse.encoder.processes import end_with_parent
 
 FOLDER = Path(__file__).parent
-NO_COMMANDS = ("__init__", "__main__", "cli", "options")
+NO_COMMANDS = ("__init__", "__main__", "cli")
 
 
 class Deferred(TyperCommand):
@@ -23,7 +23,7 @@ class Deferred(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Import the real command and return its context."""
-        module = importlib.import_module(f"cse.commands.{module_name(str(self.name))}")
+        module = importlib.import_module(f"cse.commands.{str(self.name).replace('-', '_')}")
         return get_command(module.app).make_context(info_name, args, parent=parent, **extra)
 
 
@@ -31,8 +31,9 @@ class Commands(TyperGroup):
     """All command modules of this folder, and the commands that this file defines."""
 
     def __init__(self, *, commands: Any = None, **options: Any) -> None:
-        found = {path.stem: first_line(path) for path in FOLDER.glob("*.py") if path.stem not in NO_COMMANDS}
-        deferred = {command_name(stem): Deferred(command_name(stem), short_help=line) for stem, line in found.items()}
+        modules = [path for path in FOLDER.glob("*.py") if path.stem not in NO_COMMANDS]
+        names = {command_name(path.stem): path for path in modules}
+        deferred = {name: Deferred(name, short_help=first_line(path)) for name, path in names.items()}
         super().__init__(commands=dict(sorted({**deferred, **commands}.items())), **options)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -45,18 +46,13 @@ def command_name(module: str) -> str:
     return module.replace("_", "-")
 
 
-def module_name(command: str) -> str:
-    """The module of a command: `build_index`."""
-    return command.replace("-", "_")
-
-
 def first_line(path: Path) -> str:
     """The first line of a module's docstring, read without importing the module."""
     return path.read_text(encoding="utf-8").split('"""', 2)[1].partition("\n")[0]
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"cse {cse.__version__}")
         raise typer.Exit
 

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import command, log, print_json
-from cse.commands.options import Pooling, model_option, option, seed_option
+from cse.commands.cli import Pooling, command, log, model_option, option, print_json, seed_option
 
 
 def main(

@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from cse.commands.cli import command, print_json, progress_options
-from cse.commands.options import BACKEND, FAMILY, MODEL, POOLING, model_option, option, seed_option
+from cse.commands.cli import (
+    BACKEND,
+    FAMILY,
+    MODEL,
+    POOLING,
+    command,
+    model_option,
+    option,
+    print_json,
+    progress_options,
+    seed_option,
+)
 from cse.errors import command_line
 from index.manifest import factory_guidance
 
@@ -24,12 +34,12 @@ if TYPE_CHECKING:
     from cse.encoder.shards import UnfinishedBuild
     from cse.models.names import ModelReference
     from index.manifest import Manifest
-    from index.stores import Place
+    from index.stores import Location
 
 Batches = Iterator[tuple[list[str], "np.ndarray"]]
 
 CORPUS, INDEX, RESULT = "Corpus and model", "Index", "Output"
-SMOOTH = (
+SMOOTH_HELP = (
     "Mix each vector, and later each query, half and half with its K nearest (0: off). Finds more of the same topic, "
     "but can miss the one exact answer (docs/own-text.md)."
 )
@@ -43,7 +53,7 @@ def main(
         Path | None, option("Instead of --model: folder of vectors from encode --shards.", panel=CORPUS)
     ] = None,
     factory: Annotated[str | None, option(f"FAISS factory (default Flat). {factory_guidance()}.", panel=INDEX)] = None,
-    smooth: Annotated[int, option(SMOOTH, panel=INDEX, min=0)] = 0,
+    smooth: Annotated[int, option(SMOOTH_HELP, panel=INDEX, min=0)] = 0,
     pooling: Annotated[str | None, option(POOLING, panel=CORPUS)] = None,
     family: Annotated[str | None, option(FAMILY, panel=CORPUS)] = None,
     column: Annotated[str | None, option("Column of a table that holds the sentences.", panel=CORPUS)] = None,
@@ -80,49 +90,49 @@ def main(
     """
     from cse.encoder.devices import bound_kernels
     from index import BuildSettings
-    from index.stores import manifest_at, open_at, place_of, store_of
+    from index.stores import location_of, manifest_at, open_at, store_of
 
     if (model is None) == (vectors is None):
         raise typer.BadParameter("give either --model, to encode the corpus, or --vectors, if it is encoded")
     if vectors and (pooling or family):
         raise typer.BadParameter("--vectors record how they were made; leave out --pooling and --family")
     bound_kernels()
-    place = place_of(output)
-    store = store_of(place)
+    location = location_of(output)
+    store = store_of(location)
     if smooth and (append or not store.smooths):
         raise typer.BadParameter("--smooth is for new indexes in folders; leave it out, or build such an index")
-    kept = _unfinished(place, resume=resume, append=append)
+    kept = _unfinished(location, resume=resume, append=append)
     with kept.held(resume=resume and not vectors, overwrite=overwrite) if kept else nullcontext():
         goes_on = bool(kept and resume and kept.begun)  # an interrupted build checked its output at its start
-        _check_output(place, factory, overwrite=overwrite or goes_on, append=append)
+        _check_output(location, factory, overwrite=overwrite or goes_on, append=append)
         texts = partial(_sentences, corpus, column)
         if vectors is not None:
             source = _encoded(vectors, texts())
         else:
-            reference = _named(place, model or "", pooling, family, append)
+            reference = _named(location, model or "", pooling, family, append)
             source = _encoding(reference, texts, batch_size, kept if resume else None, backend)
         factory = factory or "Flat"
         if not append:
             store.check_factory(factory, source.dimension)
         with _progress("indexing") as bar:
             if append:
-                index = open_at(place, source.fingerprint, model=source.name, device="cpu")
+                index = open_at(location, source.fingerprint, model=source.name, device="cpu")
                 as_opened = index.manifest
                 for block, rows in source.batches:
                     bar.update(len(index.add(block, rows, corpus=corpus)))
-                if store.on_disk and manifest_at(place) != as_opened:
-                    raise ValueError(f"{place}: another program changed it during this run; run this command again")
-                index.save(place)
+                if store.on_disk and manifest_at(location) != as_opened:
+                    raise ValueError(f"{location}: another program changed it during this run; run this command again")
+                index.save(location)
             else:
                 settings = BuildSettings(
                     factory=factory, model=source.model, pooling=source.pooling, family=source.family,
                     fingerprint=source.fingerprint, corpus=corpus, seed=seed, smooth=smooth,
                 )  # fmt: skip
-                index = store.build(source.batches, place, settings=settings, report=lambda n: bar.update(n - bar.n))
+                index = store.build(source.batches, location, settings=settings, report=lambda n: bar.update(n - bar.n))
     if json_output:
         print_json(index.manifest.to_json())
     else:
-        typer.echo(_summary(place, index.manifest))
+        typer.echo(_summary(location, index.manifest))
 
 
 @dataclass(frozen=True)
@@ -172,41 +182,41 @@ def _encoded(folder: Path, stream: Iterator[str]) -> Source:
     )  # fmt: skip
 
 
-def _named(place: Place, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:
+def _named(location: Location, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:
     """Resolve `model`; when adding to an index, pooling and family default to those the index records."""
     from cse.models.names import RecordedModel, resolve
     from index.stores import manifest_at
 
     if not append:
         return resolve(model, pooling, family)
-    manifest = manifest_at(place)
+    manifest = manifest_at(location)
     return RecordedModel(manifest.model, manifest.pooling, manifest.family).resolve(model, pooling, family)
 
 
-def _check_output(place: Place, factory: str | None, *, overwrite: bool, append: bool) -> None:
+def _check_output(location: Location, factory: str | None, *, overwrite: bool, append: bool) -> None:
     from index.manifest import check_not_smoothed
     from index.stores import manifest_at, store_of
 
     if append and overwrite:
         raise typer.BadParameter("--append and --overwrite exclude each other; give one")
     if append:
-        manifest = manifest_at(place)
-        check_not_smoothed(place, manifest)
+        manifest = manifest_at(location)
+        check_not_smoothed(location, manifest)
         if factory not in (None, manifest.factory):
-            built = f"{place}: was built with factory {manifest.factory}"
+            built = f"{location}: was built with factory {manifest.factory}"
             raise ValueError(f"{built}; leave out --factory or use --overwrite")
         return
-    if store_of(place).holds_index(place) and not overwrite:
-        raise ValueError(f"{place}: holds an index already; --overwrite replaces it, --append adds to it")
+    if store_of(location).holds_index(location) and not overwrite:
+        raise ValueError(f"{location}: holds an index already; --overwrite replaces it, --append adds to it")
 
 
-def _unfinished(place: Place, *, resume: bool, append: bool) -> UnfinishedBuild | None:
-    """The saved state of a build at `place`; only new indexes in folders have one."""
+def _unfinished(location: Location, *, resume: bool, append: bool) -> UnfinishedBuild | None:
+    """The saved state of a build at `location`; only new indexes in folders have one."""
     from cse.encoder.shards import UnfinishedBuild
     from index.stores import store_of
 
-    if not append and store_of(place).on_disk:
-        return UnfinishedBuild(Path(place))
+    if not append and store_of(location).on_disk:
+        return UnfinishedBuild(Path(location))
     if resume:
         raise typer.BadParameter(
             f"--resume is for new folders; otherwise use {command_line('encode')} --shards and --vectors"
@@ -231,8 +241,8 @@ def _progress(what: str) -> tqdm[NoReturn]:
     return tqdm(desc=what, unit=" sentences", **progress_options())
 
 
-def _summary(place: Place, manifest: Manifest) -> str:
-    line = f"{place}: {manifest.count} rows, {manifest.dimension} dimensions, {manifest.factory}"
+def _summary(location: Location, manifest: Manifest) -> str:
+    line = f"{location}: {manifest.count} rows, {manifest.dimension} dimensions, {manifest.factory}"
     if manifest.files:
         line += f", {sum(record['bytes'] for record in manifest.files.values()) / 1e6:.2f} MB"
     return line if manifest.recall_at_10 is None else f"{line}, recall@10 {manifest.recall_at_10:.3f}"

@@ -1,4 +1,4 @@
-"""Shared by all commands: one-line errors with exit codes, progress on stderr, JSON on stdout."""
+"""Shared by all commands: one-line errors with exit codes, common options, progress on stderr, JSON on stdout."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import select
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from cse.errors import as_called
 from cse.files.writing import is_utf_8
+from cse.methods.catalogue import UNTRAINED
+from cse.methods.settings import MAX_SEED
+from cse.models.families import FAMILIES
+from cse.models.names import BUNDLED_NAMES
 from cse.training.tracking import main_process, progress_options
 from cse.versions import check_versions
 
@@ -136,11 +140,11 @@ def with_flags(message: str, app: typer.Typer) -> str:
     """
     params = {param.name: param for param in typer.main.get_command(app).params}
 
-    def shown(found: re.Match[str]) -> str:
-        param = params.get(found[1])
+    def shown(match: re.Match[str]) -> str:
+        param = params.get(match[1])
         if param is None:
-            return found[0]
-        return param.opts[0] if param.param_type_name == "option" else param.metavar or found[1].upper()
+            return match[0]
+        return param.opts[0] if param.param_type_name == "option" else param.metavar or match[1].upper()
 
     return re.sub(r"`(\w+)`", shown, message)
 
@@ -174,8 +178,8 @@ def check_outputs(source: str, **outputs: Path | None) -> None:
             continue
         if same_file(path, Path(source)):
             raise ValueError(f"{path}: is the file that is read; give `{name}` another file")
-        for other, taken in known.items():
-            if same_file(path, taken):
+        for other, other_path in known.items():
+            if same_file(path, other_path):
                 raise ValueError(f"{path}: is the file of `{other}`, too; give `{name}` another file")
         known[name] = path
 
@@ -201,3 +205,30 @@ def log(message: str) -> None:
 def print_json(value: Any) -> None:
     """Print one JSON document on stdout."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+
+
+MODEL = "simcse, promptbert, dcpcse, conpvp, a checkpoint folder, or a backbone."
+POOLING = f"Pooling of a plain backbone: {', '.join(UNTRAINED)}."
+BACKEND = "torch, openvino (CPU only), or auto: openvino on a CPU where it is installed."
+FAMILY = f"Family of a published checkpoint, if neither its keys nor its hub id show it: {', '.join(FAMILIES)}."
+
+
+def option(help_text: str | None, *names: str, panel: str | None = None, **rules: Any) -> Any:
+    """An option with its help, in a `panel` of the command's help; `names` replace `--PARAMETER`."""
+    return typer.Option(*names, help=help_text, rich_help_panel=panel, **rules)
+
+
+def seed_option(help_text: str | None, *names: str, **rules: Any) -> Any:
+    """An option that takes a seed, or several: whole numbers from 0 to `MAX_SEED`."""
+    return option(help_text, *names, min=0, max=MAX_SEED, **rules)
+
+
+def model_option(help_text: str, **rules: Any) -> Any:
+    """An option that takes a model, with its bundled names completed by the shell."""
+    return option(help_text, autocompletion=completing(*BUNDLED_NAMES), **rules)
+
+
+Model = Annotated[str, model_option(MODEL)]
+Pooling = Annotated[str | None, option(POOLING)]
+Family = Annotated[str | None, option(FAMILY)]
+Backend = Annotated[str, option(BACKEND)]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import check_choice, command, log, print_json
-from cse.commands.options import option
+from cse.commands.cli import check_choice, command, log, option, print_json
 
 if TYPE_CHECKING:
     from cse.models.push import Uploaded
@@ -51,18 +50,18 @@ def main(
     from cse.models.space import Hardware, SpaceRequest, folder_size
 
     check_name(name)
-    place = output or (Path(name.rpartition("/")[2]) if dry_run else None)
-    if place is not None and place.exists():
-        raise ValueError(f"{place} exists; delete it or give another `output`")
+    kept_folder = output or (Path(name.rpartition("/")[2]) if dry_run else None)
+    if kept_folder is not None and kept_folder.exists():
+        raise ValueError(f"{kept_folder} exists; delete it or give another `output`")
     if not dry_run:
         check_access()  # before copying
     request = SpaceRequest(name, Hardware(hardware), model or ())
     with tempfile.TemporaryDirectory() as temporary:
-        folder = place or Path(temporary) / "space"
+        folder = kept_folder or Path(temporary) / "space"
         write_folder(folder, lambda fresh: _fill(request, index or (), fresh))
         files, megabytes = folder_size(folder)
         done = {"space": name, "hardware": hardware, "files": files, "megabytes": megabytes}
-        done |= {"folder": str(place)} if place else {}
+        done |= {"folder": str(kept_folder)} if kept_folder else {}
         if not dry_run:
             log(f"uploading {files} files, {megabytes} MB")
             uploaded = _upload(folder, request, private)
@@ -75,7 +74,7 @@ def _fill(request: SpaceRequest, indexes: Sequence[Path], folder: Path) -> None:
     from cse.models.space import INDEXES, stage
     from index.folder import FILES
 
-    sources = [data_folder(place, FILES) for place in indexes]
+    sources = [data_folder(index, FILES) for index in indexes]
     names = [source.resolve().name for source in sources]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"two index folders are named {twice}; rename one")

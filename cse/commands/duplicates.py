@@ -10,20 +10,30 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from cse.commands.cli import check_choice, check_outputs, command, log, print_json, progress_options
-from cse.commands.options import MODEL, Family, Pooling, option, seed_option
+from cse.commands.cli import (
+    MODEL,
+    Family,
+    Pooling,
+    check_choice,
+    check_outputs,
+    command,
+    log,
+    option,
+    print_json,
+    progress_options,
+    seed_option,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
     from cse import Encoder
     from cse.analysis.duplicates import Member
-    from cse.corpus.labelled import LabelledTexts
     from index import VectorIndex
     from index.building import Batches
 
-KEEP = ("first", "longest", "central")
-LARGE = 0.05  # share of all rows in one group that is reported
+KEPT_ROWS = ("first", "longest", "central")
+LARGE_GROUP_SHARE = 0.05  # share of all rows in one group that is reported
 
 
 def main(
@@ -35,7 +45,7 @@ def main(
         float | None,
         option("Of the cosines of random pairs of the text; default 99.999, more above 10,000 texts.", min=0, max=100),
     ] = None,
-    keep: Annotated[str, option(f"Row of a group that is kept: {', '.join(KEEP)}.")] = "first",
+    keep: Annotated[str, option(f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.")] = "first",
     column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
     factory: Annotated[str, option("FAISS factory; Flat finds every pair, others most, but faster.")] = "Flat",
     seed: Annotated[int, seed_option("Of the random pairs.")] = 42,
@@ -48,9 +58,11 @@ def main(
     Example: cse duplicates sentences.txt --model promptbert --output unique.csv --groups groups.csv
     """
     import cse
-    from cse.corpus.labelled import check_texts, labelled_texts, left_out
+    from cse.analysis.duplicates import GROUP_COLUMNS, group_rows
+    from cse.corpus.labelled import check_texts, labelled_texts, left_out, write_table
+    from cse.corpus.tables import csv_text
 
-    check_choice("row to keep", keep, KEEP)
+    check_choice("row to keep", keep, KEPT_ROWS)
     if percentile == 100:
         raise typer.BadParameter("--percentile 100: no cosine is above it; give less")
     for path in (output, groups):
@@ -69,22 +81,26 @@ def main(
         log(f"{left_out(read.without_text)} of the comparison; the table keeps them")
     encoder = cse.load(model, pooling, family=family)
     with tempfile.TemporaryDirectory() as folder:
-        found, place, least = _found(texts, encoder, Path(folder), Options(percentile, keep, factory, seed))
-    dropped = {rows[member.row] for group in found for member in group if not member.kept}
+        options = Options(percentile, keep, factory, seed)
+        grouped, percentile, least = _near_duplicates(texts, encoder, Path(folder), options)
+    dropped = {rows[member.row] for group in grouped for member in group if not member.kept}
     count = len(rows) + read.without_text
     summary = {
         "model": encoder.name,
         "fingerprint": encoder.fingerprint,
         "rows": count,
         "kept": count - len(dropped),
-        "groups": len(found),
-        "largest": max(map(len, found), default=1),
-        "percentile": place,
+        "groups": len(grouped),
+        "largest": max(map(len, grouped), default=1),
+        "percentile": percentile,
         "cosine": round(least, 4),
     }
     if groups is not None:
-        _write(groups, lambda opened: _write_groups(opened, found, texts, rows))
-    _write(output, lambda opened: _write_kept(opened, labelled_texts(file, column), dropped))
+        table_of_groups = csv_text(GROUP_COLUMNS, group_rows(grouped, texts, rows))
+        _write(groups, lambda opened: opened.write(table_of_groups))
+    table = labelled_texts(file, column)
+    kept = (row.cells for row in table.every if row.row not in dropped)
+    _write(output, lambda opened: write_table(opened, table.columns, kept))
     _report(summary, json_output)
 
 
@@ -98,7 +114,7 @@ class Options:
     seed: int
 
 
-def _found(
+def _near_duplicates(
     texts: list[str], encoder: Encoder, folder: Path, options: Options
 ) -> tuple[list[list[Member]], float, float]:
     """The groups of two rows or more, the percentile and its cosine; vectors and index are written to `folder`."""
@@ -107,14 +123,14 @@ def _found(
     from cse.analysis.duplicates import default_percentile, groups_of, members, numbered, strongest_links, threshold
 
     distinct, rows = numbered(texts)
-    place = default_percentile(len(distinct)) if options.percentile is None else options.percentile
+    percentile = default_percentile(len(distinct)) if options.percentile is None else options.percentile
     vectors, index = _indexed(distinct, encoder, folder, options)
-    least = threshold(vectors, place, options.seed)
-    log(f"near-duplicates: cosine {least:.3f} or more (percentile {place:.7g} of random pairs)")
+    least = threshold(vectors, percentile, options.seed)
+    log(f"near-duplicates: cosine {least:.3f} or more (percentile {percentile:.7g} of random pairs)")
     groups = strongest_links(vectors, index.search, least).copied(rows).groups(least)
     lengths = np.array([len(text) for text in texts])
-    found = [members(group, vectors[rows[group]], lengths[group], least, options.keep) for group in groups_of(groups)]
-    return found, place, least
+    grouped = [members(group, vectors[rows[group]], lengths[group], least, options.keep) for group in groups_of(groups)]
+    return grouped, percentile, least
 
 
 def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Options) -> tuple[np.ndarray, VectorIndex]:
@@ -144,7 +160,7 @@ def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Optio
     return written, index
 
 
-def _write(path: Path, fill: Callable[[TextIO], None]) -> None:
+def _write(path: Path, fill: Callable[[TextIO], object]) -> None:
     from cse.files.writing import write_file
 
     def write(fresh: Path) -> None:
@@ -155,21 +171,8 @@ def _write(path: Path, fill: Callable[[TextIO], None]) -> None:
     log(f"wrote {path}")
 
 
-def _write_kept(opened: TextIO, table: LabelledTexts, dropped: set[int]) -> None:
-    from cse.corpus.labelled import write_table
-
-    write_table(opened, table.columns, (row.cells for row in table.every if row.row not in dropped))
-
-
-def _write_groups(opened: TextIO, found: list[list[Member]], texts: list[str], rows: list[int]) -> None:
-    from cse.analysis.duplicates import GROUP_COLUMNS, group_rows
-    from cse.corpus.tables import csv_text
-
-    opened.write(csv_text(GROUP_COLUMNS, group_rows(found, texts, rows)))
-
-
 def _report(summary: dict[str, Any], json_output: bool) -> None:
-    if summary["largest"] > max(10, LARGE * summary["rows"]):
+    if summary["largest"] > max(10, LARGE_GROUP_SHARE * summary["rows"]):
         share = 100 * summary["largest"] / summary["rows"]
         log(f"one group has {summary['largest']:,} rows, {share:.0f} % of all; a higher --percentile may split it")
     if json_output:

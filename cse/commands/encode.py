@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import check_choice, command, log, main_process, progress_options
-from cse.commands.options import Backend, Family, Model, Pooling, option
+from cse.commands.cli import (
+    Backend,
+    Family,
+    Model,
+    Pooling,
+    check_choice,
+    command,
+    log,
+    main_process,
+    option,
+    progress_options,
+)
 
 STDIN = "-"
 

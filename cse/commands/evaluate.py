@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import check_choice, command, completing, log, print_json
-from cse.commands.options import BACKEND, FAMILY, POOLING, model_option, option
+from cse.commands.cli import (
+    BACKEND,
+    FAMILY,
+    POOLING,
+    check_choice,
+    command,
+    completing,
+    log,
+    model_option,
+    option,
+    print_json,
+)
 from cse.errors import command_line
 from cse.evaluation.tasks import TASKS, find_task, tasks_with
 
@@ -114,11 +124,11 @@ def main(
     if str(data) == "hub" and not data.exists():
         data = fetch(task)
     search = partial(_index_search, store=store, smooth=smooth, expand=expand)
-    given = TaskData(
+    task_data = TaskData(
         data, tokenised, details, sentences, search, classifier=classifier or LOGISTIC, smooth=smooth, expand=expand
     )
     request = EvaluationRequest(
-        find_task(task), given,
+        find_task(task), task_data,
         ModelSelection(model, pooling or (), postprocess, fit, family, bare, backend, start),
         batch_size, final_period, compare, keep_points=figures is not None, progress=sys.stderr.isatty(),
     )  # fmt: skip
@@ -132,7 +142,10 @@ def main(
     elif models:
         _print(request.task, models, results.comparisons)
     if models and figures:
-        _draw(request.task, models, figures)
+        from cse.evaluation.figures import draw
+
+        for figure in draw(request.task, models, figures):
+            log(f"wrote {figure}")
     if failures:
         if models:
             log(f"failed: {', '.join(failures)}; everything else is scored")
@@ -147,9 +160,9 @@ def _note(failures: dict[str, Exception], name: str, error: Exception) -> None:
         failures[name] = error
 
 
-def _check_options(task: str, given: list[str]) -> None:
+def _check_options(task: str, names: list[str]) -> None:
     """Raise a usage error for the first given option that the task lacks, naming the tasks that have it."""
-    for name in given:
+    for name in names:
         if name not in find_task(task).options:
             flag, *names = f"--{name.replace('_', '-')}", *tasks_with(name)
             having = f"the {names[0]} task" if len(names) == 1 else f"the tasks {', '.join(names)}"
@@ -163,13 +176,6 @@ def _print(task: Task, models: Mapping[str, ModelRecord], comparisons: Sequence[
         log(line)
     for line in (*table(task, models), *seed_lines(task, models), *comparisons):
         typer.echo(line)
-
-
-def _draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> None:
-    from cse.evaluation.figures import draw
-
-    for path in draw(task, models, folder):
-        log(f"wrote {path}")
 
 
 def _index_search(

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import check_choice, command, completing, log
-from cse.commands.options import Family, Pooling, option
+from cse.commands.cli import Family, Pooling, check_choice, command, completing, log, option
 from cse.models.names import BUNDLED_NAMES
 from index.manifest import INDEX_FORMS
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 MODEL_FORMS = ("sentence-transformers", "peft", "onnx")
 FORMS = (*MODEL_FORMS, *INDEX_FORMS)
-MAPPED = 5_000  # most sentences of a map: t-SNE of more takes minutes
+MAX_MAPPED_SENTENCES = 5_000  # t-SNE of more takes minutes
 
 
 def main(
@@ -70,12 +69,12 @@ def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
 
 
 def _map(index: VectorIndex) -> dict[str, list[float]] | None:
-    """The t-SNE coordinates x and y of an index's sentences; None for more than `MAPPED`."""
+    """The t-SNE coordinates x and y of an index's sentences; None for more than `MAX_MAPPED_SENTENCES`."""
     from cse.analysis.maps import project
     from index.export import contents
 
-    if len(index) > MAPPED:
-        log(f"no x and y: a map of more than {MAPPED:,} sentences takes too long")
+    if len(index) > MAX_MAPPED_SENTENCES:
+        log(f"no x and y: a map of more than {MAX_MAPPED_SENTENCES:,} sentences takes too long")
         return None
     *_, maps = project({"": contents(index).vectors}, seed=42)
     return {name: maps[""][:, column].tolist() for column, name in enumerate("xy")}

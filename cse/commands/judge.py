@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import check_outputs, command, log, shortened
-from cse.commands.options import POOLING, Family, option, seed_option
+from cse.commands.cli import POOLING, Family, check_outputs, command, log, option, seed_option, shortened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     from cse.analysis.votes import Judged, Judgement, Question, Setup
     from cse.corpus.labelled import LabelledText
 
-WIDTH = 160  # characters shown of a text
-OWN = "own"  # the pooling that a model records
+SHOWN_CHARACTERS = 160  # of a text
+OWN_POOLING = "own"  # the pooling that a model records
 
 
 def main(
@@ -89,10 +88,14 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[L
     from cse.files.writing import check_writable
 
     texts, labels, setup = [row.text for row in rows], [row.label for row in rows], judgement.setup
-    finished = judgement.counted >= judgement.target
+    total = judgement.target
+    finished = judgement.counted >= total
     if finished and not setup.labels:
         return judgement.counted
-    vectors = [_encode(encoder, texts) for encoder in encoders]
+    vectors = []
+    for encoder in encoders:
+        log(f"encoding {len(texts):,} texts with {encoder.name}")
+        vectors.append(encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty()))
     if setup.labels:
         judgement.scores = _scores(setup, vectors, labels)
     if finished:
@@ -100,25 +103,25 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[L
         return judgement.counted
     if judgement.path is not None:
         check_writable(judgement.path)  # before a vote is given; only a vote changes the file
-    found = questions(vectors[0], vectors[1], setup.seed)
+    differing = questions(vectors[0], vectors[1], setup.seed)
     if judgement.simulated:
-        known = [question for question in found if labels[question.row]]
+        known = [question for question in differing if labels[question.row]]
         judgement.collect(known, texts, lambda question, _: vote_by_label(question, labels))
         return len(known)
-    log(f"{len(found):,} of {len(texts):,} texts have different neighbours; the most different ones are shown")
+    log(f"{len(differing):,} of {len(texts):,} texts have different neighbours; the most different ones are shown")
     if judgement.path is None:
         log("votes are not kept; --json FILE keeps them")
     else:
         log(f"votes are kept in {judgement.path}" + (f", {judgement.counted} so far" * bool(judgement.answers)))
-    judgement.collect(found, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {judgement.target}"))
-    return len(found)
+    judgement.collect(differing, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {total}"))
+    return len(differing)
 
 
-def _ask(question: Question, texts: Sequence[str], place: str) -> str | None:
+def _ask(question: Question, texts: Sequence[str], progress: str) -> str | None:
     """The answer of the person to a question: a vote, or None to stop."""
     from cse.analysis.votes import SAME, SKIP
 
-    log(f"\n{place}   {_short(texts[question.row])}\n")
+    log(f"\n{progress}   {_short(texts[question.row])}\n")
     for name, rows in zip("AB", question.lists, strict=True):
         for number, row in enumerate(rows):
             log(f"  {' ' if number else name}  {_short(texts[row])}")
@@ -144,10 +147,10 @@ def _report(judgement: Judgement, questions: int) -> None:
         log(f"{judgement.counted} of {judgement.target} votes{none if len(judgement.answers) >= questions else more}")
     if not judgement.answers:
         raise ValueError("no vote was given; answer A, B or same")
-    found = judgement.verdict
-    typer.echo(found.sentence())
-    if found.decided:
-        typer.echo(found.details())
+    verdict = judgement.verdict
+    typer.echo(verdict.sentence())
+    if verdict.decided:
+        typer.echo(verdict.details())
 
 
 def _scores(setup: Setup, vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -173,10 +176,10 @@ def _open(
     from cse.models.loading import open_model
     from cse.models.names import resolve
 
-    given = [None if each == OWN else each for each in pooling]
-    poolings = (given[0], given[-1]) if given else (None, None)
+    named = [None if name == OWN_POOLING else name for name in pooling]
+    poolings = (named[0], named[-1]) if named else (None, None)
     references = [
-        resolve(name, each, family, lenient=True) for name, each in zip((start, result), poolings, strict=True)
+        resolve(name, pooling, family, lenient=True) for name, pooling in zip((start, result), poolings, strict=True)
     ]
     encoders = tuple(open_model(reference) for reference in references)
     judged = (
@@ -186,13 +189,8 @@ def _open(
     return encoders, tuple(judged)
 
 
-def _encode(encoder: Encoder, texts: list[str]) -> np.ndarray:
-    log(f"encoding {len(texts):,} texts with {encoder.name}")
-    return encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty())
-
-
 def _beside(result: str, setup: Setup) -> Path | None:
-    """Where the votes on a run are kept: next to its folder; None for a model that is no folder of the user's."""
+    """The file of the votes on a run, next to its folder; None for a model that is no folder of the user's."""
     from cse.models.names import BUNDLED
 
     folder = Path(result).absolute()
@@ -202,7 +200,7 @@ def _beside(result: str, setup: Setup) -> Path | None:
 
 
 def _short(text: str) -> str:
-    return shortened(text, WIDTH)
+    return shortened(text, SHOWN_CHARACTERS)
 
 
 app = command(main)

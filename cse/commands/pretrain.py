@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import PRECISIONS, check_choice, command, log, print_json
-from cse.commands.options import option, seed_option
+from cse.commands.cli import PRECISIONS, check_choice, command, log, option, print_json, seed_option
 from cse.corpus.sources import TABLES
 
 if TYPE_CHECKING:
     from cse.training.pretraining_data import CurveEntry, ResumeNote
 
 
-HEAD = 64  # numbers of an attention head
+HEAD_SIZE = 64  # numbers of an attention head
 START, SHAPE, LEARNING, RUN = "Start", "Shape", "Learning", "Run"
 
 
@@ -88,10 +87,10 @@ def main(
     from cse.training.pretraining_data import PretrainConfig, PretrainRequest
 
     check_choice("precision", precision, PRECISIONS)
-    if hidden > HEAD and hidden % HEAD:
-        raise typer.BadParameter(f"--hidden is {hidden}; give a multiple of {HEAD}, or less than {HEAD}")
+    if hidden > HEAD_SIZE and hidden % HEAD_SIZE:
+        raise typer.BadParameter(f"--hidden is {hidden}; give a multiple of {HEAD_SIZE}, or less than {HEAD_SIZE}")
     config = PretrainConfig(
-        vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // HEAD), tokens=tokens,
+        vocabulary=vocabulary, layers=layers, hidden=hidden, heads=max(1, hidden // HEAD_SIZE), tokens=tokens,
         batch_tokens=batch_tokens, accumulate=accumulate, learning_rate=learning_rate, frozen_layers=frozen_layers,
         blend_share=_shares(blend_share), start_share=start_share, untied=untied, seed=seed,
     )  # fmt: skip

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import command, log, print_json
-from cse.commands.options import option
+from cse.commands.cli import command, log, option, print_json
 
 if TYPE_CHECKING:
     from cse.models.card import CardFacts

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import command, log
-from cse.commands.options import option, seed_option
+from cse.commands.cli import command, log, option, seed_option
 from cse.errors import command_line
 
 if TYPE_CHECKING:

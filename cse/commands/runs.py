@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cse.commands.cli import command, log, print_json, shortened
-from cse.commands.options import option
+from cse.commands.cli import command, log, option, print_json, shortened
 from cse.errors import command_line
 
 if TYPE_CHECKING:
     from cse.training.listing import RunRecord
 
 COLUMNS = ("run", "state", "method", "data", "scored on", "start", "best", "gain", "steps", "time")
-WIDEST = 60  # characters of a cell
+CELL_WIDTH = 60  # characters of a cell
 
 
 def main(
@@ -45,7 +44,7 @@ def main(
     runs = _compared(folder, compare) if compare else list_runs(folder)
     if not runs:
         log(f"no runs of {command_line('train')} below {folder}")
-    _print_json(runs, compare is not None) if json_output else _print(runs, compare is not None)
+    _print(runs, compare is not None, json_output)
     for run in runs:
         if run.problem:
             log(f"{run.name}: {run.problem}")
@@ -57,20 +56,17 @@ def _compared(folder: Path, names: tuple[Path, Path]) -> list[RunRecord]:
     """The two runs of these names below the folder, or else in these folders."""
     from cse.training.listing import read_run
 
-    places = [folder / name if (folder / name).is_dir() else name for name in names]
-    return [read_run(place, str(name)) for place, name in zip(places, names, strict=True)]
+    paths = [folder / name if (folder / name).is_dir() else name for name in names]
+    return [read_run(path, str(name)) for path, name in zip(paths, names, strict=True)]
 
 
-def _print_json(runs: Sequence[RunRecord], compared: bool) -> None:
+def _print(runs: Sequence[RunRecord], compared: bool, json_output: bool) -> None:
     from cse.training.listing import differences
 
-    shown = [run.to_json() for run in runs]
-    print_json({"runs": shown, "differences": differences(*runs)} if compared else shown)
-
-
-def _print(runs: Sequence[RunRecord], compared: bool) -> None:
-    from cse.training.listing import differences
-
+    if json_output:
+        shown = [run.to_json() for run in runs]
+        print_json({"runs": shown, "differences": differences(*runs)} if compared else shown)
+        return
     if runs:
         _print_table([COLUMNS, *map(_cells, runs)])
     if compared:
@@ -80,18 +76,18 @@ def _print(runs: Sequence[RunRecord], compared: bool) -> None:
 
 
 def _cells(run: RunRecord) -> tuple[str, ...]:
-    found = run.to_json()
-    method = f"{found['method']} supervised" if run.settings.get("method.supervised") else found["method"]
-    scores = [None if found[name] is None else f"{found[name]:.2f}" for name in ("start", "best")]
+    values = run.to_json()
+    method = f"{values['method']} supervised" if run.settings.get("method.supervised") else values["method"]
+    scores = [None if values[name] is None else f"{values[name]:.2f}" for name in ("start", "best")]
     gain = None if run.gain is None else f"{run.gain:+.2f}"
     time = None if run.seconds is None else str(timedelta(seconds=round(run.seconds)))
     return tuple(
-        map(_shown, (run.name, run.state.value, method, found["data"], run.scored_on, *scores, gain, run.steps, time))
+        map(_shown, (run.name, run.state.value, method, values["data"], run.scored_on, *scores, gain, run.steps, time))
     )
 
 
 def _shown(value: Any) -> str:
-    return shortened("-" if value is None else value if isinstance(value, str) else json.dumps(value), WIDEST)
+    return shortened("-" if value is None else value if isinstance(value, str) else json.dumps(value), CELL_WIDTH)
 
 
 def _print_table(rows: Sequence[Sequence[str]]) -> None:

@@ -7,12 +7,24 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import command, log, print_json, shortened, with_flags
-from cse.commands.options import Backend, Family, Pooling, model_option, option
+from cse.commands.cli import (
+    Backend,
+    Family,
+    Pooling,
+    command,
+    log,
+    model_option,
+    option,
+    print_json,
+    shortened,
+    with_flags,
+)
 
-WIDTH = 300  # characters of a hit
-EXPAND = "Mix the query half and half with its K nearest sentences (0: off). Default: as build_index --smooth set it."
-PROBE = "Cells of an IVF index to search, or candidates of HNSW; more find more. Default: as build_index chose."
+SHOWN_CHARACTERS = 300  # of a hit
+EXPAND_HELP = (
+    "Mix the query half and half with its K nearest sentences (0: off). Default: as build_index --smooth set it."
+)
+PROBE_HELP = "Cells of an IVF index to search, or candidates of HNSW; more find more. Default: as build_index chose."
 
 
 def main(
@@ -27,8 +39,8 @@ def main(
     pooling: Pooling = None,
     family: Family = None,
     backend: Backend = "auto",
-    expand: Annotated[int | None, option(EXPAND, min=0, show_default=False)] = None,
-    probe: Annotated[int | None, option(PROBE, min=1, show_default=False)] = None,
+    expand: Annotated[int | None, option(EXPAND_HELP, min=0, show_default=False)] = None,
+    probe: Annotated[int | None, option(PROBE_HELP, min=1, show_default=False)] = None,
     verify: Annotated[bool, option("Verify the checksums of a large index again.", "--verify")] = False,
     json_output: Annotated[bool, option("Print query, model and results as JSON.", "--json")] = False,
 ) -> None:
@@ -39,27 +51,27 @@ def main(
     Example: cse search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
     """
     from cse.models.names import RecordedModel
-    from index.stores import manifest_at, open_at, place_of, store_of
+    from index.stores import location_of, manifest_at, open_at, store_of
 
     if (query is None) == (store is None):
         raise typer.BadParameter("give INDEX_DIR and QUERY, or --store and QUERY")
     name, sentence = (index, query or "") if store is None else (store, index)
     if not sentence.strip():
         raise ValueError("the query is blank; give a sentence")
-    place = place_of(name)
-    kind = store_of(place)
+    location = location_of(name)
+    kind = store_of(location)
     for flag, unknown in {"--expand": expand and not kind.smooths, "--verify": verify and not kind.on_disk}.items():
         if unknown:
             raise typer.BadParameter(f"{flag} is for indexes in folders; leave it out")
-    place = kind.downloaded(place)
-    manifest = manifest_at(place)
+    location = kind.downloaded(location)
+    manifest = manifest_at(location)
     recorded = RecordedModel(manifest.model, manifest.pooling, manifest.family)
     reference = recorded.resolve(model, pooling, family)
 
     from cse.models.loading import open_model
 
     encoder = open_model(reference, backend=backend)
-    opened = open_at(place, encoder.fingerprint, model=encoder.name, verify=verify)
+    opened = open_at(location, encoder.fingerprint, model=encoder.name, verify=verify)
     vector = encoder.encode(sentence, normalize_embeddings=False)
     hits = opened.hits(vector, k, expand=expand, probe=probe, quiet=True)
     if note := opened.shortfall(len(hits), min(k, len(opened)), probe):
@@ -68,7 +80,7 @@ def main(
         print_json({"query": sentence, "model": manifest.model, "results": [asdict(hit) for hit in hits]})
         return
     for hit in hits:
-        typer.echo(f"{hit.rank:>3}  {hit.score:.4f}  {shortened(hit.text, WIDTH)}")
+        typer.echo(f"{hit.rank:>3}  {hit.score:.4f}  {shortened(hit.text, SHOWN_CHARACTERS)}")
 
 
 app = command(main)

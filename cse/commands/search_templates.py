@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import command, log
-from cse.commands.options import FAMILY, option
+from cse.commands.cli import FAMILY, command, log, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,8 +58,8 @@ def main(
         model, encoder.backbone_fingerprint, str(name_and_checksum(dev)), len(pairs), denoise, final_period
     )
     scored = search.resumed(score, search.open_scores(json_output, settings), json_output, log)
-    found = search.greedy(scored) if listed is None else {template: scored(template) for template in listed}
-    _print(search.compared({template.text: value for template, value in found.items()}))
+    scores = search.greedy(scored) if listed is None else {template: scored(template) for template in listed}
+    _print(search.compared({template.text: value for template, value in scores.items()}))
 
 
 def _write_candidates(model: str, path: Path | None) -> None:

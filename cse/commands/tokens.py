@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import command, print_json
-from cse.commands.options import Backend, Family, Model, Pooling, option
+from cse.commands.cli import Backend, Family, Model, Pooling, command, option, print_json
 
 
 def main(
@@ -49,11 +48,11 @@ def main(
         _table(lambda text, denoise: encoder.top_tokens(text, k, denoise, prompt), texts, json_output)
 
 
-def _one(found: list[tuple[str, float]], json_output: bool) -> None:
+def _one(tokens: list[tuple[str, float]], json_output: bool) -> None:
     if json_output:
-        print_json([{"token": token, "probability": probability} for token, probability in found])
+        print_json([{"token": token, "probability": probability} for token, probability in tokens])
         return
-    for token, probability in found:
+    for token, probability in tokens:
         typer.echo(f"{probability:.4f}  {token}")
 
 

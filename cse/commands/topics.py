@@ -9,18 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cse.commands.cli import check_outputs, command, log, print_json, shortened
-from cse.commands.options import MODEL, Family, Pooling, option, seed_option
+from cse.commands.cli import (
+    MODEL,
+    Family,
+    Pooling,
+    check_outputs,
+    command,
+    log,
+    option,
+    print_json,
+    seed_option,
+    shortened,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
     from cse.corpus.labelled import LabelledText
 
-LEAST_TEXTS = 4
+MIN_TEXTS = 4
 STDOUT = "-"
-WORDS, TYPICAL = 8, 3  # of each group
-WIDTH = 100  # characters shown of a text
+WORDS_OF_GROUP, TYPICAL_TEXTS = 8, 3  # of each group
+SHOWN_CHARACTERS = 100  # of a text
 CSV_COLUMNS = ("row", "group", "words", "text", "label")
 
 
@@ -57,22 +67,22 @@ def main(
     check_texts(
         file,
         [row.text for row in rows],
-        max(groups or 0, LEAST_TEXTS),
+        max(groups or 0, MIN_TEXTS),
         f"grouping into {groups}" if groups else "grouping",
     )
     if read.without_text:
         log(left_out(read.without_text))
     encoder = cse.load(model, pooling, family=family)
-    found, numbers = _topics(rows, encoder, groups, seed)
-    document = {"model": encoder.name, "fingerprint": encoder.fingerprint, "data": file, "texts": len(rows), **found}
+    summary, numbers = _topics(rows, encoder, groups, seed)
+    document = {"model": encoder.name, "fingerprint": encoder.fingerprint, "data": file, "texts": len(rows), **summary}
     if csv_output is not None:
-        _write_csv(csv_output, rows, numbers, found["groups"])
+        _write_csv(csv_output, rows, numbers, summary["groups"])
     if json_output == STDOUT:
         print_json(document)
         return
     if json_file is not None:
         write_json(json_file, document)
-    _print(found)
+    _print(summary)
 
 
 def _topics(
@@ -87,10 +97,10 @@ def _topics(
     log(f"encoding {len(texts):,} texts with {encoder.name}")
     vectors = encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty())
     of_text = grouped(vectors, count or default_groups(len(texts)), seed)  # (distinct texts,)
-    place = {text: number for number, text in enumerate(texts)}
-    numbers = of_text[[place[row.text] for row in rows]]
-    words = class_words([row.text for row in rows], numbers, WORDS)
-    central = typical(vectors, of_text, TYPICAL)
+    number_of = {text: number for number, text in enumerate(texts)}
+    numbers = of_text[[number_of[row.text] for row in rows]]
+    words = class_words([row.text for row in rows], numbers, WORDS_OF_GROUP)
+    central = typical(vectors, of_text, TYPICAL_TEXTS)
     groups = [
         {
             "group": number + 1,
@@ -108,8 +118,8 @@ def _label(rows: Sequence[LabelledText], members: np.ndarray) -> dict[str, Any]:
     """The most frequent label of a group and its share of the labelled members; empty without labels."""
     from cse.analysis.topics import majority
 
-    found = majority([rows[row].label or "" for row in members.tolist()])
-    return {"label": found[0], "share": round(found[1], 4)} if found else {}
+    label_and_share = majority([rows[row].label or "" for row in members.tolist()])
+    return {"label": label_and_share[0], "share": round(label_and_share[1], 4)} if label_and_share else {}
 
 
 def _scores(rows: Sequence[LabelledText], numbers: np.ndarray) -> dict[str, Any]:
@@ -118,7 +128,7 @@ def _scores(rows: Sequence[LabelledText], numbers: np.ndarray) -> dict[str, Any]
 
     from cse.evaluation.clustering import nmi, purity
 
-    known = [row for row, each in enumerate(rows) if each.label]
+    known = [row for row, labelled in enumerate(rows) if labelled.label]
     if not known:
         return {}
     gold = np.unique([rows[row].label for row in known], return_inverse=True)[1]
@@ -130,7 +140,7 @@ def _write_csv(path: Path, rows: Sequence[LabelledText], numbers: np.ndarray, gr
     from cse.corpus.tables import csv_text
     from cse.files.writing import write_file
 
-    words = [" ".join(each["word"] for each in group["words"]) for group in groups]
+    words = [" ".join(entry["word"] for entry in group["words"]) for group in groups]
     columns = CSV_COLUMNS if any(row.label for row in rows) else CSV_COLUMNS[:-1]
     lines = (
         (row.row, int(group) + 1, words[group], row.text, row.label)[: len(columns)]
@@ -141,15 +151,15 @@ def _write_csv(path: Path, rows: Sequence[LabelledText], numbers: np.ndarray, gr
     log(f"{path}: {len(rows):,} rows")
 
 
-def _print(found: dict[str, Any]) -> None:
-    for group in found["groups"]:
+def _print(summary: dict[str, Any]) -> None:
+    for group in summary["groups"]:
         label = f"  [{group['label']} {100 * group['share']:.0f} %]" if "label" in group else ""
         typer.echo(
-            f"{group['group']:>3}  {group['size']:>6}  {' '.join(each['word'] for each in group['words'])}{label}"
+            f"{group['group']:>3}  {group['size']:>6}  {' '.join(entry['word'] for entry in group['words'])}{label}"
         )
         for text in group["typical"]:
-            typer.echo(f"{'':>13}{shortened(text, WIDTH)}")
-    if scores := found.get("scores"):
+            typer.echo(f"{'':>13}{shortened(text, SHOWN_CHARACTERS)}")
+    if scores := summary.get("scores"):
         typer.echo(
             f"purity {scores['purity']:.2f}, NMI {scores['nmi']:.2f} ({scores['labelled']:,} labelled texts, x 100)"
         )

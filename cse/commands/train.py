@@ -18,10 +18,10 @@ from cse.commands.cli import (
     completing,
     log,
     main_process,
+    option,
     print_json,
     with_flags,
 )
-from cse.commands.options import option
 from cse.corpus.sources import TABLES
 from cse.encoder.processes import together
 from cse.errors import command_line
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cse.training.recipe import Recipe
     from cse.training.run import Run
 
-SAMPLED = 1_000  # examples whose domain is looked at
+SAMPLED_EXAMPLES = 1_000  # examples whose domain is looked at
 DATA, METHOD, RUN = "Data", "Method", "Run"
 PUBLISHED = "Settings, by default those published for the backbone"
 
@@ -43,15 +43,15 @@ def _setting(setting: Setting) -> inspect.Parameter:
     panel = METHOD if setting.name in METHOD_SETTINGS else PUBLISHED
     least, most = (None if math.isinf(bound) else bound for bound in (setting.least, setting.most))
     chosen: dict[str, Any] = {"metavar": "|".join(setting.choices), "autocompletion": completing(*setting.choices)}
-    taken = option(setting.help, panel=panel, min=least, max=most, **(chosen if setting.choices else {}))
-    annotation = Annotated[setting.kind | None, taken]  # type: ignore[name-defined]
+    value = option(setting.help, panel=panel, min=least, max=most, **(chosen if setting.choices else {}))
+    annotation = Annotated[setting.kind | None, value]  # type: ignore[name-defined]
     return inspect.Parameter(setting.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
     """`function` with an option for each training setting in place of its `**settings`."""
     signature = inspect.signature(function, eval_str=True)
-    own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    own = [param for param in signature.parameters.values() if param.kind is not inspect.Parameter.VAR_KEYWORD]
     options = [_setting(setting) for setting in SETTINGS.values() if setting.help]
     function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     return function
@@ -177,13 +177,13 @@ def _check_choices(
         raise typer.BadParameter(with_flags(str(error), app)) from error
 
 
-def _recipe(place: str | None, method: str | None) -> Recipe:
-    """The recipe in `place`; if that is None, an empty recipe of the method."""
+def _recipe(source: str | None, method: str | None) -> Recipe:
+    """The recipe in `source`; if that is None, an empty recipe of the method."""
     from cse.training.recipe import chosen_recipe, read_recipe
 
-    found = None if place is None else read_recipe(place)
+    repeated = None if source is None else read_recipe(source)
     try:
-        return chosen_recipe(method, found)
+        return chosen_recipe(method, repeated)
     except ValueError as error:
         raise typer.BadParameter(with_flags(str(error), app)) from error
 
@@ -197,7 +197,7 @@ def _warn_if_narrow(encoder: Encoder, run: Run, settings: Mapping[str, Any]) -> 
     if any(settings.get(name) is not None for name in ("learning_rate", "temperature")):
         return
     count = len(run.examples)
-    rows = np.random.default_rng(0).permutation(count)[:SAMPLED]
+    rows = np.random.default_rng(0).permutation(count)[:SAMPLED_EXAMPLES]
     if is_narrow(encoder, run.examples[sorted(rows.tolist())]["0"]):
         log(
             f"these texts are of a narrow domain, and the settings of {encoder.method.name} were published for general "
@@ -229,7 +229,7 @@ def _show(value: dict[str, Any]) -> None:
             for line in item:
                 typer.echo(f"  {line['text']}\n    {line['tokens']}")
         elif isinstance(item, dict):
-            typer.echo("\n".join([f"{key}:", *(f"  {name}: {each}" for name, each in item.items())]))
+            typer.echo("\n".join([f"{key}:", *(f"  {name}: {value}" for name, value in item.items())]))
         else:
             typer.echo(f"{key}: {item:,}" if isinstance(item, int) else f"{key}: {item}")
 

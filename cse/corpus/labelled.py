@@ -57,27 +57,23 @@ def labelled_texts(source: str | Path, column: str | None = None, labels: str | 
     Blank lines are no rows. Raises ValueError, which names the file and the cure, for an unknown column and as
     `cse.corpus.sentences` does.
     """
-    found = source_of(source)
-    if isinstance(found, TextFile):
+    table = source_of(source)
+    if isinstance(table, TextFile):
         if column is not None or labels is not None:
             name, option = (column, "column") if column is not None else (labels, "labels")
             raise ValueError(f"{source}: a text file has no column {name!r}; leave out `{option}` or give a table")
         lines = filter(None, map(str.strip, text_lines(Path(source))))
         every = (LabelledText(line, "", (line,), number) for number, line in enumerate(lines, start=1))
         return LabelledTexts((TEXT_FILE_COLUMN,), every)
-    names, rows = named_rows(found, [name for name in (column, labels) if name is not None])
+    names, rows = named_rows(table, [name for name in (column, labels) if name is not None])
     if not names:
         return LabelledTexts((), iter(()))
-    text = column or usual_column(names) or _only_other(names, labels)
-    chosen = chosen_columns(found.name, names, [name for name in (text, labels) if name is not None])
+    others = [name for name in names if name != labels]
+    text = column or usual_column(names) or (others[0] if labels in names and len(others) == 1 else None)
+    chosen = chosen_columns(table.name, names, [name for name in (text, labels) if name is not None])
     if len(chosen) == 2 and chosen[0] == chosen[1]:
         raise ValueError(f"{source}: texts and labels are both in {labels!r}; give another `column` or `labels`")
-    return LabelledTexts(tuple(names), _labelled(found.name, names, chosen, rows))
-
-
-def _only_other(names: Sequence[str], labels: str | None) -> str | None:
-    others = [name for name in names if name != labels]
-    return others[0] if labels in names and len(others) == 1 else None
+    return LabelledTexts(tuple(names), _labelled(table.name, names, chosen, rows))
 
 
 def _labelled(source: str, names: Sequence[str], chosen: Sequence[str], rows: Rows) -> Iterator[LabelledText]:

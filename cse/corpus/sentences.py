@@ -40,8 +40,8 @@ def examples(source: str | Path, column: str | None = None, supervised: bool = F
     the columns sent0, sent1 and optionally hard_neg. Empty sentences are skipped; empty texts of supervised data are
     errors. Raises ValueError as the module says.
     """
-    found = source_of(source)
-    if isinstance(found, TextFile):
+    table = source_of(source)
+    if isinstance(table, TextFile):
         if supervised:
             raise ValueError(
                 f"{source}: supervised training needs two or three columns; give one of {', '.join(TABLES)}"
@@ -49,11 +49,11 @@ def examples(source: str | Path, column: str | None = None, supervised: bool = F
         if column is not None:
             raise ValueError(f"{source}: a text file has no column {column!r}; leave out `column` or give a table")
         yield from ((line.strip(),) for line in text_lines(Path(source)) if line.strip())
-    elif supervised and isinstance(found, Table) and found.suffix == ".tsv":
+    elif supervised and isinstance(table, Table) and table.suffix == ".tsv":
         yield from _tab_separated(Path(source))
     else:
-        wanted = TRIPLET_COLUMNS if supervised else () if column is None else (column,)
-        yield from table_texts(found.name, *named_rows(found, wanted), wanted)
+        columns = TRIPLET_COLUMNS if supervised else () if column is None else (column,)
+        yield from table_texts(table.name, *named_rows(table, columns), columns)
 
 
 def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
@@ -72,17 +72,17 @@ def _tab_separated(path: Path) -> Iterator[tuple[str, ...]]:
         yield cells
 
 
-def table_texts(source: str, names: list[str], rows: Rows, wanted: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of the `wanted` columns: those of supervised data, one, or none for the usual one.
+def table_texts(source: str, names: list[str], rows: Rows, requested: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of the `requested` columns: those of supervised data, one, or none for the usual one.
 
     Raises ValueError, which names the `source`, for missing columns and for values that are no texts.
     """
     if not names:
         return
-    columns = chosen_columns(source, names, wanted)
+    columns = chosen_columns(source, names, requested)
     for where, row in rows:
         texts = tuple(cell_text(source, where, name, row[name]) for name in columns)
-        if len(wanted) > 1 and not all(texts):
+        if len(requested) > 1 and not all(texts):
             raise ValueError(f"{source}: {where} has an empty text; fill or remove it")
         if texts[0]:
             yield texts
@@ -116,18 +116,18 @@ def usual_column(names: Sequence[str]) -> str | None:
     return next((name for name in USUAL_COLUMNS if name in names), None)
 
 
-def chosen_columns(source: str, names: list[str], wanted: Sequence[str]) -> list[str]:
-    """Return the `wanted` columns that a table has, or its column of sentences if none is wanted. Raises ValueError."""
-    if not wanted:
+def chosen_columns(source: str, names: list[str], requested: Sequence[str]) -> list[str]:
+    """Return the `requested` columns that a table has, by default its column of sentences. Raises ValueError."""
+    if not requested:
         usual = usual_column(names)
-        wanted = [usual] if usual else names if len(names) == 1 else []
-        if not wanted:
+        requested = [usual] if usual else names if len(names) == 1 else []
+        if not requested:
             raise ValueError(f"{source}: which column holds the sentences? Pass `column`, one of {', '.join(names)}")
-    if missing := [name for name in wanted[:2] if name not in names]:
+    if missing := [name for name in requested[:2] if name not in names]:
         raise ValueError(f"{source}: no column {missing[0]!r}; it has {', '.join(names) or 'none'}")
-    if twice := [name for name in wanted if names.count(name) > 1]:
+    if twice := [name for name in requested if names.count(name) > 1]:
         raise ValueError(f"{source}: {names.count(twice[0])} columns are called {twice[0]!r}; give each another name")
-    return [name for name in wanted if name in names]
+    return [name for name in requested if name in names]
 
 
 def load_examples(source: str, column: str | None, supervised: bool, limit: int | None = None) -> Dataset:
@@ -219,32 +219,32 @@ def is_items(data: object) -> bool:
 
 def _of_dataset(data: Dataset, column: str | None, supervised: bool) -> Iterator[tuple[str, ...]]:
     rows = ((f"row {number}", row) for number, row in enumerate(data.with_format(None), start=1))
-    wanted = TRIPLET_COLUMNS if supervised else () if column is None else (column,)
-    for row in table_texts(IN_MEMORY, list(data.column_names), rows, wanted):
+    columns = TRIPLET_COLUMNS if supervised else () if column is None else (column,)
+    for row in table_texts(IN_MEMORY, list(data.column_names), rows, columns):
         yield tuple(_text(f"{IN_MEMORY}: a row", text) for text in row)
 
 
 def _of_items(data: Texts, supervised: bool) -> Iterator[tuple[str, ...]]:
     width = 0
     for number, item in enumerate(data, start=1):
-        place = f"{IN_MEMORY}: item {number}"
-        row = tuple(_text(place, text) for text in (item if supervised and isinstance(item, tuple | list) else [item]))
+        where = f"{IN_MEMORY}: item {number}"
+        row = tuple(_text(where, text) for text in (item if supervised and isinstance(item, tuple | list) else [item]))
         if not supervised:
             if row[0]:
                 yield row
             continue
         width = width or len(row)
         if len(row) != width or width not in (2, 3) or not all(row):
-            raise ValueError(f"{place} has {len(row)} texts or an empty one; give two or three everywhere")
+            raise ValueError(f"{where} has {len(row)} texts or an empty one; give two or three everywhere")
         yield row
 
 
-def _text(place: str, text: Any) -> str:
+def _text(where: str, text: Any) -> str:
     """Return `text`, stripped. Raises ValueError unless it is a string that can be written as UTF-8."""
     if not isinstance(text, str):
-        raise ValueError(f"{place} is {text!r:.60}, not a text; give a list of texts, or a datasets.Dataset")
+        raise ValueError(f"{where} is {text!r:.60}, not a text; give a list of texts, or a datasets.Dataset")
     if not is_utf_8(text):
-        raise ValueError(f"{place} holds half of a surrogate pair: {text!r:.60}; decode it again, or remove it")
+        raise ValueError(f"{where} holds half of a surrogate pair: {text!r:.60}; decode it again, or remove it")
     return text.strip()
 
 
@@ -252,20 +252,20 @@ def given_pairs(pairs: Iterable[Pair], name: str) -> list[Pair]:
     """Return (score, sentence, sentence) tuples as a list, checked. Raises ValueError that begins with their `name`."""
     checked: list[Pair] = []
     for number, pair in enumerate(pairs, start=1):
-        place = f"{name}: pair {number}"
+        where = f"{name}: pair {number}"
         if not isinstance(pair, tuple | list) or len(pair) != 3:
-            raise ValueError(f"{place} is {pair!r:.60}; give (score, sentence, sentence)")
+            raise ValueError(f"{where} is {pair!r:.60}; give (score, sentence, sentence)")
         score, *texts = pair
-        if isinstance(score, str | bool) or not math.isfinite(_number(place, score)):
-            raise ValueError(f"{place}: the score {score!r} is no finite number")
-        checked.append((float(score), _text(place, texts[0]), _text(place, texts[1])))
+        if isinstance(score, str | bool) or not math.isfinite(_number(where, score)):
+            raise ValueError(f"{where}: the score {score!r} is no finite number")
+        checked.append((float(score), _text(where, texts[0]), _text(where, texts[1])))
     if not checked:
         raise ValueError(f"{name}: no pair in it")
     return checked
 
 
-def _number(place: str, score: Any) -> float:
+def _number(where: str, score: Any) -> float:
     try:
         return float(score)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{place}: the score {score!r} is no finite number") from error
+        raise ValueError(f"{where}: the score {score!r} is no finite number") from error

@@ -90,14 +90,14 @@ class HubDataset:
 Source = TextFile | Table | HubDataset
 
 
-def named_rows(source: Table | HubDataset, wanted: Sequence[str]) -> tuple[list[str], Rows]:
-    """Return the columns and rows of a table, the columns by their numbers if such are `wanted` and are no names."""
-    if odd := [name for name in wanted if not isinstance(name, str)]:
+def named_rows(source: Table | HubDataset, columns: Sequence[str]) -> tuple[list[str], Rows]:
+    """Return the columns and rows of a table, by number where `columns` holds numbers that are no names."""
+    if odd := [name for name in columns if not isinstance(name, str)]:
         raise ValueError(f"{source.name}: a column is {odd[0]!r:.60}, not text; give its name, or its number as '1'")
     if isinstance(source, HubDataset):
         return source.rows()
-    names, rows = source.rows(has_header=bool(wanted))
-    numbers = [name for name in wanted if name.isdecimal() and name not in names]
+    names, rows = source.rows(has_header=bool(columns))
+    numbers = [name for name in columns if name.isdecimal() and name not in names]
     return source.numbered_rows() if names and numbers else (names, rows)
 
 
@@ -118,9 +118,9 @@ def source_of(text: str | Path) -> Source:
     return HubDataset(name)
 
 
-def _columns(name: str, found: Iterator[dict[str, Any]]) -> tuple[list[str], Rows]:
+def _columns(name: str, stream: Iterator[dict[str, Any]]) -> tuple[list[str], Rows]:
     """Return the column names and the rows of a source that a library reads."""
-    rows = _readable(name, found)
+    rows = _readable(name, stream)
     first = next(rows, None)
     if first is None:
         return [], iter(())

@@ -22,13 +22,13 @@ DELIMITED: dict[str, dict[str, Any]] = {
     ".csv": {"delimiter": ","},
     ".tsv": {"delimiter": "\t", "quoting": csv.QUOTE_NONE},
 }
-CURES = {
+ROW_CURES = {
     ".csv": 'close every quote, write a quote inside a quoted cell as "", and end rows with a newline',
     ".tsv": "shorten the cell, and end rows with a newline",
 }
 
-NAMED = {".csv": "comma", ".tsv": "tab"}  # the separators
-WIDER = {
+SEPARATORS = {".csv": "comma", ".tsv": "tab"}
+EXTRA_CELL_CURES = {
     ".csv": "quote cells that hold a separator",
     ".tsv": "replace tabs and line breaks in cells, which quotes do not protect in a .tsv",
 }  # cures for a row of too many cells
@@ -55,7 +55,7 @@ def delimited(suffix: str, name: str, has_header: bool) -> tuple[list[str], Rows
     line, names = first
     if len(names) == 1 and re.fullmatch(r"\w+([,;|\t]\w+)+", names[0]):
         raise ValueError(
-            f"{path}: line {line} has no {NAMED[suffix]} in {names[0]!r}; separate cells by {NAMED[suffix]}s"
+            f"{path}: line {line} has no {SEPARATORS[suffix]} in {names[0]!r}; separate cells by {SEPARATORS[suffix]}s"
         )
     if len(names) == 1 and not has_header and names[0].lower() not in USUAL_COLUMNS:
         if re.fullmatch(r"\w+", names[0]):
@@ -118,7 +118,7 @@ def _cells(path: Path, suffix: str) -> Iterator[tuple[int, list[str]]]:
             begins = reader.line_num + 1
     except csv.Error as error:
         reason = str(error).split(" - ")[0]  # the rest is advice to programmers
-        raise ValueError(f"{path}: line {begins}: cannot read this row ({reason}); {CURES[suffix]}") from error
+        raise ValueError(f"{path}: line {begins}: cannot read this row ({reason}); {ROW_CURES[suffix]}") from error
 
 
 def _named(path: Path, names: list[str], rows: Iterator[tuple[int, list[str]]], suffix: str) -> Rows:
@@ -126,7 +126,7 @@ def _named(path: Path, names: list[str], rows: Iterator[tuple[int, list[str]]], 
         if len(cells) != len(names):
             raise ValueError(
                 f"{path}: line {line} has {len(cells)} cells, not {len(names)} as the first row; fix the row, or "
-                f"{WIDER[suffix]}"
+                f"{EXTRA_CELL_CURES[suffix]}"
             )
         yield f"line {line}", dict(zip(names, cells, strict=True))
 
@@ -149,7 +149,7 @@ def json_lines(name: str, has_header: bool = True) -> tuple[list[str], Rows]:
 
 def _objects(path: Path) -> Rows:
     number = 0  # of the row; blank lines do not count
-    for place, line in enumerate(text_lines(path), start=1):
+    for line_number, line in enumerate(text_lines(path), start=1):
         if not line.strip():
             continue
         number += 1
@@ -159,17 +159,23 @@ def _objects(path: Path) -> Rows:
                 json.dumps(row, ensure_ascii=False).encode()  # half of a surrogate pair is an error
         except (ValueError, RecursionError) as error:
             reason = str(error)[:160]
-            raise ValueError(f"{path}: line {place}: cannot read it as JSON ({reason}); fix or remove it") from error
+            raise ValueError(
+                f"{path}: line {line_number}: cannot read it as JSON ({reason}); fix or remove it"
+            ) from error
         if not isinstance(row, dict):
-            raise ValueError(f"{path}: line {place} holds a {type(row).__name__}, not an object with columns as keys")
+            raise ValueError(
+                f"{path}: line {line_number} holds a {type(row).__name__}, not an object with columns as keys"
+            )
         yield f"row {number}", row
 
 
 # A spreadsheet may split at separators other than the comma and ignore quotes within a cell, so a formula may begin
 # after any of them. Each run of separators, blanks and quotes is matched once, which keeps the time linear.
-SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20]"  # the last four are full-width forms, which Japanese spreadsheets accept
-START = re.compile(rf'(\A[\s",;]*|[,;\t\r\n][\s",;]*)({SIGN}?)')
-CUT = ("\t", "\r", "\n")  # spreadsheets drop these before they look for a sign
+FORMULA_SIGN = (
+    "[=+\\-@\uff1d\uff0b\uff0d\uff20]"  # the last four are full-width forms, which Japanese spreadsheets accept
+)
+FORMULA_START = re.compile(rf'(\A[\s",;]*|[,;\t\r\n][\s",;]*)({FORMULA_SIGN}?)')
+DROPPED_STARTS = ("\t", "\r", "\n")  # spreadsheets drop these before they look for a sign
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -183,11 +189,11 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def guard(text: str) -> str:
     """Put an apostrophe before each sign in `text` that a spreadsheet could take for the start of a formula."""
-    guarded = START.sub(lambda found: f"{found[1]}'{found[2]}" if found[2] else found[0], text)
-    return f"'{guarded}" if text.startswith(CUT) else guarded
+    guarded = FORMULA_START.sub(lambda match: f"{match[1]}'{match[2]}" if match[2] else match[0], text)
+    return f"'{guarded}" if text.startswith(DROPPED_STARTS) else guarded
 
 
-ROWS = 256  # read at once
+PARQUET_BATCH_ROWS = 256  # read at once
 
 
 def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -201,7 +207,7 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     with ParquetFile(path) as file:
         names = [field.name for field in file.schema_arrow if pa.types.is_string(field.type)]
     with ParquetFile(path, read_dictionary=names) as file:
-        for batch in file.iter_batches(batch_size=ROWS):
+        for batch in file.iter_batches(batch_size=PARQUET_BATCH_ROWS):
             for row in range(batch.num_rows):
                 yield {name: batch.column(name)[row].as_py() for name in batch.schema.names}
 
@@ -211,7 +217,7 @@ def unpacked_bytes(path: Path) -> int:
     from pyarrow.parquet import read_metadata
 
     try:
-        found = read_metadata(path)
+        metadata = read_metadata(path)
     except (ValueError, OSError, NotImplementedError) as error:
         raise ValueError(f"cannot read {str(path)!r} ({str(error).splitlines()[0][:160]}); write it again") from error
-    return sum(found.row_group(group).total_byte_size for group in range(found.num_row_groups))
+    return sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))

@@ -11,12 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cse.encoder.encoder import Encoder
-
 if TYPE_CHECKING:
     import torch
+
+    from cse.encoder.encoder import Encoder
 
 DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/proc/driver/nvidia")  # NVIDIA's, AMD's and WSL's on Linux
 
@@ -133,6 +131,8 @@ def row_groups(lengths: Sequence[int], max_rows: int | None = None, cost: int = 
     Each group is padded to its longest row. The groups minimise padding plus `cost` tokens per group; larger ones are
     then split into groups of at most `max_rows` rows.
     """
+    import numpy as np
+
     order = np.argsort(lengths, kind="stable")
     ordered = np.asarray(lengths)[order]
     ends = [*(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(ordered)]  # rows of one length stay together

@@ -15,8 +15,8 @@ from cse.files.writing import DIGITS, digest, feed, read_json
 if TYPE_CHECKING:
     import numpy as np
 
-RECORD = "checksums.json"
-ROWS = 1024  # of an array, which are copied to float32 at a time
+CHECKSUM_FILE = "checksums.json"
+ARRAY_BATCH_ROWS = 1024  # of an array, which are copied to float32 at a time
 DIGEST = "digest"  # the key in a JSON object that holds the digest of the other keys
 Version = tuple[Path, tuple[int, ...]]  # of a file: its absolute path and its state
 
@@ -24,20 +24,20 @@ Version = tuple[Path, tuple[int, ...]]  # of a file: its absolute path and its s
 def checksums(folder: Path) -> dict[str, str]:
     """Return the sha256 in hex of each file in a folder, by its path there, except the record and Markdown files."""
     files = sorted(
-        path for path in folder.rglob("*") if path.is_file() and path.name != RECORD and path.suffix != ".md"
+        path for path in folder.rglob("*") if path.is_file() and path.name != CHECKSUM_FILE and path.suffix != ".md"
     )
     return {path.relative_to(folder).as_posix(): checksum(path) for path in files}
 
 
 def write_checksums(folder: Path) -> None:
     """Write the checksums of a folder's files into it."""
-    (folder / RECORD).write_text(json.dumps(checksums(folder), indent=1))
+    (folder / CHECKSUM_FILE).write_text(json.dumps(checksums(folder), indent=1))
 
 
 def check_checksums(folder: Path, cure: str) -> None:
     """Verify a folder against its record, if it has one (earlier versions wrote none). Raises as `verify` does."""
-    if (folder / RECORD).exists():
-        verify(folder, read_json(folder / RECORD), cure)
+    if (folder / CHECKSUM_FILE).exists():
+        verify(folder, read_json(folder / CHECKSUM_FILE), cure)
 
 
 def verify(folder: Path, recorded: Mapping[str, str], cure: str) -> None:
@@ -55,8 +55,8 @@ def verify(folder: Path, recorded: Mapping[str, str], cure: str) -> None:
 
 def file_state(path: Path) -> tuple[int, ...]:
     """Size, times (ns) and identity of a file; every write to it changes one of them."""
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev
 
 
 def version(path: Path) -> Version:
@@ -118,8 +118,8 @@ def array_digest(arrays: Mapping[str, np.ndarray], *texts: str) -> str:
     for name, array in sorted(arrays.items()):
         sha.update(name.encode())
         rows = np.atleast_1d(array)
-        for start in range(0, len(rows), ROWS):
-            sha.update(np.ascontiguousarray(rows[start : start + ROWS], np.float32).data)
+        for start in range(0, len(rows), ARRAY_BATCH_ROWS):
+            sha.update(np.ascontiguousarray(rows[start : start + ARRAY_BATCH_ROWS], np.float32).data)
     for text in texts:
         sha.update(text.encode())
     return sha.hexdigest()[:DIGITS]

@@ -14,8 +14,8 @@ from urllib.parse import urlparse
 
 from cse.errors import ArtefactError
 
-TIMEOUT = 3.0
-WANTED = ["*.json", "*.safetensors", "*.txt"]  # files of a model
+TIMEOUT_SECONDS = 3.0
+MODEL_FILES = ["*.json", "*.safetensors", "*.txt"]  # files of a model
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
@@ -47,7 +47,7 @@ def _answers() -> bool:
         return True
     address = urlparse(constants.ENDPOINT)
     try:
-        socket.create_connection((address.hostname, address.port or 443), TIMEOUT).close()
+        socket.create_connection((address.hostname, address.port or 443), TIMEOUT_SECONDS).close()
     except OSError:
         return False
     return True
@@ -90,8 +90,8 @@ def cached_file(model: str, name: str, revision: str | None = None) -> Path | No
 
 def commit_of(model: str, revision: str | None = None) -> str | None:
     """Return the current commit of a hub id, or of its `revision`; None for a folder or an unknown id."""
-    found = None if Path(model).is_dir() else cached_file(model, "config.json", revision)
-    return found.parent.name if found else None  # the cache has a folder per commit
+    path = None if Path(model).is_dir() else cached_file(model, "config.json", revision)
+    return path.parent.name if path else None  # the cache has a folder per commit
 
 
 def model_folder(model: str) -> Path:
@@ -99,7 +99,7 @@ def model_folder(model: str) -> Path:
     if Path(model).is_dir():
         return Path(model)
     repository, revision = split_revision(model)
-    return _snapshot(repository, revision, WANTED, "model")
+    return _snapshot(repository, revision, MODEL_FILES, "model")
 
 
 def data_folder(name: Path, files: Sequence[str]) -> Path:
@@ -121,11 +121,11 @@ def data_folder(name: Path, files: Sequence[str]) -> Path:
 def _snapshot(repository: str, revision: str | None, patterns: Sequence[str], kind: str) -> Path:
     from huggingface_hub import snapshot_download
 
-    wanted, cached = list(patterns), not reachable()
-    found = snapshot_download(
-        repository, revision=revision, repo_type=kind, allow_patterns=wanted, local_files_only=cached
+    allowed, cached = list(patterns), not reachable()
+    folder = snapshot_download(
+        repository, revision=revision, repo_type=kind, allow_patterns=allowed, local_files_only=cached
     )
-    return Path(found)
+    return Path(folder)
 
 
 def download_size(model: str) -> int | None:
@@ -136,8 +136,11 @@ def download_size(model: str) -> int | None:
         return None
     try:
         repository, revision = split_revision(model)
-        files = HfApi().model_info(repository, revision=revision, files_metadata=True, timeout=TIMEOUT).siblings or []
+        files = (
+            HfApi().model_info(repository, revision=revision, files_metadata=True, timeout=TIMEOUT_SECONDS).siblings
+            or []
+        )
     except Exception:  # a wrong name, an invalid answer, no connection
         return None
-    wanted = [file for file in files if any(fnmatch(file.rfilename, each) for each in (*WANTED, "*.bin"))]
-    return None if any(file.size is None for file in wanted) else sum(file.size or 0 for file in wanted)
+    downloads = [file for file in files if any(fnmatch(file.rfilename, pattern) for pattern in (*MODEL_FILES, "*.bin"))]
+    return None if any(file.size is None for file in downloads) else sum(file.size or 0 for file in downloads)

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
 
-HERE = f"{zlib.crc32(platform.node().encode()):08x}"  # a lock may be invisible to another machine
+MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"  # a lock may be invisible to another machine
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # <fcntl.h>, <linux/fs.h>
-MOST_READINGS = 20
+MAX_READ_ATTEMPTS = 20
 T = TypeVar("T")
 
 
@@ -40,8 +40,8 @@ class Replacement:
     def begin(cls, folder: Path) -> Replacement:
         """Create an empty `fresh` folder next to `folder`, after completing and removing what killed writers left."""
         sweep(folder)
-        begun = cls(folder, f"{HERE}-{secrets.token_hex(4)}")
-        lock = begun.place("lock")
+        begun = cls(folder, f"{MACHINE}-{secrets.token_hex(4)}")
+        lock = begun.sibling("lock")
         try:
             begun.held = _hold(lock, "xb", wait=True)  # for another writer that takes it for a dead one's
             if begun.held is None:  # a lock file without a lock would look like a dead writer's
@@ -58,15 +58,15 @@ class Replacement:
     @property
     def fresh(self) -> Path:
         """The folder to fill."""
-        return self.place("new")
+        return self.sibling("new")
 
-    def place(self, kind: str) -> Path:
+    def sibling(self, kind: str) -> Path:
         """Return the path of this replacement's "new" or "old" folder or its "lock"."""
         return self.folder.with_name(f".{self.folder.name}.{kind}-{self.token}")
 
     def swap(self) -> None:
         """Give `fresh` the name of `folder`; after an error the old one keeps it."""
-        folder, old = self.folder, self.place("old")
+        folder, old = self.folder, self.sibling("old")
         settle(self.fresh)
         if folder.exists():
             if _exchange(self.fresh, folder):
@@ -82,11 +82,11 @@ class Replacement:
     def clear(self) -> None:
         """Remove the temporary files, but nothing that `recover` needs."""
         try:
-            if self.folder.exists() or not self.place("old").exists():
+            if self.folder.exists() or not self.sibling("old").exists():
                 for kind in ("new", "old"):
-                    shutil.rmtree(self.place(kind), ignore_errors=True)
+                    shutil.rmtree(self.sibling(kind), ignore_errors=True)
                 with suppress(OSError):
-                    self.place("lock").unlink(missing_ok=True)
+                    self.sibling("lock").unlink(missing_ok=True)
         finally:
             if self.held:
                 self.held.close()
@@ -96,11 +96,11 @@ def settle(folder: Path) -> None:
     """Flush a folder and its content to disk; otherwise a power failure could leave a name without its content."""
     if os.name == "posix":
         for path in (*folder.rglob("*"), folder):
-            place = os.open(path, os.O_RDONLY)
+            descriptor = os.open(path, os.O_RDONLY)
             try:
-                os.fsync(place)
+                os.fsync(descriptor)
             finally:
-                os.close(place)
+                os.close(descriptor)
 
 
 def recover(folder: Path) -> None:
@@ -113,11 +113,11 @@ def recover(folder: Path) -> None:
     folder = followed(folder)
     for fresh in _siblings(folder, "new"):
         broken = Replacement(folder, _token(fresh))
-        if not broken.place("old").exists():  # still being written, or killed then
+        if not broken.sibling("old").exists():  # still being written, or killed then
             continue
-        held = _hold(broken.place("lock"), "r+b", wait=True)
+        held = _hold(broken.sibling("lock"), "r+b", wait=True)
         with suppress(OSError):  # the folder stays missing, which the caller reports
-            if broken.place("old").exists() and not folder.exists():
+            if broken.sibling("old").exists() and not folder.exists():
                 os.rename(fresh, folder)
         if held:
             held.close()
@@ -125,52 +125,50 @@ def recover(folder: Path) -> None:
 
 def followed(path: Path) -> Path:
     """Return the target of a link, or the path itself. Raises OSError for circular links."""
-    found = Path(os.path.realpath(path)) if path.is_symlink() else path
-    if found.is_symlink():
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if target.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-    return found
+    return target
 
 
 def read_settled(folder: Path, read: Callable[[], T]) -> T:
     """Return the result of `read()`, repeated until `folder` did not change during the call.
 
     All files below `folder` that `read` opens by path then belong to one commit of a writer. An error of `read` is
-    raised if the folder did not change. Raises OSError if a writer replaced it in each of `MOST_READINGS` attempts.
+    raised if the folder did not change. Raises OSError if a writer replaced it in each of `MAX_READ_ATTEMPTS` attempts.
     """
-    for _ in range(MOST_READINGS):
+    for _ in range(MAX_READ_ATTEMPTS):
         before = _identity(folder)
         try:
-            found = read()
+            result = read()
         except Exception:
             if _identity(folder) == before:
                 raise
             continue
         if _identity(folder) == before:
-            return found
-    raise OSError(f"{folder}: was replaced during each of {MOST_READINGS} attempts to read it; stop the writer first")
+            return result
+    raise OSError(
+        f"{folder}: was replaced during each of {MAX_READ_ATTEMPTS} attempts to read it; stop the writer first"
+    )
 
 
 def _identity(folder: Path) -> tuple[int, ...] | None:
     """Return values that change when a folder is replaced, its files change, or a link gets another target."""
     try:
-        found = folder.stat()
+        stat = folder.stat()
     except (OSError, ValueError):
         return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+    return stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def sweep(folder: Path) -> None:
     """Complete a killed replacement of `folder`, as `recover` does, and remove the files of dead writers."""
     recover(folder)
     for lock in _siblings(folder, "lock"):
-        _remove_if_dead(folder, lock)
-
-
-def _remove_if_dead(folder: Path, lock: Path) -> None:
-    token = _token(lock)
-    held = _hold(lock, "r+b") if token.startswith(HERE) else None
-    if held:
-        Replacement(folder, token, held).clear()
+        token = _token(lock)
+        held = _hold(lock, "r+b") if token.startswith(MACHINE) else None
+        if held:
+            Replacement(folder, token, held).clear()
 
 
 def _siblings(folder: Path, kind: str) -> Iterator[Path]:
@@ -179,8 +177,8 @@ def _siblings(folder: Path, kind: str) -> Iterator[Path]:
         yield from [path for path in folder.parent.iterdir() if path.name.startswith(f".{folder.name}.{kind}-")]
 
 
-def _token(place: Path) -> str:
-    return place.name.rpartition(".")[2].partition("-")[2]
+def _token(path: Path) -> str:
+    return path.name.rpartition(".")[2].partition("-")[2]
 
 
 def _hold(lock: Path, mode: str, wait: bool = False) -> IO[bytes] | None:

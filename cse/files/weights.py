@@ -6,7 +6,7 @@ import pickle
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cse.errors import ArtefactError
 from cse.files import hub
@@ -30,10 +30,10 @@ def find_weights(model: str, layouts: Sequence[str] = ANY, revision: str | None 
         path = hub.cached_file(model, layout, revision)
         if path is not None:
             return _shards(model, path, revision) if layout.endswith(".index.json") else [path]
-    wanted = layouts[-1] if set(layouts) <= set(SAFE) else "safetensors file or pytorch_model.bin"
+    missing = layouts[-1] if set(layouts) <= set(SAFE) else "safetensors file or pytorch_model.bin"
     if not Path(model).is_dir():
-        raise ArtefactError(f"{model}: no {wanted} on the hub or, offline, in its cache; download it once")
-    raise ArtefactError(f"{model}: no {wanted} in it; copy or train it again")
+        raise ArtefactError(f"{model}: no {missing} on the hub or, offline, in its cache; download it once")
+    raise ArtefactError(f"{model}: no {missing} in it; copy or train it again")
 
 
 def available(model: str) -> bool:
@@ -58,8 +58,8 @@ def read_arrays(paths: Iterable[Path]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def check_finite(arrays: Mapping[str, np.ndarray], place: str, cure: str) -> None:
-    """Raise ArtefactError, beginning with `place` and ending with `cure`, for the first array with NaN or infinity."""
+def check_finite(arrays: Mapping[str, np.ndarray], source: str, cure: str) -> None:
+    """Raise ArtefactError, beginning with `source` and ending with `cure`, for the first array with NaN or infinity."""
     import numpy as np
 
     for name, array in arrays.items():
@@ -67,20 +67,20 @@ def check_finite(arrays: Mapping[str, np.ndarray], place: str, cure: str) -> Non
         with np.errstate(invalid="ignore", over="ignore"):
             is_sum_finite = array.dtype.kind != "f" or np.isfinite(array.sum(dtype=np.float32))
         if not is_sum_finite and not np.isfinite(array).all():
-            raise ArtefactError(f"{place}: {name} holds a number that is not finite; {cure}")
+            raise ArtefactError(f"{source}: {name} holds a number that is not finite; {cure}")
 
 
 def _shards(model: str, index: Path, revision: str | None) -> list[Path]:
     files = read_json(index).get("weight_map")
     if not isinstance(files, dict):
         raise ArtefactError(f"{index}: damaged (no weight_map); copy or train it again")
-    found: list[Path] = []
+    paths: list[Path] = []
     for name in sorted({Path(str(name)).name for name in files.values()}):  # `.name` keeps the path inside the folder
         path = hub.cached_file(model, name, revision)
         if path is None:
             raise ArtefactError(f"{model}: no {name}; copy or train it again")
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths
 
 
 def _keys(path: Path) -> Iterable[str]:
@@ -142,13 +142,10 @@ def _unpickled(path: Path) -> dict[str, np.ndarray]:
     named = isinstance(value, dict) and all(isinstance(key, str) for key in value)
     if not named or not all(isinstance(tensor, torch.Tensor) for tensor in value.values()):
         raise ArtefactError(f"{path}: holds something other than named tensors; give the model in safetensors")
-    return {name: _array(tensor) for name, tensor in value.items()}
-
-
-def _array(tensor: Any) -> np.ndarray:
-    """Return a tensor of PyTorch as an array."""
-    plain = tensor.detach()
-    return (plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy()
+    plain = {name: tensor.detach() for name, tensor in value.items()}
+    return {
+        name: (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy() for name, tensor in plain.items()
+    }
 
 
 def _damaged(path: Path, error: Exception) -> ArtefactError:

@@ -21,7 +21,7 @@ from cse.files.replace import Replacement, followed, recover, settle
 DIGITS = 12  # of a digest, in hex
 BLOCK = 1 << 20
 Read = TypeVar("Read", bound=Callable[..., Any])
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -111,15 +111,15 @@ def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind 
 
 def partial_folder(output: Path) -> Path:
     """Return the path of unfinished work on `output`."""
-    place = Path(output).absolute()  # "." gets a name
-    if not place.name:
+    absolute = Path(output).absolute()  # "." gets a name
+    if not absolute.name:
         raise ValueError(f"{output}: cannot be written; give a folder with a name as `output`")
-    return place.with_name(f"{place.name}.partial")
+    return absolute.with_name(f"{absolute.name}.partial")
 
 
 @contextmanager
-def named_errors(place: Path, what: str = "folder", only_full: bool = False) -> Iterator[None]:
-    """Turn a failed write into an OSError that names `place` and the cure; with `only_full` only for a full disk."""
+def named_errors(path: Path, what: str = "folder", only_full: bool = False) -> Iterator[None]:
+    """Turn a failed write into an OSError that names `path` and the cure; with `only_full` only for a full disk."""
     try:
         yield
     except Exception as error:
@@ -127,7 +127,7 @@ def named_errors(place: Path, what: str = "folder", only_full: bool = False) -> 
         if not full and (only_full or not isinstance(error, OSError)):
             raise
         cure = f"free some space or give another {what}" if full else f"give another {what}"
-        raise OSError(f"{place}: cannot be written ({error}); {cure}") from error
+        raise OSError(f"{path}: cannot be written ({error}); {cure}") from error
 
 
 def damage_named(read: Read) -> Read:
@@ -145,17 +145,17 @@ def damage_named(read: Read) -> Read:
             if known and not isinstance(error, UnicodeError):
                 raise
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
-            place = getattr(model, "name", model)
-            raise ArtefactError(f"{place}: its files are damaged ({reason}); copy or train it again") from error
+            name = getattr(model, "name", model)
+            raise ArtefactError(f"{name}: its files are damaged ({reason}); copy or train it again") from error
 
     return cast("Read", named)
 
 
 def _disk_is_full(error: Exception) -> bool:
     if isinstance(error, OSError):
-        return error.errno in FULL
+        return error.errno in DISK_FULL_ERRORS
     if type(error) is Exception:  # the library `tokenizers` raises nothing else
-        return any(str(error).endswith(f"(os error {number})") for number in FULL)
+        return any(str(error).endswith(f"(os error {number})") for number in DISK_FULL_ERRORS)
     # safetensors uses one error type for reading and writing; only errors of reading mention "deserializing"
     return type(error).__name__ == "SafetensorError" and "deserializing" not in str(error)
 
@@ -280,8 +280,8 @@ def hold(file: IO[Any], output: Path | None = None) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        place = output or Path(file.name).parent
-        raise ValueError(f"{place}: another run is writing there; give another `output`") from error
+        folder = output or Path(file.name).parent
+        raise ValueError(f"{folder}: another run is writing there; give another `output`") from error
     except OSError:  # such as on a network folder
         return
 

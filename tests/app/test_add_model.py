@@ -100,7 +100,7 @@ def test_hub_ids_are_for_servers_that_may_fetch(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     def model_info(api: object, name: str, revision: None, files_metadata: bool, timeout: float) -> SimpleNamespace:
-        assert (files_metadata, timeout) == (True, hub.TIMEOUT)
+        assert (files_metadata, timeout) == (True, hub.TIMEOUT_SECONDS)
         if name == "no/such":
             raise RuntimeError("404")
         sizes = {"model.safetensors": 1_900_000_000, "config.json": 1_000, "onnx/model.onnx": 9_000_000_000}

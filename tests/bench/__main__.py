@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cse.commands.cli import PRECISIONS, check_choice, log, print_json
-from cse.commands.options import Backend, Pooling
+from cse.commands.cli import PRECISIONS, Backend, Pooling, check_choice, log, print_json
 from tests.bench.group import commands
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ from index import faiss_engine
 from index.building import BLOCK, encoded
 from index.folder import unit_rows
 from index.manifest import BuildSettings
-from index.stores import Place, open_at
+from index.stores import Location, open_at
 
 if TYPE_CHECKING:
     from index.base import Index
@@ -60,7 +60,7 @@ def measure(vectors: np.ndarray, factory: str, store: str | None, rounds: int) -
     exact = faiss_engine.nearest(queries, stored, K)[1]
     with ExitStack() as kept:
         folder = Path(kept.enter_context(tempfile.TemporaryDirectory())) / "index"
-        places: dict[str, Place] = {"folder": folder}
+        places: dict[str, Location] = {"folder": folder}
         building = {"folder": _seconds(lambda: _build(stored, folder, factory))}
         if store is not None:
             places["store"] = store

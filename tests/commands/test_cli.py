@@ -150,8 +150,8 @@ def test_commands_speak_of_their_own_flags(tmp_path: Path) -> None:
 
 def test_an_installed_command_speaks_of_itself_as_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
     encode, search = (importlib.import_module(f"cse.commands.{name}").app for name in ("encode", "search"))
-    wanted = {"/x/bin/cse": "cse build-index", "/x/scripts/search.py": "python -m scripts.build_index"}
-    for program, line in wanted.items():
+    lines = {"/x/bin/cse": "cse build-index", "/x/scripts/search.py": "python -m scripts.build_index"}
+    for program, line in lines.items():
         monkeypatch.setattr("sys.argv", [program])
         assert line in CliRunner().invoke(search, ["nowhere", "a dog"]).stderr
         shown = CliRunner().invoke(encode, ["--help"]).stdout

@@ -20,9 +20,9 @@ def made_texts() -> list[str]:
     rng = random.Random(0)
     texts = [" ".join(rng.choices(WORDS[:40], k=7)) for _ in range(150)]
     near = [f"{text.rsplit(' ', 1)[0]} {rng.choice(WORDS[:40])}" for text in texts[:30]]
-    found = [*texts, *near, *texts[:10], *texts[:3]]
-    rng.shuffle(found)
-    return found
+    mixed = [*texts, *near, *texts[:10], *texts[:3]]
+    rng.shuffle(mixed)
+    return mixed
 
 
 TEXTS = made_texts()

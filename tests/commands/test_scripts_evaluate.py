@@ -29,8 +29,8 @@ def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path,
     encode = cse.load(str(bert_folder)).encode
     files = [sts / pattern.replace("*", "part") for pattern in SETS.values()]
     expected = [round(spearman(encode, scored_pairs(path)), 2) for path in files]
-    *found, average = map(float, line.split()[1:])
-    assert found == pytest.approx(expected, abs=0.006)
+    *scores, average = map(float, line.split()[1:])
+    assert scores == pytest.approx(expected, abs=0.006)
     assert average == pytest.approx(np.mean(expected), abs=0.006)
 
 
@@ -108,8 +108,8 @@ def test_a_results_file_is_gone_on_with_and_kept_for_another_protocol(
     again = run("evaluate", "sts", *options)
     assert "STS12  spearman" not in again.stderr
     assert "STS13  spearman" in again.stderr
-    found = json.loads(path.read_text())["models"]["bert-mean"]["scores"]
-    assert found == {**whole["models"]["bert-mean"]["scores"], "STS12": {"spearman": 12.34, "pairs": 10}}
+    scores = json.loads(path.read_text())["models"]["bert-mean"]["scores"]
+    assert scores == {**whole["models"]["bert-mean"]["scores"], "STS12": {"spearman": 12.34, "pairs": 10}}
     refused(run("evaluate", "sts", *options, "--final-period"), 3, "holds sts under", "overwrite")
     assert run("evaluate", "sts", *options, "--final-period", "--overwrite").exit_code == 0
 
@@ -262,7 +262,7 @@ def test_a_wrong_name_or_option_is_refused_before_the_first_model_is_scored(
 ) -> None:
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "config.json").write_text("{")
-    monkeypatch.setattr("cse.encoder.encoder.Encoder.encode", lambda *given, **options: pytest.fail("was scored"))
+    monkeypatch.setattr("cse.encoder.encoder.Encoder.encode", lambda *arguments, **options: pytest.fail("was scored"))
     words = [str(tmp_path / "damaged") if word == "HERE" else word for word in words]
     path = tmp_path / "results.json"
     task, data = ("retrieval", toy_retrieval(tmp_path)) if "--store" in words else ("sts", sts)
@@ -310,14 +310,14 @@ def test_wrong_options_and_rows_are_one_line(bert_folder: Path, sts: Path, tmp_p
     refused(run("evaluate", "sts", "--model", bert_folder, "--data", tmp_path / "sts"), 3, "STS12: all 2 pairs")
 
 
-def toy_retrieval(place: Path) -> Path:
+def toy_retrieval(parent: Path) -> Path:
     """A folder of retrieval data, one set in it."""
-    folder = place / "toy"
+    folder = parent / "toy"
     folder.mkdir()
     (folder / "corpus.tsv").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(SENTENCES)))
     (folder / "queries.tsv").write_text(f"q0\t{SENTENCES[0]}\nq1\t{SENTENCES[3]}\n")
     (folder / "qrels.tsv").write_text("q0\td0\t1\nq1\td3\t2\nq1\td0\t-1\n")
-    return place
+    return parent
 
 
 def test_retrieval_runs_through_the_index(bert_folder: Path, tmp_path: Path) -> None:
@@ -343,21 +343,23 @@ def test_retrieval_smooths_documents_and_expands_queries(bert_folder: Path, tmp_
 
         return score(cse.load(bert_folder, "mean").encode, data, search)
 
-    found = []
+    scores = []
     for options, smooth, expand in (
         (["--smooth", 2], 2, 2),
         (["--smooth", 2, "--expand", 0], 2, 0),
         (["--expand", 3], 0, 3),
     ):
-        given = ["retrieval", "--model", bert_folder, "--pooling", "mean", "--data", data, "--json", path, *options]
-        assert run("evaluate", *given, "--overwrite").exit_code == 0
+        arguments = ["retrieval", "--model", bert_folder, "--pooling", "mean", "--data", data, "--json", path, *options]
+        assert run("evaluate", *arguments, "--overwrite").exit_code == 0
         saved = json.loads(path.read_text())
-        found.append(next(iter(saved["models"].values()))["scores"]["toy"])
-        assert found[-1] == scored(smooth, expand)
+        scores.append(next(iter(saved["models"].values()))["scores"]["toy"])
+        assert scores[-1] == scored(smooth, expand)
         assert [saved["protocol"].get(name, 0) for name in ("smooth", "expand")] == [smooth, expand]
-    assert found[0] != found[1] != found[2]
-    refused(run("evaluate", *given[:-2]), 3, "'expand': 3", "holds retrieval under")
-    refused(run("evaluate", *given[:-2], "--smooth", 2, "--store", "milvus://127.0.0.1:1/x"), 2, "leave out --store")
+    assert scores[0] != scores[1] != scores[2]
+    refused(run("evaluate", *arguments[:-2]), 3, "'expand': 3", "holds retrieval under")
+    refused(
+        run("evaluate", *arguments[:-2], "--smooth", 2, "--store", "milvus://127.0.0.1:1/x"), 2, "leave out --store"
+    )
     refused(
         run("evaluate", "sts", "--model", bert_folder, "--data", data, "--smooth", 2), 2, "only for the retrieval task"
     )

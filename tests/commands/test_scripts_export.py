@@ -44,7 +44,7 @@ def test_an_index_becomes_a_table_with_its_map(tmp_path: Path) -> None:
 
 def test_a_large_index_has_no_map_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build(tmp_path / "index", "Flat", 30)
-    monkeypatch.setattr(export, "MAPPED", 29)
+    monkeypatch.setattr(export, "MAX_MAPPED_SENTENCES", 29)
     done = run(tmp_path / "index", "--to", "parquet", "--output", tmp_path / "out")
     assert "no x and y: a map of more than 29 sentences takes too long" in done.output
     assert list(pd.read_parquet(tmp_path / "out" / "index.parquet")) == ["row", "text", "vector"]

@@ -219,15 +219,15 @@ def test_a_missing_corpus_and_a_bad_factory_are_refused(tmp_path: Path, corpus: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus.txt"]
 
 
-@pytest.mark.parametrize("given", [["--factory", "Flatt"], ["--output", "a file/x"]])
+@pytest.mark.parametrize("arguments", [["--factory", "Flatt"], ["--output", "a file/x"]])
 def test_what_cannot_be_built_or_written_is_refused_before_anything_is_encoded(
-    given: list[str], tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a file").write_text("mine")
     monkeypatch.setattr(OpenVinoEncoder, "encode_ids", lambda *_, **__: pytest.fail("encoded"))
-    result = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "x", *given)
-    assert_refused(result, 3, "'Flatt'" if "Flatt" in given else "a file is a file; give a folder as --output")
+    result = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "x", *arguments)
+    assert_refused(result, 3, "'Flatt'" if "Flatt" in arguments else "a file is a file; give a folder as --output")
 
 
 def test_an_output_below_no_folder_is_named_without_internal_names(corpus: Path) -> None:
@@ -277,8 +277,8 @@ def test_two_additions_at_once_lose_nothing(folder: Path, tmp_path: Path, monkey
         (tmp_path / name).write_text(f"the {name} sentence\n")
     add, beside = VectorIndex.add, []
 
-    def overtaken(*given: Any, **named: Any) -> np.ndarray:
-        rows = add(*given, **named)
+    def overtaken(*texts_and_vectors: Any, **options: Any) -> np.ndarray:
+        rows = add(*texts_and_vectors, **options)
         if not beside:
             beside.append("begun")
             assert (
@@ -306,8 +306,17 @@ def test_an_index_of_encoded_parts_is_that_of_the_model_which_is_not_opened(
     corpus: Path, tmp_path: Path, loads: list[str]
 ) -> None:
     assert run_build(corpus, "--model", "promptbert", "--output", tmp_path / "plain").exit_code == 0
-    given = ["--model", FOLDERS["promptbert"], "--input", str(corpus), "--output", str(tmp_path / "v"), "--shards", "2"]
-    assert CliRunner().invoke(encode.app, given).exit_code == 0
+    arguments = [
+        "--model",
+        FOLDERS["promptbert"],
+        "--input",
+        str(corpus),
+        "--output",
+        str(tmp_path / "v"),
+        "--shards",
+        "2",
+    ]
+    assert CliRunner().invoke(encode.app, arguments).exit_code == 0
     loads.clear()
     done = run_build(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "parts")
     assert done.exit_code == 0, done.output
@@ -330,8 +339,17 @@ def test_an_index_of_encoded_parts_is_that_of_the_model_which_is_not_opened(
 def test_a_smoothed_index_of_any_source_records_it_and_expands_queries(
     corpus: Path, tmp_path: Path, folder: Path
 ) -> None:
-    given = ["--model", FOLDERS["promptbert"], "--input", str(corpus), "--output", str(tmp_path / "v"), "--shards", "2"]
-    assert CliRunner().invoke(encode.app, given).exit_code == 0
+    arguments = [
+        "--model",
+        FOLDERS["promptbert"],
+        "--input",
+        str(corpus),
+        "--output",
+        str(tmp_path / "v"),
+        "--shards",
+        "2",
+    ]
+    assert CliRunner().invoke(encode.app, arguments).exit_code == 0
     sources = {"s": ["--model", "promptbert"], "parts": ["--vectors", tmp_path / "v"]}
     sources["resumed"] = [*sources["s"], "--resume"]
     raw = VectorIndex.load(folder).contents()[1]
@@ -370,8 +388,10 @@ def test_smoothing_that_cannot_be_is_refused_with_the_cure(corpus: Path, tmp_pat
     assert (loads, (tmp_path / "s" / "manifest.json").read_bytes()) == ([], before)
 
 
-@pytest.mark.parametrize("given", [[], ["--model", "simcse", "--vectors", "v"], ["--vectors", "v", "--pooling", "cls"]])
-def test_vectors_stand_in_for_a_model(corpus: Path, tmp_path: Path, given: list[str]) -> None:
-    refused = run_build(corpus, *given, "--output", tmp_path / "index")
+@pytest.mark.parametrize(
+    "arguments", [[], ["--model", "simcse", "--vectors", "v"], ["--vectors", "v", "--pooling", "cls"]]
+)
+def test_vectors_stand_in_for_a_model(corpus: Path, tmp_path: Path, arguments: list[str]) -> None:
+    refused = run_build(corpus, *arguments, "--output", tmp_path / "index")
     assert refused.exit_code == 2
     assert "--vectors" in refused.stderr

@@ -52,14 +52,14 @@ def test_votes_are_asked_blind_kept_and_continued(bert_folder: Path, table: Path
         assert (vote["vote"] == vote["first"]) == (answer == "a")
     second = judge(*options, votes="s\nsame\nA\nA\nA\n")
     assert second.exit_code == 0, second.output
-    found = json.loads((tmp_path / "votes.json").read_text())
-    assert found["votes"][:3] == kept["votes"]
-    assert len({vote["text"] for vote in found["votes"]}) == 7
-    assert found["verdict"]["finished"]
-    assert second.stdout.splitlines()[0] == found["verdict"]["sentence"]
+    judgement = json.loads((tmp_path / "votes.json").read_text())
+    assert judgement["votes"][:3] == kept["votes"]
+    assert len({vote["text"] for vote in judgement["votes"]}) == 7
+    assert judgement["verdict"]["finished"]
+    assert second.stdout.splitlines()[0] == judgement["verdict"]["sentence"]
     assert judge(*options).stdout == second.stdout  # nothing is left to ask
-    poolings = [(found[side]["pooling"], found[side]["fingerprint"]) for side in ("start", "result")]
-    assert poolings == [(each, cse.load(str(bert_folder), each).fingerprint) for each in ("mean", "cls")]
+    poolings = [(judgement[side]["pooling"], judgement[side]["fingerprint"]) for side in ("start", "result")]
+    assert poolings == [(pooling, cse.load(str(bert_folder), pooling).fingerprint) for pooling in ("mean", "cls")]
     other = (bert_folder, bert_folder, "--pooling", "mean", "--data", table, "--json", tmp_path / "votes.json")
     refused(judge(*other), 4, "votes with result", "give another --json, or pass --overwrite")
 
@@ -87,12 +87,12 @@ def test_labels_give_scores_at_once_and_can_vote(bert_folder: Path, table: Path,
     output = tmp_path / "s.json"
     done = judge(*pair(bert_folder), "--data", table, "--simulate", "topic", "--votes", 12, "--json", output)
     assert done.exit_code == 0, done.output
-    found = json.loads(output.read_text())
-    assert found["simulated"]
-    assert done.stdout.splitlines()[3] == found["verdict"]["sentence"]
+    judgement = json.loads(output.read_text())
+    assert judgement["simulated"]
+    assert done.stdout.splitlines()[3] == judgement["verdict"]["sentence"]
     topics = {text: topic for topic, text in TEXTS}
-    for vote in found["votes"]:
-        start, result = (sum(topics[each] == topics[vote["text"]] for each in vote[s]) for s in ("start", "result"))
+    for vote in judgement["votes"]:
+        start, result = (sum(topics[row] == topics[vote["text"]] for row in vote[s]) for s in ("start", "result"))
         assert vote["vote"] == ("same" if start == result else "result" if result > start else "start")
 
 
@@ -106,8 +106,8 @@ def test_the_votes_on_a_run_are_kept_next_to_it_for_each_comparison(
         for _ in range(2):
             assert judge(bert_folder, run, *options, votes="A\n").exit_code == 0
     kept = [json.loads(file.read_text()) for file in tmp_path.glob("run.judge-*.json")]
-    assert sorted(found["result"]["pooling"] for found in kept) == ["cls", "first-last"]
-    assert [len(found["votes"]) for found in kept] == [2, 2]
+    assert sorted(judgement["result"]["pooling"] for judgement in kept) == ["cls", "first-last"]
+    assert [len(judgement["votes"]) for judgement in kept] == [2, 2]
 
 
 def test_a_session_without_further_texts_says_so(bert_folder: Path, tmp_path: Path) -> None:

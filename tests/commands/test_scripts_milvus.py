@@ -43,8 +43,8 @@ def built(server: str, models: dict[str, Path], tmp_path_factory: pytest.TempPat
     """The same sentences in a collection and in a folder."""
     work = tmp_path_factory.mktemp("built")
     (work / "corpus.txt").write_text("\n".join(SENTENCES))
-    for place in (f"{server}/built", work / "folder"):
-        done = run(build_index, work / "corpus.txt", "--model", models["promptbert"], "--store", place)
+    for location in (f"{server}/built", work / "folder"):
+        done = run(build_index, work / "corpus.txt", "--model", models["promptbert"], "--store", location)
         assert done.exit_code == 0, done.output
     assert done.stdout.endswith(" MB\n")
     return f"{server}/built", work / "folder"
@@ -61,37 +61,37 @@ def refused(done: Result, code: int, reason: str) -> None:
 
 
 def test_a_search_prints_what_that_of_the_folder_does(built: tuple[str, Path]) -> None:
-    place, folder = built
+    location, folder = built
     expected = run(search, folder, "a dog in the park", "-k", 3).stdout
     assert len(expected.splitlines()) == 3
-    assert run(search, "--store", place, "a dog in the park", "-k", 3).stdout == expected
-    assert run(search, place, "a dog in the park", "-k", 3).stdout == expected
-    found = json.loads(run(search, "--store", place, "a dog in the park", "--json").stdout)
-    assert found["query"] == "a dog in the park"
-    assert len(found["results"]) == 5
+    assert run(search, "--store", location, "a dog in the park", "-k", 3).stdout == expected
+    assert run(search, location, "a dog in the park", "-k", 3).stdout == expected
+    answer = json.loads(run(search, "--store", location, "a dog in the park", "--json").stdout)
+    assert answer["query"] == "a dog in the park"
+    assert len(answer["results"]) == 5
 
 
 def test_sentences_are_added_and_replaced(server: str, models: dict[str, Path], tmp_path: Path) -> None:
-    place, corpus, more = f"{server}/edited", tmp_path / "corpus.txt", tmp_path / "more.txt"
+    location, corpus, more = f"{server}/edited", tmp_path / "corpus.txt", tmp_path / "more.txt"
     corpus.write_text("\n".join(SENTENCES[:4]))
     more.write_text("\n".join(SENTENCES[4:]))
-    words = ("--model", models["simcse"], "--store", place)
-    assert run(build_index, corpus, *words).stdout == f"{place}: 4 rows, 32 dimensions, Flat\n"
+    words = ("--model", models["simcse"], "--store", location)
+    assert run(build_index, corpus, *words).stdout == f"{location}: 4 rows, 32 dimensions, Flat\n"
     refused(run(build_index, more, *words), 3, "--overwrite replaces it, --append adds to it")
     manifest = json.loads(run(build_index, more, *words, "--append", "--json").stdout)
     assert (manifest["count"], manifest["corpora"]) == (len(SENTENCES), [str(corpus), str(more)])
-    assert run(search, place, SENTENCES[5], "-k", 1).stdout == f"  1  1.0000  {SENTENCES[5]}\n"
-    refused(run(build_index, more, "--model", models["promptbert"], "--store", place, "--append"), 4, "built by")
-    assert run(build_index, more, *words, "--overwrite").stdout.startswith(f"{place}: {len(SENTENCES) - 4} rows")
+    assert run(search, location, SENTENCES[5], "-k", 1).stdout == f"  1  1.0000  {SENTENCES[5]}\n"
+    refused(run(build_index, more, "--model", models["promptbert"], "--store", location, "--append"), 4, "built by")
+    assert run(build_index, more, *words, "--overwrite").stdout.startswith(f"{location}: {len(SENTENCES) - 4} rows")
 
 
 def test_mistakes_are_one_line(built: tuple[str, Path], models: dict[str, Path], server: str) -> None:
-    place, _ = built
-    refused(run(search, "--store", place, "x", "--model", models["simcse"]), 4, "built by")
+    location, _ = built
+    refused(run(search, "--store", location, "x", "--model", models["simcse"]), 4, "built by")
     refused(run(search, "--store", f"{server}/nothing", "x"), 4, "no such collection; build it")
     refused(run(search, "--store", f"milvus://127.0.0.1:{free_port()}/x", "x"), 4, "no Milvus server there")
     refused(run(search, "--store", "milvus://127.0.0.1/x", "x"), 3, "milvus://HOST:PORT/COLLECTION")
-    assert run(search, place).exit_code == run(search, "--store", place, "x", "y").exit_code == 2
+    assert run(search, location).exit_code == run(search, "--store", location, "x", "y").exit_code == 2
 
 
 def test_retrieval_is_scored_the_same_and_leaves_nothing(server: str, bert_folder: Path, tmp_path: Path) -> None:
@@ -113,15 +113,15 @@ def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys
     from cse.app.state.app_state import open_state
     from cse.app.state.corpora import opener
 
-    place, folder = built
-    options = app.parser().parse_args(["--store", place, "--index", str(folder), "--port", str(free_port())])
+    location, folder = built
+    options = app.parser().parse_args(["--store", location, "--index", str(folder), "--port", str(free_port())])
     app.check(options)
     state = open_state((), options.index)
     (key,) = set(state.corpora) - {"demo"}
     assert key == "corpus.txt"
-    found = app_search(state, "a dog in the park", 3, key)
-    assert len(found) == 2  # a column of the folder, one of the collection
-    by_folder, by_server = ([(hit.row, hit.text) for hit in hits] for hits in found.values())
+    columns = app_search(state, "a dog in the park", 3, key)
+    assert len(columns) == 2  # a column of the folder, one of the collection
+    by_folder, by_server = ([(hit.row, hit.text) for hit in hits] for hits in columns.values())
     assert by_folder == by_server
     assert app.main(["--store", f"milvus://127.0.0.1:{free_port()}/x"]) == 4
     assert "no Milvus server there" in capsys.readouterr().err

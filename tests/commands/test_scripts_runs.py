@@ -66,9 +66,9 @@ def test_runs_are_listed_with_what_they_recorded(folder: Path) -> None:
 
 
 def _by_name(folder: Path) -> list[dict]:
-    found = {run["name"]: run for run in json.loads(runs(folder, "--json")[0])}
-    assert list(found) == ["deep/one", "three.partial", "two"]
-    return [found[name] for name in ("two", "deep/one", "three.partial")]
+    by_name = {run["name"]: run for run in json.loads(runs(folder, "--json")[0])}
+    assert list(by_name) == ["deep/one", "three.partial", "two"]
+    return [by_name[name] for name in ("two", "deep/one", "three.partial")]
 
 
 def test_the_table_has_a_line_per_run(folder: Path) -> None:
@@ -131,13 +131,13 @@ def test_the_last_line_of_an_unfinished_run_may_be_cut_off(folder: Path) -> None
 
 
 def test_two_runs_are_compared_by_what_differs_in_their_settings(folder: Path) -> None:
-    found = json.loads(runs(folder, "--compare", "deep/one", folder / "two", "--json")[0])
-    assert [run["name"] for run in found["runs"]] == ["deep/one", str(folder / "two")]
-    assert {"method.name": ["simcse", "dcpcse"], "seed": [42, 7], "dev_pairs": [10, 0]}.items() <= found[
+    comparison = json.loads(runs(folder, "--compare", "deep/one", folder / "two", "--json")[0])
+    assert [run["name"] for run in comparison["runs"]] == ["deep/one", str(folder / "two")]
+    assert {"method.name": ["simcse", "dcpcse"], "seed": [42, 7], "dev_pairs": [10, 0]}.items() <= comparison[
         "differences"
     ].items()
-    one, two = (run["settings"] for run in found["runs"])
-    assert found["differences"].keys() == {name for name in {*one, *two} if one.get(name) != two.get(name)}
+    one, two = (run["settings"] for run in comparison["runs"])
+    assert comparison["differences"].keys() == {name for name in {*one, *two} if one.get(name) != two.get(name)}
     shown = runs(folder, "--compare", "deep/one", "two")[0].splitlines()
     assert ["seed", "42", "7"] in [line.split() for line in shown]
     assert not any(line.startswith("batch_size") for line in shown)

@@ -13,11 +13,11 @@ from cse.methods.templates import Template
 def test_tokens_prints_probabilities_in_order_and_json(bert_folder: Path) -> None:
     lines = run("tokens", "--model", bert_folder, "the dog is sad", "-k", 3).stdout.splitlines()
     assert len(lines) == 3
-    found = json.loads(
+    tokens = json.loads(
         run("tokens", "--model", bert_folder, "the dog is sad", "-k", 3, "--no-denoise", "--json").stdout
     )
     expected = cse.load(str(bert_folder)).top_tokens("the dog is sad", 3, denoise=False)
-    assert [(row["token"], pytest.approx(row["probability"])) for row in found] == expected
+    assert [(row["token"], pytest.approx(row["probability"])) for row in tokens] == expected
     assert run("tokens", "--model", bert_folder, "[MASK] 🎸 שלום").exit_code == 0
     asked = run("tokens", "--model", bert_folder, "the dog is sad", "--template", "the [X] was [MASK]", "--json").stdout
     expected = cse.load(str(bert_folder)).top_tokens("the dog is sad", template=Template("the [X] was [MASK]"))
@@ -31,9 +31,9 @@ def test_tokens_of_a_file_are_those_of_its_sentences_before_and_after(bert_folde
     file = tmp_path / "asked.txt"
     file.write_text("the dog is sad\n\na big cat\n")
     encoder = cse.load(str(bert_folder))
-    found = [line.split("\t") for line in run("tokens", "--model", bert_folder, "--file", file).stdout.splitlines()]
+    lines = [line.split("\t") for line in run("tokens", "--model", bert_folder, "--file", file).stdout.splitlines()]
     asked = json.loads(run("tokens", "--model", bert_folder, "--file", file, "--json").stdout)
-    for (sentence, before, after), row in zip(found, asked, strict=True):
+    for (sentence, before, after), row in zip(lines, asked, strict=True):
         assert before.split() == row["before"] == [token for token, _ in encoder.top_tokens(sentence, 5, False)]
         assert after.split() == row["after"] == [token for token, _ in encoder.top_tokens(sentence, 5)]
     assert [row["sentence"] for row in asked] == ["the dog is sad", "a big cat"]

@@ -12,10 +12,10 @@ import cse
 from cse.analysis.topics import class_words, grouped, typical
 
 TEXTS = [
-    (topic, f"the {word} {noun} is {place}")
+    (topic, f"the {word} {noun} is {somewhere}")
     for topic, noun in (("pets", "dog"), ("home", "guitar"), ("sky", "rain"))
     for word in ("big", "small", "red", "happy")
-    for place in ("here", "in the park")
+    for somewhere in ("here", "in the park")
 ]
 
 
@@ -33,21 +33,21 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(
     outputs = ("--json", tmp_path / "t.json", "--csv", tmp_path / "t.csv")
     done = run("topics", table, "--model", bert_folder, "--groups", 3, "--labels", "topic", *outputs)
     assert done.exit_code == 0, done.output
-    found = json.loads((tmp_path / "t.json").read_text())
+    document = json.loads((tmp_path / "t.json").read_text())
     texts = [*dict(by_text()), "=the sun was out"]
     vectors = cse.load(str(bert_folder)).encode(texts, normalize_embeddings=True)
     groups = grouped(vectors, 3, 42)
-    place = {text: int(group) for text, group in zip(texts, groups, strict=True)}
+    group_of = {text: int(group) for text, group in zip(texts, groups, strict=True)}
     rows = [*(text for _, text in TEXTS), TEXTS[0][1], texts[-1]]
-    numbers = [place[text] for text in rows]
-    assert [group["size"] for group in found["groups"]] == [numbers.count(number) for number in range(3)]
+    numbers = [group_of[text] for text in rows]
+    assert [group["size"] for group in document["groups"]] == [numbers.count(number) for number in range(3)]
     words = class_words(rows, groups[[texts.index(text) for text in rows]], 8)
     central = typical(vectors, groups, 3)
-    for number, group in enumerate(found["groups"]):
-        assert [each["word"] for each in group["words"]] == [word for word, _ in words[number]]
+    for number, group in enumerate(document["groups"]):
+        assert [entry["word"] for entry in group["words"]] == [word for word, _ in words[number]]
         assert group["typical"] == [texts[row] for row in central[number]]
-    assert (found["texts"], found["scores"]["labelled"]) == (26, 25)
-    assert (found["model"], found["fingerprint"]) == ("bert-mean", cse.load(str(bert_folder)).fingerprint)
+    assert (document["texts"], document["scores"]["labelled"]) == (26, 25)
+    assert (document["model"], document["fingerprint"]) == ("bert-mean", cse.load(str(bert_folder)).fingerprint)
     with (tmp_path / "t.csv").open(newline="") as file:
         table_rows = list(csv.DictReader(file))
     assert [int(row["group"]) - 1 for row in table_rows] == numbers
@@ -56,7 +56,7 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(
     assert table_rows[0]["label"] == "pets"
     lines = done.stdout.splitlines()
     assert lines[0].split()[:3] == ["1", str(numbers.count(0)), words[0][0][0]]
-    assert lines[-1].startswith(f"purity {found['scores']['purity']:.2f}, NMI {found['scores']['nmi']:.2f}")
+    assert lines[-1].startswith(f"purity {document['scores']['purity']:.2f}, NMI {document['scores']['nmi']:.2f}")
 
 
 def test_rows_without_a_text_are_left_out_and_the_others_have_the_numbers_of_the_table(
@@ -70,9 +70,9 @@ def test_rows_without_a_text_are_left_out_and_the_others_have_the_numbers_of_the
     assert done.stderr.count("4 rows without a text were left out\n") == 1
     assert json.loads(done.stdout)["texts"] == 26
     with (tmp_path / "t.csv").open(newline="") as file:
-        found = [(int(row["row"]), row["text"]) for row in csv.DictReader(file)]
+        rows = [(int(row["row"]), row["text"]) for row in csv.DictReader(file)]
     texts = [*(text for _, text in TEXTS), TEXTS[0][1], "'=the sun was out"]
-    assert found == list(zip([1, 2, *range(6, 30)], texts, strict=True))
+    assert rows == list(zip([1, 2, *range(6, 30)], texts, strict=True))
 
 
 def by_text() -> dict[str, str]:
@@ -82,10 +82,10 @@ def by_text() -> dict[str, str]:
 def test_without_labels_there_are_no_scores_and_json_goes_to_stdout(bert_folder: Path, table: Path) -> None:
     done = run("topics", table, "--model", bert_folder, "--json", "-")
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert "scores" not in found
-    assert len(found["groups"]) == 4  # the square root of half of 25 distinct texts
-    assert not any("label" in group for group in found["groups"])
+    document = json.loads(done.stdout)
+    assert "scores" not in document
+    assert len(document["groups"]) == 4  # the square root of half of 25 distinct texts
+    assert not any("label" in group for group in document["groups"])
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from cse.app.scoreboard.model_strip import descriptions
 from cse.models.names import BUNDLED_NAMES
 state = open_state(BUNDLED_NAMES, ())
 cosines = similarity(state.models, *pair)
-assert all("learned" in each for each in descriptions(state.models).values())
+assert all("learned" in text for text in descriptions(state.models).values())
 assert not UNUSED & sys.modules.keys(), "the app's comparison"
 
 run("build_index", text, "--model", "dcpcse", "--output", f"{folder}/index")
@@ -65,4 +65,4 @@ def test_the_page_the_apps_comparison_and_commands_need_no_pytorch_and_give_its_
             assert [hit["text"] for hit in hits] == [SENTENCES[i] for i in ranked]
         if name == "promptbert":
             expected = dict(encoder.top_tokens("The river flooded the village."))
-            assert {each["token"]: each["probability"] for each in tokens} == pytest.approx(expected, abs=1e-5)
+            assert {row["token"]: row["probability"] for row in tokens} == pytest.approx(expected, abs=1e-5)

@@ -71,7 +71,7 @@ def test_a_value_that_is_no_text_is_named_with_its_row_and_type(tmp_path: Path, 
     if name == "a.parquet":
         pq.write_table(pa.table({"text": [None, value]}), tmp_path / name)
     else:
-        (tmp_path / name).write_text("".join(json.dumps({"text": each}) + "\n" for each in (None, value)))
+        (tmp_path / name).write_text("".join(json.dumps({"text": text}) + "\n" for text in (None, value)))
     with pytest.raises(ValueError, match=rf"{name}: row 2 has a {kind} as 'text', not text; give a column of texts"):
         list(sentences(tmp_path / name))
 

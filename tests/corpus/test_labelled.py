@@ -19,8 +19,8 @@ from cse.corpus.sentences import sentences
 
 
 def read(*arguments: object) -> tuple[tuple[str, ...], list[tuple[str, str, tuple[str, ...]]]]:
-    found = labelled_texts(*arguments)
-    return found.columns, [(row.text, row.label, row.cells) for row in found.rows]
+    table = labelled_texts(*arguments)
+    return table.columns, [(row.text, row.label, row.cells) for row in table.rows]
 
 
 def test_rows_keep_all_their_cells_in_the_order_of_the_columns(tmp_path: Path) -> None:
@@ -44,9 +44,9 @@ def test_rows_keep_all_their_cells_in_the_order_of_the_columns(tmp_path: Path) -
 )
 def test_rows_without_a_text_are_counted_and_keep_their_number(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
-    found = labelled_texts(tmp_path / name)
-    assert [(row.row, row.text) for row in found.rows] == [(1, "One"), (4, "Two")]
-    assert found.without_text == 3
+    table = labelled_texts(tmp_path / name)
+    assert [(row.row, row.text) for row in table.rows] == [(1, "One"), (4, "Two")]
+    assert table.without_text == 3
     every = list(labelled_texts(tmp_path / name).every)
     assert [(row.row, row.text) for row in every] == [(1, "One"), (2, ""), (3, ""), (4, "Two"), (5, "")]
     assert every[3].cells[-1] == "Two"
@@ -56,9 +56,9 @@ def test_a_blank_line_is_no_row(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One\n\n \nTwo\n\n")
     (tmp_path / "a.tsv").write_text("sentence\nOne\n\nTwo\n")
     for name in ("a.txt", "a.tsv"):
-        found = labelled_texts(tmp_path / name)
-        assert [(row.row, row.text) for row in found.rows] == [(1, "One"), (2, "Two")]
-        assert found.without_text == 0
+        table = labelled_texts(tmp_path / name)
+        assert [(row.row, row.text) for row in table.rows] == [(1, "One"), (2, "Two")]
+        assert table.without_text == 0
 
 
 def test_left_out_rows_are_said_in_words() -> None:
@@ -141,11 +141,11 @@ def test_only_many_repetitions_of_few_short_texts_look_like_labels() -> None:
 def test_a_sample_has_the_first_row_of_each_text_in_their_order() -> None:
     rows = [LabelledText(f"text {number % 50}", str(number), ()) for number in range(100)]
     assert [int(row.label) for row in distinct_sample(rows, 50, seed=0)] == list(range(50))
-    found = [int(row.label) for row in distinct_sample(rows, 20, seed=0)]
-    assert found == sorted(set(found))
-    assert set(found) < set(range(50))
-    assert len(found) == 20
-    assert found != [int(row.label) for row in distinct_sample(rows, 20, seed=1)]
+    sample = [int(row.label) for row in distinct_sample(rows, 20, seed=0)]
+    assert sample == sorted(set(sample))
+    assert set(sample) < set(range(50))
+    assert len(sample) == 20
+    assert sample != [int(row.label) for row in distinct_sample(rows, 20, seed=1)]
 
 
 def test_a_written_table_is_read_back_as_it_was(tmp_path: Path) -> None:

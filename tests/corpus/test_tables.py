@@ -51,10 +51,10 @@ def test_a_word_that_may_be_a_header_or_a_sentence_is_asked_about(tmp_path: Path
         ("a.tsv", "id;text", "tab"),
     ],
 )
-def test_a_header_with_other_separators_is_refused(tmp_path: Path, name: str, header: str, wanted: str) -> None:
+def test_a_header_with_other_separators_is_refused(tmp_path: Path, name: str, header: str, separator: str) -> None:
     path = written(tmp_path / name, f"{header}\n1 a dog runs\n")
     for column in (None, "text"):
-        with pytest.raises(ValueError, match=f"line 1 has no {wanted} in .*; separate cells by {wanted}s"):
+        with pytest.raises(ValueError, match=f"line 1 has no {separator} in .*; separate cells by {separator}s"):
             list(sentences(path, column))
 
 
@@ -193,6 +193,6 @@ def test_supervised_rows_of_a_tsv_begin_after_their_header(tmp_path: Path) -> No
 
 
 def test_a_missing_cell_of_a_number_column_is_no_label(tmp_path: Path) -> None:
-    given = pa.table({"text": ["a", "b", "c"], "label": [1.0, float("nan"), None]})
-    pq.write_table(given, tmp_path / "a.parquet")
+    table = pa.table({"text": ["a", "b", "c"], "label": [1.0, float("nan"), None]})
+    pq.write_table(table, tmp_path / "a.parquet")
     assert [row.label for row in labelled_texts(tmp_path / "a.parquet", "text", "label").rows] == ["1.0", "", ""]

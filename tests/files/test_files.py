@@ -10,8 +10,8 @@ import pytest
 from safetensors import SafetensorError
 
 from cse.errors import ArtefactError
-from cse.files.replace import HERE
-from cse.files.writing import FULL, FolderKind, check_writable, write_file, write_folder, write_json
+from cse.files.replace import MACHINE
+from cse.files.writing import DISK_FULL_ERRORS, FolderKind, check_writable, write_file, write_folder, write_json
 
 KIND = FolderKind(
     "a notebook", "about.json", ("pages", "format"), ("about.json", "page-*.txt", "drawings", "drawings/*.png")
@@ -81,10 +81,10 @@ def test_a_link_keeps_pointing_at_the_folder_that_is_written_anew(notebook: Path
 
 
 def test_a_write_of_a_file_removes_what_a_killed_one_left_beside_it(tmp_path: Path) -> None:
-    left = tmp_path / f".results.json.new-{HERE}-1"
+    left = tmp_path / f".results.json.new-{MACHINE}-1"
     left.mkdir()
     (left / "results.json").write_text("{")
-    left.with_name(f".results.json.lock-{HERE}-1").touch()
+    left.with_name(f".results.json.lock-{MACHINE}-1").touch()
     write_json(tmp_path / "results.json", {"a": 1})
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
     assert json.loads((tmp_path / "results.json").read_text()) == {"a": 1}
@@ -124,13 +124,15 @@ def test_a_file_is_known_to_be_writable_without_a_change_of_it(tmp_path: Path) -
 @pytest.mark.parametrize(
     "error",
     [
-        *(OSError(number, "No room") for number in FULL),
-        *(Exception(f"No room (os error {number})") for number in FULL),  # all that the library `tokenizers` raises
+        *(OSError(number, "No room") for number in DISK_FULL_ERRORS),
+        *(
+            Exception(f"No room (os error {number})") for number in DISK_FULL_ERRORS
+        ),  # all that the library `tokenizers` raises
         SafetensorError("Error while serializing: I/O error: No room"),
     ],
 )
 def test_a_full_disk_leaves_the_old_folder_and_names_it(notebook: Path, error: Exception) -> None:
-    assert errno.ENOSPC in FULL
+    assert errno.ENOSPC in DISK_FULL_ERRORS
     with pytest.raises(OSError, match=r"out: cannot be written .*No room.*free some space"):
         write_folder(notebook, failing(error))
     assert (notebook / "page-1.txt").read_text() == "mine"

@@ -62,21 +62,21 @@ def killed(number):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
 
 write(text("warm up"), folder.with_name("other"))  # so that no import is counted
-kills, gaps, found, number = 0, 0, [], 0
+kills, gaps, contents, number = 0, 0, [], 0
 while True:
     shutil.rmtree(folder.parent)
     folder.parent.mkdir()
     write(text("old"))
     over = not killed(number)
     gaps += not folder.exists()
-    found.append(content())
+    contents.append(content())
     if over:
         break
     write(text("last"))
     assert content() == "last"
     assert os.listdir(folder.parent) == ["place"], os.listdir(folder.parent)
     number += 1
-print(json.dumps({"kills": number, "gaps": gaps, "found": found}))
+print(json.dumps({"kills": number, "gaps": gaps, "contents": contents}))
 """
 
 
@@ -92,8 +92,8 @@ def test_a_kill_before_any_system_call_leaves_the_old_folder_or_the_new_one(
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    old = result["found"].count("old")
-    assert result["found"] == ["old"] * old + ["new"] * (result["kills"] + 1 - old)
+    old = result["contents"].count("old")
+    assert result["contents"] == ["old"] * old + ["new"] * (result["kills"] + 1 - old)
     assert old > 8
     assert result["kills"] - old > 4
     if way == "renames":
@@ -258,26 +258,26 @@ def test_who_opens_a_folder_waits_for_a_writer_between_two_renames(tmp_path: Pat
 def test_all_of_a_folder_is_stored_before_it_gets_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stored: list[int] = []
     fsync, exchange = os.fsync, swap._exchange
-    monkeypatch.setattr("os.fsync", lambda place: (stored.append(os.fstat(place).st_ino), fsync(place)))
+    monkeypatch.setattr("os.fsync", lambda descriptor: (stored.append(os.fstat(descriptor).st_ino), fsync(descriptor)))
     monkeypatch.setattr(swap, "_exchange", lambda one, other: (stored.append(0), exchange(one, other))[1])
     (tmp_path / "x").mkdir()
     replacement = swap.Replacement.begin(tmp_path / "x")
     (replacement.fresh / "deep").mkdir()
     (replacement.fresh / "deep" / "file").write_text("new")
-    wanted = {path.stat().st_ino for path in (replacement.fresh, *replacement.fresh.rglob("*"))}
+    inodes = {path.stat().st_ino for path in (replacement.fresh, *replacement.fresh.rglob("*"))}
     replacement.swap()
     replacement.clear()
-    assert (set(stored[:-1]), stored[-1]) == (wanted, 0)
+    assert (set(stored[:-1]), stored[-1]) == (inodes, 0)
 
 
 def test_an_index_that_is_replaced_all_the_time_is_opened_whole() -> None:
     """`tests.races` reports what it finds; here for a second, by hand for as long as one likes."""
     command = [sys.executable, "-m", "tests.races", "--seconds", "1", "--only", "index"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    found = json.loads(done.stdout)
-    assert done.returncode == 0, found
-    assert found.keys() == {"seconds", "index right", "indexes replaced"}
-    assert min(found.values()) > 0
+    report = json.loads(done.stdout)
+    assert done.returncode == 0, report
+    assert report.keys() == {"seconds", "index right", "indexes replaced"}
+    assert min(report.values()) > 0
 
 
 def test_links_that_lead_in_a_circle_are_named(tmp_path: Path) -> None:

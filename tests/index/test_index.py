@@ -47,10 +47,10 @@ def test_what_an_approximate_type_does_not_find_is_minus_one_and_no_hit(tmp_path
     with pytest.warns(
         FewHitsWarning, match=rf"^found {some} of 600 hits, .*; a larger `probe`, such as 4, finds more$"
     ):
-        found = index.hits(vectors(N)[0], N)
-    assert index.hits(vectors(N)[0], N, quiet=True) == found
-    assert [hit.row for hit in found] == rows[0][rows[0] >= 0].tolist()
-    assert [hit.rank for hit in found] == list(range(1, len(found) + 1))
+        hits = index.hits(vectors(N)[0], N)
+    assert index.hits(vectors(N)[0], N, quiet=True) == hits
+    assert [hit.row for hit in hits] == rows[0][rows[0] >= 0].tolist()
+    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
 
 
 @pytest.mark.parametrize("factory", ["IVF32,Flat", "OPQ8,IVF32,SQ8", "IVF32,SQ8,RFlat", "HNSW4,Flat", "IDMap,HNSW4"])
@@ -171,14 +171,14 @@ def test_edits_keep_texts_and_vectors_together(factory: str, tmp_path: Path) -> 
         for row in doomed:
             del expected[row]
         index.save(tmp_path / "y")
-        for each in (index, VectorIndex.load(tmp_path / "y", "a1b2" * 16)):
+        for opened in (index, VectorIndex.load(tmp_path / "y", "a1b2" * 16)):
             alive = [row for row in expected if row < start + 20]
-            found = each.search(points[alive], 3)[1]
-            share = np.mean([row in answers for row, answers in zip(alive, found, strict=True)])
+            nearest = opened.search(points[alive], 3)[1]
+            share = np.mean([row in answers for row, answers in zip(alive, nearest, strict=True)])
             assert share >= (0.9 if "PQ" in factory or "PCA" in factory else 1)
-            assert set(found.ravel().tolist()) <= set(alive)
-            assert each.texts(alive) == [expected[row] for row in alive]
-            assert (len(each), each.manifest.count, each.manifest.rows) == (len(alive), len(alive), start + 20)
+            assert set(nearest.ravel().tolist()) <= set(alive)
+            assert opened.texts(alive) == [expected[row] for row in alive]
+            assert (len(opened), opened.manifest.count, opened.manifest.rows) == (len(alive), len(alive), start + 20)
         index = VectorIndex.load(tmp_path / "y")
 
 

@@ -14,7 +14,7 @@ import pytest
 from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, overlap, sentences, vectors
 
 from index import BuildSettings, FewHitsWarning, VectorIndex, faiss_engine
-from index.building import QUERIES, RecallProbe, take
+from index.building import RECALL_QUERIES, RecallProbe, take
 from index.folder import checksum, unit_rows
 
 
@@ -69,7 +69,7 @@ def test_recall_in_manifest_equals_recomputed(factory: str, tmp_path: Path) -> N
     )
     queries = RecallProbe(unit_rows(vectors(N)), seed=42).queries
     expected = overlap(index.search(queries, 10)[1], brute_force(queries, vectors(N), 10)[1])
-    assert len(np.unique(queries, axis=0)) == QUERIES
+    assert len(np.unique(queries, axis=0)) == RECALL_QUERIES
     assert index.manifest.recall_at_10 == pytest.approx(expected, abs=1e-9)
     assert 0.2 < expected < 1
 
@@ -131,10 +131,10 @@ def test_checksum_skips_removed_sentences() -> None:
     ],
 )
 def test_search_parameters(
-    factory: str, given: tuple[int | None, int | None], expected: tuple[int | None, int | None]
+    factory: str, requested: tuple[int | None, int | None], expected: tuple[int | None, int | None]
 ) -> None:
     index = faiss_engine.create(D, factory, 0)
-    assert faiss_engine.tune(index, *given) == expected
+    assert faiss_engine.tune(index, *requested) == expected
     ivf = faiss.try_extract_index_ivf(index)
     actual = (None if ivf is None else ivf.nprobe, index.hnsw.efSearch if hasattr(index, "hnsw") else None)
     assert actual == expected

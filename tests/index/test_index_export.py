@@ -43,9 +43,9 @@ def test_a_dataset_finds_what_the_index_finds(tmp_path: Path, factory: str) -> N
     assert dataset["text"][:] == sentences(COUNT)
     np.testing.assert_allclose(np.array(dataset["vector"][:]), unit_rows(vectors(COUNT)), atol=1e-6)
     for query in unit_rows(vectors(4, seed=1)).astype(np.float32):
-        scores, found = dataset.get_nearest_examples("vector", query, k=5)
+        scores, examples = dataset.get_nearest_examples("vector", query, k=5)
         hits = index.hits(query, 5)
-        assert found["text"] == [hit.text for hit in hits]
+        assert examples["text"] == [hit.text for hit in hits]
         np.testing.assert_allclose(scores, [hit.score for hit in hits], atol=1e-6)
     assert sentences(1)[0] in run_card(folder)
 
@@ -57,8 +57,8 @@ def test_removed_sentences_are_left_out_and_the_numbers_fit(tmp_path: Path) -> N
     dataset = load_from_disk(str(folder))
     assert dataset["row"][:3] == [1, 2, 3]
     dataset.load_faiss_index("vector", str(folder / "vectors.faiss"))
-    _, found = dataset.get_nearest_examples("vector", np.array(dataset[10]["vector"], dtype=np.float32), k=1)
-    assert found["text"] == [dataset[10]["text"]]
+    _, examples = dataset.get_nearest_examples("vector", np.array(dataset[10]["vector"], dtype=np.float32), k=1)
+    assert examples["text"] == [dataset[10]["text"]]
 
 
 def test_a_type_that_keeps_row_numbers_is_refused_after_removals(tmp_path: Path) -> None:

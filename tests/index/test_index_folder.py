@@ -100,10 +100,10 @@ def test_files_are_mapped_until_an_edit(factory: str, tmp_path: Path) -> None:
     before = Path("/proc/self/maps").read_text()
     assert f"{tmp_path}/x/index.faiss" in before
     assert f"{tmp_path}/x/texts.arrow" in before
-    found = index.search(vectors(9), 3)[1]
+    answers = index.search(vectors(9), 3)[1]
     index.add(["new"], vectors(1, seed=9))
     assert f"{tmp_path}/x/index.faiss" not in Path("/proc/self/maps").read_text()
-    np.testing.assert_array_equal(index.search(vectors(9), 3)[1], found)
+    np.testing.assert_array_equal(index.search(vectors(9), 3)[1], answers)
 
 
 def test_a_mapped_index_outlives_its_folder_being_replaced(tmp_path: Path) -> None:
@@ -234,13 +234,13 @@ def test_a_path_without_an_index_is_refused(tmp_path: Path) -> None:
 
 def test_a_flipped_bit_anywhere_in_a_manifest_is_refused_or_changes_nothing(flat: VectorIndex, tmp_path: Path) -> None:
     path = tmp_path / "flat" / "manifest.json"
-    content, taken = path.read_bytes(), 0
-    for place in range(len(content)):
-        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :])
+    content, readable = path.read_bytes(), 0
+    for position in range(len(content)):
+        path.write_bytes(content[:position] + bytes([content[position] ^ 1 << position % 8]) + content[position + 1 :])
         with suppress(IndexFolderError):
             assert read_manifest(tmp_path / "flat") == flat.manifest
-            taken += 1
-    assert taken < 0.01 * len(content)  # white space that another takes the place of
+            readable += 1
+    assert readable < 0.01 * len(content)  # white space that another takes the place of
 
 
 def test_a_manifest_of_version_1_had_no_digest_and_opens(flat: VectorIndex, tmp_path: Path) -> None:
@@ -264,12 +264,12 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_the_old_one_or_the_new_
     module, _, name = step.rpartition(".")
     really, replaced = getattr(sys.modules[module], name), []
 
-    def stepped(*given: Any, **named: Any) -> Any:
-        found = really(*given, **named)
+    def stepped(*arguments: Any, **options: Any) -> Any:
+        result = really(*arguments, **options)
         if not replaced:
             replaced.append(step)
             VectorIndex.build([(texts[::-1], points[::-1])], tmp_path / "x", settings=BuildSettings())
-        return found
+        return result
 
     monkeypatch.setattr(sys.modules[module], name, stepped)
     index = VectorIndex.load(tmp_path / "x")
@@ -296,8 +296,8 @@ def test_a_large_file_is_read_whole_once_and_again_where_it_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("index.folder.STAMPED", 1000)
-    monkeypatch.setattr("index.folder.SETTLED", 0.0)
+    monkeypatch.setattr("index.folder.MIN_STAMPED_BYTES", 1000)
+    monkeypatch.setattr("index.folder.SETTLED_SECONDS", 0.0)
     hashed: list[str] = []
     sha256 = index.folder.checksum_now
     monkeypatch.setattr("index.folder.checksum_now", lambda path: (hashed.append(path.name), sha256(path))[1])
@@ -321,13 +321,13 @@ def test_stamps_are_few_and_none_is_made_of_a_file_that_has_just_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("index.folder.MOST_STAMPS", 3)
+    monkeypatch.setattr("index.folder.MAX_STAMPS", 3)
     files = [tmp_path / f"file {number}" for number in range(5)]
     for file in files:
         file.write_text("x")
         stamp(file, file_state(file), "0a")
     assert not any(is_stamped(file, "0a") for file in files)
-    monkeypatch.setattr("index.folder.SETTLED", -1e9)
+    monkeypatch.setattr("index.folder.SETTLED_SECONDS", -1e9)
     for file in files:
         stamp(file, file_state(file), "0a")
         assert is_stamped(file, "0a")

@@ -38,10 +38,10 @@ def test_queries_of_any_kind_of_number_are_left_as_they_were(tmp_path: Path, kin
 
 def test_hits_load_no_pandas_which_arrow_imports_for_a_list_or_an_array_of_its_own(tmp_path: Path) -> None:
     VectorIndex.build(in_batches(N), tmp_path / "x", settings=BuildSettings())
-    asked = "import sys; from index import VectorIndex; found = VectorIndex.load(sys.argv[1])"
-    asked += "; print(len(found.hits([1] * found.manifest.dimension, 2)), 'pandas' in sys.modules)"
+    program = "import sys; from index import VectorIndex; index = VectorIndex.load(sys.argv[1])"
+    program += "; print(len(index.hits([1] * index.manifest.dimension, 2)), 'pandas' in sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", asked, tmp_path / "x"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, tmp_path / "x"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == "2 False\n"
 

@@ -16,7 +16,7 @@ from milvus_server import free_port, needs_server, served
 
 from index import BuildSettings, IndexFolderError, VectorIndex, milvus, milvus_server
 from index.milvus import MilvusIndex
-from index.stores import manifest_at, open_at, place_of, store_of
+from index.stores import location_of, manifest_at, open_at, store_of
 
 FINGERPRINT = "a1b2" * 16
 SETTINGS = BuildSettings(model="promptbert", fingerprint=FINGERPRINT, corpus="demo")
@@ -29,26 +29,28 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def place(server: str, request: pytest.FixtureRequest) -> str:
+def location(server: str, request: pytest.FixtureRequest) -> str:
     """A collection that no other test has."""
     return f"{server}/{re.sub(r'[^a-z0-9]+', '_', request.node.name.lower())}"
 
 
-def build(place: Path | str, factory: str = "Flat", count: int = N) -> Any:
+def build(location: Path | str, factory: str = "Flat", count: int = N) -> Any:
     settings = replace(SETTINGS, factory=factory)
-    return store_of(place).build(in_batches(97, count), place, settings=settings, report=lambda rows: None)
+    return store_of(location).build(in_batches(97, count), location, settings=settings, report=lambda rows: None)
 
 
-def collections(place: str) -> list[str]:
-    """The server's collections of the index at `place`."""
-    client, name = client_of(place), place.rpartition("/")[2]
-    return [found for found in client.list_collections() if re.fullmatch(rf"{name}(_[0-9a-f]{{8}})?", found)]
+def collections(location: str) -> list[str]:
+    """The server's collections of the index at `location`."""
+    client, name = client_of(location), location.rpartition("/")[2]
+    return [
+        collection for collection in client.list_collections() if re.fullmatch(rf"{name}(_[0-9a-f]{{8}})?", collection)
+    ]
 
 
-def client_of(place: str) -> Any:
+def client_of(location: str) -> Any:
     from index.milvus_server import connect, parse_address
 
-    return connect(parse_address(place))
+    return connect(parse_address(location))
 
 
 pytestmark = [
@@ -57,8 +59,8 @@ pytestmark = [
 ]
 
 
-def test_the_collection_answers_as_the_folder_does(place: str, tmp_path: Path) -> None:
-    folder, collection = build(tmp_path / "x"), build(place)
+def test_the_collection_answers_as_the_folder_does(location: str, tmp_path: Path) -> None:
+    folder, collection = build(tmp_path / "x"), build(location)
     queries = vectors(300, seed=1)
     scores, rows = collection.search(queries, 10)
     expected_scores, expected_rows = folder.search(queries, 10)
@@ -70,13 +72,13 @@ def test_the_collection_answers_as_the_folder_does(place: str, tmp_path: Path) -
     kept, of_folder = collection.manifest, folder.manifest
     assert replace(kept, faiss="", files={}) == replace(of_folder, faiss="", files={})
     assert (collection.recall_at_10, kept.faiss.split()[0]) == (1.0, "milvus")
-    assert manifest_at(place) == kept
+    assert manifest_at(location) == kept
 
 
 @pytest.mark.parametrize("what", ["folder", "collection"])
 @pytest.mark.parametrize("edited", [False, True])
-def test_only_chosen_rows_are_answers(what: str, edited: bool, place: str, tmp_path: Path) -> None:
-    index = build(tmp_path / "x" if what == "folder" else place, count=200)
+def test_only_chosen_rows_are_answers(what: str, edited: bool, location: str, tmp_path: Path) -> None:
+    index = build(tmp_path / "x" if what == "folder" else location, count=200)
     chosen = np.array([150, 3, 77, 8])
     if edited:
         index.remove([5, 6, 9])
@@ -92,27 +94,27 @@ def test_only_chosen_rows_are_answers(what: str, edited: bool, place: str, tmp_p
 
 
 @pytest.mark.parametrize("factory", ["HNSW32,Flat", "IVF8,Flat", "IVF8,SQ8"])
-def test_approximate_types_find_most_and_say_how_many(factory: str, place: str) -> None:
-    collection = build(place, factory)
+def test_approximate_types_find_most_and_say_how_many(factory: str, location: str) -> None:
+    collection = build(location, factory)
     queries = vectors(50, seed=1)
-    found = overlap(collection.search(queries, 10)[1], brute_force(queries, vectors(N), 10)[1])
-    assert found >= 0.9
-    assert collection.recall_at_10 == pytest.approx(found, abs=0.1)
+    share = overlap(collection.search(queries, 10)[1], brute_force(queries, vectors(N), 10)[1])
+    assert share >= 0.9
+    assert collection.recall_at_10 == pytest.approx(share, abs=0.1)
     assert collection.manifest.factory == factory
 
 
-def test_edits_are_those_of_the_folder_and_last(place: str, tmp_path: Path) -> None:
-    folder, collection = build(tmp_path / "x", count=300), build(place, count=300)
+def test_edits_are_those_of_the_folder_and_last(location: str, tmp_path: Path) -> None:
+    folder, collection = build(tmp_path / "x", count=300), build(location, count=300)
     more = vectors(700)[300:340]
     for index in (folder, collection):
         assert index.add(sentences(40, 300), more, corpus="more").tolist() == list(range(300, 340))
         assert index.remove([0, 310, 5]) == 3
     queries = vectors(50, seed=1)
-    for each in (collection, None):
-        if each is None:
-            collection.save(place)
+    for opened in (collection, None):
+        if opened is None:
+            collection.save(location)
             folder.save(tmp_path / "x")
-        index = each or open_at(place, FINGERPRINT)
+        index = opened or open_at(location, FINGERPRINT)
         np.testing.assert_array_equal(index.search(queries, 10)[1], folder.search(queries, 10)[1])
         assert (len(index), index.manifest.rows, index.manifest.corpora) == (337, 340, ["demo", "more"])
         for row in (0, 310):
@@ -120,46 +122,46 @@ def test_edits_are_those_of_the_folder_and_last(place: str, tmp_path: Path) -> N
                 index.texts([row])
         with pytest.raises(ValueError, match="row 0 was removed"):
             index.remove([1, 0])
-    assert manifest_at(place).corpus_sha256 != build(tmp_path / "y", count=300).manifest.corpus_sha256
+    assert manifest_at(location).corpus_sha256 != build(tmp_path / "y", count=300).manifest.corpus_sha256
     assert index.add(["x"], more[:1]).tolist() == [340]
 
 
-def test_rows_that_were_removed_and_saved_are_none_to_choose_among(place: str) -> None:
-    collection = build(place, count=200)
+def test_rows_that_were_removed_and_saved_are_none_to_choose_among(location: str) -> None:
+    collection = build(location, count=200)
     collection.remove([60, 61])
-    collection.save(place)
-    for index in (collection, open_at(place)):
+    collection.save(location)
+    for index in (collection, open_at(location)):
         with pytest.raises(ValueError, match="row 60 was removed"):
             index.search(vectors(1), 2, among=[70, 60, 61])
         assert index.search(vectors(1), 2, among=[70])[1].tolist() == [[70]]
 
 
-def test_an_index_that_lost_sentences_is_refused(place: str) -> None:
-    build(place, count=200).add(sentences(20), vectors(220)[200:])  # never saved, and none of the 200
-    client, alias = client_of(place), place.rpartition("/")[2]
+def test_an_index_that_lost_sentences_is_refused(location: str) -> None:
+    build(location, count=200).add(sentences(20), vectors(220)[200:])  # never saved, and none of the 200
+    client, alias = client_of(location), location.rpartition("/")[2]
     client.delete(alias, ids=list(range(50, 100)))
     with pytest.raises(IndexFolderError, match=r"holds 150 sentences, and its manifest says 200, so some were lost"):
-        open_at(place)
+        open_at(location)
 
 
-def test_what_another_saves_while_an_index_is_opened_is_no_loss(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer, count = build(place, count=200), milvus.count
+def test_what_another_saves_while_an_index_is_opened_is_no_loss(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer, count = build(location, count=200), milvus.count
 
     def slow(*asked: Any) -> int:
         if not writer.manifest.count < 200:
             writer.remove([3, 4])
-            writer.save(place)
+            writer.save(location)
         return count(*asked)
 
     monkeypatch.setattr(milvus, "count", slow)
-    assert (len(open_at(place)), open_at(place).manifest) == (198, writer.manifest)
+    assert (len(open_at(location)), open_at(location).manifest) == (198, writer.manifest)
 
 
-def test_an_addition_that_failed_is_made_again_in_its_own_place(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_addition_that_failed_is_made_again_in_its_own_place(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from pymilvus import MilvusException
 
-    index = build(place, count=200)
-    monkeypatch.setattr(milvus, "PORTION", 10)
+    index = build(location, count=200)
+    monkeypatch.setattr(milvus, "INSERT_BATCH", 10)
     added, insert = [], index._client.insert
 
     def failing(name: str, rows: list[dict[str, Any]], **options: Any) -> None:
@@ -175,92 +177,92 @@ def test_an_addition_that_failed_is_made_again_in_its_own_place(place: str, monk
     np.testing.assert_array_equal(index.search(more, 5)[1], brute_force(more, vectors(200), 5)[1])
     monkeypatch.setattr(index._client, "insert", insert)
     assert index.add(sentences(5), more[:5]).tolist() == list(range(200, 205))
-    index.save(place)
-    last = open_at(place)
-    assert (len(last), milvus.count(client_of(place), last._name)) == (205, 205)
+    index.save(location)
+    last = open_at(location)
+    assert (len(last), milvus.count(client_of(location), last._name)) == (205, 205)
 
 
-def test_a_killed_addition_is_left_out_and_made_again(place: str) -> None:
-    build(place, count=300).add(sentences(40), vectors(340)[300:])  # and never saved
-    again = open_at(place)
+def test_a_killed_addition_is_left_out_and_made_again(location: str) -> None:
+    build(location, count=300).add(sentences(40), vectors(340)[300:])  # and never saved
+    again = open_at(location)
     assert (len(again), again.manifest.rows) == (300, 300)
     queries = vectors(340)[300:]
     assert again.search(queries, 5)[1].max() < 300
     with pytest.raises(ValueError, match="row 300 does not exist"):
         again.texts([300])
     assert again.add(["new"], queries[:1]).tolist() == [300]
-    again.save(place)
-    last = open_at(place)
+    again.save(location)
+    last = open_at(location)
     assert (len(last), last.hits(queries[0], 1)[0].text) == (301, "new")
 
 
-def test_who_reads_while_another_appends_gets_all_answers_and_deletes_nothing(place: str) -> None:
-    build(place, count=200)
-    reader, writer, query = open_at(place), open_at(place), vectors(1, seed=1)[0]
+def test_who_reads_while_another_appends_gets_all_answers_and_deletes_nothing(location: str) -> None:
+    build(location, count=200)
+    reader, writer, query = open_at(location), open_at(location), vectors(1, seed=1)[0]
     _, expected = brute_force(query[None], vectors(200), 5)
     assert [hit.row for hit in reader.hits(query, 5)] == expected[0].tolist()
     near = query + vectors(20, seed=2) / 100
     for first in (200, 220):  # the second time a search knows that there are such rows
         writer.add(sentences(20, first), near)
-        writer.save(place)
+        writer.save(location)
         assert [hit.row for hit in reader.hits(query, 5)] == expected[0].tolist()
-    assert set(open_at(place).search(query[None], 20)[1][0]) <= set(range(200, 240))
+    assert set(open_at(location).search(query[None], 20)[1][0]) <= set(range(200, 240))
     reader.add(["x"], near[:1])  # which takes the rows for nothing that a killed addition left
-    assert open_at(place).texts([201, 239]) == [sentences(40, 200)[at] for at in (1, 39)]
+    assert open_at(location).texts([201, 239]) == [sentences(40, 200)[at] for at in (1, 39)]
 
 
-def test_an_unfinished_build_is_no_index_and_the_old_one_stays(place: str) -> None:
+def test_an_unfinished_build_is_no_index_and_the_old_one_stays(location: str) -> None:
     def broken() -> Any:
         yield from in_batches(97, 200)
         raise KeyboardInterrupt
 
     for held in (0, 1):
         with pytest.raises(KeyboardInterrupt):
-            MilvusIndex.build(broken(), place, settings=SETTINGS)
-        assert len(collections(place)) == held
+            MilvusIndex.build(broken(), location, settings=SETTINGS)
+        assert len(collections(location)) == held
         if not held:
             with pytest.raises(IndexFolderError, match=r"no such collection; build it with python -m scripts"):
-                open_at(place)
-            build(place, count=100)
-    assert len(open_at(place)) == 100
+                open_at(location)
+            build(location, count=100)
+    assert len(open_at(location)) == 100
 
 
-def test_an_index_that_was_built_again_does_not_answer_from_the_new_one(place: str) -> None:
-    opened = build(place, count=100)
-    build(place, count=200)
+def test_an_index_that_was_built_again_does_not_answer_from_the_new_one(location: str) -> None:
+    opened = build(location, count=100)
+    build(location, count=200)
     with pytest.raises(IndexFolderError, match="no such collection"):
         opened.hits(vectors(1)[0], 3)
 
 
-def test_a_temporary_index_leaves_nothing(place: str) -> None:
-    with MilvusIndex.temporary(in_batches(97, 100), place, settings=SETTINGS) as index:
+def test_a_temporary_index_leaves_nothing(location: str) -> None:
+    with MilvusIndex.temporary(in_batches(97, 100), location, settings=SETTINGS) as index:
         assert len(index) == 100
         with (
             pytest.raises(ValueError, match="holds an index already; give a new name"),
-            MilvusIndex.temporary(in_batches(97, 100), place, settings=SETTINGS),
+            MilvusIndex.temporary(in_batches(97, 100), location, settings=SETTINGS),
         ):
             pass
-    assert collections(place) == []
+    assert collections(location) == []
 
 
-def test_what_a_killed_build_left_goes_with_the_next(place: str) -> None:
+def test_what_a_killed_build_left_goes_with_the_next(location: str) -> None:
     from index.milvus_server import create
 
-    name = place.rpartition("/")[2]
-    create(client_of(place), f"{name}_00000000", D, name)  # written to and never marked
-    client_of(place).create_collection(f"{name}_0000000f", dimension=D)  # not of this project
-    build(place, count=100)
-    build(place, count=200)
-    assert len(open_at(place)) == 200
-    left = collections(place)
+    name = location.rpartition("/")[2]
+    create(client_of(location), f"{name}_00000000", D, name)  # written to and never marked
+    client_of(location).create_collection(f"{name}_0000000f", dimension=D)  # not of this project
+    build(location, count=100)
+    build(location, count=200)
+    assert len(open_at(location)) == 200
+    left = collections(location)
     assert f"{name}_0000000f" in left
     assert len(left) == 2
 
 
-def test_another_model_dimension_or_collection_is_refused(place: str, server: str) -> None:
-    collection = build(place, count=100)
+def test_another_model_dimension_or_collection_is_refused(location: str, server: str) -> None:
+    collection = build(location, count=100)
     with pytest.raises(IndexFolderError, match=r"built by promptbert \(a1b2a1b2…\), not simcse \(ffffffff…\): search"):
-        open_at(place, "f" * 64, model="simcse")
+        open_at(location, "f" * 64, model="simcse")
     with pytest.raises(ValueError, match="vectors have 7 dimensions, not 32"):
         collection.search(np.ones((1, 7)), 3)
     with pytest.raises(ValueError, match="vectors have 7 dimensions, not 32"):
@@ -272,19 +274,19 @@ def test_another_model_dimension_or_collection_is_refused(place: str, server: st
     with pytest.raises(ValueError, match="can only be saved there"):
         collection.save(f"{server}/elsewhere")
     with pytest.raises(ValueError, match="Milvus has no 'SQfp16'; choose Flat"):
-        build(place, "SQfp16")
+        build(location, "SQfp16")
     with pytest.raises(ValueError, match="longer than the 65535 bytes"):
         collection.add(["é" * 40_000], vectors(1))
     with pytest.raises(ValueError, match="there is no sentence to index"):
         MilvusIndex.build(iter([]), f"{server}/nothing", settings=SETTINGS)
 
 
-def test_a_foreign_collection_is_neither_opened_nor_replaced(place: str) -> None:
-    client_of(place).create_collection(place.rpartition("/")[2], dimension=D)
+def test_a_foreign_collection_is_neither_opened_nor_replaced(location: str) -> None:
+    client_of(location).create_collection(location.rpartition("/")[2], dimension=D)
     with pytest.raises(IndexFolderError, match="is not a complete index of this project"):
-        open_at(place)
+        open_at(location)
     with pytest.raises(ValueError, match="is a collection of another program; give the index another name"):
-        build(place)
+        build(location)
 
 
 def test_a_server_that_is_away_is_one_line(tmp_path: Path) -> None:
@@ -292,8 +294,8 @@ def test_a_server_that_is_away_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(IndexFolderError, match="no Milvus server there; start one"):
         open_at(nobody)
     with served(tmp_path / "data") as address:
-        place = f"{address}/x"
-        collection = build(place, count=100)
+        location = f"{address}/x"
+        collection = build(location, count=100)
     with pytest.raises(IndexFolderError, match=r"^x: ") as refused:
         collection.search(vectors(1), 3)
     assert "\n" not in str(refused.value)
@@ -347,8 +349,8 @@ def test_a_port_that_refuses_is_not_asked_again(monkeypatch: pytest.MonkeyPatch)
 def test_a_host_that_gives_no_sign_is_not_said_to_have_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     SlowServer(monkeypatch, 1000)
 
-    def silent(place: tuple[str, int], timeout: float) -> None:
-        assert place == ("::1", 1)
+    def silent(host_and_port: tuple[str, int], timeout: float) -> None:
+        assert host_and_port == ("::1", 1)
         raise TimeoutError("timed out")
 
     monkeypatch.setattr("socket.create_connection", silent)
@@ -371,11 +373,11 @@ def test_a_host_that_gives_no_sign_is_not_said_to_have_no_server(monkeypatch: py
 )
 def test_a_bad_address_is_refused_before_anything_is_asked(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)):
-        open_at(place_of(text))
+        open_at(location_of(text))
 
 
 def test_a_folder_is_a_place_too(tmp_path: Path) -> None:
-    built = build(place_of(str(tmp_path / "x")), count=100)
+    built = build(location_of(str(tmp_path / "x")), count=100)
     assert isinstance(built, VectorIndex)
     assert len(open_at(tmp_path / "x", FINGERPRINT, **CPU)) == 100
 

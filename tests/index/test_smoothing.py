@@ -18,11 +18,13 @@ from index.milvus_server import parse_address
 def mixed_queries(index: VectorIndex, queries: np.ndarray, count: int) -> np.ndarray:
     """Each query half and half with its nearest vectors as a plain search finds them, weighted by cosine ** 3."""
     rows, stored = index.contents()
-    place = {int(row): at for at, row in enumerate(rows)}
+    position = {int(row): at for at, row in enumerate(rows)}
     out = []
     for query in queries:
-        scores, found = (each[0] for each in index.search(query[None], count, expand=0))
-        near = {place[row]: score for score, row in zip(scores, found.tolist(), strict=True) if row >= 0 and score > 0}
+        scores, labels = (answer[0] for answer in index.search(query[None], count, expand=0))
+        near = {
+            position[row]: score for score, row in zip(scores, labels.tolist(), strict=True) if row >= 0 and score > 0
+        }
         weights = np.array([score**3 for score in near.values()])
         unit = query / np.linalg.norm(query)
         out.append(unit + weights @ stored[list(near)] / weights.sum() if near else unit)
@@ -119,9 +121,9 @@ def test_what_cannot_be_mixed_is_refused_with_the_cure(tmp_path: Path) -> None:
 
 
 def test_a_collection_refuses_both_with_the_cure(tmp_path: Path) -> None:
-    place = "milvus://127.0.0.1:1/x"
+    location = "milvus://127.0.0.1:1/x"
     with pytest.raises(ValueError, match="`smooth` 3 is for indexes in folders; leave it out"):
-        MilvusIndex.build(in_batches(9), place, settings=BuildSettings(smooth=3))
-    index = MilvusIndex(None, parse_address(place), "x", build(tmp_path / "x", count=9).manifest)
+        MilvusIndex.build(in_batches(9), location, settings=BuildSettings(smooth=3))
+    index = MilvusIndex(None, parse_address(location), "x", build(tmp_path / "x", count=9).manifest)
     with pytest.raises(ValueError, match="`expand` 2 is for indexes in folders; leave it out"):
         index.hits(vectors(1)[0], 3, expand=2)

@@ -19,7 +19,7 @@ from cse.models.names import BACKBONE, BUNDLED, canonical_name
 if TYPE_CHECKING:
     from cse.encoder.encoder import Encoder
     from index.manifest import Manifest
-    from index.stores import Index, Place
+    from index.stores import Index, Location
 
 DEMO = BUNDLED / "demo"
 DEMO_KEY, OWN_KEY = "demo", "own"  # reserved: no index has these keys
@@ -41,7 +41,7 @@ class Corpus:
         columns: Sequence[Column],
         opener: Opener,
         note: str = "",
-        place: Place | None = None,
+        place: Location | None = None,
     ) -> None:
         """`key` names the corpus to clients; the page shows its `label`, and its `note` above results.
 
@@ -122,13 +122,13 @@ class Demo:
         return np.load(shipped).astype(np.float32) if shipped.is_file() else None
 
 
-def indexed_corpora(indexes: Sequence[Place], models: Models) -> list[Corpus]:
+def indexed_corpora(indexes: Sequence[Location], models: Models) -> list[Corpus]:
     """Return a corpus for each set of sentences among the indexes; its columns are the models that indexed it."""
     from index.stores import manifest_at
 
     places = [place.resolve() if isinstance(place, Path) else place for place in indexes]
     manifests = {place: manifest_at(place) for place in places}
-    groups: dict[str, list[Place]] = {}
+    groups: dict[str, list[Location]] = {}
     for place, manifest in manifests.items():
         groups.setdefault(manifest.corpus_sha256, []).append(place)
     found: dict[str, Corpus] = {}
@@ -153,9 +153,9 @@ def unknown_models_note(columns: Sequence[Column], models: Models) -> str:
     )
 
 
-def index_columns(manifests: dict[Place, Manifest], models: Models) -> dict[Column, Place]:
+def index_columns(manifests: dict[Location, Manifest], models: Models) -> dict[Column, Location]:
     """Return a column for each index: the page's column of that model if there is one."""
-    found: dict[Column, Place] = {}
+    found: dict[Column, Location] = {}
     for place, manifest in manifests.items():
         opened_by = (canonical_name(manifest.model), manifest.pooling, manifest.family)
         own = [column.name for column in models.columns if column.opened_by == opened_by]
@@ -166,7 +166,7 @@ def index_columns(manifests: dict[Place, Manifest], models: Models) -> dict[Colu
     return found
 
 
-def opener(sources: dict[Column, Place]) -> Opener:
+def opener(sources: dict[Column, Location]) -> Opener:
     """Return a function that opens a column's index and raises if another model built it.
 
     Its errors name the index and the model without their paths.

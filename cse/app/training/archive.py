@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from cse.adaptation.workspace import CANDIDATE
-from cse.files.writing import FULL
+from cse.files.writing import DISK_FULL_ERRORS
 from cse.models.names import CONFIG
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def unpack_model(archive: Path, folder: Path, most: int) -> Path:
         return model_in(folder)
     except Exception as error:
         shutil.rmtree(folder, ignore_errors=True)
-        if type(error) is ValueError or getattr(error, "errno", None) in FULL:
+        if type(error) is ValueError or getattr(error, "errno", None) in DISK_FULL_ERRORS:
             raise
         # The libraries that decompress raise errors of any type for a damaged archive.
         reason = " ".join(str(error).split())[:160] or type(error).__name__
