@@ -9,6 +9,7 @@ import secrets
 import threading
 import time
 import urllib.request
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache, partial
@@ -69,11 +70,14 @@ def measure_stays(
 ) -> Mixed:
     """Have so many visitors use everything with texts of their own for so long, each going after a while for a new one.
 
-    `think` is the mean of the seconds before a visitor's next call.
+    `think` is the mean of the seconds before a visitor's next call. Every kind of use and every figure comes once
+    before the clock, which opens the models on both engines; of these calls only the errors count.
     """
-    compare(url, 0, "first")
-    models, figures = [each["name"] for each in json.loads(call(url, "models", []))[0]], figure_calls(url)
+    models = [each["name"] for each in json.loads(call(url, "models", []))[0]]
+    figures = [each for each in figure_calls(url) if is_drawn(url, *each)]
     found, over = Mixed(), threading.Event()
+    stay(Stay(url, random.Random("first"), texts, 0.001, models, figures), found, over, KINDS)
+    found.took.clear()
     begun, computed = time.perf_counter(), processor_seconds(process) if process else None
 
     def stays(number: int) -> None:
@@ -106,8 +110,11 @@ class Stay:
     figures: list[tuple[int, list[Any]]]
 
 
-def stay(visitor: Stay, found: Mixed, over: threading.Event) -> None:
-    """Upload texts and use them in `SESSIONS` sessions, one after the other; half of the visitors delete them."""
+def stay(visitor: Stay, found: Mixed, over: threading.Event, kinds: Sequence[str] = ()) -> None:
+    """Upload texts and use them in `SESSIONS` sessions, one after the other; half of the visitors delete them.
+
+    Each session has these `kinds` of use, by default a few of all.
+    """
     url, chance = visitor.url, visitor.chance
     count, number = chance.randint(20, visitor.texts), chance.randrange(10**9)
     texts, key = [ticket(number, row) for row in range(count)], ""
@@ -124,10 +131,9 @@ def stay(visitor: Stay, found: Mixed, over: threading.Event) -> None:
         if not key:
             timed("upload", found, partial(upload, session))
             timed("all models", found, partial(wait_for, url, key, session, None))
-        for _ in range(chance.randint(4, 10)):
+        for kind in kinds or chance.choices(KINDS, k=chance.randint(4, 10)):
             if over.wait(chance.expovariate(1 / visitor.think)):
                 break
-            kind = chance.choice(KINDS)
             timed(kind, found, partial(used, visitor, kind, texts, key, session))
     if chance.random() < 0.5:
         timed("deletion", found, lambda: call(url, "forget", [key], secrets.token_hex(8)))
@@ -177,6 +183,15 @@ def figure_calls(url: str) -> list[tuple[int, list[Any]]]:
         for each in config["dependencies"]
         if any(target in buttons for target, _ in each["targets"])
     ]
+
+
+def is_drawn(url: str, function: int, inputs: list[Any]) -> bool:
+    """True if the page can draw a figure; it cannot before there are votes, or a training."""
+    try:
+        page_call(url, function, inputs, secrets.token_hex(8))
+    except ValueError:
+        return False
+    return True
 
 
 def page_call(url: str, function: int, inputs: list[Any], session: str) -> None:
