@@ -1,5 +1,6 @@
-"""Passes of many sentences, the last layer at one position: the vectors of one plain pass a sentence."""
+"""Passes of many sentences, the last layer at one position: their rows, and the vectors of a plain pass a sentence."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from test_encoder import DISTINCT, make, reading
 
 from cse.encoder import encoder as encoder_module
 from cse.encoder import torch_encoder
+from cse.encoder.rows import SMALL_PASS_DIVISOR, plan_batches
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
@@ -18,6 +20,12 @@ TEXTS = [
     *SENTENCES, "", "a", "dog " * 200,
     *(" ".join(np.random.default_rng(n).choice(WORDS, n % 23)) for n in range(30)),
 ]  # fmt: skip
+RNG = np.random.default_rng(5)
+LENGTHS = {
+    "none": [], "one": [7], "empty ones": [0] * 9, "too long": [9000, 3, 9000], "all alike": [5] * 100,
+    "all different": list(range(1, 80)), "many": RNG.integers(2, 40, 3000).tolist(),
+    "few long ones": [*[500] * 3, *RNG.geometric(0.05, 400).tolist()],
+}  # fmt: skip
 
 
 def plain(encoder: TorchEncoder, texts: list[str]) -> np.ndarray:
@@ -90,3 +98,50 @@ def test_batch_size_is_the_most_sentences_of_a_pass(bert_folder, monkeypatch: py
     told.clear()
     encoder.encode_ids([[5, 6]] * 10, None, told.append)
     assert told == [10]
+
+
+def states(encoder: TorchEncoder, how: Callable) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    template = encoder.views[0][0]
+    contents = encoder.tokenise(SENTENCES, [template] * len(SENTENCES))
+    rows = [template.row(ids) for ids in contents]
+    read = how(rows)
+    encoder.zero_grad()
+    (read * torch.randn(read.shape, generator=torch.Generator().manual_seed(0))).sum().backward()
+    gradients = [tensor.grad.clone() for tensor in encoder.parameters() if tensor.grad is not None]
+    return read.detach(), gradients
+
+
+@pytest.mark.parametrize("name", ["simcse", "dcpcse", "optiprompt", "conpvp"])
+def test_the_token_that_is_read_is_as_if_all_were(backbone: str, name: str) -> None:
+    encoder = make(backbone, name)
+
+    def whole(rows: list) -> torch.Tensor:
+        return torch.stack([encoder.hidden([row])[0, row.pool_at] for row in rows])
+
+    read, gradients = states(encoder, encoder.read)
+    expected, others = states(encoder, whole)
+    torch.testing.assert_close(read, expected, atol=1e-5, rtol=1e-5)
+    assert len(gradients) == len(others) > 0
+    for one, other in zip(gradients, others, strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+@pytest.mark.parametrize(("tokens", "sentences"), [(64, None), (1000, None), (1000, 7), (1, 1)])
+def test_every_row_is_in_one_pass_which_keeps_its_budget(name: str, tokens: int, sentences: int | None) -> None:
+    lengths = np.array(LENGTHS[name], dtype=int)
+    plan = list(plan_batches(lengths, tokens, sentences))
+    assert sorted(np.concatenate([np.empty(0, int), *plan])) == list(range(len(lengths)))
+    assert all(len(rows) <= (sentences or len(rows)) for rows in plan)
+    assert all(len(rows) == 1 or len(rows) * lengths[rows].max() <= tokens for rows in plan)
+    longest = [lengths[rows].max() for rows in plan]
+    assert longest == sorted(longest, reverse=True)
+
+
+def test_a_pass_is_padded_only_where_its_rows_were_few() -> None:
+    lengths = np.array(LENGTHS["many"])
+    for rows in plan_batches(lengths, 1000):
+        longest = lengths[rows].max()
+        assert len(set(lengths[rows])) == 1 or len(rows) * longest <= 1000 / SMALL_PASS_DIVISOR
+    plan = list(plan_batches(lengths, 1000))
+    assert sum(len(rows) * lengths[rows].max() for rows in plan) < 1.02 * lengths.sum()
