@@ -11,13 +11,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cse.encoder.torch_encoder import TorchEncoder
-from cse.training.run import Run
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # commands import this module, and start without PyTorch
     from accelerate.tracking import GeneralTracker
 
+    from cse.encoder.torch_encoder import TorchEncoder
     from cse.training.records import LogEntry
+    from cse.training.run import Run
 
 TRACKERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",), "trackio": ("trackio",)}  # modules
 TRACKER_PROJECT = "contrastive-sentence-embeddings"
