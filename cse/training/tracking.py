@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # commands import this module, and start without PyTorch
     from accelerate.tracking import GeneralTracker
 
     from cse.encoder.torch_encoder import TorchEncoder

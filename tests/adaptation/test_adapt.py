@@ -43,7 +43,7 @@ def texts(count: int, seed: int = 0) -> list[tuple[str, str]]:
 def short_training() -> Iterator[None]:
     """Training of four batches of 16, an evaluation every second one."""
     with pytest.MonkeyPatch.context() as patched:
-        for name, value in {"BATCH": 16, "STEPS": 4, "EVERY": 2}.items():
+        for name, value in {"BATCH_SIZE": 16, "MAX_STEPS": 4, "EVAL_EVERY": 2}.items():
             patched.setattr(candidates, name, value)
         settings = {**candidates.TRAINING_SETTINGS, "batch_size": 16, "eval_every": 2}
         patched.setattr(candidates, "TRAINING_SETTINGS", settings)
