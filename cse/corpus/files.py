@@ -14,14 +14,14 @@ from cse.files.writing import check_regular
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its first two bytes
-LONGEST_LINE = 10_000_000  # bytes; a compressed file of a few kB can hold a line of gigabytes
+MAX_LINE_BYTES = 10_000_000  # bytes; a compressed file of a few kB can hold a line of gigabytes
 
 
 def text_lines(path: Path, keep_ends: bool = False) -> Iterator[str]:
     """Yield every line of a text file (plain, .gz or .xz), empty ones too, without its newline unless `keep_ends`.
 
     Raises ValueError for anything but a regular file, bytes that are not UTF-8, NUL bytes (a binary file), a line of
-    more than `LONGEST_LINE` bytes and, unless `keep_ends`, a carriage return inside a line; OSError, which names the
+    more than `MAX_LINE_BYTES` bytes and, unless `keep_ends`, a carriage return inside a line; OSError, which names the
     file, if it cannot be read.
     """
     path = Path(path)
@@ -34,14 +34,14 @@ def stream_lines(file: BinaryIO, path: str, keep_ends: bool = False) -> Iterator
     """Yield the lines of an open file as `text_lines` does; errors name it as `path`."""
     number = 0
     try:
-        while raw := file.readline(LONGEST_LINE + 1):
+        while raw := file.readline(MAX_LINE_BYTES + 1):
             number += 1
             if number == 1 and raw.startswith(UTF_16):
                 raise ValueError(f"{path}: is UTF-16; convert it, for example by iconv -f utf-16 -t utf-8 OLD > NEW")
             if b"\x00" in raw:
                 raise ValueError(f"{path}: line {number} holds a NUL byte; give a text file, not a binary one")
-            if len(raw) > LONGEST_LINE:
-                raise ValueError(f"{path}: line {number} is longer than {LONGEST_LINE:,} bytes; break it up")
+            if len(raw) > MAX_LINE_BYTES:
+                raise ValueError(f"{path}: line {number} is longer than {MAX_LINE_BYTES:,} bytes; break it up")
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             yield line if keep_ends else _without_end(path, number, line)
     except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.corpus.files import LONGEST_LINE, text_lines
+from cse.corpus.files import MAX_LINE_BYTES, text_lines
 from cse.corpus.sources import TABLES, Table, TextFile, named_rows, source_of
 from cse.corpus.tables import USUAL_COLUMNS, Rows
 from cse.files.writing import is_utf_8
@@ -95,8 +95,8 @@ def cell_text(source: str, where: str, name: str, value: Any) -> str:
         raise ValueError(f"{source}: {where} has a {kind} as {name!r}, not text; give a column of texts")
     missing = value is None or value != value  # NaN
     text = "" if missing else str(value).strip()
-    if len(text) > LONGEST_LINE:
-        raise ValueError(f"{source}: {where} is longer than {LONGEST_LINE:,} characters; cut it into sentences")
+    if len(text) > MAX_LINE_BYTES:
+        raise ValueError(f"{source}: {where} is longer than {MAX_LINE_BYTES:,} characters; cut it into sentences")
     return text
 
 

@@ -43,7 +43,7 @@ def test_a_word_that_may_be_a_header_or_a_sentence_is_asked_about(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("name", "header", "wanted"),
+    ("name", "header", "separator"),
     [
         ("a.csv", "id|text", "comma"),
         ("a.csv", "id\ttext", "comma"),

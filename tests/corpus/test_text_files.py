@@ -10,7 +10,7 @@ import pytest
 
 from cse.corpus import files as text_files
 from cse.corpus import sentences as data
-from cse.corpus.files import LONGEST_LINE, text_lines
+from cse.corpus.files import MAX_LINE_BYTES, text_lines
 from cse.corpus.sentences import examples, scored_pairs, sentences
 from cse.files.writing import file_digest
 
@@ -52,13 +52,13 @@ def test_a_small_file_of_one_endless_line_is_refused_before_it_fills_the_memory(
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert path.stat().st_size < 10**6
-    assert peak < 5 * LONGEST_LINE
+    assert peak < 5 * MAX_LINE_BYTES
 
 
 def test_a_line_of_five_megabytes_is_read_and_the_limit_is_exact(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "long.txt").write_bytes(b"dog " * 1_250_000 + b"\nshort")
     assert [len(line) for line in text_lines(tmp_path / "long.txt")] == [5_000_000, 5]
-    monkeypatch.setattr(text_files, "LONGEST_LINE", 4)
+    monkeypatch.setattr(text_files, "MAX_LINE_BYTES", 4)
     (tmp_path / "short.txt").write_bytes(b"abc\nabcd")  # the newline counts
     assert list(text_lines(tmp_path / "short.txt")) == ["abc", "abcd"]
     (tmp_path / "short.txt").write_bytes(b"abc\nabcde")
@@ -90,7 +90,7 @@ def test_a_carriage_return_before_a_newline_or_at_the_end_is_no_part_of_a_line(t
 
 
 def test_a_longer_cell_of_a_table_is_refused_too(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(data, "LONGEST_LINE", 4)
+    monkeypatch.setattr(data, "MAX_LINE_BYTES", 4)
     (tmp_path / "a.json").write_text('[{"text": "four"}, {"text": "fives"}]')
     with pytest.raises(ValueError, match=r"a\.json: row 2 is longer than 4 characters; cut it into sentences"):
         list(sentences(tmp_path / "a.json"))

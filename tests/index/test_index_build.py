@@ -119,7 +119,7 @@ def test_checksum_skips_removed_sentences() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factory", "given", "expected"),
+    ("factory", "requested", "expected"),
     [
         ("Flat", (None, None), (None, None)),
         ("IVF4,Flat", (None, None), (4, None)),
