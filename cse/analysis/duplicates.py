@@ -14,11 +14,8 @@ from cse.vectors import unit_rows
 Search = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]  # unit rows (q, d), k -> cosines, rows (q, k)
 RowsDone = Callable[[int, int], None]  # rows done, rows in all
 
-QUERY_BLOCK, FIRST_NEIGHBOURS, NEIGHBOUR_GROWTH = (
-    1024,
-    16,
-    8,
-)  # queries at a time; answers to each, and their growth until all links are found
+QUERY_BLOCK = 1024  # queries at a time
+FIRST_NEIGHBOURS, NEIGHBOUR_GROWTH = 16, 8  # answers to each, and their growth until the search has all links
 MAX_ANSWERS = 1 << 22  # at a time, and links that wait to be reduced
 
 

@@ -139,7 +139,9 @@ class _Scoring:
         return label
 
     def _done(self, record: ModelRecord, unit: str) -> None:
-        self.report(f"  {unit}  {_numbers(record.scores[unit])}")
+        scores = record.scores[unit].items()
+        numbers = "  ".join(f"{key} {value}" for key, value in scores if not isinstance(value, list | dict))
+        self.report(f"  {unit}  {numbers}")
         self.save()
 
     def save(self) -> None:
@@ -207,7 +209,3 @@ def _encode(request: EvaluationRequest, encoder: TextEncoder) -> Encode:
     bar: dict[str, Any] = {"show_progress_bar": True} if request.progress and isinstance(encoder, Encoder) else {}
     encode: Encode = partial(encoder.encode, batch_size=request.batch_size, **bar)
     return (lambda texts: encode([with_final_period(text) for text in texts])) if request.final_period else encode
-
-
-def _numbers(scores: Scores) -> str:
-    return "  ".join(f"{key} {value}" for key, value in scores.items() if not isinstance(value, list | dict))

@@ -22,7 +22,7 @@ STRENGTHS = (1e-5, 1e-4, 1e-3, 1e-2)
 RATE, BETAS, EPSILON = 1e-3, (0.9, 0.999), 1e-8
 BATCH_ROWS = 64
 EPOCHS, MAX_EPOCHS = 4, 200  # between evaluations, and in all
-TENACITY = 5
+TENACITY = 5  # evaluations without a new best, in all
 HELD_OUT_SHARE = 0.05
 
 
@@ -58,15 +58,15 @@ class Layers:
     def learn(self, rows: np.ndarray, one_hot: np.ndarray) -> None:
         """Take one Adam step on the mean cross-entropy of a batch; `one_hot` (n, C) is the one-hot class."""
         logits = self.logits(rows)
-        likely = np.exp(logits - logits.max(-1, keepdims=True))
-        likely /= likely.sum(-1, keepdims=True)
-        surplus = (likely - one_hot[:, None]).reshape(len(rows), -1)
-        slope = (surplus.T @ rows / len(rows)).reshape(self.weights.shape) + self.strengths * self.weights
+        probabilities = np.exp(logits - logits.max(-1, keepdims=True))
+        probabilities /= probabilities.sum(-1, keepdims=True)
+        errors = (probabilities - one_hot[:, None]).reshape(len(rows), -1)
+        gradient = (errors.T @ rows / len(rows)).reshape(self.weights.shape) + self.strengths * self.weights
         self.steps += 1
-        self.first += (1 - BETAS[0]) * (slope - self.first)
-        self.second += (1 - BETAS[1]) * (slope * slope - self.second)
-        whole = [1 - beta**self.steps for beta in BETAS]  # Adam's bias correction
-        self.weights -= RATE / whole[0] * self.first / (np.sqrt(self.second) / whole[1] ** 0.5 + EPSILON)
+        self.first += (1 - BETAS[0]) * (gradient - self.first)
+        self.second += (1 - BETAS[1]) * (gradient * gradient - self.second)
+        corrections = [1 - beta**self.steps for beta in BETAS]  # Adam's bias correction
+        self.weights -= RATE / corrections[0] * self.first / (np.sqrt(self.second) / corrections[1] ** 0.5 + EPSILON)
 
 
 def chosen_by_folds(train: Part, test: np.ndarray, folds: int) -> np.ndarray:
@@ -100,7 +100,7 @@ def fit(train: Part, held: Part | None, strengths: Sequence[float] = STRENGTHS) 
     one_hot = (train[1][:, None] == known).astype(np.float32)
     layers = Layers.start(strengths, len(known), train[0].shape[1])
     best, weights = np.full(len(strengths), -1.0), layers.weights.copy()
-    failed, going = np.zeros(len(strengths), int), np.ones(len(strengths), bool)
+    failures, active = np.zeros(len(strengths), int), np.ones(len(strengths), bool)
     for _ in range(0, MAX_EPOCHS + 1, EPOCHS):
         for _ in range(EPOCHS):
             order = rng.permutation(len(rows))
@@ -108,11 +108,11 @@ def fit(train: Part, held: Part | None, strengths: Sequence[float] = STRENGTHS) 
                 batch = order[start : start + BATCH_ROWS]
                 layers.learn(rows[batch], one_hot[batch])
         accuracy = (known[layers.logits(tested).argmax(-1)] == held[1][:, None]).mean(0)  # (K,)
-        better = going & (accuracy > best)
+        better = active & (accuracy > best)
         best[better], weights[better] = accuracy[better], layers.weights[better]
-        going &= better | (failed < TENACITY)
-        failed += ~better
-        if not going.any():
+        active &= better | (failures < TENACITY)
+        failures += ~better
+        if not active.any():
             break
     return weights, best
 
