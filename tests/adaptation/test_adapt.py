@@ -414,7 +414,7 @@ def test_a_pooling_without_a_form_and_a_start_that_is_missing_are_refused(
     refused(run(*common, bert_folder, "--pooling", "first-last"), 3, "no pooling first-last")
     refused(run(*common, tmp_path / "absent"), 4, "absent")
     refused(run("adapt", table, "--output", tmp_path / "out", "--resume"), 4, "nothing to resume")
-    assert adapting.LEAST_TEXTS == 320
+    assert adapting.MIN_TEXTS == 320
 
 
 def test_the_command_to_judge_reads_the_result_by_its_own_pooling(
