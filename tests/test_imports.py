@@ -15,7 +15,7 @@ HEAVY = (
     "torch", "transformers", "gradio", "faiss", "datasets", "sklearn", "scipy", "numpy", "matplotlib", "pyarrow",
     "tqdm",
 )  # fmt: skip
-NOT_COMMANDS = {"__init__", "__main__", "cli", "options"}
+NOT_COMMANDS = {"__init__", "__main__", "cli"}
 COMMANDS = sorted(path.stem for path in (ROOT / "cse" / "commands").glob("*.py") if path.stem not in NOT_COMMANDS)
 
 # One process for all: what is loaded stays loaded, so the first module that loads something heavy is named.
@@ -42,7 +42,7 @@ print(json.dumps(loaded))
 
 
 def test_importing_a_command_and_its_help_load_nothing_heavy() -> None:
-    commands = [f"cse.commands.{name}" for name in ("cli", "options", "__main__", *COMMANDS)]
+    commands = [f"cse.commands.{name}" for name in ("cli", "__main__", *COMMANDS)]
     names = ["cse", "index", "cse.evaluation", *commands, "cse.app.serving", "app"]
     done = subprocess.run([sys.executable, "-c", WATCH, *names], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout.splitlines()[-1]) == {}
