@@ -237,9 +237,7 @@ class MilvusIndex(Index, Store):
     def sample(self, most: int) -> np.ndarray:
         """As `Index.sample`, but fewer where rows were removed."""
         rows = spread(np.arange(self.manifest.rows), most)
-        return (
-            rows if len(self) == self.manifest.rows else np.array(sorted(self._live_values(rows, ROW)), dtype=np.int64)
-        )
+        return rows if len(self) == self.manifest.rows else np.array(sorted(self._stored(rows, ROW)), dtype=np.int64)
 
     def save(self, location: Path | str) -> None:
         """Make additions and removals part of the index at `location`, where it was opened.
@@ -336,13 +334,13 @@ class MilvusIndex(Index, Store):
 
     def _read(self, rows: np.ndarray, field: str) -> dict[int, Any]:
         """One field of each of the distinct `rows` (n,). Raises ValueError for a row that was removed."""
-        values = self._live_values(rows, field)
+        values = self._stored(rows, field)
         for row in rows.tolist():
             if row not in values:
                 raise ValueError(f"row {row} was removed")
         return values
 
-    def _live_values(self, rows: np.ndarray, field: str) -> dict[int, Any]:
+    def _stored(self, rows: np.ndarray, field: str) -> dict[int, Any]:
         """One field of those of the distinct `rows` (n,) that were not removed."""
         values: dict[int, Any] = {}
         with server.plain_errors(self._address.collection):

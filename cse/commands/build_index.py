@@ -12,19 +12,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from cse.commands.cli import (
-    BACKEND,
-    FAMILY,
-    MODEL,
-    POOLING,
-    command,
-    model_option,
-    option,
-    print_json,
-    progress_options,
-    seed_option,
-)
+from cse.commands.cli import BACKEND, FAMILY, MODEL, POOLING, command, model_option, option, print_json, seed_option
 from cse.errors import command_line
+from cse.training.tracking import progress_options
 from index.manifest import factory_guidance
 
 if TYPE_CHECKING:

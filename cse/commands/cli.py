@@ -23,10 +23,7 @@ from cse.methods.catalogue import UNTRAINED
 from cse.methods.settings import MAX_SEED
 from cse.models.families import FAMILIES
 from cse.models.names import BUNDLED_NAMES
-from cse.training.tracking import main_process, progress_options
 from cse.versions import check_versions
-
-__all__ = ["main_process", "progress_options"]  # of `cse.training.tracking`
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 BROKEN_PIPE = 141  # 128 + SIGPIPE

@@ -20,9 +20,9 @@ from cse.commands.cli import (
     log,
     option,
     print_json,
-    progress_options,
     seed_option,
 )
+from cse.training.tracking import progress_options
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import (
-    Backend,
-    Family,
-    Model,
-    Pooling,
-    check_choice,
-    command,
-    log,
-    main_process,
-    option,
-    progress_options,
-)
+from cse.commands.cli import Backend, Family, Model, Pooling, check_choice, command, log, option
+from cse.training.tracking import main_process, progress_options
 
 STDIN = "-"
 

@@ -17,7 +17,6 @@ from cse.commands.cli import (
     command,
     completing,
     log,
-    main_process,
     option,
     print_json,
     with_flags,
@@ -28,6 +27,7 @@ from cse.errors import command_line
 from cse.methods.catalogue import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
 from cse.models.names import BUNDLED_NAMES
+from cse.training.tracking import main_process
 
 if TYPE_CHECKING:
     from cse.encoder.encoder import Encoder

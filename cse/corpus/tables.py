@@ -149,7 +149,7 @@ def json_lines(name: str, has_header: bool = True) -> tuple[list[str], Rows]:
 
 def _objects(path: Path) -> Rows:
     number = 0  # of the row; blank lines do not count
-    for line_number, line in enumerate(text_lines(path), start=1):
+    for at, line in enumerate(text_lines(path), start=1):
         if not line.strip():
             continue
         number += 1
@@ -159,21 +159,16 @@ def _objects(path: Path) -> Rows:
                 json.dumps(row, ensure_ascii=False).encode()  # half of a surrogate pair is an error
         except (ValueError, RecursionError) as error:
             reason = str(error)[:160]
-            raise ValueError(
-                f"{path}: line {line_number}: cannot read it as JSON ({reason}); fix or remove it"
-            ) from error
+            raise ValueError(f"{path}: line {at}: cannot read it as JSON ({reason}); fix or remove it") from error
         if not isinstance(row, dict):
-            raise ValueError(
-                f"{path}: line {line_number} holds a {type(row).__name__}, not an object with columns as keys"
-            )
+            raise ValueError(f"{path}: line {at} holds a {type(row).__name__}, not an object with columns as keys")
         yield f"row {number}", row
 
 
 # A spreadsheet may split at separators other than the comma and ignore quotes within a cell, so a formula may begin
 # after any of them. Each run of separators, blanks and quotes is matched once, which keeps the time linear.
-FORMULA_SIGN = (
-    "[=+\\-@\uff1d\uff0b\uff0d\uff20]"  # the last four are full-width forms, which Japanese spreadsheets accept
-)
+# The last four are full-width forms, which Japanese spreadsheets accept.
+FORMULA_SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20]"
 FORMULA_START = re.compile(rf'(\A[\s",;]*|[,;\t\r\n][\s",;]*)({FORMULA_SIGN}?)')
 DROPPED_STARTS = ("\t", "\r", "\n")  # spreadsheets drop these before they look for a sign
 

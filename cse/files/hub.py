@@ -136,10 +136,8 @@ def download_size(model: str) -> int | None:
         return None
     try:
         repository, revision = split_revision(model)
-        files = (
-            HfApi().model_info(repository, revision=revision, files_metadata=True, timeout=TIMEOUT_SECONDS).siblings
-            or []
-        )
+        facts = HfApi().model_info(repository, revision=revision, files_metadata=True, timeout=TIMEOUT_SECONDS)
+        files = facts.siblings or []
     except Exception:  # a wrong name, an invalid answer, no connection
         return None
     downloads = [file for file in files if any(fnmatch(file.rfilename, pattern) for pattern in (*MODEL_FILES, "*.bin"))]

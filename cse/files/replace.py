@@ -24,7 +24,7 @@ from typing import IO, TypeVar
 
 MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"  # a lock may be invisible to another machine
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # <fcntl.h>, <linux/fs.h>
-MAX_READ_ATTEMPTS = 20
+MAX_ATTEMPTS = 20
 T = TypeVar("T")
 
 
@@ -135,9 +135,9 @@ def read_settled(folder: Path, read: Callable[[], T]) -> T:
     """Return the result of `read()`, repeated until `folder` did not change during the call.
 
     All files below `folder` that `read` opens by path then belong to one commit of a writer. An error of `read` is
-    raised if the folder did not change. Raises OSError if a writer replaced it in each of `MAX_READ_ATTEMPTS` attempts.
+    raised if the folder did not change. Raises OSError if a writer replaced it in each of `MAX_ATTEMPTS` attempts.
     """
-    for _ in range(MAX_READ_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         before = _identity(folder)
         try:
             result = read()
@@ -147,9 +147,7 @@ def read_settled(folder: Path, read: Callable[[], T]) -> T:
             continue
         if _identity(folder) == before:
             return result
-    raise OSError(
-        f"{folder}: was replaced during each of {MAX_READ_ATTEMPTS} attempts to read it; stop the writer first"
-    )
+    raise OSError(f"{folder}: was replaced during each of {MAX_ATTEMPTS} attempts to read it; stop the writer first")
 
 
 def _identity(folder: Path) -> tuple[int, ...] | None:
