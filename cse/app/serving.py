@@ -90,9 +90,9 @@ def check(options: argparse.Namespace) -> None:
     from cse.models.names import Kind, resolve
     from index.stores import manifest_at, place_of, store_of
 
+    check_versions("gradio")
     if find_spec("gradio") is None:  # an optional dependency
         raise ValueError("the app needs Gradio; install it with: pip install gradio")
-    check_versions("gradio")
     if options.mcp and find_spec("mcp") is None:
         raise ValueError("--mcp needs the package mcp; install it with: pip install 'gradio[mcp]'")
     for model in options.model:
