@@ -42,7 +42,7 @@ setting() {
   sed -nE "s/^[^=]*\.$1='(.*)'\$/\1/p" | head -n 1 | sed 's/\\n/ /g'
 }
 
-# uv takes a third of pip's time. It reads no settings of pip, so it is given those that say where packages are; like pip
+# Installs into `venv`, by default .venv. uv takes a third of pip's time. It reads no settings of pip, so it is given those that say where packages are; like pip
 # it takes the best version of all indexes.
 uv_install() {
   has uv || return 1
@@ -54,7 +54,7 @@ uv_install() {
     done
   done
   cert=$(setting cert <<<"$settings")
-  ${cert:+env SSL_CERT_FILE="$cert"} .venv/bin/python -m uv pip install --quiet --python .venv/bin/python "${words[@]}" "$@"
+  ${cert:+env SSL_CERT_FILE="$cert"} .venv/bin/python -m uv pip install --quiet --python "${venv:-.venv}/bin/python" "${words[@]}" "$@"
 }
 
 install_packages() {

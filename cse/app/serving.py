@@ -93,9 +93,9 @@ def check(options: argparse.Namespace) -> None:
 
     if options.open and options.token:
         raise ValueError("--open gives everyone the owner's rights; leave it out, or --token and CSE_TOKEN")
+    check_versions("gradio")
     if find_spec("gradio") is None:  # an optional dependency
         raise ValueError("the app needs Gradio; install it with: pip install gradio")
-    check_versions("gradio")
     if options.mcp and find_spec("mcp") is None:
         raise ValueError("--mcp needs the package mcp; install it with: pip install 'gradio[mcp]'")
     for model in options.model:

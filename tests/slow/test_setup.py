@@ -174,3 +174,43 @@ def test_linters_and_the_tests_that_were_chosen_run_and_either_may_fail(
     )  # fmt: skip
     assert done.returncode == code, done.stderr
     assert done.stdout.splitlines() == ran
+
+
+BOUND_PYTHON = """#!/bin/bash
+case "$*" in
+  *"-m venv"*) mkdir -p "${@: -1}/bin"; cp "$0" "${@: -1}/bin/python" ;;
+  *"-m pytest"*) echo "tests ran in $0"; [ "$FAILING" != tests ] ;;
+  *) echo torch==2.13.0 ;;
+esac
+"""
+BOUND_SETUP = """CPU_WHEELS=
+setup() { :; }
+has() { :; }
+uv_install() { echo "installed $*"; [ "$1" = torch==2.13.0 ] || { echo "$UV_SAYS" >&2; [ -z "$UV_SAYS" ]; }; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("failing", "uv_says", "code", "said"),
+    [
+        ("", "", 0, ""),
+        ("tests", "", 1, ""),
+        ("", "error: No solution found when resolving dependencies", 1, "cannot be installed together"),
+        ("", "cause: error sending request for url (https://a.test/simple/numpy/)", 75, "no network"),
+    ],
+)  # fmt: skip
+def test_the_oldest_packages_are_passed_over_only_without_a_network(
+    failing: str, uv_says: str, code: int, said: str, tmp_path: Path
+) -> None:
+    executable(tmp_path / "scripts" / "test", (ROOT / "scripts" / "test").read_text())
+    executable(tmp_path / "scripts" / "setup.sh", BOUND_SETUP)
+    executable(tmp_path / ".venv" / "bin" / "python", BOUND_PYTHON)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "requirements.txt").write_text("pytest==9.2.0\n")
+    done = subprocess.run(
+        [tmp_path / "scripts" / "test", "--lowest"], env={**os.environ, "FAILING": failing, "UV_SAYS": uv_says},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, "/.venv-lowest/bin/python" in done.stdout) == (code, not uv_says), done.stderr
+    assert said in done.stderr
+    assert "installed --resolution lowest-direct -c .venv-lowest/torch.txt -r pyproject.toml" in done.stdout
