@@ -100,7 +100,7 @@ def test_an_archive_that_the_disk_has_no_room_for_is_a_line_and_leaves_nothing(t
         raise OSError(28, "No space left on device")
 
     path = packed(tmp_path / "x.zip", CONFIG, WEIGHTS)
-    models = OpenedModels(Rules(allowed=True), Workplace(tmp_path))
+    models = OpenedModels(lambda: Rules(allowed=True), Workplace(tmp_path))
     monkeypatch.setattr(archive.zipfile.ZipExtFile, "read", full)
     with pytest.raises(
         OSError, match=r"^x\.zip: cannot be written \(.*No space left on device\); free some space"

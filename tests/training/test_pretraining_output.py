@@ -14,7 +14,7 @@ from pretraining_runs import CONFIG, run_pretraining, write_corpus
 from test_scripts import refused, run
 
 from cse.errors import ArtefactError
-from cse.files.replace import HERE
+from cse.files.replace import MACHINE
 from cse.training import pretraining
 
 
@@ -211,8 +211,8 @@ def test_a_source_record_of_someone_else_is_left_alone(
 
 
 def test_a_run_whose_first_write_was_killed_is_begun_as_if_nothing_were_there(corpus: Path, tmp_path: Path) -> None:
-    left = tmp_path / "out" / f".source.json.new-{HERE}-1"
+    left = tmp_path / "out" / f".source.json.new-{MACHINE}-1"
     left.mkdir(parents=True)
-    left.with_name(f".source.json.lock-{HERE}-1").touch()
+    left.with_name(f".source.json.lock-{MACHINE}-1").touch()
     run_pretraining(corpus, tmp_path / "out", CONFIG)
     assert not list((tmp_path / "out").glob(".*"))
