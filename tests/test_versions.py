@@ -80,7 +80,9 @@ def test_models_and_trainings_are_not_opened_with_it(tmp_path: Path, monkeypatch
 )
 def test_a_command_ends_with_one_line(tmp_path: Path, words: list[str], package: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(installed(tmp_path, package))}
-    done = subprocess.run([sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+    )
     name, version = package.split("-")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
     assert f"Error: too old: {name} {version}; run: pip install '{name}>=" in done.stderr

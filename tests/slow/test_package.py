@@ -125,7 +125,7 @@ except SystemExit:
 
 def test_the_help_of_the_group_imports_no_command() -> None:
     done = subprocess.run([sys.executable, "-c", WATCH], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "['cse.commands.__main__']"
+    assert done.stdout.splitlines()[-1] == "['cse.commands.__main__', 'cse.commands.cli']"
 
 
 @pytest.fixture
