@@ -119,15 +119,15 @@ def stay(visitor: Stay, found: Mixed, over: threading.Event, kinds: Sequence[str
     count, number = chance.randint(20, visitor.texts), chance.randrange(10**9)
     texts, key = [ticket(number, row) for row in range(count)], ""
 
+    labels = [f"label {row % 5}" for row in range(count)]
+
     def upload(session: str) -> None:
         nonlocal key
-        key = json.loads(call(url, "texts", [texts, [f"label {row % 5}" for row in range(count)], ""], session))[0][
-            "key"
-        ]
+        key = json.loads(call(url, "texts", [texts, labels, ""], session))[0]["key"]
 
     for _ in range(SESSIONS):
         session = secrets.token_hex(8)
-        timed("page", found, lambda: page(url))
+        timed("page", found, partial(page, url))
         if not key:
             timed("upload", found, partial(upload, session))
             timed("all models", found, partial(wait_for, url, key, session, None))
@@ -136,7 +136,7 @@ def stay(visitor: Stay, found: Mixed, over: threading.Event, kinds: Sequence[str
                 break
             timed(kind, found, partial(used, visitor, kind, texts, key, session))
     if chance.random() < 0.5:
-        timed("deletion", found, lambda: call(url, "forget", [key], secrets.token_hex(8)))
+        timed("deletion", found, partial(call, url, "forget", [key], session))
 
 
 def used(visitor: Stay, kind: str, texts: list[str], key: str, session: str) -> None:
