@@ -42,8 +42,8 @@ setting() {
   sed -nE "s/^[^=]*\.$1='(.*)'\$/\1/p" | head -n 1 | sed 's/\\n/ /g'
 }
 
-# Installs into `venv`, by default .venv. uv takes a third of pip's time. It reads no settings of pip, so it is given those that say where packages are; like pip
-# it takes the best version of all indexes.
+# Installs into `venv`, by default .venv. uv takes a third of pip's time. It reads no settings of pip, so it is given
+# those that say where packages are; like pip it takes the best version of all indexes.
 uv_install() {
   has uv || return 1
   local settings name word cert words=(--index-strategy unsafe-best-match)

@@ -8,10 +8,10 @@ import threading
 import time
 import urllib.request
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -71,37 +71,38 @@ def bear(
     call(url, "similarity", ["a", "b"], "first")
     before = bear(url, clients, warm_up, seed=seed + 1) if warm_up else Mixed()
     found, over = Mixed(errors=before.errors), threading.Event()
-    begun, computed = time.perf_counter(), processor_seconds(process) if process else None
-    with ThreadPoolExecutor(clients + 2) as pool, watching(pool, found, process, over):
-        jobs = [pool.submit(visit, url, random.Random(f"{seed} {number}"), found, over) for number in range(clients)]
-        jobs.append(pool.submit(draw, url, found, over))
-        over.wait(seconds)
-        over.set()
-        for job in jobs:
-            job.result()
-    found.seconds = time.perf_counter() - begun
-    after = processor_seconds(process) if process else None
-    found.computed = after - computed if after is not None and computed is not None else None
+    chances = [random.Random(f"{seed} {number}") for number in range(clients)]
+    loads = [partial(visit, url, chance, found, over) for chance in chances]
+    run_loads([*loads, partial(draw, url, found, over)], seconds, found, process, over)
     return found
 
 
-@contextmanager
-def watching(pool: ThreadPoolExecutor, found: Mixed, process: int | None, over: threading.Event) -> Iterator[None]:
-    """Record the memory of a process each second in the block."""
+def run_loads(
+    loads: Sequence[Callable[[], Any]], seconds: float, found: Mixed, process: int | None, over: threading.Event
+) -> None:
+    """Run loads beside each other, and set `over` after `seconds`, at which they end.
+
+    Records the time, and of a process the processor's and each second the memory.
+    """
+    begun, computed = time.perf_counter(), processor_seconds(process) if process else None
 
     def watch() -> None:
-        begun = time.perf_counter()
         while not over.wait(1.0):
             size = resident_memory(process) if process else None
             if size is not None:
                 found.memory.append((time.perf_counter() - begun, size))
 
-    job = pool.submit(watch)
-    try:
-        yield
-    finally:
-        over.set()
-        job.result()
+    with ThreadPoolExecutor(len(loads) + 1) as pool:
+        jobs = [pool.submit(load) for load in (*loads, watch)]
+        try:
+            over.wait(seconds)
+        finally:
+            over.set()
+        for job in jobs:
+            job.result()
+    found.seconds = time.perf_counter() - begun
+    after = processor_seconds(process) if process else None
+    found.computed = after - computed if after is not None and computed is not None else None
 
 
 def visit(url: str, chance: random.Random, found: Mixed, over: threading.Event) -> None:

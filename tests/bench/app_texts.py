@@ -17,8 +17,8 @@ from typing import Any
 
 from cse.app.state.corpora import Demo
 from tests.bench.app import CALL_LIMIT, call, compare
-from tests.bench.app_mix import Mixed, timed, watching
-from tests.bench.machine import processor_seconds, resident_memory
+from tests.bench.app_mix import Mixed, run_loads, timed
+from tests.bench.machine import resident_memory
 
 WAIT = 1.0  # seconds between looks at an encoding
 MAPPED = 100  # texts on each visitor's map
@@ -78,7 +78,6 @@ def measure_stays(
     found, over = Mixed(), threading.Event()
     stay(Stay(url, random.Random("first"), texts, 0.001, models, figures), found, over, KINDS)
     found.took.clear()
-    begun, computed = time.perf_counter(), processor_seconds(process) if process else None
 
     def stays(number: int) -> None:
         for count in itertools.count():
@@ -86,15 +85,7 @@ def measure_stays(
                 return
             stay(Stay(url, random.Random(f"{number} {count}"), texts, think, models, figures), found, over)
 
-    with ThreadPoolExecutor(visitors + 1) as pool, watching(pool, found, process, over):
-        jobs = [pool.submit(stays, number) for number in range(visitors)]
-        over.wait(seconds)
-        over.set()
-        for job in jobs:
-            job.result()
-    found.seconds = time.perf_counter() - begun
-    after = processor_seconds(process) if process else None
-    found.computed = after - computed if after is not None and computed is not None else None
+    run_loads([partial(stays, number) for number in range(visitors)], seconds, found, process, over)
     return found
 
 

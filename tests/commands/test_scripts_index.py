@@ -302,21 +302,16 @@ def test_an_index_knows_the_pooling_of_its_model(corpus: Path, tmp_path: Path) -
     assert_refused(other, 4, "not bert-mean (", "with --pooling cls or rebuild it")
 
 
+def encode_in_parts(corpus: Path, output: Path) -> None:
+    words = ["--model", FOLDERS["promptbert"], "--input", str(corpus), "--output", str(output), "--shards", "2"]
+    assert CliRunner().invoke(encode.app, words).exit_code == 0
+
+
 def test_an_index_of_encoded_parts_is_that_of_the_model_which_is_not_opened(
     corpus: Path, tmp_path: Path, loads: list[str]
 ) -> None:
     assert run_build(corpus, "--model", "promptbert", "--output", tmp_path / "plain").exit_code == 0
-    arguments = [
-        "--model",
-        FOLDERS["promptbert"],
-        "--input",
-        str(corpus),
-        "--output",
-        str(tmp_path / "v"),
-        "--shards",
-        "2",
-    ]
-    assert CliRunner().invoke(encode.app, arguments).exit_code == 0
+    encode_in_parts(corpus, tmp_path / "v")
     loads.clear()
     done = run_build(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "parts")
     assert done.exit_code == 0, done.output
@@ -339,17 +334,7 @@ def test_an_index_of_encoded_parts_is_that_of_the_model_which_is_not_opened(
 def test_a_smoothed_index_of_any_source_records_it_and_expands_queries(
     corpus: Path, tmp_path: Path, folder: Path
 ) -> None:
-    arguments = [
-        "--model",
-        FOLDERS["promptbert"],
-        "--input",
-        str(corpus),
-        "--output",
-        str(tmp_path / "v"),
-        "--shards",
-        "2",
-    ]
-    assert CliRunner().invoke(encode.app, arguments).exit_code == 0
+    encode_in_parts(corpus, tmp_path / "v")
     sources = {"s": ["--model", "promptbert"], "parts": ["--vectors", tmp_path / "v"]}
     sources["resumed"] = [*sources["s"], "--resume"]
     raw = VectorIndex.load(folder).contents()[1]

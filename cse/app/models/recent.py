@@ -119,5 +119,7 @@ class RecentByClient(Recent[T]):
         while len(keys) > self._most:
             self._remove(keys.pop(first_to_go([self._clients[key] for key in keys])))
         super()._sweep()
-        if len(self._clients) > len(self._results):
-            self._clients = {key: self._clients[key] for key in self._results}
+
+    def _remove(self, key: Hashable) -> None:
+        super()._remove(key)
+        self._clients.pop(key, None)
