@@ -23,11 +23,11 @@ nbformat = pytest.importorskip("nbformat")
 TOUR = ROOT / "docs" / "tour.ipynb"
 SMALL = """
 from pathlib import Path
-from cse.analysis import projection
+from cse.analysis import maps
 from cse.models import names
 
 names.BUNDLED = Path("{}")
-projection.ITERATIONS = 250  # the least
+maps.ITERATIONS = 250  # the least
 """
 # What the test reads from the notebook after its last cell.
 DUMP = """
