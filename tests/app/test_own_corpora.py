@@ -50,7 +50,7 @@ class Encoder:
     def __init__(self, models: Models, name: str) -> None:
         self.models, self.name = models, name
 
-    def encode(self, texts):
+    def encode_document(self, texts):
         self.models.order.append((texts[0], self.name))
         return np.full((len(texts), 4), len(texts), np.float32)
 
@@ -303,7 +303,7 @@ def test_blocks_are_of_similar_lengths_and_bounded_and_have_every_text_once():
 
 def test_vectors_stand_in_the_order_of_the_texts():
     class Lengths(Encoder):
-        def encode(self, texts):
+        def encode_document(self, texts):
             return np.array([[len(text)] for text in texts], np.float32)
 
     models = Models()
