@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import SENTENCES
+from milvus_server import needs_server, served
 from test_scripts import refused, run
 from typer.testing import Result
 
@@ -203,6 +204,22 @@ def test_added_and_resumed_documents_have_the_prompt(
     said = built(second, *words, "--append").stderr
     assert "prompt" not in said
     assert "'the '" in run("search", tmp_path / "x", QUERY).stderr
+
+
+@needs_server
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus")
+def test_a_collection_records_the_prompts(folders: dict[str, Path], corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "second.txt").write_text("the sun\n")
+    texts = [*SENTENCES, "the sun"]
+    with served(tmp_path / "data") as server:
+        for kind in ("both", "default"):
+            location = f"{server}/{kind}"
+            for source, *append in ((corpus,), (tmp_path / "second.txt", "--append")):
+                built(source, "--model", folders[kind], "--store", location, *append)
+            searched(location, folders[kind], texts)
+        done = run("evaluate", "retrieval", "--model", folders["both"], "--data", retrieval_set(tmp_path / "demo"))
+        words = ("--model", folders["both"], "--data", tmp_path / "demo", "--store", f"{server}/scored")
+        assert run("evaluate", "retrieval", *words).stdout == done.stdout
 
 
 def test_langchain_has_the_prompts_of_a_folder(folders: dict[str, Path]) -> None:
