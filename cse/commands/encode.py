@@ -127,14 +127,10 @@ def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]],
         encoder = open_model(reference, backend=options.backend)
         prompt, own = encoder.recorded_prompt(options.prompt_name), encoder.document_prompt
         without = options.prompt_name is None and own is not None
-        for note in (
-            encoder.prompt_note("sentences", prompt),
-            f"the model's prompt for documents, {own!r}, is not used; for an index give --prompt-name"
-            if without
-            else "",
-        ):
-            if note and main_process():
-                log(note)
+        if main_process() and (note := encoder.prompt_note("sentences", prompt)):
+            log(note)
+        if main_process() and without:
+            log(f"the model's prompt for documents, {own!r}, is not used; for an index give --prompt-name")
         count, sha256 = count_texts(texts())
     plan = ShardPlan(
         reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,

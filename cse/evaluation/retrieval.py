@@ -33,8 +33,8 @@ def units(data: TaskData) -> dict[str, Unit]:
         raise ValueError(
             f"{data.folder}: no corpus.tsv in it or its subfolders; a set has corpus, queries and qrels .tsv"
         )
-    prompts = {"query_prompt": data.query_prompt, "document_prompt": data.document_prompt}
-    return {folder.resolve().name: partial(score, folder=folder, search=data.search, **prompts) for folder in folders}
+    one = partial(score, search=data.search, query_prompt=data.query_prompt, document_prompt=data.document_prompt)
+    return {folder.resolve().name: partial(one, folder=folder) for folder in folders}
 
 
 def score(

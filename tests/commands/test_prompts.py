@@ -25,6 +25,8 @@ from cse.app.state.app_state import open_state
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD
 from cse.app.state.own_corpora import OwnCorpus
 from cse.evaluation.retrieval import score
+from index import VectorIndex
+from index.export import fill
 from index.manifest import read_manifest, write_manifest
 
 pytest.importorskip("sentence_transformers", reason="sentence-transformers (tests/requirements.txt) is not installed")
@@ -189,9 +191,7 @@ def test_parts_of_encode_alone_are_said_to_lack_the_prompt(
 
 
 @pytest.mark.parametrize("kind", ["both", "left-out"])
-def test_added_and_resumed_documents_have_the_prompt(
-    folders: dict[str, Path], tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_added_and_resumed_documents_have_the_prompt(folders: dict[str, Path], tmp_path: Path, kind: str) -> None:
     first, second = tmp_path / "first.txt", tmp_path / "second.txt"
     first.write_text("\n".join(SENTENCES[:4]))
     second.write_text("\n".join(SENTENCES[4:]))
@@ -199,6 +199,9 @@ def test_added_and_resumed_documents_have_the_prompt(
     built(first, *words, "--resume")
     built(second, *words, "--append")
     searched(tmp_path / "x", folders[kind])
+    (tmp_path / "export").mkdir()
+    fill(VectorIndex.load(tmp_path / "x"), "parquet", tmp_path / "export")
+    assert "Encode queries with the prompt 'a dog : '." in (tmp_path / "export" / "README.md").read_text()
     other = replace(read_manifest(tmp_path / "x"), document_prompt=None, query_prompt="the ")
     write_manifest(tmp_path / "x", other)  # what the index records counts, not what the model says today
     said = built(second, *words, "--append").stderr

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -53,7 +53,7 @@ class Reader:
     encoder: Encoder
     kept: Recent[np.ndarray]
 
-    def encode(self, texts: Sequence[str], **prompt: str) -> np.ndarray:
+    def encode(self, texts: Sequence[str], **prompt: Any) -> np.ndarray:
         """Return (N, d) float32; the last digits may differ from the encoder's, because batches differ.
 
         `prompt` may be the encoder's argument of this name.
