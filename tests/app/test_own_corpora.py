@@ -170,9 +170,9 @@ def test_whatever_fails_ends_its_own_encoding_with_a_line_and_the_others_go_on(e
             raise error
         return 100
 
-    apply, kept = Encoder.encode, OwnCorpora(Models())
+    apply, kept = Encoder.encode_document, OwnCorpora(Models())
     if inside:
-        monkeypatch.setattr(Encoder, "encode", failing)
+        monkeypatch.setattr(Encoder, "encode_document", failing)
     else:
         monkeypatch.setattr(OwnCorpus, "size", property(failing_size))
     kept.put(ONE, own("a"), [FIRST, SECOND])
