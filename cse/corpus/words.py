@@ -103,8 +103,10 @@ def word_notes(texts: Sequence[str], shown: Iterable[str]) -> list[str]:
 def _note(language: str) -> str:
     package = SEGMENTERS.get(language)
     if segmenter(language) is not None:
-        return f"{language} words are cut by {package}"
-    return f"{language} words are character pairs" + (f"; install {package} for words" if package else "")
+        return f"{language} words are segmented by {package}"
+    return f"{language} words are character pairs (the script has no spaces)" + (
+        f"; install {package} for words" if package else ""
+    )
 
 
 def _language(match: regex.Match[str], han: str) -> str:

@@ -89,7 +89,7 @@ def drawn(count: int) -> ModelMap:
 
 def test_groups_and_attributions_say_how_words_without_spaces_were_cut(monkeypatch):
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
-    note = "Chinese words are character pairs; install jieba for words"
+    note = "Chinese words are character pairs (the script has no spaces); install jieba for words"
     groups = groups_of(["送餐太慢了", "送餐很快", "米饭太硬", "米饭很软"], None, np.eye(4)[[0, 0, 1, 1]], 2)
     assert sorted(words[0] for words in groups.words) == ["米饭", "送餐"]
     assert list(groups.notes) == [note]

@@ -153,7 +153,7 @@ def test_how_words_were_cut_is_said_where_a_script_has_no_spaces(
     )
     done = run("topics", file, "--model", bert_folder, "--groups", 2, "--json", tmp_path / "t.json")
     assert done.exit_code == 0, done.output
-    note = "Chinese words are character pairs; install jieba for words"
+    note = "Chinese words are character pairs (the script has no spaces); install jieba for words"
     assert done.stdout.splitlines()[-1] == note
     assert json.loads((tmp_path / "t.json").read_text())["notes"] == [note]
     done = run("topics", table, "--model", bert_folder, "--json", "-")

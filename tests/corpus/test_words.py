@@ -9,6 +9,7 @@ import pytest
 
 from cse.corpus.words import han_language, segmenter, spans_within, word_notes, words
 
+WITHOUT = " (the script has no spaces)"
 CHINESE, JAPANESE, THAI = "送餐太慢了", "猫が好きです", "วันนี้อากาศดีมาก"
 
 
@@ -63,13 +64,13 @@ def test_words_have_their_marks_in_any_normal_form(text: str, expected: list[str
     ("text", "expected", "note"),
     [
         ("送餐太慢，用iPhone点了2次", ["送餐", "餐太", "太慢", "用", "iPhone", "点了", "2", "次"],
-         "Chinese words are character pairs; install jieba for words"),
+         f"Chinese words are character pairs{WITHOUT}; install jieba for words"),
         ("人々はラーメンを", ["人々", "々は", "はラ", "ラー", "ーメ", "メン", "ンを"],
-         "Japanese words are character pairs; install fugashi for words"),
-        ("ที่นี้ covid19", ["ที่นี้", "covid19"], "Thai words are character pairs; install pythainlp for words"),
-        ("ສະບາຍ", ["ສະ", "ະບ", "ບາ", "າຍ"], "Lao words are character pairs"),
-        ("ខ្មែរ", ["ខ្មែ", "មែរ"], "Khmer words are character pairs"),
-        ("မြန်မာ", ["မြန်", "န်မာ"], "Burmese words are character pairs"),
+         f"Japanese words are character pairs{WITHOUT}; install fugashi for words"),
+        ("ที่นี้ covid19", ["ที่นี้", "covid19"], f"Thai words are character pairs{WITHOUT}; install pythainlp for words"),
+        ("ສະບາຍ", ["ສະ", "ະບ", "ບາ", "າຍ"], f"Lao words are character pairs{WITHOUT}"),
+        ("ខ្មែរ", ["ខ្មែ", "មែរ"], f"Khmer words are character pairs{WITHOUT}"),
+        ("မြန်မာ", ["မြန်", "န်မာ"], f"Burmese words are character pairs{WITHOUT}"),
     ],
 )  # fmt: skip
 def test_scripts_without_spaces_are_pairs_of_characters_with_their_marks(
@@ -101,8 +102,10 @@ def test_a_segmenter_that_is_installed_cuts_words_and_is_named() -> None:
     assert words(JAPANESE) == ["猫", "が", "好き", "です"]
     assert words(f"{THAI} dog") == ["วันนี้", "อากาศ", "ดีมาก", "dog"]
     assert word_notes([CHINESE, JAPANESE, THAI], ["送餐", "อากาศ"]) == [
-        "Chinese words are cut by jieba", "Japanese words are cut by fugashi", "Thai words are cut by pythainlp",
-    ]  # fmt: skip
+        "Chinese words are segmented by jieba",
+        "Japanese words are segmented by fugashi",
+        "Thai words are segmented by pythainlp",
+    ]
     assert spans_within(f"A {THAI}", 2, 2 + len(THAI)) == [(2, 8), (8, 13), (13, 18)]
 
 
@@ -113,4 +116,6 @@ def test_a_segmenter_without_its_dictionary_counts_as_not_installed(monkeypatch:
 
     monkeypatch.setattr(sys.modules["fugashi"], "Tagger", fail)
     assert words(JAPANESE)[:2] == ["猫が", "が好"]
-    assert word_notes([JAPANESE], ["猫が"]) == ["Japanese words are character pairs; install fugashi for words"]
+    assert word_notes([JAPANESE], ["猫が"]) == [
+        f"Japanese words are character pairs{WITHOUT}; install fugashi for words"
+    ]
