@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).parent / name) for name in ("", "encoding")]
+sys.path[:0] = [str(Path(__file__).parent / name) for name in ("", "encoder")]
 SENTENCES, DIMENSION, EACH = 500, 32, 2
 PAUSES = {"index": 0.02, "model": 0.2}  # seconds between two replacements; opening takes less, or none would succeed
 WORDS = ["a man plays the guitar", "the dog runs", "a child eats an apple"]

@@ -226,13 +226,13 @@ def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_nex
         (running / "upload").write_text("x")
         killed = running.with_name("cse-run-killed")
         killed.mkdir()
-        (killed / LOCK).touch()
+        killed.with_suffix(LOCK).touch()
         (killed / "upload").write_text("x")
         other = running.with_name("others")
         other.mkdir()
         with run_folder(tmp_path / "new") as second:
             assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(
-                [running.name, second.name, "others"]
+                [running.name, running.name + LOCK, second.name, second.name + LOCK, "others"]
             )
     assert list((tmp_path / "new").iterdir()) == [other]
 
