@@ -1,9 +1,9 @@
 """Replacement at once: a process killed at any moment leaves the old folder or file under the name, or the new one.
 
 The new content of NAME is written to `.NAME.new-TOKEN` next to it, under the lock `.NAME.lock`. Linux then exchanges
-the two names in one step. Other systems rename it to `.NAME.new`, the old folder to `.NAME.old` and the new one to NAME;
-after a kill there, the next to open NAME finishes. The next writer removes what a killed one left. `read_settled` is the
-counterpart for readers.
+the two names in one step. Other systems rename it to `.NAME.new`, the old folder to `.NAME.old` and the new one to
+NAME; after a kill there, the next to open NAME finishes. The next writer removes what a killed one left.
+`read_settled` is the counterpart for readers.
 """
 
 from __future__ import annotations

@@ -286,7 +286,7 @@ def test_an_index_that_is_replaced_all_the_time_is_opened_whole() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     report = json.loads(done.stdout)
     assert done.returncode == 0, report
-    assert report.keys() == {"seconds", "index right", "indexes replaced"}
+    assert report.keys() == {"seconds", "index right", "index replaced"}
     assert min(report.values()) > 0
 
 
