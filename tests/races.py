@@ -17,9 +17,12 @@ from collections import Counter
 from collections.abc import Callable
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from cse.encoder.torch_encoder import TorchEncoder
 
 sys.path[:0] = [str(Path(__file__).parent / name) for name in ("", "support")]
 READERS = 2  # of each kind
@@ -67,7 +70,7 @@ def model_writer(folder: Path) -> Callable[[], object]:
     models = [cse.load(str(write_model(folder / name, backbone, name)), backend="torch") for name in names]
 
     def write() -> None:
-        save(models[0], folder / "model", {})
+        save(cast("TorchEncoder", models[0]), folder / "model", {})
         models.reverse()
 
     return write
