@@ -113,7 +113,7 @@ esac
 """
 BOUND_SETUP = """CPU_WHEELS=
 setup() { :; }
-has() { :; }
+uv() { :; }
 uv_install() { echo "installed $*"; [ "$1" = torch==2.13.0 ] || { echo "$UV_SAYS" >&2; [ -z "$UV_SAYS" ]; }; }
 """
 
