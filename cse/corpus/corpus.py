@@ -289,7 +289,9 @@ def _header_by(column: str | None, rows: Source, first: Batch) -> bool | None:
     return True if rows.header is False and column in row else None
 
 
-def _text_column(rows: Source, sample: pa.RecordBatch, column: str | None, labels: str | None, options: Options) -> str:
+def _text_column(
+    rows: Source, sample: pa.RecordBatch, column: str | None, labels: str | None, options: Options
+) -> str:
     """Return the column of texts. Raises ValueError where a name is wrong, or where it cannot be told."""
     names = list(rows.schema.names)
     _check_named(rows, [("column", column), ("labels", labels)])
@@ -297,8 +299,8 @@ def _text_column(rows: Source, sample: pa.RecordBatch, column: str | None, label
         return column
     if rows.header is None:
         raise ValueError(
-            f"{rows.name}: its first row may name the columns: {', '.join(names[:20])}; say which: give `column` a name "
-            "or a number, or read it with header=yes or header=no"
+            f"{rows.name}: its first row may name the columns: {', '.join(names[:20])}; say which: give `column` a "
+            "name or a number, or read it with header=yes or header=no"
         )
     if len(names) == 1:
         word = str(sample.column(0)[0].as_py() or "")
