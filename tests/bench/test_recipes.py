@@ -8,12 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import WORDS
-from tests.bench.own_ways import WAYS
 from typer.testing import CliRunner
 
 from tests.bench.__main__ import app
-from tests.bench.recipes import END, PASS, Trial, damaged, measure, rows_of, summary
-from tests.conftest import WORDS
+from tests.bench.recipes import END, PASS, WAYS, Trial, damaged, measure, rows_of, summary
 
 
 def labelled(path: Path) -> Path:
