@@ -70,7 +70,7 @@ def make_models(folder: Path) -> dict[str, Any]:
     """Two encoders that learn the same tensors, with other values, and read them in other ways."""
     import torch
     from conftest import tiny_bert
-    from test_encoder import make
+    from encoders import make
 
     models = {name: make(str(tiny_bert(folder / "backbone")), name) for name in ("simcse", "promptbert")}
     for seed, encoder in enumerate(models.values()):

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import refused, run
 from conftest import WORDS
-from test_scripts import refused, run
 
 import cse
 from cse.adaptation import adapt as adapting

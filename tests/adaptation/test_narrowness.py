@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run
 from conftest import WORDS
-from test_scripts import run
 
 import cse
 from cse.adaptation import facts

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from app_models import write_model
+from command_line import run
 from conftest import WORDS
 from given_corpus import GivenCorpus
-from test_scripts import run
 
 from cse.analysis.duplicates import Member, Place, threshold
 from cse.app.duplicates import near_duplicates

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import refused, run
 from index_corpus import brute_force, overlap, vectors
 from milvus_server import needs_server, served
-from test_scripts import refused, run
 
 from index import BuildSettings, VectorIndex
 from index.building import encoded

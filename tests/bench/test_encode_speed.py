@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from command_line import refused, run
 from conftest import SENTENCES
-from test_scripts import refused, run
 
 import cse
 from tests.bench import encode as encode_speed

@@ -10,8 +10,8 @@ from threading import Timer
 
 import pytest
 from conftest import ROOT
+from encoders import make
 from index_corpus import build
-from test_encoder import make
 
 from cse.files import replace as swap
 from cse.models.checkpoint import save
