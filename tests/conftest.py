@@ -158,8 +158,8 @@ def sts(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A headless Chromium (`tests/bench/browser.py`)."""
-    from tests.bench.browser import chromium
+    """A headless Chromium (`tests/support/chromium.py`)."""
+    from chromium import chromium
 
     with chromium() as opened:
         yield opened

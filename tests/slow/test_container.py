@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clients import app_client
 from conftest import ROOT
-from test_project_files import DOCKERFILE, of
+from dockerfile import DOCKERFILE, of
 
 import cse
 
