@@ -1,7 +1,6 @@
 """The terms of the page: each is explained in one sentence and one picture, and shown somewhere."""
 
 import ast
-import html
 import importlib
 import re
 from xml.etree import ElementTree
@@ -9,8 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from conftest import ROOT
 
-from cse.app.drawing.components import heading
-from cse.app.drawing.glossary import glossary_html, of_scores, question, score_term, term, terms
+from cse.app.drawing.glossary import of_scores, score_term, term
 from cse.app.drawing.sketches import HEIGHT, WIDTH
 from cse.app.drawing.terms import MEASURES, OF_SCORES, TERMS
 
@@ -67,28 +65,6 @@ def test_a_term_is_one_question_one_sentence_and_a_picture_without_a_script(name
         )
         assert 0 <= right <= WIDTH
         assert 0 <= below <= HEIGHT
-
-
-def test_a_question_mark_opens_the_only_sheet_of_its_term() -> None:
-    page = glossary_html()
-    places = re.findall(r'<div popover class="cse-popover" id="([^"]+)"', page)
-    assert len(places) == len(set(places)) == len(TERMS)
-    for name, found in TERMS.items():
-        (place,) = re.findall(r'^<button type="button" class="cse-term" popovertarget="([^"]+)"', question(name))
-        assert f'aria-label="{found.question}"></button>' in question(name)
-        assert f'id="{place}" role="dialog" aria-label="{found.question}"><h2>{found.question}</h2><svg' in page
-        assert f"</svg><p>{html.escape(found.sentence)}</p></div>" in page
-    assert len(page.encode()) < 16_000
-
-
-def test_a_term_is_shown_in_other_words_alone_in_a_line_or_beside_a_heading() -> None:
-    assert term("NMI") == f'<span class="cse-asking">NMI{question("NMI")}</span>'
-    assert term("NMI", "<b>") == f'<span class="cse-asking">&lt;b&gt;{question("NMI")}</span>'
-    assert terms("NMI", "purity") == f'<p class="cse-terms">{term("NMI")}{term("purity")}</p>'
-    assert terms() == ""
-    assert heading("Words", words=["prefix"]).value.endswith(f"<h2>Words</h2>{terms('prefix')}</div>")
-    with pytest.raises(KeyError):
-        term("an unknown term")
 
 
 def test_a_score_has_the_terms_that_explain_it() -> None:
