@@ -6,16 +6,14 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.text import Text
 
 from cse.app.drawing.palette import MODELS, OWN
 from cse.app.export.figures import FIGURES, draw, figure_file
-from cse.app.export.look import MOST_SIZE, SIZE, WIDTHS, Look, line, look_of
+from cse.app.export.look import SIZE, WIDTHS, Look, line, look_of
 from cse.app.export.sheets import sheet
 from cse.app.export.taken import Taken, caption
 from cse.app.export.tidy import TABLES
 from cse.app.export.typeset import as_latex, as_markdown, latex
-from cse.app.state.records import record_of
 from cse.evaluation.figures import paper_style
 
 HOSTILE = 'costs $x^2$ & 5 % of <b>"#1"</b> ]]> \\input{x} ~_^{} \x0b\x00 a | b `c` [d] é'
@@ -60,10 +58,9 @@ HEADS = {
     "read": None, "tokens": ["prefix 1", HOSTILE, "[SEP]"], "prefix": 1,
     "shares": [[[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]], [[0.2, 0.2, 0.6], [0.4, 0.4, 0.2]]],
 }  # fmt: skip
-PLACES = [(3.0, 90), (5.0, 96), (7.0, 100)]
 NEAR = {
     "nines": 5.0, "advised": 4.5, "texts": 100, "kept": 96, "groups": 1,
-    "curve": [{"nines": nines, "kept": kept} for nines, kept in PLACES],
+    "curve": [{"nines": nines, "kept": kept} for nines, kept in ((3.0, 90), (5.0, 96), (7.0, 100))],
     "page": [[{"row": 3, "number": 4, "kept": True, "cosine": 1.0, "reason": "the first", "text": HOSTILE},
               {"row": 7, "number": 8, "kept": False, "cosine": 0.75, "reason": "near", "text": "b"}]],
 }  # fmt: skip
@@ -140,28 +137,6 @@ def taken(endpoint):
     )  # fmt: skip
 
 
-@pytest.fixture
-def drawn():
-    def of(endpoint, look=None):
-        with paper_style(SIZE):
-            return draw(taken(endpoint), look or Look())
-
-    return of
-
-
-def lines_of(axes):
-    """The points of the named lines of axes, by name."""
-    found = {}
-    for each in axes.get_lines():
-        found.setdefault(each.get_label(), []).append([tuple(point) for point in each.get_xydata()])
-    return found
-
-
-def values(axes, name):
-    """Where the marks of a model are across; one that began elsewhere has a line and a ring before it."""
-    return [points[0][0] for points in lines_of(axes)[name]]
-
-
 def test_every_table_has_a_figure_and_its_own_caption():
     assert FIGURES.keys() == TABLES.keys() == ANSWERS.keys()
     told = {endpoint: caption(taken(endpoint)) for endpoint in ANSWERS}
@@ -171,19 +146,6 @@ def test_every_table_has_a_figure_and_its_own_caption():
     assert "01234" not in told["similarity"]  # of the model that failed
     assert "seed of t-SNE 3" in told["map"]
     assert "Seeds 1 & 2." in told["results"]
-
-
-@pytest.mark.parametrize("endpoint", FIGURES)
-def test_no_text_is_cut_off_or_read_as_mathematics(endpoint):
-    """In either layout, with the largest letters, which have the least room."""
-    for width in WIDTHS:
-        with paper_style(MOST_SIZE):
-            figure = draw(taken(endpoint), look_of(width, MOST_SIZE))
-            figure.draw_without_rendering()
-            assert not any(text.get_parse_math() for text in figure.findobj(Text))
-            drawn, room = figure.get_tightbbox(), 0.02  # inches
-            assert (drawn.x0 > -room, drawn.x1 < WIDTHS[width] + room) == (True, True), drawn
-            assert (drawn.y0 > -room, drawn.y1 < figure.get_figheight() + room) == (True, True), drawn
 
 
 def test_files_are_vectors_with_text_and_say_whose_numbers_they_hold():
@@ -237,14 +199,6 @@ def test_a_result_without_numbers_or_a_figure_says_so():
         look_of("three", 8)
     with pytest.raises(ValueError, match="The font size must be"):
         look_of("one", 80)
-
-
-def test_seeds_and_trained_parameters_are_read_from_a_models_record(tmp_path):
-    assert record_of("dcpcse") == (44, 18_432)
-    assert record_of("bundled") == (None, 0)
-    assert record_of("somebody/unknown") == (None, None)
-    (tmp_path / "config.json").write_text("{")
-    assert record_of(str(tmp_path)) == (None, None)
 
 
 @pytest.mark.parametrize("endpoint", TABLES)

@@ -13,7 +13,7 @@ from cse.analysis.attribution import Attribution, words
 from cse.analysis.template_lab import Comparison, Trial
 from cse.app.corpus.chosen import DemoCorpus
 from cse.app.drawing import html
-from cse.app.drawing.canvas import LEAST_SHOWN, PARTS, canvas_value, legend, shortened
+from cse.app.drawing.canvas import PARTS, canvas_value
 from cse.app.drawing.components import STATIC
 from cse.app.drawing.ranks import Found, search_html
 from cse.app.models.columns import Column, columns, free_name
@@ -114,20 +114,6 @@ def test_a_corpus_is_sampled_evenly_and_a_pinned_sentence_is_among_the_points():
     assert maps_value(corpus_points(demo), {})["note"] == "1,200 texts"
 
 
-def test_many_labels_share_a_name_and_long_texts_are_cut():
-    labels = ["a"] * 5 + [str(number) for number in range(20)] + ["b"] * 3
-    names, of, missing = legend(labels)
-    assert missing == -1
-    assert (names[:2], names[-1], len(names)) == (["a", "b"], "11 others", 12)
-    assert (of[0], of[-1], of[-4]) == (0, 1, 11)
-    assert legend(["x", "y", "x"])[1].tolist() == [0, 1, 0]
-    more, places, missing = legend(["", *labels, ""])
-    assert (more, missing) == ([*names, "no label"], 12)
-    assert places.tolist() == [12, *of.tolist(), 12]
-    assert shortened(["x" * 500] * 10) == ["x" * 500] * 10
-    assert [len(text) for text in shortened(["x" * 500, "y"] * 10_000)[:2]] == [LEAST_SHOWN + 1, 1]
-
-
 @pytest.mark.parametrize("pin", ["x", "-1", "1e3", "50000", "999999999", 50000, 2.5, True, [], {}])
 def test_what_names_no_sentence_pins_none(pin):
     assert (pinned(""), pinned(None), pinned("57"), pinned(1999)) == (None, None, 57, 1999)
@@ -182,14 +168,3 @@ def test_an_index_of_a_model_that_is_no_column_says_what_to_do():
     assert unknown_models_note(models.columns, models) == ""
     note = unknown_models_note([models.columns[0], Column("bert-mean", "bert", "mean")], models)
     assert note.startswith("Indexed with bert-mean, which is no column of this page. To compare, start the app with ")
-
-
-def test_the_lab_says_what_a_template_gains_and_whether_the_pairs_can_tell():
-    own, other = Trial("[X]", 64.0, [("cat", 0.2)]), Trial("[X] [MASK]", 62.75, [("dog", 0.4)])
-    page = tried_html("cats", {"a": Comparison(own, other, Difference(-1.25, -3, 0.5)), MARKUP: Failure("broken")})
-    minus = "\N{MINUS SIGN}"
-    assert f"<b>{minus}1.2</b>" in page
-    assert f"{minus}3.0 to +0.5: no significant difference" in page
-    assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "100.0"]
-    assert "Trained without a [MASK]" in page
-    assert "<img" not in page
