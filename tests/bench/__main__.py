@@ -11,8 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cse.commands.cli import PRECISIONS, Backend, Pooling, check_choice, log, print_json
-from tests.bench.group import commands
+from cse.commands.cli import PRECISIONS, Backend, Grouped, Pooling, check_choice, command, log, print_json
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU_TIME = "Count processor time, which other work on the machine leaves alone; of all threads."
@@ -354,14 +353,17 @@ def short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-app = commands(
-    "Measure how fast the project is on this machine.",
-    {
-        "encode": bench_encode, "train": bench_train, "pretrain": bench_pretrain, "index": bench_index,
-        "search": bench_search, "app": bench_app, "load": bench_load, "corpus": bench_corpus, "page": bench_page,
-        "adapt": bench_adapt, "recipes": bench_recipes,
-    },
+app = typer.Typer(
+    help="Measure how fast the project is on this machine.", no_args_is_help=True, add_completion=False,
+    pretty_exceptions_enable=False, rich_markup_mode=None,
 )  # fmt: skip
+for function in (
+    bench_encode, bench_train, bench_pretrain, bench_index, bench_search, bench_app, bench_load, bench_corpus, bench_page,
+    bench_adapt, bench_recipes,
+):  # fmt: skip
+    (made,) = command(function).registered_commands
+    assert made.callback
+    app.command(function.__name__.removeprefix("bench_"), cls=Grouped)(made.callback)
 
 if __name__ == "__main__":
     app()

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from app_models import write_model
+from command_line import refused, run
 from conftest import SENTENCES
 from safetensors.torch import load_file, save_file
-from test_scripts import refused, run
 
 import cse
 from cse.corpus.sentences import scored_pairs
