@@ -358,8 +358,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None,
 )  # fmt: skip
 for function in (
-    bench_encode, bench_train, bench_pretrain, bench_index, bench_search, bench_app, bench_load, bench_corpus, bench_page,
-    bench_adapt, bench_recipes,
+    bench_encode, bench_train, bench_pretrain, bench_index, bench_search, bench_app, bench_load, bench_corpus,
+    bench_page, bench_adapt, bench_recipes,
 ):  # fmt: skip
     (made,) = command(function).registered_commands
     assert made.callback

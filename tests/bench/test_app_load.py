@@ -11,7 +11,7 @@ from tests.bench import app as app_load
 from tests.bench import app_corpus
 from tests.bench.app import Load, call, measure
 from tests.bench.app_corpus import Job
-from tests.bench.app_mix import Mixed, bear, timed, to_json
+from tests.bench.app_mix import Mixed, bear, to_json
 from tests.bench.machine import processor_seconds, resident_memory
 
 
@@ -48,19 +48,6 @@ def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_
     assert to_json(found)["calls"] == found.calls
     assert [step.what for step in steps][:2] == ["upload to first search", "first map"]
     assert all(step.seconds > 0 and step.memory_mb > 50 for step in steps)
-
-
-def test_what_goes_wrong_under_load_is_counted_by_its_reason():
-    found, answers = Mixed(), iter((ValueError("no"), ValueError("no"), OSError("gone"), None))
-
-    def work() -> None:
-        if error := next(answers):
-            raise error
-
-    for _ in range(4):
-        timed("similarity", found, work)
-    assert found.errors == {"similarity: ValueError: no": 2, "similarity: OSError: gone": 1}
-    assert found.calls == 1
 
 
 def test_memory_has_grown_by_its_last_quarter_over_its_second():

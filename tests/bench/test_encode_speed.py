@@ -52,13 +52,3 @@ def test_a_peer_with_other_vectors_is_refused(bert_folder: Path, monkeypatch: py
     monkeypatch.setattr(encode_speed, "_peer", lambda encoder, name: lambda texts: torch.zeros(len(texts), 32).numpy())
     with pytest.raises(ValueError, match="gives other vectors"):
         measure_encoding(encoder, SENTENCES, against=["sentence-transformers"])
-
-
-def test_the_latency_is_the_percentiles_of_single_sentences() -> None:
-    now = [0.0]
-
-    def encode(texts: list[str]) -> None:
-        now[0] += len(texts[0]) / 1000
-
-    found = encode_speed.latency(encode, ["x" * length for length in range(1, 101)], lambda: now[0])
-    assert found == pytest.approx({"p50_ms": 50.5, "p95_ms": 95.05})
