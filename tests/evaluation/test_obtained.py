@@ -30,11 +30,6 @@ def write_results(path: Path, *records: tuple[str, str, float]) -> None:
     path.write_text(json.dumps({"task": "sts", "protocol": {"data": "0"}, "command": "", "models": models}))
 
 
-def test_an_outdated_record_of_another_model_after_the_right_one_is_not_read(plan: Plan) -> None:
-    write_results(plan.results(ROW, None), (str(plan.backbone), "0" * 12, 60.0), ("earlier/bert", "1" * 12, 50.0))
-    assert obtained(ROW, plan, None) == 60.0
-
-
 def test_records_of_one_name_are_told_apart_by_fingerprint(plan: Plan) -> None:
     known = cse.load(str(plan.backbone), "mean").fingerprint
     records = [(str(plan.backbone), known, 60.0), (str(plan.backbone), "1" * 12, 50.0)]

@@ -13,7 +13,7 @@ import pytest
 import torch
 from conftest import ROOT, SENTENCES
 from encoders import DISTINCT, make
-from milvus_server import free_port
+from ports import free_port
 from training_runs import CONFIG, DEV, TEXTS, Killed, OneProcess, kill_after, losses, run_of
 from typer.testing import CliRunner
 
