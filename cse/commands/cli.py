@@ -12,7 +12,7 @@ import select
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -24,6 +24,9 @@ from cse.methods.settings import MAX_SEED
 from cse.models.families import FAMILIES
 from cse.models.names import BUNDLED_NAMES
 from cse.versions import check_versions
+
+if TYPE_CHECKING:
+    from cse.corpus.corpus import Corpus
 
 UNEXPECTED, BAD_DATA, INTERRUPTED = 1, 3, 130
 BROKEN_PIPE = 141  # 128 + SIGPIPE
@@ -229,3 +232,24 @@ Model = Annotated[str, model_option(MODEL)]
 Pooling = Annotated[str | None, option(POOLING)]
 Family = Annotated[str | None, option(FAMILY)]
 Backend = Annotated[str, option(BACKEND)]
+SOURCE = "A file (text, table, JSON, .xlsx, .parquet; packed too) or hub id."
+COLUMN = "Column of the texts: its name, a.b for a nested value, its number without a header."
+READ = (
+    "How to read it where the guess is wrong: delimiter=tab, encoding=cp1252, header=no, quotes=no, sheet=NAME, "
+    "format=text; repeat it for more."
+)
+Column = Annotated[str | None, option(COLUMN)]
+Read = Annotated[list[str] | None, option(READ, metavar="KEY=VALUE")]
+ForSpreadsheets = Annotated[
+    bool, option("Put an apostrophe before cells that begin as a formula, for people.", "--for-spreadsheets")
+]
+
+
+def read_corpus(source: str, column: str | None, labels: str | None = None, read: list[str] | None = None) -> Corpus:
+    """Return the corpus of a source, and say on stderr how it was understood."""
+    from cse.corpus.corpus import Corpus
+    from cse.corpus.formats import Options
+
+    corpus = Corpus.read(source, column, labels, options=Options.of(read or []))
+    log(corpus.understood())
+    return corpus

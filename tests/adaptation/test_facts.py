@@ -59,6 +59,12 @@ def test_the_bundled_backbone_knows_english_but_not_russian_or_chinese() -> None
     assert others[1].unknown > 40
 
 
+def test_words_of_scripts_without_spaces_are_counted(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
+    assert facts(bert_folder, ["送餐太慢了。", "味道很好吃!"]).words == 3
+    assert facts(bert_folder, ["मौसम ठंडा है ।"]).words == 4
+
+
 def test_a_fifth_is_held_out_by_the_seed_and_not_fitted_on() -> None:
     rows = [LabelledText(text, str(number), ()) for number, text in enumerate(TEXTS)]
     held, fit = split(rows, 3)

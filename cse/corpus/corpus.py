@@ -1,0 +1,482 @@
+"""A corpus: a table with one column of texts, at most one of labels, and each row's number in its source."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cse.corpus import formats
+from cse.corpus.dialect import TEXT_NAMES, prose
+from cse.corpus.formats import Batch, Options, Source, is_json
+from cse.corpus.lines import MAX_LINE_BYTES
+from cse.files.writing import is_utf_8
+
+IN_MEMORY = "texts in memory"  # their name in errors and records
+MAX_MEMORY_BYTES = 64 << 20  # of a table; a larger one is mapped from a file
+SAMPLE_ROWS = 1_000  # from which the column of texts is told
+LABEL_ROWS, LABEL_SHARE, LABEL_WORDS = 50, 0.02, 3  # a column of labels: rows, share of distinct cells, words in one
+SHOWN_ROWS = 5  # numbers of rows in a message
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Rows of a source in their order.
+
+    `numbers` (n,) int64 counts them as a user's program does: from 1 for the first row of data, a text file by its
+    lines. `text` and `label` name columns of the `table`. Rows without a text stay in the table: `texts`, `sentences`,
+    `labels` and `rows` leave them out, and position i means the same row in all four. `facts` say how it was read.
+    """
+
+    name: str
+    table: pa.Table
+    numbers: np.ndarray
+    text: str
+    label: str | None = None
+    facts: Sequence[str] = field(default=())
+    lines: bool = False
+
+    @classmethod
+    def read(
+        cls,
+        source: str | Path,
+        column: str | None = None,
+        labels: str | None = None,
+        *,
+        options: Options | None = None,
+        limit: int | None = None,
+    ) -> Corpus:
+        """Read a file of any common format (`cse.corpus.formats`) or a hub id, or its first `limit` rows.
+
+        `column` holds the texts: a name, a number of a table without a header, or a path such as message.content into
+        nested values; by default the column called "sentence" or "text", the only one, or the only one of prose.
+        Raises ValueError, which names the source and the cure, for what cannot be read or decided.
+        """
+        rows = formats.read(str(source), options)
+        first = next(rows.batches, None)
+        if column is not None and first is not None and not rows.header and _names_row(column, rows, first):
+            rows = formats.read(str(source), replace(options or Options(), header=True))
+            first = next(rows.batches, None)
+        return _corpus(rows, first, column, labels, options or Options(), limit)
+
+    @classmethod
+    def of(cls, data: Any, column: str | None = None, labels: str | None = None, limit: int | None = None) -> Corpus:
+        """Return a corpus of a path, a hub id, texts, rows as objects, a data frame, a table, a Dataset or a corpus.
+
+        Raises ValueError as `read`, and for anything else.
+        """
+        if isinstance(data, Corpus):
+            text, label = column or data.text, labels or data.label
+            _check_columns(data.name, data.table.schema, [text, label])
+            return replace(data, text=text, label=label)
+        if isinstance(data, str | Path):
+            return cls.read(data, column, labels, limit=limit)
+        rows = _source_in_memory(data)
+        return _corpus(rows, next(rows.batches, None), column, labels, Options(), limit)
+
+    def __len__(self) -> int:
+        """The number of rows with a text."""
+        return len(self.positions)
+
+    @cached_property
+    def positions(self) -> np.ndarray:
+        """The positions (N,) int64 in the table of the rows with a text."""
+        return np.flatnonzero([bool(text.strip()) for text in self._cells(self.text)])
+
+    @property
+    def without_text(self) -> int:
+        """The number of rows that have no text."""
+        return self.table.num_rows - len(self)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The texts as they stand in the source."""
+        return [text for text in self._cells(self.text) if text.strip()]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The texts without blanks at their ends, as they are encoded."""
+        return [text.strip() for text in self.texts]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The label of each text, "" for none; all are "" without a column of labels."""
+        if self.label is None:
+            return [""] * len(self)
+        cells = list(self._cells(self.label))
+        return [cells[position].strip() for position in self.positions.tolist()]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The number (N,) of each text's row in the source."""
+        return self.numbers[self.positions]
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns."""
+        return list(self.table.schema.names)
+
+    def fields(self, row: int) -> dict[str, Any]:
+        """Return the other cells of text `row` (a position among `texts`) by column."""
+        position = int(self.positions[row])
+        return fields_of(self.table.slice(position, 1).drop_columns([self.text]), 0)
+
+    def cells(self, column: str) -> list[str]:
+        """Return a column's cells as texts, one for each text. Raises ValueError if there is no such column."""
+        _check_columns(self.name, self.table.schema, [column])
+        cells = list(self._cells(column))
+        return [cells[position] for position in self.positions.tolist()]
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> Corpus:
+        """Return the corpus of some texts, by their positions among `texts`."""
+        positions = self.positions[np.asarray(rows, np.int64)]
+        return replace(self, table=self.table.take(pa.array(positions)), numbers=self.numbers[positions])
+
+    def blocks(self, size: int) -> Iterator[Corpus]:
+        """Yield the texts in their order, `size` at a time, as corpora of rows with a text."""
+        for start in range(0, self.table.num_rows, size):
+            part = replace(self, table=self.table.slice(start, size), numbers=self.numbers[start : start + size])
+            if len(part) < part.table.num_rows:
+                part = part.take(np.arange(len(part)))
+            if len(part):
+                yield part
+
+    def understood(self) -> str:
+        """Return one line that says how the source was read: rows, format, columns, and rows without a text."""
+        name = self.name if self.name == IN_MEMORY else Path(self.name).name
+        rows = f"{self.table.num_rows:,} {'line' if self.lines else 'row'}{'' if self.table.num_rows == 1 else 's'}"
+        parts = [", ".join([f"{name}: {rows}", *self.facts])]
+        if len(self.columns) > 1:
+            labels = f", labels from `{self.label}`" if self.label else ""
+            parts.append(f"texts from `{self.text}`{labels}")
+        if self.without_text and not self.lines:
+            parts.append(f"{self.without_text:,} row{'' if self.without_text == 1 else 's'} without a text")
+        return "; ".join(parts)
+
+    def distinct_sample(self, most: int, seed: int) -> Corpus:
+        """Return the first row of each distinct text, or `most` of them drawn at random."""
+        first = list({text: row for row, text in reversed(list(enumerate(self.sentences)))}.values())[::-1]
+        if len(first) > most:
+            first = [first[row] for row in sorted(Random(seed).sample(range(len(first)), most))]
+        return self.take(first)
+
+    def check(self, least: int, purpose: str) -> Corpus:
+        """Return this corpus. Raises ValueError if it cannot serve a `purpose`, which needs `least` distinct texts."""
+        check_texts(self.name, self.sentences, least, purpose)
+        return self
+
+    def _cells(self, column: str) -> Iterator[str]:
+        """Yield the cells of a column as texts, "" for missing ones. Raises ValueError for a cell that is no text."""
+        chunks, entry = self.table.column(column).chunks, self.table.schema.field(column)
+        row = 0
+        for chunk in chunks:
+            for value in chunk.to_pylist():
+                row += 1
+                if value is None:
+                    yield ""
+                    continue
+                text = json.loads(value) if is_json(entry) else value
+                if isinstance(text, str):
+                    if len(text) > MAX_LINE_BYTES:
+                        raise ValueError(
+                            f"{self.name}: row {self.numbers[row - 1]} is longer than {MAX_LINE_BYTES:,} characters; "
+                            "cut it into sentences"
+                        )
+                    yield text
+                elif isinstance(text, list | dict | bytes):
+                    kind = type(text).__name__
+                    raise ValueError(
+                        f"{self.name}: row {self.numbers[row - 1]} has a {kind} as {column!r}, not text; give a column "
+                        "of texts, or a path into it"
+                    )
+                else:
+                    yield "" if text != text else str(text)  # NaN
+
+
+def _corpus(
+    rows: Source, first: Batch | None, column: str | None, labels: str | None, options: Options, limit: int | None
+) -> Corpus:
+    if first is None:
+        empty = pa.table({TEXT_NAMES[1]: pa.array([], pa.large_string())})
+        return Corpus(rows.name, empty, np.empty(0, np.int64), TEXT_NAMES[1], None, tuple(rows.facts))
+    sample = first[1].slice(0, SAMPLE_ROWS)
+    text = _text_column(rows, sample, column, labels, options)
+    nested = [path for path in (text, labels) if path is not None and path not in rows.schema.names]
+    every = chain([first], rows.batches)
+    batches = _nested(every, nested) if nested else every
+    numbers, table = _collected(batches, limit)
+    if labels is not None and labels == text:
+        raise ValueError(f"{rows.name}: texts and labels are both in {labels!r}; give another `column` or `labels`")
+    facts = list(rows.facts)
+    if rows.encoding is not None:
+        coding = str(rows.encoding)
+        facts += [coding] if coding not in ("utf-8", "utf-8-sig") else []
+        if rows.encoding.undecoded:
+            facts.append(_undecoded(table, numbers))
+    return Corpus(rows.name, table, numbers, text, labels, tuple(facts), lines=rows.format == formats.TEXT)
+
+
+def _collected(batches: Iterator[Batch], limit: int | None) -> tuple[np.ndarray, pa.Table]:
+    """Return the numbers (n,) and the table of all batches, or of `limit` rows; a large table is mapped from files."""
+    numbers: list[np.ndarray] = []
+    tables: list[pa.Table] = []
+    kept: list[pa.RecordBatch] = []
+    size, rows = 0, 0
+    for counted, batch in batches:
+        if limit is not None:
+            counted, batch = counted[: limit - rows], batch.slice(0, limit - rows)
+        if kept and (size > MAX_MEMORY_BYTES or not kept[0].schema.equals(batch.schema, check_metadata=True)):
+            tables.append(_mapped(kept) if size > MAX_MEMORY_BYTES else pa.Table.from_batches(kept))
+            kept, size = [], 0
+        numbers.append(counted)
+        kept.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows == limit:
+            break
+    tables.append(pa.Table.from_batches(kept))
+    table = tables[0] if len(tables) == 1 else formats.unified(tables)
+    return np.concatenate(numbers), table
+
+
+def _mapped(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """Return a table of batches that is mapped from a temporary file, so that memory need not hold it."""
+    handle, path = tempfile.mkstemp(prefix="cse-corpus-", suffix=".arrow")
+    os.close(handle)
+    try:
+        with pa.ipc.new_file(path, batches[0].schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        return pa.ipc.open_file(pa.memory_map(path)).read_all()
+    finally:
+        with suppress(OSError):  # the map keeps its content; Windows keeps the file, too
+            os.unlink(path)
+
+
+def _undecoded(table: pa.Table, numbers: np.ndarray) -> str:
+    rows = sorted(
+        {
+            int(numbers[row])
+            for entry, column in zip(table.schema, table.columns, strict=True)
+            if pa.types.is_large_string(entry.type)
+            for row, cell in enumerate(column.to_pylist())
+            if cell and "\ufffd" in cell
+        }
+    )
+    shown = ", ".join(map(str, rows[:SHOWN_ROWS])) + (", …" if len(rows) > SHOWN_ROWS else "")
+    return f"{len(rows):,} row{'' if len(rows) == 1 else 's'} with undecoded characters ({shown})"
+
+
+def _names_row(column: str, rows: Source, first: Batch) -> bool:
+    """True if a table was read without a header, and its first row has this name of a column."""
+    if rows.format not in (formats.DELIMITED, formats.XLSX) or column in rows.schema.names:
+        return False
+    return column in [str(cell.as_py() or "").strip() for cell in (entry[0] for entry in first[1].columns)]
+
+
+def _text_column(rows: Source, sample: pa.RecordBatch, column: str | None, labels: str | None, options: Options) -> str:
+    """Return the column of texts. Raises ValueError where a name is wrong, or where it cannot be told."""
+    names = list(rows.schema.names)
+    _check_named(rows, [("column", column), ("labels", labels)])
+    if column is not None:
+        return column
+    if len(names) == 1:
+        word = str(sample.column(0)[0].as_py() or "")
+        asked = rows.format == formats.DELIMITED and not rows.header and options.header is None
+        if asked and re.fullmatch(r"\w+", word.strip()):
+            raise ValueError(
+                f"{rows.name}: its first line {word!r} may be the column's name or a sentence; say which: give "
+                f"`column` {word!r}, or read it with header=no"
+            )
+        return names[0]
+    if usual := next((name for name in TEXT_NAMES if name in names and name != labels), None):
+        if f"{usual}.2" in names:
+            raise ValueError(f"{rows.name}: several columns are called {usual!r}; give each another name")
+        return usual
+    others = [name for name in names if name != labels]
+    if len(others) == 1:
+        return others[0]
+    texts = [
+        name
+        for name in others
+        if pa.types.is_large_string(rows.schema.field(name).type)
+        and not is_json(rows.schema.field(name))
+        and prose([cell or "" for cell in sample.column(name).to_pylist()])
+    ]
+    if len(texts) == 1:
+        return texts[0]
+    choices = names + [path for name in names if not texts for path in _paths(sample, name)]
+    raise ValueError(
+        f"{rows.name}: which column holds the texts? Pass `column`, one of {', '.join(choices[:40])}"
+        f"{', …' if len(choices) > 40 else ''}"
+    )
+
+
+def _check_named(rows: Source, named: Sequence[tuple[str, str | None]]) -> None:
+    """Raise ValueError for an option that names no column of a source."""
+    names = rows.schema.names
+    for option, name in named:
+        if name is None:
+            continue
+        if not isinstance(name, str):
+            raise ValueError(f"{rows.name}: a column is {name!r:.60}, not text; give its name, or its number as '1'")
+        if rows.format == formats.TEXT:
+            raise ValueError(f"{rows.name}: a text file has no column {name!r}; leave out `{option}` or give a table")
+        if name.isdecimal() and name not in names and rows.header and int(name) <= len(names):
+            raise ValueError(
+                f"{rows.name}: line 1 looks like a header: {', '.join(names[:20])}; give the column by its name, or "
+                "say that it is none: header=no"
+            )
+        _check_columns(rows.name, rows.schema, [name])
+
+
+def _paths(sample: pa.RecordBatch, name: str) -> list[str]:
+    """Return the paths to texts within the nested values of a column."""
+    entry = sample.schema.field(name)
+    if is_json(entry):
+        values = [json.loads(cell) for cell in sample.column(name).slice(0, 1).to_pylist() if cell]
+        inner = values[0] if values and isinstance(values[0], dict) else {}
+        return [f"{name}.{key}" for key, value in inner.items() if isinstance(value, str)]
+    return [f"{name}.{part.name}" for part in entry.type] if pa.types.is_struct(entry.type) else []
+
+
+def _check_columns(source: str, schema: pa.Schema, names: Iterable[str | None]) -> None:
+    for name in names:
+        if name is None or name in schema.names:
+            if name is not None and f"{name}.2" in schema.names:
+                raise ValueError(f"{source}: several columns are called {name!r}; give each another name")
+            continue
+        root = next((stem for stem in _stems(name) if stem in schema.names), None)
+        if root is None or not (is_json(schema.field(root)) or pa.types.is_nested(schema.field(root).type)):
+            raise ValueError(f"{source}: no column {name!r}; it has {', '.join(schema.names[:40]) or 'none'}")
+
+
+def _stems(path: str) -> Iterator[str]:
+    """Yield what may be the column in a dotted path, the longest first."""
+    parts = path.split(".")
+    return (".".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
+
+
+def _nested(batches: Iterator[Batch], paths: Sequence[str]) -> Iterator[Batch]:
+    """Yield batches with a further column for each dotted path into nested values."""
+    for numbers, batch in batches:
+        for path in paths:
+            root = next(stem for stem in _stems(path) if stem in batch.schema.names)
+            entry, keys = batch.schema.field(root), path[len(root) + 1 :].split(".")
+            cells = [
+                _inner(json.loads(cell) if is_json(entry) and cell is not None else cell, keys)
+                for cell in batch.column(root).to_pylist()
+            ]
+            batch = batch.append_column(path, pa.array(cells, pa.large_string()))
+        yield numbers, batch
+
+
+def _inner(value: Any, keys: Sequence[str]) -> str | None:
+    for key in keys:
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return None
+    return None if value is None else value if isinstance(value, str) else formats.as_json(value)
+
+
+def _source_in_memory(data: Any) -> Source:
+    """Return the rows of texts, objects, a data frame, an Arrow table or a Dataset. Raises ValueError for others."""
+    if hasattr(data, "column_names") and hasattr(data, "with_format"):  # a Dataset
+        data = data.with_format("arrow")[:] if len(data) else pa.table({name: [] for name in data.column_names})
+    elif hasattr(data, "to_arrow"):  # Polars
+        data = data.to_arrow()
+    elif hasattr(data, "columns") and hasattr(data, "iloc"):  # pandas
+        data = _of_frame(data)
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        schema = formats.plain_schema(data.schema.remove_metadata())
+        batches = formats.plain_batches(data.to_batches(formats.BATCH_ROWS), schema)
+        return Source(IN_MEMORY, "table", schema, iter(batches))
+    columned = any(hasattr(data, name) for name in ("columns", "column_names"))
+    if not isinstance(data, Iterable) or isinstance(data, Mapping | bytes) or columned:
+        raise ValueError(
+            f"data is a {type(data).__name__}; give a list of texts such as a column, one split of a dataset, or a path"
+        )
+    items = list(data)
+    if not items or not all(isinstance(item, Mapping) for item in items):
+        items = [{TEXT_NAMES[1]: _text(item, number)} for number, item in enumerate(items, 1)]
+    return formats.of_dicts(IN_MEMORY, "table", iter(items))
+
+
+def _of_frame(frame: Any) -> pa.Table:
+    """Return a data frame's columns, those of mixed values as JSON."""
+    columns, entries = [], []
+    for name in frame.columns:
+        try:
+            column = pa.array(frame[name], from_pandas=True)
+            entries.append(pa.field(str(name), column.type))
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            column = pa.array([formats.as_json(value) for value in frame[name]], pa.large_string())
+            entries.append(pa.field(str(name), column.type, metadata=formats.JSON_MARK))
+        columns.append(column)
+    return pa.table(columns, schema=pa.schema(entries))
+
+
+def _text(item: Any, number: int) -> str:
+    """Return a text. Raises ValueError unless it is a string that can be written as UTF-8."""
+    if not isinstance(item, str):
+        raise ValueError(f"{IN_MEMORY}: item {number} is {item!r:.60}, not a text; give a list of texts, or a Dataset")
+    if not is_utf_8(item):
+        raise ValueError(
+            f"{IN_MEMORY}: item {number} holds half of a surrogate pair: {item!r:.60}; decode it again, or remove it"
+        )
+    return item
+
+
+def fields_of(table: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
+    """Return one row's cells by column, as JSON can hold them."""
+    values = {}
+    for entry, column in zip(table.schema, table.columns, strict=True):
+        value = column[row].as_py()
+        if value is not None and is_json(entry):
+            value = json.loads(value)
+        plain = value is None or isinstance(value, str | int | float | bool | list | dict)
+        values[entry.name] = value if plain else str(value)
+    return values
+
+
+def looks_like_labels(texts: Sequence[str]) -> bool:
+    """True for `LABEL_ROWS` rows or more that repeat two or more texts of few words."""
+    distinct = set(texts)
+    few = len(texts) >= LABEL_ROWS and 1 < len(distinct) <= LABEL_SHARE * len(texts)
+    return few and all(len(text.split()) <= LABEL_WORDS for text in distinct)
+
+
+def check_texts(source: str | Path, texts: Sequence[str], least: int, purpose: str) -> None:
+    """Raise ValueError for texts that cannot serve a `purpose`, which needs `least` distinct ones.
+
+    So do many rows that repeat few short texts: those are labels.
+    """
+    if not texts:
+        raise ValueError(f"{source}: no text in it")
+    distinct = set(texts)
+    if looks_like_labels(texts):
+        raise ValueError(
+            f"{source}: {len(texts):,} rows hold only {len(distinct)} different short texts, which look like labels; "
+            "give the `column` of the texts"
+        )
+    if len(distinct) < least:
+        few = f"only {len(distinct):,} different texts in it"
+        if len(distinct) == 1:
+            few = "only 1 text in it" if len(texts) == 1 else "all its texts are the same"
+        raise ValueError(f"{source}: {few}; {purpose} needs at least {least} different texts")

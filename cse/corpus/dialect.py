@@ -1,0 +1,211 @@
+"""The dialect of a delimited table, told from its first lines: delimiter, quotes, header."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+DELIMITER_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "\\t": "\t", "pipe": "|"}
+OWN_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
+TEXT_NAMES = ("sentence", "text")  # usual names of the column of texts
+USUAL_NAMES = {
+    *TEXT_NAMES, "id", "label", "labels", "title", "body", "content", "message", "score", "category", "class", "date",
+    "sentence1", "sentence2", "sent0", "sent1", "hard_neg", "premise", "hypothesis", "anchor", "positive", "negative",
+    "query", "question", "answer", "name", "review", "comment", "url", "source", "target", "document", "_id",
+}  # fmt: skip
+SAMPLE_LINES, SAMPLE_CHARACTERS = 400, 1 << 18
+MIN_SHARE = 0.8  # of the rows of a sample that have the width of its delimiter
+MAX_NAME_CHARACTERS, MAX_NAME_WORDS = 60, 6  # of a column
+WORDS_OF_PROSE = 4  # of the median cell of a column of prose
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a table's lines are cut into cells: no `delimiter` means a text a line."""
+
+    delimiter: str = ""
+    quotes: bool = True
+    header: bool = False
+    skipped: int = 0  # lines before the table: Excel's "sep=;"
+
+    def reader(self, lines: object) -> csv._reader:  # type: ignore[name-defined]
+        """A strict reader of the lines."""
+        csv.field_size_limit(10_000_000)
+        quoting = csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE
+        return csv.reader(lines, delimiter=self.delimiter or ",", quoting=quoting, strict=True)  # type: ignore[arg-type]
+
+
+def dialect_of(
+    lines: Sequence[str],
+    suffix: str,
+    *,
+    delimiter: str | None = None,
+    quotes: bool | None = None,
+    header: bool | None = None,
+    complete: bool = True,
+) -> Dialect:
+    """Return the dialect of a table's first lines (with their ends); what is given is not guessed.
+
+    `suffix` is that of the file, which decides between equals: a .csv or .tsv has cells, another file is a text a line
+    unless its lines are cut into the same number of cells by tabs, or by another delimiter under a header.
+    `complete` says that the lines are the whole file. Raises ValueError, without the name of the file, where the
+    rows of a .csv differ so much in width that it may be no table.
+    """
+    skipped = 0
+    if lines and (match := re.fullmatch(r"sep=(.)\s*", lines[0])) and delimiter is None:
+        delimiter, skipped = match[1], 1
+    lines = [line for line in lines[skipped:] if line.strip()]
+    own = OWN_DELIMITERS.get(suffix)
+    if not lines:
+        return Dialect(own or "", skipped=skipped)
+    if delimiter is None:
+        guesses = [_Guess.of(mark, lines, complete) for mark in sorted(DELIMITERS, key=lambda mark: mark != own)]
+        fitting = [guess for guess in guesses if guess.fits(own is not None)]
+        if not fitting:
+            return _alone(lines, suffix, own, header, skipped, complete)
+        best = max(fitting, key=lambda guess: (guess.share > 0.98, guess.delimiter == own, guess.named, guess.share))
+    else:
+        best = _Guess.of(delimiter, lines, complete)
+    quoted = best.quotes if quotes is None else quotes
+    rows = best.rows if quotes in (None, best.quotes) else _Guess.parsed(best.delimiter, lines, quoted) or best.rows
+    return Dialect(best.delimiter, quoted, has_header(rows) if header is None else header, skipped)
+
+
+def _alone(
+    lines: Sequence[str], suffix: str, own: str | None, header: bool | None, skipped: int, complete: bool
+) -> Dialect:
+    """Return the dialect of lines that no delimiter cuts evenly: one column of a .csv or .tsv, or a text a line."""
+    if named := re.fullmatch(r"\w+([,;|\t])\w+(\1\w+)*", lines[0].strip()):
+        return Dialect(
+            named[1], named[1] != "\t", True if header is None else header, skipped
+        )  # reading names the line
+    if own is None:
+        return Dialect("", False, bool(header), skipped)
+    rows = _Guess.parsed(own, lines if complete else lines[:-1] or lines, own == ",")
+    if rows is None:
+        return Dialect(own, own == ",", bool(header), skipped)  # reading it names the line
+    widths = Counter(map(len, rows))
+    if len(widths) > 1 and not _names(rows[0]):
+        low, high = min(widths), max(widths)
+        raise ValueError(
+            f"its rows have {low} to {high} cells between {DELIMITERS[own]}, so it may be a text a line; say which: "
+            "format=text, or quote the cells that hold a delimiter"
+        )
+    if len(widths) == 1 and 1 in widths:
+        header_cell = rows[0][0].strip().lower() in TEXT_NAMES
+        return Dialect(own, own == ",", header_cell if header is None else header, skipped)
+    return Dialect(own, own == ",", has_header(rows) if header is None else header, skipped)
+
+
+@dataclass(frozen=True)
+class _Guess:
+    """The rows that a delimiter makes of a sample, and the share of them that has the usual width."""
+
+    delimiter: str
+    quotes: bool
+    rows: list[list[str]]
+    width: int
+    share: float
+
+    @classmethod
+    def of(cls, delimiter: str, lines: Sequence[str], complete: bool) -> _Guess:
+        """Cut the lines with and without quotes, and keep what cuts them more evenly; with quotes, if equal."""
+        guesses = []
+        for quotes in (True, False):
+            rows = cls.parsed(delimiter, lines, quotes, complete)
+            if not rows:
+                continue
+            width, count = Counter(map(len, rows)).most_common(1)[0]
+            first = len(rows[0])
+            if first > width:  # cells at the end may be missing
+                width, count = first, sum(len(row) <= first for row in rows)
+            share = count / len(rows)
+            # A tab does not stand in texts, so a quote beside one is a quote, unless it is doubled inside a cell.
+            meant = delimiter != "\t" or any('""' in line for line in lines)
+            guesses.append((share, quotes == meant, cls(delimiter, quotes, rows, width, share)))
+        if not guesses:
+            return cls(delimiter, True, [], 1, 0.0)
+        return max(guesses, key=lambda guess: guess[:2])[2]
+
+    @staticmethod
+    def parsed(delimiter: str, lines: Sequence[str], quotes: bool, complete: bool = True) -> list[list[str]] | None:
+        """Return the rows of the lines; None if they cannot be read. The last row may be cut, unless `complete`."""
+        rows, reader = [], Dialect(delimiter, quotes).reader(lines)
+        try:
+            rows.extend(reader)
+        except csv.Error:
+            if complete or reader.line_num < len(lines) or not rows:
+                return None
+            return rows
+        return rows if complete or len(rows) < 2 else rows[:-1]
+
+    @property
+    def named(self) -> bool:
+        """True if the first row names columns."""
+        return bool(self.rows) and len(self.rows[0]) > 1 and _names(self.rows[0])
+
+    def fits(self, table: bool) -> bool:
+        """True if this can be the delimiter of a `table`, or of a file that may be a text a line."""
+        if self.width < 2 or self.share < MIN_SHARE:
+            return False
+        if table:
+            return True
+        if self.delimiter == "\t":
+            return self.share > 0.98 and (len(self.rows) > 1 or self.named)
+        return self.share > 0.98 and len(self.rows) > 1 and len(self.rows[0]) == self.width and self.named
+
+
+def _names(row: Sequence[str]) -> bool:
+    """True if a row can be a header: distinct short cells that hold a letter and no sentence."""
+    cells = [cell.strip() for cell in row]
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and len(set(filled)) == len(filled) and all(
+        len(cell) <= MAX_NAME_CHARACTERS
+        and len(cell.split()) <= MAX_NAME_WORDS
+        and re.search(r"[^\W\d_]", cell)
+        and not is_number(cell)
+        and cell[-1] not in ".!?,;"
+        for cell in filled
+    )  # fmt: skip
+
+
+def is_number(cell: str) -> bool:
+    """True for a number, of decimal point or comma."""
+    return bool(re.fullmatch(r"\s*[-+]?(\d+([.,]\d+)?|\.\d+)([eE][-+]?\d+)?\s*%?\s*", cell))
+
+
+def has_header(rows: Sequence[Sequence[str]]) -> bool:
+    """True if the first of the rows names the columns: it can be names, and differs in kind from the cells below."""
+    first, body = rows[0], rows[1:]
+    if not _names(first):
+        return False
+    if not body or any(cell.strip().lower() in USUAL_NAMES for cell in first):
+        return True
+    repeated = differs = False
+    for column, name in enumerate(first):
+        cells = [row[column] for row in body if column < len(row) and row[column].strip()]
+        if not cells or not name.strip():
+            continue
+        repeated |= name in cells
+        differs |= sum(map(is_number, cells)) > 0.9 * len(cells)
+        differs |= len(name.split()) < WORDS_OF_PROSE <= median(len(cell.split()) for cell in cells)
+    identifiers = all(re.fullmatch(r"[^\W\d][\w .:/()-]*", cell.strip()) for cell in first if cell.strip())
+    return not repeated and (differs or identifiers)
+
+
+def prose(cells: Sequence[str]) -> bool:
+    """True if the cells of a column are texts: several words each, or long runs of a script without spaces."""
+    filled = [cell for cell in cells if cell.strip()]
+    if not filled:
+        return False
+    words = median(len(cell.split()) for cell in filled)
+    unspaced = median(
+        len(re.findall("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]", cell)) for cell in filled
+    )
+    letters = median(sum(map(str.isalpha, cell)) / len(cell) for cell in filled)
+    return (words >= WORDS_OF_PROSE or unspaced >= 2 * WORDS_OF_PROSE) and letters > 0.5

@@ -1,0 +1,566 @@
+"""Rows of a file of any common format, told from its content: text, delimited, JSON, Parquet, Arrow, .xlsx, hub ids.
+
+Cells of text formats stay as they stand in the file. A column of JSON whose values are not all texts holds each value
+as JSON; its field is marked (`is_json`). Columns of Parquet and Arrow keep their types.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain, islice, tee
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cse.corpus.dialect import (
+    DELIMITER_NAMES,
+    DELIMITERS,
+    OWN_DELIMITERS,
+    SAMPLE_CHARACTERS,
+    SAMPLE_LINES,
+    TEXT_NAMES,
+    Dialect,
+    dialect_of,
+    has_header,
+)
+from cse.corpus.lines import COMPRESSIONS, DAMAGED, ZIP, Encoding, encoding_of, head, opened, text_lines, zip_member
+from cse.files import hub
+from cse.files.writing import check_regular
+
+TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX = "text", "csv", "jsonl", "json", "parquet", "arrow", "xlsx"
+FORMATS = (TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX)
+SUFFIXES = {
+    ".txt": TEXT, ".text": TEXT, **dict.fromkeys(OWN_DELIMITERS, DELIMITED), ".jsonl": JSON_LINES,
+    ".ndjson": JSON_LINES, ".json": JSON, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".xlsx": XLSX,
+    ".xlsm": XLSX,
+}  # fmt: skip
+TABLE_SUFFIXES = tuple(suffix for suffix, kind in SUFFIXES.items() if kind != TEXT)
+OLD_WORKBOOKS = {b"\xd0\xcf\x11\xe0": ".xls"}
+BATCH_ROWS = 16_384
+PARQUET_BATCH_ROWS = 1024  # its texts may be long, and are unpacked
+MAX_COLUMNS = 2_000
+MAX_JSON_BYTES = 1 << 30  # of a document that is read as a whole
+MAX_WORKBOOK_BYTES = 1 << 30  # unpacked
+JSON_MARK = {b"cse": b"json"}  # metadata of a column whose cells are JSON
+
+Batch = tuple[np.ndarray, pa.RecordBatch]  # the number of each row (n,), and its cells
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to read a file where its content is not to be guessed; None is a guess."""
+
+    format: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    header: bool | None = None
+    quotes: bool | None = None
+    sheet: str | None = None
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> Options:
+        """Return the options of words such as `delimiter=tab`. Raises ValueError for one that is not understood."""
+        values: dict[str, Any] = {}
+        names = [entry.name for entry in fields(cls)]
+        for word in words:
+            name, equals, value = word.partition("=")
+            if name not in names or not equals or not value:
+                raise ValueError(f"how to read is {word!r}; give one of {', '.join(f'{name}=' for name in names)}")
+            if name in ("header", "quotes"):
+                if value not in ("yes", "no"):
+                    raise ValueError(f"{name} is {value!r}; give {name}=yes or {name}=no")
+                values[name] = value == "yes"
+            elif name == "format" and value not in FORMATS:
+                raise ValueError(f"format is {value!r}; give one of {', '.join(FORMATS)}")
+            elif name == "delimiter":
+                values[name] = DELIMITER_NAMES.get(value, value)
+                if len(values[name]) != 1 or values[name] in '"\r\n':
+                    raise ValueError(f"delimiter is {value!r}; give one character, or {', '.join(DELIMITER_NAMES)}")
+            else:
+                values[name] = value
+        return cls(**values)
+
+
+@dataclass
+class Source:
+    """The columns of a source and its rows, which can be read once; `facts` say how it was read.
+
+    `encoding` is that of a text format, which knows its undecoded lines after the last batch; `header` says where the
+    names of the columns come from.
+    """
+
+    name: str
+    format: str
+    schema: pa.Schema
+    batches: Iterator[Batch]
+    facts: list[str] = field(default_factory=list)
+    encoding: Encoding | None = None
+    header: bool = True
+
+
+def read(name: str, options: Options | None = None) -> Source:
+    """Return the rows of a file or hub id. Raises ValueError, which names it and the cure, if it cannot be read."""
+    options, path = options or Options(), Path(name)
+    if is_hub_id(name):
+        return _hub(name)
+    check_regular(path)
+    with plain_errors(name):
+        kind = options.format or _format_of(path, options)
+        named = SUFFIXES.get(suffix_of(path))
+        source = READERS[kind](path, options)
+    if named and named != kind and not (named == JSON and kind == JSON_LINES) and source.schema.names:
+        source.facts.append(f"{kind} by its content, though named {suffix_of(path)}")
+    if len(source.schema) > MAX_COLUMNS:
+        raise ValueError(f"{name}: has {len(source.schema):,} columns; give at most {MAX_COLUMNS:,}")
+    return replace(source, batches=_readable(name, source.batches))
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix of a path, lower-cased, without that of a compression; in a .zip that of its file."""
+    if path.suffix.lower() == ".zip" and path.is_file() and zipfile.is_zipfile(path):
+        return Path(zip_member(path)).suffix.lower()
+    path = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    return path.suffix.lower()
+
+
+def is_hub_id(name: str) -> bool:
+    """True for OWNER/NAME that is no file and has no suffix of a file."""
+    path = Path(name)
+    return not (path.exists() or suffix_of(path) in SUFFIXES) and name.count("/") == 1 and not path.is_absolute()
+
+
+def _format_of(path: Path, options: Options) -> str:
+    if _is_workbook(path):
+        return XLSX
+    start = head(path, 8192)
+    for sign, suffix in OLD_WORKBOOKS.items():
+        if start.startswith(sign):
+            raise ValueError(f"{path}: is a workbook of the old format {suffix}; save it as .xlsx or .csv")
+    if start.startswith(b"PAR1"):
+        return PARQUET
+    if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return ARROW
+    if options.delimiter or options.header is not None or options.quotes is not None:
+        return DELIMITED
+    if options.sheet is not None:
+        raise ValueError(f"{path}: is no workbook and has no sheet {options.sheet!r}; leave out sheet=")
+    named = SUFFIXES.get(suffix_of(path))
+    text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
+    if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
+        return kind
+    return named if named in (JSON, JSON_LINES) else DELIMITED if _has_cells(path, named, options) else TEXT
+
+
+def _is_workbook(path: Path) -> bool:
+    """True for the .zip that an .xlsx is. Raises ValueError for one of another program."""
+    with path.open("rb") as file:
+        if file.read(4) != ZIP:
+            return False
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    if "mimetype" in names:
+        raise ValueError(f"{path}: is an OpenDocument file; save it as .xlsx or .csv")
+    return "xl/workbook.xml" in names
+
+
+def _kind_of_json(path: Path, text: str, named: str | None) -> str | None:
+    """Return the format of a file that begins with this text, after a bracket; None if it may be prose."""
+    whole = _parsed(text.split("\n", 1)[0].strip())
+    if isinstance(whole, dict) and ("\n" in text.strip() or (named != JSON and _json_rows(path, whole) == [whole])):
+        return JSON_LINES
+    if named == JSON_LINES and whole is None:
+        return JSON if _opens_json(text) else JSON_LINES
+    return JSON if whole is not None or named == JSON or _opens_json(text) else None
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _opens_json(text: str) -> bool:
+    """True if a text of several lines begins a document of JSON: brackets, then a key or an object."""
+    start = "".join(text[:400].split())
+    return start.startswith(('{"', "[{", '["')) and ('":' in start or start.startswith('["'))
+
+
+def _has_cells(path: Path, named: str | None, options: Options) -> bool:
+    """True if a file of text is a table: by its name, or by the first lines of another one."""
+    if named == DELIMITED:
+        return True
+    lines, complete = _sample(path, encoding_of(path, options.encoding))
+    return bool(dialect_of(lines, "", complete=complete).delimiter)
+
+
+def _sample(path: Path, encoding: Encoding) -> tuple[list[str], bool]:
+    """Return the first lines of a file with their ends, and whether they are all."""
+    lines, characters = [], 0
+    every = text_lines(path, keep_ends=True, encoding=replace(encoding, undecoded=[]))
+    for line in every:
+        lines.append(line)
+        characters += len(line)
+        if len(lines) >= SAMPLE_LINES or characters >= SAMPLE_CHARACTERS:
+            return lines, next(every, None) is None
+    return lines, True
+
+
+def _text(path: Path, options: Options) -> Source:
+    encoding = encoding_of(path, options.encoding)
+    lines, numbers = tee(enumerate(text_lines(path, encoding=encoding), start=1))
+    schema = pa.schema([(TEXT_NAMES[1], pa.large_string())])
+    batches = _batches(
+        ([line] for _, line in lines if line.strip()), schema, (number for number, line in numbers if line.strip())
+    )
+    return Source(str(path), TEXT, schema, batches, [], encoding, header=False)
+
+
+def _delimited(path: Path, options: Options) -> Source:
+    encoding, suffix = encoding_of(path, options.encoding), suffix_of(path)
+    lines, complete = _sample(path, encoding)
+    try:
+        dialect = dialect_of(
+            lines, suffix, delimiter=options.delimiter, quotes=options.quotes, header=options.header, complete=complete
+        )
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    rows = _cells(path, dialect, encoding)
+    first = next(rows, None)
+    if first is None:
+        return Source(str(path), DELIMITED, pa.schema([]), iter(()), [], encoding)
+    width = len(first)
+    if dialect.header:
+        names = _distinct([cell.strip() or str(number) for number, cell in enumerate(first, 1)])
+    else:
+        names = [TEXT_NAMES[1]] if width == 1 else [str(number) for number in range(1, width + 1)]
+        rows = chain([first], rows)
+    facts = [DELIMITERS.get(dialect.delimiter, repr(dialect.delimiter))] if width > 1 else []
+    facts += ["quotes are characters"] if not dialect.quotes and any('"' in line for line in lines) else []
+    facts += [] if dialect.header else ["no header"]
+    schema = pa.schema([(column, pa.large_string()) for column in names])
+    return Source(str(path), DELIMITED, schema, _batches(rows, schema), facts, encoding, dialect.header)
+
+
+def _cells(path: Path, dialect: Dialect, encoding: Encoding) -> Iterator[list[str]]:
+    """Yield the cells of every row that is not blank, as many as the first row has.
+
+    Missing cells at the end are empty. Raises ValueError, which names the line, for further cells that are not empty,
+    and for a row that cannot be read.
+    """
+    lines = islice(text_lines(path, keep_ends=True, encoding=encoding), dialect.skipped, None)
+    reader, begins, width = dialect.reader(lines), dialect.skipped + 1, 0
+    try:
+        for row in reader:
+            if len(row) != width:
+                if not row or (len(row) == 1 and not row[0].strip() and width != 1):
+                    begins = dialect.skipped + reader.line_num + 1
+                    continue  # a blank line
+                width = width or len(row)
+                if any(cell.strip() for cell in row[width:]):
+                    cure = "quote cells that hold a delimiter" if dialect.quotes else "replace delimiters inside cells"
+                    raise ValueError(
+                        f"{path}: line {begins} has {len(row)} cells, not {width} as the first row; {cure}, or name "
+                        "another delimiter"
+                    )
+                row = row[:width] + [""] * (width - len(row))
+            yield row
+            begins = dialect.skipped + reader.line_num + 1
+    except csv.Error as error:
+        reason = str(error).split(" - ")[0]  # the rest is advice to programmers
+        cure = 'close every quote, write a quote inside a quoted cell as "", or read quotes as characters: quotes=no'
+        raise ValueError(f"{path}: line {begins}: cannot read this row ({reason}); {cure}") from error
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names of which each is there once: "text", "text.2"."""
+    counts: dict[str, int] = {}
+    distinct = []
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+        distinct.append(name if counts[name] == 1 else f"{name}.{counts[name]}")
+    return distinct
+
+
+def _batches(rows: Iterator[list[str]], schema: pa.Schema, numbers: Iterator[int] | None = None) -> Iterator[Batch]:
+    """Yield rows of texts as batches of Arrow, numbered from 1 unless `numbers` counts them."""
+    first = 1
+    while block := list(islice(rows, BATCH_ROWS)):
+        arrays = [pa.array(column, pa.large_string()) for column in zip(*block, strict=True)]
+        counted = range(first, first + len(block)) if numbers is None else list(islice(numbers, len(block)))
+        yield np.array(counted, np.int64), pa.record_batch(arrays, schema=schema)
+        first += len(block)
+
+
+def _json_lines(path: Path, options: Options) -> Source:
+    encoding = encoding_of(path, options.encoding)
+    return of_dicts(str(path), JSON_LINES, _objects(path, encoding), encoding)
+
+
+def _objects(path: Path, encoding: Encoding) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(text_lines(path, encoding=encoding), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            if "\\u" in line:
+                json.dumps(row, ensure_ascii=False).encode()  # half of a surrogate pair is an error
+        except (ValueError, RecursionError) as error:
+            reason = str(error)[:160]
+            raise ValueError(f"{path}: line {number}: cannot read it as JSON ({reason}); fix or remove it") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}: line {number} holds a {type(row).__name__}, not an object with columns as keys")
+        yield row
+
+
+def _json(path: Path, options: Options) -> Source:
+    encoding = encoding_of(path, options.encoding)
+    with opened(path) as file:
+        content = file.read(MAX_JSON_BYTES + 1)
+    if len(content) > MAX_JSON_BYTES:
+        raise ValueError(f"{path}: is larger than {MAX_JSON_BYTES >> 30} GB; write it as JSON lines, an object a line")
+    try:
+        value = json.loads(content.decode("utf-8-sig" if encoding.name == "utf-8" else encoding.name))
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: cannot read it as JSON ({str(error)[:160]}); fix it") from error
+    rows = [{TEXT_NAMES[1]: row} if isinstance(row, str) else row for row in _json_rows(path, value)]
+    if odd := next((number for number, row in enumerate(rows, 1) if not isinstance(row, dict)), None):
+        raise ValueError(f"{path}: row {odd} is {rows[odd - 1]!r:.60}, not an object with columns as keys")
+    return of_dicts(str(path), JSON, iter(rows), encoding)
+
+
+def _json_rows(path: Path, value: Any) -> list[Any]:
+    """Return the rows of a document: a list, the one list in an object, or columns of equal length."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        raise ValueError(f"{path}: holds a {type(value).__name__}; give a list of objects, or columns")
+    lists = [entry for entry in value.values() if isinstance(entry, list)]
+    if value and len(lists) == len(value) and len(set(map(len, lists))) == 1 and not isinstance(lists[0][:1], dict):
+        if len(lists) == 1 and lists[0] and isinstance(lists[0][0], dict):
+            return lists[0]
+        return [dict(zip(value, cells, strict=True)) for cells in zip(*value.values(), strict=True)]
+    objects = [entry for entry in value.values() if isinstance(entry, dict)]
+    if value and len(objects) == len(value) and len({tuple(entry) for entry in objects}) == 1:  # as pandas writes it
+        return [{name: cells[key] for name, cells in value.items()} for key in objects[0]]
+    of_objects = [entry for entry in lists if entry and all(isinstance(row, dict) for row in entry)]
+    if len(of_objects) == 1:
+        return of_objects[0]
+    return [value]
+
+
+def of_dicts(name: str, kind: str, rows: Iterator[dict[str, Any]], encoding: Encoding | None = None) -> Source:
+    """Return the source of rows that are cells by column; its schema is that of the first batch."""
+    batches = _dict_batches(rows)
+    first = next(batches, None)
+    if first is None:
+        return Source(name, kind, pa.schema([]), iter(()), [], encoding)
+    return Source(name, kind, first[1].schema, chain([first], batches), [], encoding)
+
+
+def _dict_batches(rows: Iterator[dict[str, Any]]) -> Iterator[Batch]:
+    """Yield rows of cells by column as batches of Arrow, whose schemas may differ (`unified`)."""
+    first = 1
+    while block := list(islice(rows, BATCH_ROWS)):
+        keys = dict.fromkeys(key for row in block for key in row)
+        if len(keys) > MAX_COLUMNS:
+            raise ValueError(f"its rows have {len(keys):,} different keys; give at most {MAX_COLUMNS:,}")
+        entries, arrays = [], []
+        for key in keys:
+            array, mark = _cells_of([row.get(key) for row in block])
+            entries.append(pa.field(str(key), pa.large_string(), metadata=mark))
+            arrays.append(array)
+        yield np.arange(first, first + len(block)), pa.record_batch(arrays, schema=pa.schema(entries))
+        first += len(block)
+
+
+def _cells_of(values: list[Any]) -> tuple[pa.Array, dict[bytes, bytes] | None]:
+    """Return a column's cells: texts as they are, or all values as JSON, with the mark that says so."""
+    with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array(values, pa.large_string()), None
+    if all(type(value) is int for value in values):  # as JSON, but at once
+        with suppress(pa.ArrowInvalid, OverflowError):
+            return pa.array(values, pa.int64()).cast(pa.large_string()), JSON_MARK
+    return pa.array([as_json(value) for value in values], pa.large_string()), JSON_MARK
+
+
+def unified(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return one table of tables of JSON cells: missing columns hold nulls, and texts beside JSON become JSON."""
+    entries: dict[str, pa.Field] = {}
+    for entry in (entry for table in tables for entry in table.schema):
+        if entry.name not in entries or is_json(entry):
+            entries[entry.name] = entry
+    parts = []
+    for table in tables:
+        columns = []
+        for name, entry in entries.items():
+            if name not in table.schema.names:
+                columns.append(pa.nulls(table.num_rows, entry.type))
+            elif is_json(entry) and not is_json(table.schema.field(name)):
+                columns.append(pa.array([as_json(cell) for cell in table.column(name).to_pylist()], entry.type))
+            else:
+                columns.append(table.column(name))
+        parts.append(pa.table(columns, schema=pa.schema(list(entries.values()))))
+    return pa.concat_tables(parts)
+
+
+def as_json(value: Any) -> str | None:
+    """Return a value as JSON, dates and the like as texts; None stays None."""
+    return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def is_json(column: pa.Field) -> bool:
+    """True if the cells of a column are JSON."""
+    return bool(column.metadata) and column.metadata.get(b"cse") == b"json"
+
+
+def _parquet(path: Path, options: Options) -> Source:
+    from pyarrow.parquet import ParquetFile
+
+    file = ParquetFile(path)
+    texts = [entry.name for entry in file.schema_arrow if pa.types.is_string(entry.type)]
+    schema = plain_schema(file.schema_arrow)
+    file = ParquetFile(path, read_dictionary=texts)  # texts that repeat are stored once
+    return Source(str(path), PARQUET, schema, plain_batches(file.iter_batches(PARQUET_BATCH_ROWS), schema))
+
+
+def _arrow(path: Path, options: Options) -> Source:
+    with opened(path) as file:
+        stream = file.read(6) != b"ARROW1"
+    if stream:
+        reader = pa.ipc.open_stream(pa.OSFile(str(path)))
+        return Source(str(path), ARROW, plain_schema(reader.schema), plain_batches(reader, plain_schema(reader.schema)))
+    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
+    return Source(str(path), ARROW, plain_schema(reader.schema), plain_batches(batches, plain_schema(reader.schema)))
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with distinct names, large strings for strings, and no dictionaries."""
+    names = _distinct(schema.names)
+    return pa.schema(
+        [pa.field(name, _plain(entry.type), metadata=entry.metadata) for name, entry in zip(names, schema, strict=True)]
+    )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return pa.large_string() if text else kind
+
+
+def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[Batch]:
+    """Yield batches of any schema in the plain one of `plain_schema`, with their row numbers."""
+    first = 1
+    for batch in batches:
+        arrays = [
+            column if column.type == entry.type else column.cast(entry.type)
+            for column, entry in zip(batch.columns, schema, strict=True)
+        ]
+        yield np.arange(first, first + batch.num_rows), pa.record_batch(arrays, schema=schema)
+        first += batch.num_rows
+
+
+def _xlsx(path: Path, options: Options) -> Source:
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise ValueError(
+            f"{path}: openpyxl is not installed; pip install openpyxl, or save the sheet as .csv"
+        ) from error
+    with zipfile.ZipFile(path) as archive:
+        if sum(entry.file_size for entry in archive.infolist()) > MAX_WORKBOOK_BYTES:
+            raise ValueError(f"{path}: unpacks to more than {MAX_WORKBOOK_BYTES >> 30} GB; save the sheet as .csv")
+    book = load_workbook(path, read_only=True, data_only=True)
+    if options.sheet is not None and options.sheet not in book.sheetnames:
+        raise ValueError(f"{path}: has no sheet {options.sheet!r}; it has {', '.join(book.sheetnames)}")
+    sheet = book[options.sheet or book.sheetnames[0]]
+    rows = _sheet_rows(sheet.iter_rows(values_only=True))
+    sample = list(islice(rows, SAMPLE_LINES))
+    if not sample:
+        return Source(str(path), XLSX, pa.schema([]), iter(()))
+    width = max(map(len, sample))
+    padded = [row + [""] * (width - len(row)) for row in sample]
+    header = has_header(padded) if options.header is None else options.header
+    named = _distinct([cell.strip() or str(number) for number, cell in enumerate(padded[0], 1)])
+    names = named if header else [TEXT_NAMES[1]] if width == 1 else [str(n) for n in range(1, width + 1)]
+    every = chain(sample[1:] if header else sample, rows)
+    facts = [f"sheet {sheet.title!r}"] if len(book.sheetnames) > 1 else []
+    facts += [] if header else ["no header"]
+    schema = pa.schema([(name, pa.large_string()) for name in names])
+    cells = ((row + [""] * width)[:width] for row in every)
+    return Source(str(path), XLSX, schema, _batches(cells, schema), facts, header=header)
+
+
+def _sheet_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[str]]:
+    """Yield the cells of a sheet's rows as texts, from the first row that is not blank to the last."""
+    begun, blank = False, 0
+    for row in rows:
+        cells = [_cell_text(value) for value in row]
+        while cells and not cells[-1]:
+            cells.pop()
+        if not cells:
+            blank += begun
+            continue
+        yield from ([] for _ in range(blank))
+        begun, blank = True, 0
+        yield cells
+
+
+def _cell_text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _hub(name: str) -> Source:
+    if not hub.reachable():
+        raise ValueError(f"{name}: no such file, and the data hub cannot be reached")
+    rows = _readable(name, streamed(name))
+    return of_dicts(name, "hub", rows)
+
+
+def streamed(name: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a hub dataset's training split, as they come."""
+    from datasets import load_dataset
+    from datasets.utils.logging import CRITICAL, disable_progress_bar, set_verbosity
+
+    disable_progress_bar()
+    set_verbosity(CRITICAL)  # the error repeats what it would log
+    yield from load_dataset(name, split="train", streaming=True)
+
+
+def _readable(name: str, rows: Iterator[Any]) -> Iterator[Any]:
+    """Yield `rows`; their errors become those of `plain_errors`."""
+    with plain_errors(name):
+        yield from rows
+
+
+@contextmanager
+def plain_errors(name: str) -> Iterator[None]:
+    """Turn any failure of a library that reads a source into one line that names the source."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, NotImplementedError, RuntimeError, *DAMAGED) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        own = isinstance(error, ValueError) and not isinstance(error, pa.ArrowInvalid) and reason.startswith(name)
+        if own or (isinstance(error, OSError) and (error.filename or reason.startswith(name))):
+            raise
+        raise ValueError(f"cannot read {name!r} ({reason}); give a file ({', '.join(SUFFIXES)}) or a hub id") from error
+
+
+READERS: dict[str, Callable[[Path, Options], Source]] = {
+    TEXT: _text, DELIMITED: _delimited, JSON_LINES: _json_lines, JSON: _json, PARQUET: _parquet, ARROW: _arrow,
+    XLSX: _xlsx,
+}  # fmt: skip

@@ -1,0 +1,311 @@
+"""Text of any file as lines: plain or compressed, in the encoding that its bytes show, with a limit on their length."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cse.files.writing import check_regular
+
+COMPRESSED: dict[bytes, tuple[str, Callable[..., Any]]] = {
+    b"\x1f\x8b": ("gzip", gzip.open), b"BZh": ("bzip2", bz2.open), b"\xfd7zXZ\x00": ("xz", lzma.open),
+}  # fmt: skip
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")  # suffixes that a name may have after that of its content
+ZIP = b"PK\x03\x04"
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
+MAX_LINE_BYTES = 10_000_000  # a compressed file of a few kB can hold a line of gigabytes
+# Text shrinks to a third or a tenth; a file that unpacks to more than this was made to fill a disk or the memory.
+MAX_EXPANSION, FREE_EXPANSION_BYTES = 200, 256 << 20
+BOMS = {
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
+}  # fmt: skip
+# What files of people's programs are written in. Asked about all 90 encodings it knows, charset-normalizer takes a
+# sentence of Japanese for Korean; among these it was right for every one (docs/decisions.md).
+ENCODINGS = (
+    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "shift_jis", "euc_jp", "gb18030", "big5",
+    "euc_kr", "koi8_r", "mac_roman",
+)  # fmt: skip
+USUAL_ENCODING = "cp1252"  # of what cannot be told: Windows in the west
+SAMPLE_BYTES = 1 << 18
+CHECKED_BYTES = 16 << 20  # of an unpacked file, for its encoding; to unpack all of it twice takes as long as to read it
+
+
+@dataclass
+class Encoding:
+    """How the bytes of a file are decoded: by `name`, or `rest` where a line is not of that encoding.
+
+    `undecoded` collects the numbers of the lines in which characters could not be decoded; these hold U+FFFD.
+    """
+
+    name: str = "utf-8"
+    rest: str | None = None
+    undecoded: list[int] = field(default_factory=list)
+    newline: str = "\n"
+    mixed: bool = False  # some lines were not of the encoding `name`
+    checked: bool = False  # the whole file was read: it is UTF-8, without NUL bytes and endless lines
+
+    def __str__(self) -> str:
+        """The encoding as people call it."""
+        names = [self.name, self.rest] if self.rest and self.mixed else [self.name]
+        return " and ".join(name.replace("cp125", "windows-125").replace("_", "-") for name in names)
+
+
+def opened(path: Path) -> io.BufferedIOBase:
+    """Open a file for reading, unpacked if it is compressed (by its content), or the one file in a .zip.
+
+    Raises ValueError for a .zip of several files, OSError if it cannot be read.
+    """
+    with path.open("rb") as file:
+        magic = file.read(6)
+    if magic.startswith(ZIP):
+        return _Bounded(_zipped(path), path)
+    for sign, (_, opener) in COMPRESSED.items():
+        if magic.startswith(sign):
+            return _Bounded(opener(path, "rb"), path)
+    return path.open("rb")
+
+
+def is_packed(path: Path) -> bool:
+    """True for a compressed file, by its content."""
+    with path.open("rb") as file:
+        return file.read(6).startswith((ZIP, *COMPRESSED))
+
+
+def zip_member(path: Path) -> str:
+    """Return the name of the one file in a .zip. Raises ValueError if there are several, or it is encrypted."""
+    with zipfile.ZipFile(path) as archive:
+        files = [entry for entry in archive.infolist() if not entry.is_dir()]
+        files = [entry for entry in files if not entry.filename.startswith("__MACOSX/")]
+        if len(files) != 1:
+            raise ValueError(f"{path}: holds {len(files)} files; unpack it and give one of them")
+        if files[0].flag_bits & 1:
+            raise ValueError(f"{path}: is encrypted; unpack it")
+        return files[0].filename
+
+
+def _zipped(path: Path) -> Any:
+    return zipfile.ZipFile(path).open(zip_member(path))
+
+
+class _Bounded(io.BufferedIOBase):
+    """An unpacked file that refuses to grow without end."""
+
+    def __init__(self, file: Any, path: Path) -> None:
+        self.file, self.path, self.unpacked = file, path, 0
+        self.limit = max(FREE_EXPANSION_BYTES, MAX_EXPANSION * path.stat().st_size)
+
+    def _checked(self, block: bytes) -> bytes:
+        self.unpacked += len(block)
+        if self.unpacked > self.limit:
+            raise ValueError(
+                f"{self.path}: unpacks to more than {MAX_EXPANSION} times its size; unpack it yourself if that is right"
+            )
+        return block
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return self._checked(self.file.read(self.limit + 1 if size is None or size < 0 else size))
+
+    def read1(self, size: int = -1, /) -> bytes:
+        return self._checked(self.file.read1(size))
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        return self._checked(self.file.readline(size))
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
+
+
+def head(path: Path, size: int = SAMPLE_BYTES) -> bytes:
+    """Return the first `size` bytes of a file's content. Raises ValueError for a damaged compressed file."""
+    try:
+        with opened(path) as file:
+            return file.read(size)
+    except DAMAGED as error:
+        raise ValueError(f"{path}: damaged compressed file: {error}") from error
+
+
+def encoding_of(path: Path, name: str | None = None) -> Encoding:
+    """Return the encoding of a whole text file, or the one that is called `name`.
+
+    Bytes that are not UTF-8 are read as what they look like. Raises ValueError for an unknown name.
+    """
+    if name is not None:
+        try:
+            return Encoding(
+                codecs.lookup(name).name.replace("-", "_") if name.lower() not in ("utf-8", "utf8") else "utf-8"
+            )
+        except LookupError as error:
+            raise ValueError(f"{path}: unknown encoding {name!r}; give one such as utf-8 or windows-1252") from error
+    first = head(path, 4096)
+    for bom, coding in BOMS.items():
+        if first.startswith(bom):
+            return Encoding(coding)
+    if len(first) > 3 and b"\x00" in first:  # every second byte of Latin letters in UTF-16
+        zeros = first[0::2].count(0), first[1::2].count(0)
+        if max(zeros) > 0.4 * len(first) / 2 and min(zeros) < 0.05 * len(first) / 2:
+            return Encoding("utf_16_be" if zeros[0] > zeros[1] else "utf_16_le")
+    return _of_bytes(path)
+
+
+def _of_bytes(path: Path) -> Encoding:
+    """Return UTF-8, what the lines that are not UTF-8 look like, or both. Raises ValueError for a binary file."""
+    decoder, valid, lines, returns, length = codecs.getincrementaldecoder("utf-8")(), True, 0, 0, 0
+    packed, total = is_packed(path), 0
+    try:
+        with opened(path) as file:
+            while (total < CHECKED_BYTES or not packed) and (block := file.read(1 << 20)):
+                total += len(block)
+                if (null := block.find(b"\x00")) >= 0:
+                    raise ValueError(binary(path, lines + block.count(b"\n", 0, null) + 1))
+                newlines = block.count(b"\n")
+                length = len(block) - block.rfind(b"\n") if newlines else length + len(block)
+                lines, returns = lines + newlines, returns + block.count(b"\r")
+                if length > MAX_LINE_BYTES and (lines or not returns):
+                    raise ValueError(too_long(path, lines + 1))
+                try:
+                    valid = valid and decoder.decode(block) is not None
+                except UnicodeDecodeError:
+                    valid = False
+            cut = total >= CHECKED_BYTES and packed
+            valid = valid and (cut or not decoder.getstate()[0])
+        newline = "\r" if returns and not lines else "\n"
+        if valid:
+            return Encoding(rest=USUAL_ENCODING if cut else None, newline=newline, checked=not cut)
+        strange: list[bytes] = []
+        size, mixed = 0, False
+        with opened(path) as file:
+            while size < SAMPLE_BYTES and (line := file.readline(MAX_LINE_BYTES)):
+                if line.isascii():
+                    continue
+                try:
+                    line.decode()
+                    mixed = True
+                except UnicodeDecodeError:
+                    strange.append(line)
+                    size += len(line)
+    except DAMAGED as error:
+        raise ValueError(f"{path}: damaged compressed file: {error}") from error
+    name = _likeliest(strange)
+    return Encoding("utf-8", rest=name, newline=newline) if mixed else Encoding(name, rest=name, newline=newline)
+
+
+def binary(path: Path | str, line: int) -> str:
+    """The error of a file that is no text."""
+    return f"{path}: line {line} holds a NUL byte; give a text file, not a binary one"
+
+
+def too_long(path: Path | str, line: int) -> str:
+    """The error of a line that would fill the memory."""
+    return f"{path}: line {line} is longer than {MAX_LINE_BYTES:,} bytes; break it up"
+
+
+def _likeliest(lines: Sequence[bytes]) -> str:
+    """Return the encoding that lines, none of them UTF-8, look most like; among equals the most usual one."""
+    from charset_normalizer import from_bytes
+
+    # Five bytes stand for nothing in windows-1252. A few damaged lines must not rule it out for the others.
+    whole = [line for line in lines if not any(byte in line for byte in b"\x81\x8d\x8f\x90\x9d")]
+    matches = list(from_bytes(b"".join(whole if 2 * len(whole) > len(lines) else lines), cp_isolation=list(ENCODINGS)))
+    if not matches:
+        return USUAL_ENCODING
+    best = [match for match in matches if (match.chaos, -match.coherence) <= (matches[0].chaos, -matches[0].coherence)]
+    names = {name for match in best for name in (match.encoding, *match.could_be_from_charset)}
+    return next((name for name in ENCODINGS if name in names), matches[0].encoding)
+
+
+def text_lines(path: Path, keep_ends: bool = False, encoding: Encoding | None = None) -> Iterator[str]:
+    """Yield every line of a text file, empty ones too, without its newline unless `keep_ends`.
+
+    Only newlines end a line, or carriage returns where a file has no newline. Raises ValueError for anything but a
+    regular file, NUL bytes (a binary file), and a line of more than `MAX_LINE_BYTES` bytes; OSError, which names the
+    file, if it cannot be read.
+    """
+    path = Path(path)
+    check_regular(path)
+    coding = encoding or encoding_of(path)
+    with opened(path) as file:
+        yield from stream_lines(file, str(path), keep_ends, coding)
+
+
+def stream_lines(
+    file: io.BufferedIOBase, path: str, keep_ends: bool = False, encoding: Encoding | None = None
+) -> Iterator[str]:
+    """Yield the lines of an open file as `text_lines` does; errors name it as `path`."""
+    coding = encoding or Encoding()
+    if coding.name.startswith(("utf-16", "utf_16", "utf-32", "utf_32")) or coding.newline != "\n":
+        lines = _wide_lines(file, coding)
+    else:
+        lines = _decoded(file, coding)
+    number = 0
+    try:
+        if coding.checked and keep_ends:
+            yield from lines
+            return
+        for line in lines:
+            number += 1
+            if "\x00" in line:
+                raise ValueError(binary(path, number))
+            if len(line) > MAX_LINE_BYTES:
+                raise ValueError(too_long(path, number))
+            yield line if keep_ends else line.rstrip("\r\n")
+    except UnicodeError as error:
+        raise ValueError(
+            f"{path}: line {number + 1} is not {coding} ({error}); give its encoding, or save it again as UTF-8"
+        ) from error
+    except DAMAGED as error:
+        raise ValueError(f"{path}: damaged compressed file after line {number}: {error}") from error
+    except OSError as error:
+        if error.filename:
+            raise
+        raise OSError(f"{path}: cannot be read after line {number} ({error}); copy it again") from error
+
+
+def _wide_lines(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
+    """Yield the lines of a file whose lines do not end in the one byte of a newline."""
+    decoder, rest = codecs.getincrementaldecoder(coding.name)("replace"), ""
+    while block := file.read(1 << 16):
+        text = rest + decoder.decode(block)
+        *lines, rest = text.split(coding.newline)
+        yield from (line + "\n" for line in lines)
+        if len(rest) > MAX_LINE_BYTES:
+            break
+    rest += decoder.decode(b"", final=True)
+    if rest:
+        yield rest
+
+
+def _decoded(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
+    if coding.checked:
+        yield from io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n")  # type: ignore[type-var]
+        return
+    number, name = 0, "utf-8" if coding.name == "utf-8-sig" else coding.name
+    while raw := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if number == 1 and raw.startswith(codecs.BOM_UTF8):
+            raw = raw[len(codecs.BOM_UTF8) :]
+        if len(raw) > MAX_LINE_BYTES:
+            yield raw.decode("latin-1")  # a character a byte: the caller refuses its length
+        try:
+            yield raw.decode(name)
+            continue
+        except UnicodeDecodeError:
+            pass
+        line = raw.decode(coding.rest or name, "replace")
+        coding.mixed = coding.rest not in (None, name)
+        if "\ufffd" in line:
+            coding.undecoded.append(number)
+        yield line

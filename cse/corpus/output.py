@@ -1,0 +1,86 @@
+"""Tables that leave: CSV, tab-separated, JSON lines or Parquet, with every cell as it came in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+
+from cse.corpus.corpus import fields_of
+from cse.corpus.formats import as_json, is_json
+from cse.files.writing import write_file
+
+CSV, TSV, JSON_LINES, PARQUET = ".csv", ".tsv", ".jsonl", ".parquet"
+OUTPUTS = (CSV, TSV, JSON_LINES, PARQUET)
+# What a spreadsheet may take for a formula at the start of a cell; the last four are full-width forms of the signs.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def check_output(path: Path, option: str, kinds: Sequence[str] = OUTPUTS) -> None:
+    """Raise ValueError unless a file of this name can be written."""
+    if path.suffix.lower() not in kinds or path.is_dir():
+        raise ValueError(f"{path}: give {option} a file name that ends in {', '.join(kinds[:-1])} or {kinds[-1]}")
+
+
+def write_rows(path: Path, table: pa.Table, for_spreadsheets: bool = False) -> None:
+    """Write a table whole or not at all, in the format that the file's name says.
+
+    Cells stay as they are; `for_spreadsheets` puts an apostrophe before a cell of a .csv or .tsv that begins as a
+    formula. Columns of JSON (`is_json`) are values in JSON lines, and JSON elsewhere.
+    """
+    suffix = path.suffix.lower()
+
+    def write(fresh: Path) -> None:
+        if suffix == PARQUET:
+            import pyarrow.parquet as pq
+
+            pq.write_table(table, fresh)
+            return
+        with fresh.open("w", encoding="utf-8", newline="") as file:
+            if suffix == JSON_LINES:
+                for batch in table.to_batches(1024):
+                    rows = (fields_of(batch, row) for row in range(batch.num_rows))
+                    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            else:
+                _write_delimited(file, table, "\t" if suffix == TSV else ",", for_spreadsheets)
+
+    write_file(path, write)
+
+
+def _write_delimited(file: TextIO, table: pa.Table, delimiter: str, for_spreadsheets: bool) -> None:
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(table.schema.names)
+    for batch in table.to_batches(1024):
+        columns = [
+            [_cell(value, is_json(entry), for_spreadsheets) for value in column.to_pylist()]
+            for entry, column in zip(table.schema, batch.columns, strict=True)
+        ]
+        writer.writerows(zip(*columns, strict=True))
+
+
+def _cell(value: Any, json_text: bool, for_spreadsheets: bool) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else as_json(value) if isinstance(value, list | dict) else str(value)
+    if json_text and isinstance(text, str) and text.startswith('"'):
+        text = json.loads(text)  # a text in a column of mixed values
+    return guarded(str(text)) if for_spreadsheets else str(text)
+
+
+def guarded(text: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula: an apostrophe before a first character that begins one."""
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]], for_spreadsheets: bool = False) -> str:
+    """Return rows under their header as CSV; None is an empty cell."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    for row in (columns, *rows):
+        writer.writerow([guarded(cell) if for_spreadsheets and isinstance(cell, str) else cell for cell in row])
+    return file.getvalue()

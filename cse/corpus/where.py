@@ -1,0 +1,98 @@
+"""Rows of a table that an SQL condition picks, such as `label = 'billing' and price > 10`, by SQLite."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cse.corpus.formats import is_json
+
+MAX_STEPS = 2_000_000_000  # of SQLite's machine: a minute, so that no condition runs for ever
+STEPS_AT_ONCE = 1_000_000
+NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")  # not 007, which is a text
+ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
+
+
+def rows_where(table: pa.Table, condition: str) -> np.ndarray:
+    """Return the positions (n,) int64, ascending, of the rows for which an SQL condition on the columns is true.
+
+    A column of texts that are all numbers compares as numbers; empty cells are then NULL. Raises ValueError for a
+    condition that SQLite does not understand, or that does more than look at this table.
+    """
+    names = table.schema.names
+    with closing(sqlite3.connect(":memory:")) as base:
+        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+        try:
+            base.execute(f"CREATE TABLE rows (position INTEGER PRIMARY KEY, {quoted})")
+            needed = _columns_read(base, condition, names)
+            base.execute("DROP TABLE rows")
+            columns = {name: _values(table.schema.field(name), table.column(name)) for name in needed}
+            declared = ", ".join(
+                f'"{name.replace(chr(34), chr(34) * 2)}" {kind}' for name, (kind, _) in columns.items()
+            )
+            base.execute(f"CREATE TABLE rows (position INTEGER PRIMARY KEY{', ' * bool(declared)}{declared})")
+            cells = zip(range(table.num_rows), *(values for _, values in columns.values()), strict=True)
+            base.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * (len(columns) + 1))})", cells)
+            steps = iter(range(MAX_STEPS // STEPS_AT_ONCE))
+            base.set_authorizer(_only_reading)
+            base.set_progress_handler(lambda: next(steps, None) is None, STEPS_AT_ONCE)
+            picked = base.execute(f"SELECT position FROM rows WHERE ({condition}) ORDER BY position").fetchall()
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise ValueError(
+                f"cannot read the condition {condition!r} ({error}); give one such as label = 'billing', of the "
+                f"columns {', '.join(names[:40])}"
+            ) from error
+    return np.array([position for (position,) in picked], np.int64)
+
+
+def _columns_read(base: sqlite3.Connection, condition: str, names: list[str]) -> list[str]:
+    """Return the columns that a condition reads, so that only they are loaded."""
+    read: set[str] = set()
+
+    def note(action: int, table: str | None, column: str | None, *_: Any) -> int:
+        if action == sqlite3.SQLITE_READ and column:
+            read.add(column.lower())
+        return _only_reading(action, table, column, *_)
+
+    base.set_authorizer(note)
+    base.execute(f"SELECT position FROM rows WHERE ({condition})")
+    base.set_authorizer(None)
+    return [name for name in names if name.lower() in read]
+
+
+def _only_reading(action: int, first: str | None, second: str | None, *_: Any) -> int:
+    """Deny all but looking at the table; a recursion could run for ever."""
+    harmful = action == sqlite3.SQLITE_FUNCTION and second in ("load_extension", "randomblob", "zeroblob")
+    return sqlite3.SQLITE_OK if action in ALLOWED and not harmful else sqlite3.SQLITE_DENY
+
+
+def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, Iterator[Any]]:
+    """Return the type that SQLite compares a column by, and its values."""
+    values = [_plain(value, is_json(entry)) for value in column.to_pylist()]
+    texts = [value for value in values if isinstance(value, str)]
+    if (
+        texts
+        and all(not text.strip() or NUMBER.fullmatch(text.strip()) for text in texts)
+        and any(map(str.strip, texts))
+    ):
+        return "NUMERIC", iter([None if isinstance(value, str) and not value.strip() else value for value in values])
+    return "TEXT" if texts else "NUMERIC", iter(values)
+
+
+def _plain(value: Any, as_json: bool) -> Any:
+    if as_json and value is not None:
+        value = json.loads(value)
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return float(value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)

@@ -1,0 +1,299 @@
+"""A corpus holds each row of a file of any kind, with its number, its columns and its text as they stand."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+from cse.corpus import Corpus
+from cse.corpus import corpus as corpora
+from cse.corpus.formats import Options
+from cse.corpus.output import write_rows
+from cse.corpus.where import rows_where
+
+TABLE = [
+    ("id", "label", "body"),
+    ("T-1", "billing", "my card was declined today"),
+    ("T-2", "parcel", "where is my parcel now?"),
+]
+
+
+def written(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def delimited(delimiter: str) -> str:
+    return "".join(delimiter.join(row) + "\n" for row in TABLE)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a"])
+def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path: Path, delimiter: str, name: str) -> None:
+    corpus = Corpus.read(written(tmp_path / name, delimited(delimiter)))
+    assert corpus.text == "body"
+    assert corpus.texts == [row[2] for row in TABLE[1:]]
+    assert corpus.fields(1) == {"id": "T-2", "label": "parcel"}
+    assert corpus.rows.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "texts", "line"),
+    [
+        ("sep.csv", "sep=;\nid;text\n1;hello there\n", ["hello there"], "semicolons"),
+        ("sts.csv", "cap\t01\t2.5\tA girl, tall, brushes.\ncap\t02\t3.6\tMen play, too.\n", None, "tabs, no header"),
+        ("short.csv", "label,text,,\nham,see you,,\nspam,call now,\nham,thanks\n",
+         ["see you", "call now", "thanks"], "com"),
+        ("quotes.tsv", 'id\ttext\n1\t"Never closed\n2\tA 5" disk\n', ['"Never closed', 'A 5" disk'], "quotes are char"),
+        ("quoted.csv", 'id,text\n1,"One, two"\n2,"He said ""no""."\n3,"a\nb"\n',
+         ["One, two", 'He said "no".', "a\nb"], ""),
+        ("decimal.csv", "id;text\n1,5;A dog, a cat.\n2,5;one\n", ["A dog, a cat.", "one"], "semicolons"),
+        ("blank.csv", "id,text\n\n1,a b\n\n2,\n3,  c \n", ["a b", "  c "], "1 row without a text"),
+        ("mac.txt", "one dog\rtwo cats\r", ["one dog", "two cats"], "2 lines"),
+        ("prose.txt", "A dog, a cat.\n\nHello.\n", ["A dog, a cat.", "Hello."], "2 lines"),
+        ("bracket.txt", "[laughs] hello\n{x} is set\n", ["[laughs] hello", "{x} is set"], "2 lines"),
+    ],
+)  # fmt: skip
+def test_tables_as_people_write_them(
+    tmp_path: Path, name: str, content: str, texts: list[str] | None, line: str
+) -> None:
+    corpus = Corpus.read(written(tmp_path / name, content), None if texts else "4")
+    assert corpus.texts == (texts or ["A girl, tall, brushes.", "Men play, too."])
+    assert line in corpus.understood()
+
+
+def test_a_text_file_counts_its_lines_and_a_table_its_rows(tmp_path: Path) -> None:
+    assert Corpus.read(written(tmp_path / "a.txt", "one\n\nthree\n")).rows.tolist() == [1, 3]
+    corpus = Corpus.read(written(tmp_path / "a.csv", "id,text\n1,the parcel\n2,\n3,my card\n4,a cat\n"))
+    assert corpus.rows.tolist() == [1, 3, 4]
+    assert corpus.fields(1) == {"id": "3"}
+    assert corpus.table.num_rows == 4
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("utf-8-sig", "Ça va très bien"), ("utf-16", "Ça va très bien"), ("utf-16-le", "plain words here"),
+        ("cp1252", "Où est la plage aujourd’hui ?"), ("cp1252", "El niño comió más. ¿Qué pasó mañana?"),
+        ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy."), ("cp1251", "Привет как дела? Сегодня хорошая погода."),
+        ("shift_jis", "今日は天気がいいですね。散歩に行きましょう。"), ("gb18030", "今天天气很好，我们去公园散步吧。"),
+        ("euc_kr", "오늘은 날씨가 좋네요. 산책하러 갑시다."),
+    ],
+)  # fmt: skip
+def test_the_encoding_is_told_from_the_bytes(tmp_path: Path, encoding: str, text: str) -> None:
+    corpus = Corpus.read(written(tmp_path / "a.csv", f"id\ttext\n1\t{text}\n".encode(encoding)))
+    assert corpus.texts == [text]
+
+
+def test_lines_of_two_encodings_are_read_each_in_its_own(tmp_path: Path) -> None:
+    corpus = Corpus.read(written(tmp_path / "a.csv", b"id,text\n1,caf\xc3\xa9\n2,caf\xe9 au lait\n3,plain\n"))
+    assert corpus.texts == ["café", "café au lait", "plain"]
+    assert "utf-8 and windows-1252" in corpus.understood()
+
+
+def test_what_cannot_be_decoded_is_read_and_its_rows_are_named(tmp_path: Path) -> None:
+    lines = [b"id,text", *(b"%d,caf\xe9 au lait" % row for row in range(1, 9)), b"9,a \x9d b", b"10,fine"]
+    corpus = Corpus.read(written(tmp_path / "a.csv", b"\n".join(lines)))
+    assert corpus.texts[7:] == ["café au lait", "a \ufffd b", "fine"]
+    assert "windows-1252, 1 row with undecoded characters (9)" in corpus.understood()
+    assert Corpus.read(tmp_path / "a.csv", options=Options.of(["encoding=latin-1"])).texts[8] == "a \x9d b"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, None])
+def test_packed_files_are_told_from_their_content(tmp_path: Path, pack: object) -> None:
+    path, content = tmp_path / "a.csv", delimited(",").encode()
+    if pack is None:
+        with zipfile.ZipFile(path := tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("b.csv", content)
+    else:
+        path.write_bytes(pack(content))  # type: ignore[operator]
+    assert Corpus.read(path).fields(0) == {"id": "T-1", "label": "billing"}
+
+
+ROWS = [{"id": 1, "text": "hello there", "tags": ["a"]}, {"id": 2, "text": "bye now", "tags": []}]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\n".join(map(json.dumps, ROWS)), json.dumps(ROWS), json.dumps(ROWS, indent=1), json.dumps({"data": ROWS}),
+        json.dumps({key: [row[key] for row in ROWS] for key in ROWS[0]}),
+        json.dumps({key: {str(n): row[key] for n, row in enumerate(ROWS)} for key in ROWS[0]}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.txt"])
+def test_json_of_any_shape_keeps_its_values(tmp_path: Path, content: str, name: str) -> None:
+    corpus = Corpus.read(written(tmp_path / name, content))
+    assert corpus.texts == ["hello there", "bye now"]
+    assert [corpus.fields(row) for row in (0, 1)] == [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}]
+
+
+def test_nested_texts_have_a_path_and_later_rows_may_have_other_kinds(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("cse.corpus.formats.BATCH_ROWS", 2)
+    rows = [{"m": {"content": f"text {row}", "n": [{"c": "x"}]}, "v": "a" if row < 3 else row} for row in range(5)]
+    rows[4]["late"] = True
+    path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
+    corpus = Corpus.read(path, "m.content")
+    assert corpus.texts == [f"text {row}" for row in range(5)]
+    assert [corpus.fields(row)["v"] for row in range(5)] == ["a", "a", "a", 3, 4]
+    assert [corpus.fields(row)["late"] for row in (0, 4)] == [None, True]
+    assert Corpus.read(path, "m.n.0.c").texts == ["x"] * 5
+    with pytest.raises(ValueError, match=r"which column holds the texts\? .*m\.content"):
+        Corpus.read(path)
+
+
+def test_a_large_table_is_mapped_from_a_file_and_is_the_same(tmp_path: Path, monkeypatch) -> None:
+    path = written(tmp_path / "a.csv", "id,text\n" + "".join(f"{row},some text {row}\n" for row in range(1000)))
+    expected = Corpus.read(path)
+    monkeypatch.setattr(corpora, "MAX_MEMORY_BYTES", 1000)
+    monkeypatch.setattr("cse.corpus.formats.BATCH_ROWS", 64)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
+    (tmp_path / "t").mkdir()
+    corpus = Corpus.read(path)
+    assert corpus.table.equals(expected.table)
+    assert not list((tmp_path / "t").iterdir())
+    assert [len(block) for block in corpus.blocks(400)] == [400, 400, 200]
+
+
+def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path: Path) -> None:
+    table = pa.table({"id": [1, 2], "text": ["hello there", None]})
+    pq.write_table(table, tmp_path / "a.csv")
+    feather.write_feather(table, tmp_path / "b.bin")
+    for name in ("a.csv", "b.bin"):
+        corpus = Corpus.read(tmp_path / name)
+        assert (corpus.texts, corpus.fields(0), corpus.without_text) == (["hello there"], {"id": 1}, 1)
+    assert "parquet by its content, though named .csv" in Corpus.read(tmp_path / "a.csv").understood()
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["id", "text", "when"], [1, "hello there", pd.Timestamp("2024-01-02")], [], [2, "007", 1.5]):
+        book.active.append(row)
+    book.create_sheet("other").append(["text", "x"])
+    book.save(tmp_path / "c.xlsx")
+    corpus = Corpus.read(tmp_path / "c.xlsx")
+    assert corpus.rows.tolist() == [1, 3]
+    assert corpus.fields(0) == {"id": "1", "when": "2024-01-02T00:00:00"}
+    assert (corpus.texts[1], corpus.fields(1)["when"]) == ("007", "1.5")
+    with pytest.raises(ValueError, match="has no sheet 'x'; it has Sheet, other"):
+        Corpus.read(tmp_path / "c.xlsx", options=Options.of(["sheet=x"]))
+
+
+def test_what_is_in_memory_is_a_corpus_too() -> None:
+    frame = pd.DataFrame({"id": [7, 8], "text": ["a dog", None], "mixed": [1, "x"]})
+    assert (corpus := Corpus.of(frame)).texts == ["a dog"]
+    assert corpus.fields(0) == {"id": 7, "mixed": 1}
+    assert Corpus.of(["a", "", " b "]).texts == ["a", " b "]
+    assert Corpus.of(["a", "", " b "]).rows.tolist() == [1, 3]
+    assert Corpus.of([{"id": 3, "body": "q"}], "body").fields(0) == {"id": 3}
+    assert Corpus.of(corpus) == corpus or Corpus.of(corpus).texts == corpus.texts
+    for data in ("a", 3, {"text": ["a"]}, [1, 2]):
+        with pytest.raises(ValueError, match=r"no such file|give a list of texts"):
+            Corpus.of(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error"),
+    [
+        ("semi.csv", "id;text\n1;A dog; a cat.\n", r"line 2 has 3 cells, not 2 as the first row; quote cells"),
+        ("many.csv", "id,text\n1,a,b\n", r"line 2 has 3 cells, not 2 as the first row; quote cells"),
+        ("open.csv", 'id,text\n1,"a, b"\n2,"never, closed\n3,"lost, too"\n', r"line [34]: cannot read this row"),
+        ("prose.csv", "A dog, a cat and a man.\nHello.\nOne, two.\n", r"may be a text a line; say which: format=text"),
+        ("body.csv", "body\nThe first.\n", r"its first line 'body' may be the column's name or a sentence"),
+        ("two.csv", "title,body\nThe title of a text,The body of the text\nAnother long title,Another long body\n",
+         r"which column holds the texts\? Pass `column`, one of title, body"),
+        ("binary.txt", b"\x7fELF\0\1\2\3 a b c", r"line 1 holds a NUL byte"),
+        ("old.xls", b"\xd0\xcf\x11\xe0" + b"\0" * 600, r"workbook of the old format .xls; save it as .xlsx or .csv"),
+        ("wide.csv", ",".join(f"c{n}" for n in range(3000)) + "\n" + "," * 2999 + "\n", "3,000 columns"),
+        ("cell.csv", "id,text\n1,fine\n2," + "x" * 10_000_001 + "\n", "line 3"),
+        ("bomb.txt.gz", gzip.compress(b"dog \n" * 60_000_000, 9), "unpacks to more than 200 times its size"),
+        ("bad.jsonl", '{"text": "one"}\n{"text": \n', "line 2: cannot read it as JSON"),
+        ("cut.csv.gz", gzip.compress(b"id,text\n" + bytes(range(97, 123)) * 500)[:-40], "damaged compressed file"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_with_the_cure(tmp_path: Path, name: str, content: str | bytes, error: str) -> None:
+    with pytest.raises(ValueError, match=error) as caught:
+        Corpus.read(written(tmp_path / name, content))
+    assert str(tmp_path / name) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_condition_picks_rows_as_pandas_does(tmp_path: Path) -> None:
+    rows = pd.DataFrame(
+        {"id": ["007", "7", "8"], "price": ["9", "10.5", ""], "label": ["a", "b", "it's"], "text": list("xyz")}
+    )
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    table = Corpus.read(tmp_path / "a.csv").table
+    for condition, positions in {
+        "price > 9.5": [1],
+        "id = '007'": [0],
+        "id = '7'": [1],
+        "price is null": [2],
+        "label in ('a', 'b')": [0, 1],
+        "label = 'it''s' or price < 10": [0, 2],
+        "not label like 'a%'": [1, 2],
+        "\"label\" == 'b'": [1],
+    }.items():
+        assert rows_where(table, condition).tolist() == positions, condition
+    for condition in (
+        "colour = 1",
+        "label = ",
+        "1); drop table rows; --",
+        "load_extension('x')",
+        "id in (with recursive t(n) as (select 1 union all select n + 1 from t) select n from t)",
+    ):
+        with pytest.raises(ValueError, match=r"cannot read the condition .* columns id, price, label, text"):
+            rows_where(table, condition)
+    nested = Corpus.of(
+        [{"text": "a", "n": 3, "ok": True, "m": {"x": 1}}, {"text": "b", "n": None, "ok": False, "m": {}}]
+    )
+    assert rows_where(nested.table, "n >= 3 and ok").tolist() == [0]
+    assert rows_where(nested.table, "json_extract(m, '$.x') = 1").tolist() == [0]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_what_leaves_is_what_came_in(tmp_path: Path, suffix: str) -> None:
+    texts = [
+        "=1+1",
+        "@shop; it's",
+        "a\nb",
+        '"q"',
+        "tab\there",
+        " end ",
+        "-5 degrees",
+        "'",
+        "a,b;c|d",
+        "\u2028x",
+        "naïve",
+    ]
+    table = pa.table({"id": list(map(str, range(len(texts)))), "text": texts})
+    write_rows(tmp_path / f"a{suffix}", table)
+    corpus = Corpus.read(tmp_path / f"a{suffix}")
+    assert corpus.texts == texts
+    assert [corpus.fields(row)["id"] for row in range(len(texts))] == table.column("id").to_pylist()
+    write_rows(tmp_path / "b.csv", table, for_spreadsheets=True)
+    assert Corpus.read(tmp_path / "b.csv").texts == ["'=1+1", "'@shop; it's", *texts[2:6], "'-5 degrees", *texts[7:]]
+
+
+def test_options_are_understood_or_refused() -> None:
+    assert Options.of(["delimiter=tab", "header=no"]) == Options(delimiter="\t", header=False)
+    for word in ("delimiter", "delimiter=", "delimeter=;", "header=maybe", "format=pdf", "delimiter=ab"):
+        with pytest.raises(ValueError, match=word.split("=")[0]):
+            Options.of([word])
+
+
+def test_rows_are_taken_with_their_cells(tmp_path: Path) -> None:
+    corpus = Corpus.read(written(tmp_path / "a.csv", "id,text\n1,a\n2,\n3,b\n4,a\n"))
+    part = corpus.take([1, 2])
+    assert (part.texts, part.rows.tolist(), part.cells("id")) == (["b", "a"], [3, 4], ["3", "4"])
+    assert sorted(corpus.distinct_sample(5, 0).rows) == [1, 3]
+    np.testing.assert_array_equal(corpus.distinct_sample(1, 0).rows, corpus.distinct_sample(1, 0).rows)
