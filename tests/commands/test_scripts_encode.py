@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_scripts import refused, run
+from command_line import refused, run
 from typer.testing import CliRunner, Result
 
 from cse.commands.encode import app
