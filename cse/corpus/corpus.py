@@ -28,6 +28,7 @@ IN_MEMORY = "texts in memory"  # their name in errors and records
 MAX_MEMORY_BYTES = 64 << 20  # of a table; a larger one is mapped from a file
 SAMPLE_ROWS = 1_000  # from which the column of texts is told
 LABEL_ROWS, LABEL_SHARE, LABEL_WORDS = 50, 0.02, 3  # a column of labels: rows, share of distinct cells, words in one
+PATH_MARK = {b"cse": b"path"}  # metadata of a column that a dotted path gave
 SHOWN_ROWS = 5  # numbers of rows in a message
 
 
@@ -128,10 +129,25 @@ class Corpus:
         """The names of all columns."""
         return list(self.table.schema.names)
 
+    @property
+    def source_table(self) -> pa.Table:
+        """The table with the columns of the source, without those of dotted paths."""
+        paths = [entry.name for entry in self.table.schema if (entry.metadata or {}).get(b"cse") == b"path"]
+        return self.table.drop_columns(paths) if paths else self.table
+
     def fields(self, row: int) -> dict[str, Any]:
         """Return the other cells of text `row` (a position among `texts`) by column."""
         position = int(self.positions[row])
         return fields_of(self.table.slice(position, 1).drop_columns([self.text]), 0)
+
+    def row(self, row: int) -> dict[str, Any]:
+        """Return text `row` (a position among `texts`) as it leaves: its number, the text, and its other cells."""
+        return {"row": int(self.numbers[self.positions[row]]), "text": self.texts[row], "fields": self.fields(row)}
+
+    @property
+    def with_text(self) -> Corpus:
+        """The corpus of the rows that have a text."""
+        return self.take(np.arange(len(self))) if self.without_text else self
 
     def cells(self, column: str) -> list[str]:
         """Return a column's cells as texts, one for each text. Raises ValueError if there is no such column."""
@@ -148,10 +164,8 @@ class Corpus:
         """Yield the texts in their order, `size` at a time, as corpora of rows with a text."""
         for start in range(0, self.table.num_rows, size):
             part = replace(self, table=self.table.slice(start, size), numbers=self.numbers[start : start + size])
-            if len(part) < part.table.num_rows:
-                part = part.take(np.arange(len(part)))
             if len(part):
-                yield part
+                yield part.with_text
 
     def understood(self) -> str:
         """Return one line that says how the source was read: rows, format, columns, and rows without a text."""
@@ -378,7 +392,8 @@ def _nested(batches: Iterator[Batch], paths: Sequence[str]) -> Iterator[Batch]:
                 _inner(json.loads(cell) if is_json(entry) and cell is not None else cell, keys)
                 for cell in batch.column(root).to_pylist()
             ]
-            batch = batch.append_column(path, pa.array(cells, pa.large_string()))
+            column = pa.field(path, pa.large_string(), metadata=PATH_MARK)
+            batch = batch.append_column(column, pa.array(cells, pa.large_string()))
         yield numbers, batch
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -25,6 +25,22 @@ def check_output(path: Path, option: str, kinds: Sequence[str] = OUTPUTS) -> Non
     """Raise ValueError unless a file of this name can be written."""
     if path.suffix.lower() not in kinds or path.is_dir():
         raise ValueError(f"{path}: give {option} a file name that ends in {', '.join(kinds[:-1])} or {kinds[-1]}")
+
+
+def beside(added: Mapping[str, pa.Array], table: pa.Table, last: bool = False) -> pa.Table:
+    """Return a table with further columns before its own, or after them if they are to be `last`.
+
+    One whose name the table has already is called cse_NAME: the columns of the source keep theirs.
+    """
+    used = {name.casefold() for name in table.schema.names}  # SQL does not tell "Row" from "row"
+    names = []
+    for name in added:
+        while name.casefold() in used:
+            name = f"cse_{name}"
+        names.append(name)
+    further = pa.table(list(added.values()), names=names)
+    first, second = (table, further) if last else (further, table)
+    return pa.table([*first.columns, *second.columns], schema=pa.schema([*first.schema, *second.schema]))
 
 
 def write_rows(path: Path, table: pa.Table, for_spreadsheets: bool = False) -> None:

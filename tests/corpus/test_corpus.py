@@ -19,7 +19,7 @@ import pytest
 from cse.corpus import Corpus
 from cse.corpus import corpus as corpora
 from cse.corpus.formats import Options
-from cse.corpus.output import write_rows
+from cse.corpus.output import beside, write_rows
 from cse.corpus.where import rows_where
 
 TABLE = [
@@ -297,3 +297,30 @@ def test_rows_are_taken_with_their_cells(tmp_path: Path) -> None:
     assert (part.texts, part.rows.tolist(), part.cells("id")) == (["b", "a"], [3, 4], ["3", "4"])
     assert sorted(corpus.distinct_sample(5, 0).rows) == [1, 3]
     np.testing.assert_array_equal(corpus.distinct_sample(1, 0).rows, corpus.distinct_sample(1, 0).rows)
+
+
+def test_a_text_leaves_with_its_row_and_the_source_has_no_column_of_a_path(tmp_path: Path) -> None:
+    lines = ['{"id": 1, "message": {"content": " hi "}}', '{"id": 2}', '{"id": 3, "message": {"content": "ho"}}']
+    corpus = Corpus.read(written(tmp_path / "a.jsonl", "\n".join(lines)), "message.content")
+    assert corpus.row(1) == {"row": 3, "text": "ho", "fields": {"id": 3, "message": {"content": "ho"}}}
+    write_rows(tmp_path / "b.jsonl", corpus.source_table)
+    missing = {"id": 2, "message": None}
+    assert [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()] == [
+        json.loads(lines[0]), missing, json.loads(lines[2])
+    ]  # fmt: skip
+    assert corpus.with_text.numbers.tolist() == [1, 3]
+
+
+def test_the_columns_of_a_source_keep_their_names_beside_further_ones() -> None:
+    table = pa.table({"Row": ["x"], "cse_row": ["y"], "text": ["z"]})
+    further = {"row": pa.array([1]), "group": pa.array([2])}
+    assert beside(further, table).schema.names == ["cse_cse_row", "group", "Row", "cse_row", "text"]
+    assert beside(further, table, last=True).to_pylist() == [
+        {"Row": "x", "cse_row": "y", "text": "z", "cse_cse_row": 1, "group": 2}
+    ]
+
+
+def test_a_header_with_a_name_twice_is_a_header(tmp_path: Path) -> None:
+    corpus = Corpus.read(written(tmp_path / "a.csv", "id;text;;id\n1;a cat sleeps here;x;9\n;;;\n"))
+    assert (corpus.columns, corpus.texts) == (["id", "text", "3", "id.2"], ["a cat sleeps here"])
+    assert corpus.fields(0) == {"id": "1", "3": "x", "id.2": "9"}
