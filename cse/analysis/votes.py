@@ -385,7 +385,8 @@ def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
 def _read(answer: dict[str, Any]) -> Answer:
     if answer["vote"] not in VOTES:
         raise ValueError(f"vote {answer['vote']!r}")
-    return Answer(**{name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()})
+    lists = {name: tuple(answer[name]) for name in ("start", "result", "start_rows", "result_rows") if name in answer}
+    return Answer(**{**answer, **lists})
 
 
 def _shown(value: Any) -> str:

@@ -58,8 +58,11 @@ class Corpus:
         *,
         options: Options | None = None,
         limit: int | None = None,
+        max_bytes: int | None = None,
     ) -> Corpus:
         """Read a file of any common format (`cse.corpus.formats`) or a hub id, or its first `limit` rows.
+
+        A table of more than `max_bytes` is refused before more of it is read.
 
         `column` holds the texts: a name, a number of a table without a header, or a path such as message.content into
         nested values; by default the column called "sentence" or "text", the only one, or the only one of prose.
@@ -70,7 +73,7 @@ class Corpus:
         if column is not None and first is not None and not rows.header and _names_row(column, rows, first):
             rows = formats.read(str(source), replace(options or Options(), header=True))
             first = next(rows.batches, None)
-        return _corpus(rows, first, column, labels, options or Options(), limit)
+        return _corpus(rows, first, column, labels, options or Options(), limit, max_bytes)
 
     @classmethod
     def of(cls, data: Any, column: str | None = None, labels: str | None = None, limit: int | None = None) -> Corpus:
@@ -220,17 +223,23 @@ class Corpus:
 
 
 def _corpus(
-    rows: Source, first: Batch | None, column: str | None, labels: str | None, options: Options, limit: int | None
+    rows: Source,
+    first: Batch | None,
+    column: str | None,
+    labels: str | None,
+    options: Options,
+    limit: int | None,
+    max_bytes: int | None = None,
 ) -> Corpus:
     if first is None:
         empty = pa.table({TEXT_NAMES[1]: pa.array([], pa.large_string())})
         return Corpus(rows.name, empty, np.empty(0, np.int64), TEXT_NAMES[1], None, tuple(rows.facts))
     sample = first[1].slice(0, SAMPLE_ROWS)
-    text = _text_column(rows, sample, column, labels, options)
+    text = text_column(rows, sample, column, labels, options)
     nested = [path for path in (text, labels) if path is not None and path not in rows.schema.names]
     every = chain([first], rows.batches)
     batches = _nested(every, nested) if nested else every
-    numbers, table = _collected(batches, limit)
+    numbers, table = _collected(_bounded(rows.name, batches, max_bytes), limit)
     if labels is not None and labels == text:
         raise ValueError(f"{rows.name}: texts and labels are both in {labels!r}; give another `column` or `labels`")
     facts = list(rows.facts)
@@ -240,6 +249,16 @@ def _corpus(
         if rows.encoding.undecoded:
             facts.append(_undecoded(table, numbers))
     return Corpus(rows.name, table, numbers, text, labels, tuple(facts), lines=rows.format == formats.TEXT)
+
+
+def _bounded(name: str, batches: Iterator[Batch], max_bytes: int | None) -> Iterator[Batch]:
+    """Yield batches. Raises ValueError once they have more than `max_bytes`, if that is not None."""
+    size = 0
+    for numbers, batch in batches:
+        size += batch.nbytes
+        if max_bytes is not None and size > max_bytes:
+            raise ValueError(f"{name}: unpacks to more than {max_bytes >> 20} MB; give a part of it.")
+        yield numbers, batch
 
 
 def _collected(batches: Iterator[Batch], limit: int | None) -> tuple[np.ndarray, pa.Table]:
@@ -299,7 +318,13 @@ def _names_row(column: str, rows: Source, first: Batch) -> bool:
     return column in [str(cell.as_py() or "").strip() for cell in (entry[0] for entry in first[1].columns)]
 
 
-def _text_column(rows: Source, sample: pa.RecordBatch, column: str | None, labels: str | None, options: Options) -> str:
+def text_column(
+    rows: Source,
+    sample: pa.RecordBatch,
+    column: str | None = None,
+    labels: str | None = None,
+    options: Options = Options(),  # noqa: B008  # frozen
+) -> str:
     """Return the column of texts. Raises ValueError where a name is wrong, or where it cannot be told."""
     names = list(rows.schema.names)
     _check_named(rows, [("column", column), ("labels", labels)])

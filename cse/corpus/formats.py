@@ -45,6 +45,7 @@ TABLE_SUFFIXES = tuple(suffix for suffix, kind in SUFFIXES.items() if kind != TE
 OLD_WORKBOOKS = {b"\xd0\xcf\x11\xe0": ".xls"}
 BATCH_ROWS = 16_384
 PARQUET_BATCH_ROWS = 1024  # its texts may be long, and are unpacked
+MAX_BATCH_BYTES = 64 << 20  # of texts that are stored once for several rows
 MAX_COLUMNS = 2_000
 MAX_JSON_BYTES = 1 << 30  # of a document that is read as a whole
 MAX_WORKBOOK_BYTES = 1 << 30  # unpacked
@@ -137,7 +138,7 @@ def is_hub_id(name: str) -> bool:
 
 
 def _format_of(path: Path, options: Options) -> str:
-    if _is_workbook(path):
+    if is_workbook(path):
         return XLSX
     start = head(path, 8192)
     for sign, suffix in OLD_WORKBOOKS.items():
@@ -158,7 +159,7 @@ def _format_of(path: Path, options: Options) -> str:
     return named if named in (JSON, JSON_LINES) else DELIMITED if _has_cells(path, named, options) else TEXT
 
 
-def _is_workbook(path: Path) -> bool:
+def is_workbook(path: Path) -> bool:
     """True for the .zip that an .xlsx is. Raises ValueError for one of another program."""
     with path.open("rb") as file:
         if file.read(4) != ZIP:
@@ -461,13 +462,29 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[Batch]:
     """Yield batches of any schema in the plain one of `plain_schema`, with their row numbers."""
     first = 1
-    for batch in batches:
+    for batch in chain.from_iterable(map(_unpacked, batches)):
         arrays = [
             column if column.type == entry.type else column.cast(entry.type)
             for column, entry in zip(batch.columns, schema, strict=True)
         ]
         yield np.arange(first, first + batch.num_rows), pa.record_batch(arrays, schema=schema)
         first += batch.num_rows
+
+
+def _unpacked(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in parts that stay small when a text that is stored once is written for each of its rows."""
+    import pyarrow.compute as pc
+
+    size = 0
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type) and _plain(column.type) == pa.large_string():
+            size += pc.sum(pc.take(pc.binary_length(column.dictionary), column.indices)).as_py() or 0
+    if size <= MAX_BATCH_BYTES or batch.num_rows == 1:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    for part in (batch.slice(0, half), batch.slice(half)):
+        yield from _unpacked(part)
 
 
 def _xlsx(path: Path, options: Options) -> Source:
