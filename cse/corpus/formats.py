@@ -35,7 +35,7 @@ from cse.files import hub
 from cse.files.writing import check_regular
 
 TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX = "text", "csv", "jsonl", "json", "parquet", "arrow", "xlsx"
-FORMATS = (TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX)
+SIGNED = (PARQUET, ARROW, XLSX)  # begin with bytes of their own
 SUFFIXES = {
     ".txt": TEXT, ".text": TEXT, **dict.fromkeys(OWN_DELIMITERS, DELIMITED), ".jsonl": JSON_LINES,
     ".ndjson": JSON_LINES, ".json": JSON, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".xlsx": XLSX,
@@ -78,8 +78,8 @@ class Options:
                 if value not in ("yes", "no"):
                     raise ValueError(f"{name} is {value!r}; give {name}=yes or {name}=no")
                 values[name] = value == "yes"
-            elif name == "format" and value not in FORMATS:
-                raise ValueError(f"format is {value!r}; give one of {', '.join(FORMATS)}")
+            elif name == "format" and value not in READERS:
+                raise ValueError(f"format is {value!r}; give one of {', '.join(READERS)}")
             elif name == "delimiter":
                 values[name] = DELIMITER_NAMES.get(value, value)
                 if len(values[name]) != 1 or values[name] in '"\r\n':
@@ -156,7 +156,9 @@ def _format_of(path: Path, options: Options) -> str:
     text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
         return kind
-    return named if named in (JSON, JSON_LINES) else DELIMITED if _has_cells(path, named, options) else TEXT
+    if named not in (None, TEXT, DELIMITED, *SIGNED):
+        return named
+    return DELIMITED if _has_cells(path, named, options) else TEXT
 
 
 def is_workbook(path: Path) -> bool:

@@ -231,11 +231,11 @@ def bench_film(
     """
     from dataclasses import asdict
 
-    from cse.corpus.labelled import distinct_sample, labelled_texts
+    from cse.corpus import Corpus
     from tests.bench.app import compare, started_app
     from tests.bench.film import Film, opened_page
 
-    rows = distinct_sample(list(labelled_texts(file, column, labels).rows), texts, seed=42)
+    rows = Corpus.read(file, column, labels).distinct_sample(texts, seed=42)
     with started_app(ROOT) as (url, *_):
         compare(url, 0, "first")  # opens the models
         with opened_page(url, width, height) as page:
@@ -260,15 +260,15 @@ def bench_maps(
     """
     import cse
     from cse.analysis.maps import evenly
-    from cse.corpus.labelled import labelled_texts
+    from cse.corpus import Corpus
     from tests.bench.maps import PEERS, measure_maps
 
     for each in peer or ():
         check_choice("peer", each, PEERS)
-    rows = list(labelled_texts(file, column, labels).rows)
-    chosen = [rows[place] for place in evenly(len(rows), texts)]
-    vectors = cse.load(model).encode([row.text for row in chosen])
-    known = [row.label or "" for row in chosen] if labels else None
+    rows = Corpus.read(file, column, labels)
+    chosen = rows.take(evenly(len(rows), texts))
+    vectors = cse.load(model).encode(chosen.sentences)
+    known = chosen.labels if labels else None
     _print(json_output, {"texts": len(chosen), "methods": measure_maps(vectors, known, peer or ())})
 
 
@@ -498,17 +498,17 @@ def bench_anchors(
     Example: python -m tests.bench anchors --questions retrieval/quora --data clustering/stackoverflow.tsv
     """
     import cse
-    from cse.corpus.labelled import distinct_sample, labelled_texts
+    from tests.bench.adapt import labelled_texts
     from tests.bench.anchors import measure_duplicates, measure_topics
     from tests.bench.anchors import questions as read_questions
 
     encoder = cse.load(model)
     asked, gold = read_questions(questions, texts)
-    rows = distinct_sample(list(labelled_texts(data, "2", "1").rows), texts, seed=42)
-    grouped = [row.text for row in rows]
+    rows = labelled_texts(data, texts, seed=42)
+    grouped = rows.sentences
     _print(json_output, {
         "duplicates": measure_duplicates(asked, gold, encoder.encode(asked)),
-        "topics": measure_topics(grouped, [row.label for row in rows], encoder.encode(grouped)),
+        "topics": measure_topics(grouped, rows.labels, encoder.encode(grouped)),
     })  # fmt: skip
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cse.corpus.labelled import LabelledText
-from cse.corpus.tables import csv_text
+from cse.corpus import Corpus
+from cse.corpus.output import csv_text
 from tests.bench.browser import chromium
 
 LONG = 3_600_000  # milliseconds: a training on a busy machine
@@ -55,13 +55,11 @@ def begin_training(page: Any, method: str) -> None:
 class Film:
     """The job on an opened `page` with labelled texts; pictures go into `folder`, and `say` gets each step in words."""
 
-    def __init__(
-        self, page: Any, rows: Sequence[LabelledText], folder: Path, method: str, say: Callable[[str], object] = str
-    ) -> None:
+    def __init__(self, page: Any, rows: Corpus, folder: Path, method: str, say: Callable[[str], object] = str) -> None:
         """`method` is the label of a choice of the Train tab."""
         self.page, self.folder, self.method, self.say = page, folder, method, say
-        self.table = csv_text(["text", "label"], [[row.text, row.label] for row in rows])
-        self.query = rows[0].text
+        self.table = csv_text(["text", "label"], zip(rows.texts, rows.labels, strict=True))
+        self.query = rows.sentences[0]
         self.shots: list[Shot] = []
         folder.mkdir(parents=True, exist_ok=True)
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from cse.corpus.labelled import distinct_sample, labelled_texts
 from cse.evaluation.clustering import same_label_neighbours
 from cse.evaluation.isotropy import uniformity
 from cse.evaluation.metrics import correlation_or_none
 from cse.training.held_out import held_out_score
 from cse.vectors import nearest_others, unit_rows
+from tests.bench.adapt import labelled_texts
 
 SCORES = ("concentration", "found", "halves", "uniformity", "words", "loss")
 NEAREST = 10
@@ -72,15 +72,13 @@ def follow(
     from cse.training.loop import train
     from cse.training.run import TrainRequest, prepare
 
-    found = distinct_sample(list(labelled_texts(file, "2", "1").rows), 10**9, seed=0)
-    rows = [
-        found[number] for number in np.random.default_rng(0).permutation(len(found))
-    ]  # files may be sorted by label
+    rows = labelled_texts(file, 10**9, seed=0)
+    rows = rows.take(np.random.default_rng(0).permutation(len(rows)))  # files may be sorted by label
     half = len(rows) // 2
-    scored = [row for row in rows[half:] if len(row.text.split()) >= 4][:texts]
-    held, labels = [row.text for row in scored], [row.label for row in scored]
+    scored = [row for row in range(half, len(rows)) if len(rows.texts[row].split()) >= 4][:texts]
+    held, labels = rows.take(scored).sentences, rows.take(scored).labels
     settings = {"epochs": settings["max_steps"], **settings}  # enough for all steps
-    encoder, run = prepare(TrainRequest(method, [row.text for row in rows[:half]], backbone, settings=settings))
+    encoder, run = prepare(TrainRequest(method, rows.sentences[:half], backbone, settings=settings))
     changed = " ".join(f"{settings[name]:g}" for name in ("learning_rate", "temperature") if name in settings)
     course = Course(f"{file.stem} {method} {changed}".strip())
     nearest_words = word_neighbours(held)

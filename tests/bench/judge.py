@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from cse.analysis.votes import RESULT, START, questions, verdict, vote_by_label
-from cse.corpus.labelled import distinct_sample, labelled_texts
 from cse.evaluation.clustering import same_label_neighbours
+from tests.bench.adapt import labelled_texts
 
 MODELS = {
     "simcse": ("simcse", None), "promptbert": ("promptbert", None), "dcpcse": ("dcpcse", None),
@@ -75,6 +75,6 @@ def simulate(vectors: Mapping[str, np.ndarray], labels: Sequence[str], votes: in
 
 def measure(file: Path, encoders: Mapping[str, Encode], texts: int, votes: int, points: float, seeds: int) -> Tally:
     """`simulate` on a sample of a file of label<TAB>text lines."""
-    rows = distinct_sample(list(labelled_texts(file, "2", "1").rows), texts, seed=0)
-    vectors = {name: encode([row.text for row in rows]) for name, encode in encoders.items()}
-    return simulate(vectors, [row.label for row in rows], votes, points, seeds)
+    rows = labelled_texts(file, texts, seed=0)
+    vectors = {name: encode(rows.sentences) for name, encode in encoders.items()}
+    return simulate(vectors, rows.labels, votes, points, seeds)

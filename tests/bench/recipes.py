@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import cse
-from cse.corpus.labelled import LabelledText, distinct_sample, labelled_texts
+from cse.corpus import Corpus
 from cse.corpus.sentences import scored_pairs
 from cse.evaluation.clustering import label_scores
 from cse.evaluation.metrics import spearman
+from tests.bench.adapt import labelled_texts
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Encode = Callable[[list[str]], np.ndarray]
 Scores = dict[str, float]
-Rows = Sequence[LabelledText]
 KEPT = 0.4  # of the words of a text that TSDAE's encoder sees
 PASS, END = "one pass", "end"
 MEASURES = ("neighbours", "nmi", "ndcg@10", "sts")
@@ -62,7 +62,7 @@ class Trial:
 
 
 # What makes a model of a trial's texts and returns the scores at each time, and its processor seconds.
-Way = Callable[[Trial, Rows, Callable[[Encode], Scores]], dict[str, Any]]
+Way = Callable[[Trial, Corpus, Callable[[Encode], Scores]], dict[str, Any]]
 
 
 def measure(
@@ -90,11 +90,11 @@ def measure(
     missing = {name: way for name, way in {"start": as_it_is, **ways}.items() if name not in found}
     if not missing:
         return {**key, "scores": found}
-    rows = distinct_sample(list(labelled_texts(file, "2", "1").rows), fit + scored, seed=trial.seed)
+    rows = labelled_texts(file, fit + scored, trial.seed)
     if len(rows) < fit + scored:
         raise ValueError(f"{file}: {len(rows)} different texts, but {fit} to fit and {scored} to score are asked for")
     order = np.random.default_rng(trial.seed).permutation(len(rows))
-    held, seen = ([rows[number] for number in part] for part in (order[:scored], order[scored:]))
+    held, seen = (rows.take(part) for part in (order[:scored], order[scored:]))
     for name, way in missing.items():
         found[name] = way(trial, seen, lambda encode: score(encode, held, pairs))
         with output.open("a", encoding="utf-8") as stream:
@@ -102,14 +102,14 @@ def measure(
     return {**key, "scores": found}
 
 
-def as_it_is(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+def as_it_is(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
     """Score the start."""
     return {END: scores(cse.load(trial.start, trial.pooling).encode)}
 
 
-def score(encode: Encode, rows: Sequence[LabelledText], pairs: Path | None = None) -> Scores:
+def score(encode: Encode, rows: Corpus, pairs: Path | None = None) -> Scores:
     """Return the agreement of vectors with labels, and `sts`, Spearman's correlation on graded pairs, both x 100."""
-    found = label_scores(np.asarray(encode([row.text for row in rows])), [row.label for row in rows])
+    found = label_scores(np.asarray(encode(rows.sentences)), rows.labels)
     if pairs is not None:
         found["sts"] = round(spearman(encode, scored_pairs(pairs)), 2)
     return found
@@ -143,7 +143,7 @@ def summary(rows: Sequence[Mapping[str, Any]], measure: str = "neighbours") -> d
 
 def trained(recipe: Recipe) -> Way:
     """Return the way that trains by a recipe."""
-    return lambda trial, seen, scores: _trained(recipe, trial, [row.text for row in seen], scores)
+    return lambda trial, seen, scores: _trained(recipe, trial, seen.sentences, scores)
 
 
 def _trained(recipe: Recipe, trial: Trial, texts: Sequence[str], scores: Callable[[Encode], Scores]) -> dict[str, Any]:

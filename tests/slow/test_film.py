@@ -4,7 +4,7 @@ from app_models import GOOD, serving, write_model
 from app_pages import NEEDS_BROWSER, open_tab, watched
 
 from cse.app.choice.comparison import LEAST_VOTES
-from cse.corpus.labelled import LabelledText
+from cse.corpus import Corpus
 from tests.bench import film as filming
 from tests.bench.film import KEYS, Film
 
@@ -16,12 +16,8 @@ PLACES = ("in the park", "in the rain", "here", "at night", "again", "today")
 def test_a_job_is_filmed_from_the_upload_to_the_verdict_with_a_picture_of_each_step(
     browser, bert_folder, tmp_path, monkeypatch
 ):
-    rows = [
-        LabelledText(text := f"{noun} {verb} {place}", noun, (noun, text))
-        for noun in NOUNS
-        for verb in VERBS
-        for place in PLACES
-    ]
+    texts = [{"noun": noun, "text": f"{noun} {verb} {place}"} for noun in NOUNS for verb in VERBS for place in PLACES]
+    rows = Corpus.of(texts, labels="noun")
     monkeypatch.setattr(filming, "VOTES", LEAST_VOTES)
     monkeypatch.setattr(filming, "SETTLED", 100)
     models = [str(write_model(tmp_path / name, bert_folder, name, seed)) for seed, name in enumerate(GOOD)]
