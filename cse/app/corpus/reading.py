@@ -122,7 +122,7 @@ def file_texts(path: str, column: str | None, labels: str | None) -> FileTexts:
     file, seen = Path(path), preview(path)
     with named(file):
         chosen = column or seen.text
-        if seen.columns and chosen not in seen.columns:
+        if seen.columns and chosen not in seen.columns and "." not in (chosen or ""):  # a path into nested values
             raise ValueError(f"{file}: {column_question(seen.columns, chosen)}")
         columns = (chosen, labels or None) if seen.columns else (None, None)
         corpus = Corpus.read(path, *columns, max_bytes=MOST_UNPACKED)
