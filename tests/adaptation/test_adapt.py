@@ -150,7 +150,11 @@ def test_without_labels_the_projection_is_the_result_and_the_trained_model_stand
     changed = report["changed"]
     assert 0 < len(changed) <= 10
     assert all(len(row["before"]) == len(row["after"]) == 5 for row in changed)
-    assert all(set(row["before"]) != set(row["after"]) for row in changed)
+    lines = [line.split("\t") for line in table.read_text().splitlines()]
+    for row in changed:
+        assert {other["row"] for other in row["before"]} != {other["row"] for other in row["after"]}
+        for named in (row, *row["before"], *row["after"]):
+            assert [named["fields"]["1"], named["text"]] == lines[named["row"] - 1]
 
 
 def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_head(
