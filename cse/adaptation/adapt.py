@@ -137,12 +137,14 @@ def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice, h
     if compared is None:
         tried = (name for name in FOLDERS if name != READING and "guard" in workspace.stages.get(name, {}))
         compared = next(tried, START)
+    rows = [held.row(row) for row in range(len(held))]
+    changed = changed_neighbours(workspace.kept(START), workspace.kept(compared), rows)
     return {
         "run": workspace.run, "decision": choice.result, "candidate": choice.candidate, "sentence": choice.sentence,
         "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held), "fitted": len(trial.fit),
         "stages": workspace.stages, "seconds": workspace.spent, "compared": compared,
         "commands": _commands(request, folder, choice),
-        "changed": changed_neighbours(workspace.kept(START), workspace.kept(compared), held),
+        "changed": [{**change, **change["text"]} for change in changed],
     }  # fmt: skip
 
 

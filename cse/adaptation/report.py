@@ -10,7 +10,6 @@ import numpy as np
 
 from cse.adaptation.choice import LABEL_MEASURE, called
 from cse.analysis.votes import NEIGHBOURS, differences
-from cse.corpus.corpus import Corpus
 from cse.vectors import nearest_others
 
 MAX_SHOWN_TEXTS = 10  # texts whose neighbours changed most
@@ -23,17 +22,17 @@ table { border-collapse: collapse; width: 100%; } th, td { text-align: left; pad
 """
 
 
-def changed_neighbours(start: np.ndarray, result: np.ndarray, held: Corpus) -> list[dict[str, Any]]:
-    """Return the held-out texts whose nearest neighbours differ most between two models (N, d), with both lists.
+def changed_neighbours(start: np.ndarray, result: np.ndarray, texts: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the texts whose nearest neighbours differ most between two models (N, d), with both lists of texts.
 
-    Each text is there with the number of its row and its other columns.
+    `texts` has what is shown of each, such as the text or its row.
     """
     near = nearest_others(start, NEIGHBOURS), nearest_others(result, NEIGHBOURS)
     order = np.argsort(-differences(start, result, near), kind="stable").tolist()
     changed = [row for row in order if set(near[0][row].tolist()) != set(near[1][row].tolist())]
     return [
-        {**held.row(row), **{name: [held.row(other) for other in rows[row].tolist()]
-                             for name, rows in zip(("before", "after"), near, strict=True)}}
+        {"text": texts[row], **{name: [texts[other] for other in rows[row].tolist()]
+                                for name, rows in zip(("before", "after"), near, strict=True)}}
         for row in changed[:MAX_SHOWN_TEXTS]
     ]  # fmt: skip
 
