@@ -278,8 +278,9 @@ class Judgement:
         """
         if vote not in VOTES:
             raise ValueError(f"vote {vote!r}: choose {', '.join(VOTES)}")
-        lists = (tuple(texts[row] for row in rows) for rows in (question.start, question.result))
-        answer = Answer(texts[question.row], vote, RESULT if question.swapped else START, *lists)
+        nearest = [tuple(texts[row] for row in rows) for rows in (question.start, question.result)]
+        first = RESULT if question.swapped else START
+        answer = Answer(texts[question.row], vote, first, nearest[0], nearest[1])
         if numbers is not None:
             start, result = (tuple(numbers[row] for row in rows) for rows in (question.start, question.result))
             answer = replace(answer, row=numbers[question.row], start_rows=start, result_rows=result)
@@ -385,7 +386,9 @@ def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
 def _read(answer: dict[str, Any]) -> Answer:
     if answer["vote"] not in VOTES:
         raise ValueError(f"vote {answer['vote']!r}")
-    lists = {name: tuple(answer[name]) for name in ("start", "result", "start_rows", "result_rows") if name in answer}
+    lists: dict[str, Any] = {
+        name: tuple(answer[name]) for name in ("start", "result", "start_rows", "result_rows") if name in answer
+    }
     return Answer(**{**answer, **lists})
 
 

@@ -168,8 +168,9 @@ def _write_array(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray])
         np.save(fresh, encode())
         write_file(rows, lambda fresh: np.save(fresh, corpus.rows))
 
-    check_writable(rows)
-    write_file(output, write)  # a bad output fails before anything is encoded
+    for path in (output, rows):  # a bad output fails before anything is encoded
+        check_writable(path)
+    write_file(output, write)
     log(f"{rows}: the numbers of the rows, from 1")
 
 

@@ -19,10 +19,11 @@ from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.choice import START
 from cse.adaptation.facts import LANGUAGE_STEPS, learn_language, split
 from cse.adaptation.projection import project
+from cse.corpus import Corpus
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS
 from cse.vectors import smoothed
-from tests.bench.recipes import END, Encode, Rows, Scores, Trial, Way
+from tests.bench.recipes import END, Encode, Scores, Trial, Way
 
 NEIGHBOURS = 10
 ADAPT_SHARE = 2.0  # time of `adapt` by the clock, in the processor time of a training
@@ -40,10 +41,14 @@ def projection(language: bool = False) -> Way:
     Both see four fifths of the texts, as in `adapt`.
     """
 
-    def way(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    def way(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             began, start = time.process_time(), trial.start
-            learned, output, fitted = Path(folder) / "language", Path(folder) / "adapted", split(seen, trial.seed)[1]
+            learned, output, fitted = (
+                Path(folder) / "language",
+                Path(folder) / "adapted",
+                split(seen, trial.seed)[1].sentences,
+            )
             if language:
                 start = learn_language(start, fitted, learned, steps=LANGUAGE_STEPS, seed=trial.seed)
             project(start, fitted, output, pooling=trial.pooling)
@@ -53,7 +58,7 @@ def projection(language: bool = False) -> Way:
     return way
 
 
-def smoothing(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+def smoothing(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
     """Mix the scored vectors with their nearest others; nothing is learned."""
     encoder = cse.load(trial.start, trial.pooling)
     found = scores(lambda texts: smoothed(encoder.encode(texts), NEIGHBOURS))
@@ -63,10 +68,11 @@ def smoothing(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> d
 def adapted(share: float) -> Way:
     """Return the way that runs the whole of `adapt` with the labels, and scores what it advises."""
 
-    def way(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    def way(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             data, output = Path(folder) / "texts.jsonl", Path(folder) / "adapted"
-            data.write_text("".join(json.dumps({"text": row.text, "label": row.label}) + "\n" for row in seen))
+            labelled = zip(seen.texts, seen.labels, strict=True)
+            data.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in labelled))
             minutes, began = share * trial.seconds / 60, time.process_time()
             request = AdaptRequest(str(data), trial.start, trial.pooling, "text", "label", minutes, trial.seed)
             report = adapt(request, output)
@@ -81,14 +87,14 @@ def adapted(share: float) -> Way:
 def published(method: str) -> Way:
     """Return the way that trains a method by its published settings until the processor time is over."""
 
-    def way(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    def way(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
         from cse.training.loop import train
         from cse.training.run import TrainRequest, prepare
 
         pooling = trial.pooling if METHODS[method].settings["pooling"] else None
         settings = {"epochs": MANY, "seed": trial.seed, "pooling": pooling}
         try:
-            encoder, run = prepare(TrainRequest(method, [row.text for row in seen], trial.start, settings=settings))
+            encoder, run = prepare(TrainRequest(method, seen.sentences, trial.start, settings=settings))
         except ArtefactError as error:  # a prompt method asks for a masked-LM head
             return {"left_out": str(error)}
         began = time.process_time()
