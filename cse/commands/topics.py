@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from cse.corpus.corpus import Corpus
 
-MIN_TEXTS = 4
+MIN_TEXTS = 4  # unless a number of groups is asked for
 STDOUT = "-"
 WORDS_OF_GROUP, TYPICAL_TEXTS = 8, 3  # of each group
 SHOWN_CHARACTERS = 100  # of a text
@@ -73,7 +73,7 @@ def main(
     if csv_output is not None:
         check_output(csv_output, "--csv")
     corpus = read_corpus(file, column, labels, read)
-    corpus.check(max(groups or 0, MIN_TEXTS), f"grouping into {groups}" if groups else "grouping")
+    corpus.check(groups or MIN_TEXTS, f"grouping into {groups}" if groups else "grouping")
     encoder = cse.load(model, pooling, family=family)
     summary, numbers = _topics(corpus, encoder, groups, seed)
     document = {

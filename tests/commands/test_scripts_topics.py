@@ -106,6 +106,14 @@ def test_all_columns_come_back_from_a_messy_table_and_the_users_row_and_group_st
         assert [row["text"] for row in csv.DictReader(file)][1:] == ["'-5 degr\u00e9s", "the dog", "'@home"]
 
 
+def test_three_texts_can_be_two_groups(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text\n1,the dog\n2,\n3,my guitar\n4,the rain\n")
+    options = ("--column", "text", "--model", bert_folder, "--groups", 2, "--csv", tmp_path / "t.csv")
+    assert run("topics", tmp_path / "a.csv", *options).exit_code == 0
+    with (tmp_path / "t.csv").open(newline="") as file:
+        assert [(row["row"], row["id"]) for row in csv.DictReader(file)] == [("1", "1"), ("3", "3"), ("4", "4")]
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_nested_values_of_json_lines_come_back_as_they_are(bert_folder: Path, tmp_path: Path, suffix: str) -> None:
     objects = [
