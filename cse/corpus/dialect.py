@@ -163,10 +163,11 @@ class _Guess:
 
 
 def _names(row: Sequence[str]) -> bool:
-    """True if a row can be a header: distinct short cells that hold a letter and no sentence."""
+    """True if a row can be a header: short cells that hold a letter and no sentence, distinct or with a text's name."""
     cells = [cell.strip() for cell in row]
     filled = [cell for cell in cells if cell]
-    return bool(filled) and len(set(filled)) == len(filled) and all(
+    distinct = len(set(filled)) == len(filled) or any(cell.lower() in TEXT_NAMES for cell in filled)
+    return bool(filled) and distinct and all(
         len(cell) <= MAX_NAME_CHARACTERS
         and len(cell.split()) <= MAX_NAME_WORDS
         and re.search(r"[^\W\d_]", cell)

@@ -35,7 +35,7 @@ from cse.files import hub
 from cse.files.writing import check_regular
 
 TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX = "text", "csv", "jsonl", "json", "parquet", "arrow", "xlsx"
-FORMATS = (TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX)
+SIGNED = (PARQUET, ARROW, XLSX)  # begin with bytes of their own
 SUFFIXES = {
     ".txt": TEXT, ".text": TEXT, **dict.fromkeys(OWN_DELIMITERS, DELIMITED), ".jsonl": JSON_LINES,
     ".ndjson": JSON_LINES, ".json": JSON, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".xlsx": XLSX,
@@ -45,6 +45,7 @@ TABLE_SUFFIXES = tuple(suffix for suffix, kind in SUFFIXES.items() if kind != TE
 OLD_WORKBOOKS = {b"\xd0\xcf\x11\xe0": ".xls"}
 BATCH_ROWS = 16_384
 PARQUET_BATCH_ROWS = 1024  # its texts may be long, and are unpacked
+MAX_BATCH_BYTES = 64 << 20  # of texts that are stored once for several rows
 MAX_COLUMNS = 2_000
 MAX_JSON_BYTES = 1 << 30  # of a document that is read as a whole
 MAX_WORKBOOK_BYTES = 1 << 30  # unpacked
@@ -77,8 +78,8 @@ class Options:
                 if value not in ("yes", "no"):
                     raise ValueError(f"{name} is {value!r}; give {name}=yes or {name}=no")
                 values[name] = value == "yes"
-            elif name == "format" and value not in FORMATS:
-                raise ValueError(f"format is {value!r}; give one of {', '.join(FORMATS)}")
+            elif name == "format" and value not in READERS:
+                raise ValueError(f"format is {value!r}; give one of {', '.join(READERS)}")
             elif name == "delimiter":
                 values[name] = DELIMITER_NAMES.get(value, value)
                 if len(values[name]) != 1 or values[name] in '"\r\n':
@@ -137,7 +138,7 @@ def is_hub_id(name: str) -> bool:
 
 
 def _format_of(path: Path, options: Options) -> str:
-    if _is_workbook(path):
+    if is_workbook(path):
         return XLSX
     start = head(path, 8192)
     for sign, suffix in OLD_WORKBOOKS.items():
@@ -155,10 +156,12 @@ def _format_of(path: Path, options: Options) -> str:
     text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
         return kind
-    return named if named in (JSON, JSON_LINES) else DELIMITED if _has_cells(path, named, options) else TEXT
+    if named not in (None, TEXT, DELIMITED, *SIGNED):
+        return named
+    return DELIMITED if _has_cells(path, named, options) else TEXT
 
 
-def _is_workbook(path: Path) -> bool:
+def is_workbook(path: Path) -> bool:
     """True for the .zip that an .xlsx is. Raises ValueError for one of another program."""
     with path.open("rb") as file:
         if file.read(4) != ZIP:
@@ -463,13 +466,29 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[Batch]:
     """Yield batches of any schema in the plain one of `plain_schema`, with their row numbers."""
     first = 1
-    for batch in batches:
+    for batch in chain.from_iterable(map(_unpacked, batches)):
         arrays = [
             column if column.type == entry.type else column.cast(entry.type)
             for column, entry in zip(batch.columns, schema, strict=True)
         ]
         yield np.arange(first, first + batch.num_rows), pa.record_batch(arrays, schema=schema)
         first += batch.num_rows
+
+
+def _unpacked(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in parts that stay small when a text that is stored once is written for each of its rows."""
+    import pyarrow.compute as pc
+
+    size = 0
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type) and _plain(column.type) == pa.large_string():
+            size += pc.sum(pc.take(pc.binary_length(column.dictionary), column.indices)).as_py() or 0
+    if size <= MAX_BATCH_BYTES or batch.num_rows == 1:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    for part in (batch.slice(0, half), batch.slice(half)):
+        yield from _unpacked(part)
 
 
 def _xlsx(path: Path, options: Options) -> Source:

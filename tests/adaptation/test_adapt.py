@@ -22,7 +22,7 @@ from cse.adaptation.choice import other_reading
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_projection
 from cse.adaptation.report import lines
-from cse.corpus.labelled import distinct_sample, labelled_texts
+from cse.corpus import Corpus
 from cse.evaluation.clustering import same_label_neighbours
 
 TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog"]
@@ -79,14 +79,13 @@ def test_with_labels_the_scores_are_those_of_held_out_texts_and_the_best_is_writ
 ) -> None:
     stages = whole["stages"]
     assert set(stages) >= {"start", "projection", "training"}
-    rows = distinct_sample(list(labelled_texts(table, "2", "1").rows), 10_000, 7)
-    held, fit = split(rows, 7)
-    gold = np.unique([row.label for row in held], return_inverse=True)[1]
+    held, fit = split(Corpus.read(table, "2", "1").distinct_sample(10_000, 7), 7)
+    gold = np.unique(held.labels, return_inverse=True)[1]
     mean, cls = (cse.load(str(bert_folder), pooling) for pooling in ("mean", "cls"))
-    vectors = {"start": mean.encode([row.text for row in held]), "reading": cls.encode([row.text for row in held])}
+    vectors = {"start": mean.encode(held.sentences), "reading": cls.encode(held.sentences)}
     better = other_reading(stages)
     base, name = (cls, "reading") if better else (mean, "start")
-    vectors["projection"] = fit_projection(base.encode(fit), 16)(vectors[name])
+    vectors["projection"] = fit_projection(base.encode(fit.sentences), 16)(vectors[name])
     points = {name: stage["labels"]["neighbours"] for name, stage in stages.items() if "labels" in stage}
     for name, rows in vectors.items():
         assert points[name] == pytest.approx(100 * same_label_neighbours(rows, gold), abs=0.02)
@@ -110,7 +109,7 @@ def test_what_follows_begins_with_the_pooling_that_the_labels_prefer(
     scores = Trial.scores
     monkeypatch.setattr(Trial, "scores", preferring)
     report = adapt(request(table, bert_folder), tmp_path / "out")
-    held = [row.text for row in split(distinct_sample(list(labelled_texts(table, "2", "1").rows), 10_000, 7), 7)[0]]
+    held = split(Corpus.read(table, "2", "1").distinct_sample(10_000, 7), 7)[0].sentences
     np.testing.assert_allclose(
         cse.load(str(tmp_path / "out")).encode(held), cse.load(str(bert_folder), "cls").encode(held), atol=1e-5
     )
@@ -143,7 +142,11 @@ def test_without_labels_the_projection_is_the_result_and_the_trained_model_stand
     changed = report["changed"]
     assert 0 < len(changed) <= 10
     assert all(len(row["before"]) == len(row["after"]) == 5 for row in changed)
-    assert all(set(row["before"]) != set(row["after"]) for row in changed)
+    lines = [line.split("\t") for line in table.read_text().splitlines()]
+    for row in changed:
+        assert {other["row"] for other in row["before"]} != {other["row"] for other in row["after"]}
+        for named in (row, *row["before"], *row["after"]):
+            assert [named["fields"]["1"], named["text"]] == lines[named["row"] - 1]
 
 
 def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_head(
@@ -193,12 +196,12 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
     before, after = (AutoModelForMaskedLM.from_pretrained(path) for path in (bert_folder, learned))
     assert not before.get_input_embeddings().weight.equal(after.get_input_embeddings().weight)
     sample = [text for _, text in texts(20, seed=5)]
-    held, fit = split(distinct_sample(list(labelled_texts(table, "2", None).rows), 10_000, 7), 7)
+    held, fit = split(Corpus.read(table, "2").distinct_sample(10_000, 7), 7)
     encoder = cse.load(str(learned), "cls")
-    expected = fit_projection(encoder.encode(fit))(encoder.encode(sample))
+    expected = fit_projection(encoder.encode(fit.sentences))(encoder.encode(sample))
     report = adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out", resume=True)
     tokens = np.mean([len(ids) for ids in AutoTokenizer.from_pretrained(bert_folder)(
-        [row.text for row in held], add_special_tokens=False)["input_ids"]])  # fmt: skip
+        held.sentences, add_special_tokens=False)["input_ids"]])  # fmt: skip
     five_passes = int(5 * len(fit) * tokens / 1024)
     assert (report["decision"], report["stages"]["language"]["steps"]) == ("language", five_passes)
     result = str(tmp_path / "out")

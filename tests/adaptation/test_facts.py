@@ -8,7 +8,7 @@ from conftest import SENTENCES, WORDS
 
 import cse
 from cse.adaptation.facts import TextFacts, split, text_facts
-from cse.corpus.labelled import LabelledText
+from cse.corpus import Corpus
 
 TEXTS = [" ".join(words) for words in np.random.default_rng(2).choice(WORDS[:40], (60, 6))]
 
@@ -66,11 +66,10 @@ def test_words_of_scripts_without_spaces_are_counted(bert_folder: Path, monkeypa
 
 
 def test_a_fifth_is_held_out_by_the_seed_and_not_fitted_on() -> None:
-    rows = [LabelledText(text, str(number), ()) for number, text in enumerate(TEXTS)]
-    held, fit = split(rows, 3)
+    held, fit = (part.texts for part in split(Corpus.of(TEXTS), 3))
     assert (len(held), len(fit)) == (12, 48)
-    assert {row.text for row in held} | set(fit) == set(TEXTS)
-    assert not {row.text for row in held} & set(fit)
-    assert split(rows, 3) == (held, fit)
-    assert split(rows, 4) != (held, fit)
-    assert len(split(rows * 400, 3)[0]) == 2_000
+    assert {*held, *fit} == set(TEXTS)
+    assert not {*held} & {*fit}
+    assert [part.texts for part in split(Corpus.of(TEXTS), 3)] == [held, fit]
+    assert [part.texts for part in split(Corpus.of(TEXTS), 4)] != [held, fit]
+    assert len(split(Corpus.of(TEXTS * 400), 3)[0]) == 2_000

@@ -24,18 +24,18 @@ from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.choice import START
 from cse.adaptation.facts import LANGUAGE_STEPS, learn_language, split
 from cse.adaptation.projection import project
-from cse.corpus.labelled import LabelledText, distinct_sample, labelled_texts
+from cse.corpus import Corpus
 from cse.corpus.sentences import scored_pairs
 from cse.evaluation.clustering import label_scores
 from cse.evaluation.metrics import spearman
 from cse.vectors import smoothed
+from tests.bench.adapt import labelled_texts
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Encode = Callable[[list[str]], np.ndarray]
 Scores = dict[str, float]
-Rows = Sequence[LabelledText]
 KEPT = 0.4  # of the words of a text that TSDAE's encoder sees
 PASS, END = "one pass", "end"
 NEIGHBOURS = 10  # that smoothing mixes
@@ -71,7 +71,7 @@ class Trial:
 
 
 # What makes a model of a trial's texts and returns the scores at each time, and its processor seconds.
-Way = Callable[[Trial, Rows, Callable[[Encode], Scores]], dict[str, Any]]
+Way = Callable[[Trial, Corpus, Callable[[Encode], Scores]], dict[str, Any]]
 
 
 def measure(
@@ -99,11 +99,11 @@ def measure(
     missing = {name: way for name, way in {"start": as_it_is, **ways}.items() if name not in found}
     if not missing:
         return {**key, "scores": found}
-    rows = distinct_sample(list(labelled_texts(file, "2", "1").rows), fit + scored, seed=trial.seed)
+    rows = labelled_texts(file, fit + scored, trial.seed)
     if len(rows) < fit + scored:
         raise ValueError(f"{file}: {len(rows)} different texts, but {fit} to fit and {scored} to score are asked for")
     order = np.random.default_rng(trial.seed).permutation(len(rows))
-    held, seen = ([rows[number] for number in part] for part in (order[:scored], order[scored:]))
+    held, seen = (rows.take(part) for part in (order[:scored], order[scored:]))
     for name, way in missing.items():
         found[name] = way(trial, seen, lambda encode: score(encode, held, pairs))
         with output.open("a", encoding="utf-8") as stream:
@@ -111,14 +111,14 @@ def measure(
     return {**key, "scores": found}
 
 
-def as_it_is(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+def as_it_is(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
     """Score the start."""
     return {END: scores(cse.load(trial.start, trial.pooling).encode)}
 
 
-def score(encode: Encode, rows: Sequence[LabelledText], pairs: Path | None = None) -> Scores:
+def score(encode: Encode, rows: Corpus, pairs: Path | None = None) -> Scores:
     """Return the agreement of vectors with labels, and `sts`, Spearman's correlation on graded pairs, both x 100."""
-    found = label_scores(np.asarray(encode([row.text for row in rows])), [row.label for row in rows])
+    found = label_scores(np.asarray(encode(rows.sentences)), rows.labels)
     if pairs is not None:
         found["sts"] = round(spearman(encode, scored_pairs(pairs)), 2)
     return found
@@ -152,7 +152,7 @@ def summary(rows: Sequence[Mapping[str, Any]], measure: str = "neighbours") -> d
 
 def trained(recipe: Recipe) -> Way:
     """Return the way that trains by a recipe."""
-    return lambda trial, seen, scores: _trained(recipe, trial, [row.text for row in seen], scores)
+    return lambda trial, seen, scores: _trained(recipe, trial, seen.sentences, scores)
 
 
 def _trained(recipe: Recipe, trial: Trial, texts: Sequence[str], scores: Callable[[Encode], Scores]) -> dict[str, Any]:
@@ -244,10 +244,14 @@ def projection(language: bool = False) -> Way:
     Both see four fifths of the texts, as in `adapt`.
     """
 
-    def way(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    def way(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             began, start = time.process_time(), trial.start
-            learned, output, fitted = Path(folder) / "language", Path(folder) / "adapted", split(seen, trial.seed)[1]
+            learned, output, fitted = (
+                Path(folder) / "language",
+                Path(folder) / "adapted",
+                split(seen, trial.seed)[1].sentences,
+            )
             if language:
                 start = learn_language(start, fitted, learned, steps=LANGUAGE_STEPS, seed=trial.seed)
             project(start, fitted, output, pooling=trial.pooling)
@@ -257,7 +261,7 @@ def projection(language: bool = False) -> Way:
     return way
 
 
-def smoothing(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+def smoothing(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
     """Mix the scored vectors with their nearest others; nothing is learned."""
     encoder = cse.load(trial.start, trial.pooling)
     found = scores(lambda texts: smoothed(encoder.encode(texts), NEIGHBOURS))
@@ -267,10 +271,11 @@ def smoothing(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> d
 def adapted(share: float) -> Way:
     """Return the way that runs the whole of `adapt` with the labels, and scores what it advises."""
 
-    def way(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    def way(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             data, output = Path(folder) / "texts.jsonl", Path(folder) / "adapted"
-            data.write_text("".join(json.dumps({"text": row.text, "label": row.label}) + "\n" for row in seen))
+            labelled = zip(seen.texts, seen.labels, strict=True)
+            data.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in labelled))
             minutes, began = share * trial.seconds / 60, time.process_time()
             request = AdaptRequest(str(data), trial.start, trial.pooling, "text", "label", minutes, trial.seed)
             report = adapt(request, output)

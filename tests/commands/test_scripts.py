@@ -136,7 +136,9 @@ def test_bad_text_files_are_refused_with_exit_code_3(bert_folder: Path, tmp_path
     column = ("--column", "text") if name.endswith(".csv") else ()
     common = ("--output", tmp_path / "out.npy", *column)
     refused(run("train", "simcse", "--backbone", bert_folder, "--data", tmp_path / name, *common), 3, name, message)
-    refused(run("encode", "--model", bert_folder, "--input", tmp_path / name, *common), 3, name, message)
+    if name != "latin.txt":  # `cse.corpus` reads it
+        words = message.replace("sentence", "text")
+        refused(run("encode", "--model", bert_folder, "--input", tmp_path / name, *common), 3, name, words)
     assert not (tmp_path / "out.npy").exists()
 
 
