@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -453,6 +453,16 @@ def fields_of(table: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
         plain = value is None or isinstance(value, str | int | float | bool | list | dict)
         values[entry.name] = value if plain else str(value)
     return values
+
+
+def text_blocks(texts: Iterable[str] | Corpus, size: int) -> Iterator[tuple[Any, list[str]]]:
+    """Yield texts, `size` at a time, each block a list or a corpus, with its sentences as they are encoded."""
+    if isinstance(texts, Corpus):
+        yield from ((block, block.sentences) for block in texts.blocks(size))
+        return
+    stream = iter(texts)
+    while block := list(islice(stream, size)):
+        yield block, block
 
 
 def looks_like_labels(texts: Sequence[str]) -> bool:

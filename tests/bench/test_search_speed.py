@@ -19,7 +19,7 @@ def test_all_works_find_the_same_sentences(tmp_path: Path, factory: str) -> None
     found = {name: work() for name, work in works.items()}
     raw = [rows[0].tolist() for _, rows in found[FAISS]]
     assert [rows[0].tolist() for _, rows in found[SEARCH]] == raw
-    assert [[hit.row for hit in hits] for hits in found[HITS]] == raw
+    assert [[hit.position for hit in hits] for hits in found[HITS]] == raw
 
 
 def test_an_index_that_is_not_the_one_in_the_folder_is_refused(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_only_chosen_rows_are_answers(what: str, edited: bool, location: str, tm
     np.testing.assert_array_equal(rows, chosen[order])
     np.testing.assert_allclose(scores, expected_scores, atol=1e-6)
     assert index.search(queries, 10, among=chosen)[1].shape == (20, 4)
-    assert index.hits(queries[0], 1, among=[8])[0].row == 8
+    assert index.hits(queries[0], 1, among=[8])[0].position == 8
     with pytest.raises(ValueError, match="row 200 does not exist"):
         index.search(queries, 3, among=[200])
 
@@ -200,12 +200,12 @@ def test_who_reads_while_another_appends_gets_all_answers_and_deletes_nothing(lo
     build(location, count=200)
     reader, writer, query = open_at(location), open_at(location), vectors(1, seed=1)[0]
     _, expected = brute_force(query[None], vectors(200), 5)
-    assert [hit.row for hit in reader.hits(query, 5)] == expected[0].tolist()
+    assert [hit.position for hit in reader.hits(query, 5)] == expected[0].tolist()
     near = query + vectors(20, seed=2) / 100
     for first in (200, 220):  # the second time a search knows that there are such rows
         writer.add(sentences(20, first), near)
         writer.save(location)
-        assert [hit.row for hit in reader.hits(query, 5)] == expected[0].tolist()
+        assert [hit.position for hit in reader.hits(query, 5)] == expected[0].tolist()
     assert set(open_at(location).search(query[None], 20)[1][0]) <= set(range(200, 240))
     reader.add(["x"], near[:1])  # which takes the rows for nothing that a killed addition left
     assert open_at(location).texts([201, 239]) == [sentences(40, 200)[at] for at in (1, 39)]

@@ -79,7 +79,8 @@ class ChosenCorpus:
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(vector)  # without a copy of the rows
         scores = np.divide(rows @ vector, lengths, out=np.zeros(len(rows), np.float32), where=lengths > 0)
         best = np.argsort(-scores, kind="stable")[:count]
-        return Nearest(ranked(scores[best], best, lambda rows: [self.texts[row] for row in rows]))
+        numbers = self.numbers
+        return Nearest(ranked(scores[best], best, lambda rows: [(numbers[i], self.texts[i], {}, None) for i in rows]))
 
     def random_cosines(self, state: AppState, column: Column, encoder: Encoder) -> np.ndarray:
         """Return (P,) ascending cosines of all pairs of different texts that are spread over the corpus."""
