@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import zipfile
+from datetime import datetime, timezone
 from pathlib import Path
 
 import numpy as np
@@ -297,3 +298,12 @@ def test_rows_are_taken_with_their_cells(tmp_path: Path) -> None:
     assert (part.texts, part.rows.tolist(), part.cells("id")) == (["b", "a"], [3, 4], ["3", "4"])
     assert sorted(corpus.distinct_sample(5, 0).rows) == [1, 3]
     np.testing.assert_array_equal(corpus.distinct_sample(1, 0).rows, corpus.distinct_sample(1, 0).rows)
+
+
+def test_fields_are_values_that_json_can_hold() -> None:
+    day = datetime(2026, 11, 2, tzinfo=timezone.utc)
+    table = pa.table({"text": ["one"], "a": [float("nan")], "b": [float("inf")], "c": [day], "d": [[{"on": day}]]})
+    fields = Corpus.of(table).fields(0)
+    assert json.loads(json.dumps(fields, allow_nan=False)) == {
+        "a": None, "b": "inf", "c": str(day), "d": [{"on": str(day)}],
+    }  # fmt: skip
