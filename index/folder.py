@@ -171,6 +171,8 @@ def row_table(texts: Texts, corpus: int | None = 0) -> pa.Table:
     """
     if not isinstance(texts, Corpus):
         return pa.table([text_array(texts)], schema=TEXT_SCHEMA)
+    if texts.without_text:
+        texts = texts.take(np.arange(len(texts)))
     others = texts.table.select([name for name in texts.columns if name != texts.text])
     rows = pa.table(
         [text_array(texts.texts), *others.columns],

@@ -153,18 +153,15 @@ def test_search_prints_a_long_text_on_one_line_and_whole_in_json(tmp_path: Path)
     shown = run_search(tmp_path / "x", "a man").stdout
     assert shown.count("\n") == 1
     assert shown.rstrip("\n")[13:] == f"{' '.join(words)[:299]}…"
-    assert json.loads(run_search(tmp_path / "x", "a man", "--json").stdout)["results"][0]["text"] == "\n".join(words)
+    assert json.loads(run_search(tmp_path / "x", "a man", "--json").stdout)[0]["text"] == "\n".join(words)
 
 
-def test_search_prints_json(folder: Path, models: dict[str, str]) -> None:
-    result = run_search(folder, "a dog runs", "-k", 99, "--json")
-    document = json.loads(result.stdout)
-    assert {key: document[key] for key in ("query", "model")} == {
-        "query": "a dog runs", "model": models["promptbert"],
-    }  # fmt: skip
-    assert [entry["rank"] for entry in document["results"]] == [1, 2, 3, 4, 5]
-    assert document["results"][0] == {"rank": 1, "score": pytest.approx(1, abs=1e-6), "row": 1, "text": "a dog runs"}
-    assert [CORPUS[entry["row"]] for entry in document["results"]] == [entry["text"] for entry in document["results"]]
+def test_search_prints_json_with_the_lines_of_the_text_file(folder: Path) -> None:
+    hits = json.loads(run_search(folder, "a dog runs", "-k", 99, "--json").stdout)
+    assert hits[0] == {"row": 3, "score": pytest.approx(1, abs=1e-6), "text": "a dog runs", "fields": {}}
+    lines = "\n\n".join(CORPUS).split("\n")  # every second one is blank
+    assert [lines[hit["row"] - 1] for hit in hits] == [hit["text"] for hit in hits]
+    assert sorted(hit["row"] for hit in hits) == [1, 3, 5, 7, 9]
 
 
 def test_search_leaves_out_missing_answers(corpus: Path, tmp_path: Path) -> None:
@@ -350,7 +347,7 @@ def test_a_smoothed_index_of_any_source_records_it_and_expands_queries(
         hits = index.hits(query, 3, expand=expand)
         assert shown == "".join(f"{hit.rank:>3}  {hit.score:.4f}  {hit.text}\n" for hit in hits)
     plain = VectorIndex.load(folder).hits(query, 5, expand=2)
-    printed = json.loads(run_search(folder, "a dog sings", "--expand", 2, "--json").stdout)["results"]
+    printed = json.loads(run_search(folder, "a dog sings", "--expand", 2, "--json").stdout)
     assert [hit["row"] for hit in printed] == [hit.row for hit in plain]
     assert [hit["score"] for hit in printed] == pytest.approx([hit.score for hit in plain], abs=1e-6)
 

@@ -67,8 +67,8 @@ def test_a_search_prints_what_that_of_the_folder_does(built: tuple[str, Path]) -
     assert run(search, "--store", location, "a dog in the park", "-k", 3).stdout == expected
     assert run(search, location, "a dog in the park", "-k", 3).stdout == expected
     answer = json.loads(run(search, "--store", location, "a dog in the park", "--json").stdout)
-    assert answer["query"] == "a dog in the park"
-    assert len(answer["results"]) == 5
+    assert answer == json.loads(run(search, folder, "a dog in the park", "--json").stdout)
+    assert [len(answer), *answer[0]] == [5, "row", "score", "text", "fields"]
 
 
 def test_sentences_are_added_and_replaced(server: str, models: dict[str, Path], tmp_path: Path) -> None:
