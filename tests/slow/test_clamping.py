@@ -71,7 +71,7 @@ def folded(page, place):
 
 @WIDTHS
 def test_search_and_probe_show_three_lines_of_a_long_sentence(browser, width):
-    hits = [Hit(1, 0.9, 7, LONG), Hit(2, 0.8, 8, SHORT)]
+    hits = [Hit(1, 0.9, 8, LONG, {}, 7), Hit(2, 0.8, 9, SHORT, {}, 8)]
     found = search_html(2, {"simcse": Found(hits, "Flat"), "promptbert": Found(hits[::-1], "Flat")})
     moved = moved_html([Moved("negation", False, LONG, {"simcse": 0.5})], {})
     differing = disagreements_html([(LONG, SHORT)], [Disagreement(0, {"simcse": 0.1, "conpvp": 0.9}, 0.8)], {})
