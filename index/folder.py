@@ -24,9 +24,10 @@ import pyarrow as pa
 from cse.corpus.corpus import Corpus
 from cse.corpus.formats import as_json, is_json
 from cse.errors import IndexFolderError
+from cse.files import writing
 from cse.files.checksums import checksum_now, feed_texts, file_state
-from cse.files.replace import Replacement, followed
-from cse.files.writing import FolderKind, named_errors
+from cse.files.replace import followed
+from cse.files.writing import FolderKind
 from index.manifest import MANIFEST_FILE, Manifest, cure
 
 FAISS_FILE = "index.faiss"
@@ -49,18 +50,10 @@ def replacing(folder: Path) -> Iterator[Path]:
     block, unless `folder` is absent, empty, or holds an index and nothing else.
     """
     folder = Path(os.path.realpath(followed(folder)))
-    INDEX.check_replaceable(folder)
     if above := next((path for path in folder.parents if path.is_file()), None):
         raise ValueError(f"{above}: is a file; give an index another folder")
-    with named_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        replacement = Replacement.begin(folder)
-    try:
-        yield replacement.fresh
-        INDEX.check_replaceable(folder)
-        replacement.swap()
-    finally:
-        replacement.clear()
+    with writing.replacing(folder, INDEX) as fresh:
+        yield fresh
 
 
 def file_records(folder: Path) -> dict[str, dict[str, Any]]:

@@ -19,6 +19,7 @@ from cse.commands.cli import (
     READ,
     SOURCE,
     command,
+    log,
     model_option,
     option,
     print_json,
@@ -114,7 +115,8 @@ def main(
             source = _encoded(vectors, texts)
         else:
             reference = _named(location, model or "", pooling, family, append)
-            source = _encoding(reference, texts, batch_size, kept if resume else None, backend)
+            of_index = manifest_at(location) if append else None
+            source = _encoding(reference, texts, batch_size, kept if resume else None, backend, of_index)
         factory = factory or "Flat"
         if not append:
             store.check_factory(factory, source.dimension)
@@ -123,6 +125,7 @@ def main(
                 index = open_at(location, source.fingerprint, model=source.name, device="cpu")
                 as_opened = index.manifest
                 index.check_columns(texts)
+                _check_prompt(location, source, as_opened)
                 for block, rows in source.batches:
                     bar.update(len(index.add(block, rows, corpus=corpus)))
                 if store.on_disk and manifest_at(location) != as_opened:
@@ -132,6 +135,7 @@ def main(
                 settings = BuildSettings(
                     factory=factory, model=source.model, pooling=source.pooling, family=source.family,
                     fingerprint=source.fingerprint, corpus=corpus, seed=seed, smooth=smooth,
+                    query_prompt=source.query_prompt, document_prompt=source.document_prompt,
                 )  # fmt: skip
                 index = store.build(source.batches, location, settings=settings, report=lambda n: bar.update(n - bar.n))
     if json_output:
@@ -144,7 +148,7 @@ def main(
 class Source:
     """Texts with vectors, and the model that made these: its displayed `name`, and what opens it again.
 
-    `dimension` is that of the vectors.
+    `dimension` is that of the vectors. The prompts are as an index records them.
     """
 
     name: str
@@ -154,6 +158,8 @@ class Source:
     fingerprint: str
     dimension: int
     batches: Batches
+    query_prompt: str | None
+    document_prompt: str | None
 
 
 def _encoding(
@@ -162,18 +168,25 @@ def _encoding(
     batch_size: int | None,
     kept: UnfinishedBuild | None,
     backend: str,
+    of_index: Manifest | None,
 ) -> Source:
+    """The texts encoded as documents: as those of the index that they are added to, else by the model's prompt."""
     from cse.models.loading import open_model
     from index.building import encoded
 
     encoder = open_model(reference, backend=backend)
     opened_by = reference.name, reference.pooling, reference.family
+    prompts = (of_index or encoder).query_prompt, (of_index or encoder).document_prompt
+    if note := encoder.prompt_note("documents", prompts[1]):
+        log(note)
     if kept:
         with _progress("encoding") as bar:
             batches = kept.encoded(opened_by, encoder, texts, batch_size, lambda rows: bar.update(rows))
     else:
-        batches = encoded(texts, partial(encoder.encode, batch_size=batch_size, show_progress_bar=False))
-    return Source(encoder.name, *opened_by, encoder.fingerprint, encoder.dim, batches)
+        batches = encoded(
+            texts, partial(encoder.encode, prompt=prompts[1], batch_size=batch_size, show_progress_bar=False)
+        )
+    return Source(encoder.name, *opened_by, encoder.fingerprint, encoder.dim, batches, *prompts)
 
 
 def _encoded(folder: Path, texts: Corpus) -> Source:
@@ -182,8 +195,21 @@ def _encoded(folder: Path, texts: Corpus) -> Source:
     plan = read_plan(folder)
     return Source(
         Path(plan.model).name, plan.model, plan.pooling, plan.family, plan.fingerprint, plan.dimension,
-        with_texts(folder, texts),
+        with_texts(folder, texts), plan.query_prompt, plan.document_prompt,
     )  # fmt: skip
+
+
+def _check_prompt(location: Location, source: Source, manifest: Manifest) -> None:
+    """Raise ValueError unless the vectors were made with the prompt of the index's documents."""
+    if source.document_prompt != manifest.document_prompt:
+        theirs, own = (
+            "the default prompt" if prompt is None else f"the prompt {prompt!r}"
+            for prompt in (source.document_prompt, manifest.document_prompt)
+        )
+        raise ValueError(
+            f"{location}: its vectors were made with {own}, and those to add with {theirs}; make them with the same by "
+            f"{command_line('encode')} --prompt-name, or build a new index"
+        )
 
 
 def _named(location: Location, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:

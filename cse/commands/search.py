@@ -20,6 +20,7 @@ from cse.commands.cli import (
     shortened,
     with_flags,
 )
+from cse.errors import command_line
 
 if TYPE_CHECKING:
     from index.base import Hit, Index
@@ -83,11 +84,15 @@ def main(
     encoder = open_model(reference, backend=backend)
     opened = open_at(location, encoder.fingerprint, model=encoder.name, verify=verify)
     shown = None if show is None else _shown(opened, show)
-    among = None if where is None else opened.where(where)
-    count = len(opened) if among is None else len(among)
-    if among is not None:
-        log(f"searched {count:,} of {len(opened):,} rows" if count else _nowhere(opened, where or ""))
-    vector = encoder.encode(sentence, normalize_embeddings=False)
+    among, count = (None, len(opened)) if where is None else _met(opened, where)
+    prompts = {manifest.query_prompt, manifest.document_prompt}
+    if note := encoder.prompt_note("queries", manifest.query_prompt):
+        log(note)
+    elif prompts == {None} != {encoder.query_prompt, encoder.document_prompt}:
+        log(
+            f"{name}: built without the model's prompts, so the query has none; {command_line('build_index')} uses them"
+        )
+    vector = encoder.encode(sentence, prompt=manifest.query_prompt, normalize_embeddings=False)
     hits = opened.hits(vector, k, among=among, expand=expand, probe=probe, quiet=True) if count else []
     if note := opened.shortfall(len(hits), min(k, count), probe):
         log(with_flags(note, app))
@@ -112,8 +117,14 @@ def _shown(index: Index, show: str) -> list[str]:
     return [name for name in names if name in others]
 
 
-def _nowhere(index: Index, where: str) -> str:
-    return f"no row meets {where!r}; the columns are {', '.join(map(repr, index.columns))}"
+def _met(index: Index, where: str) -> tuple[Any, int]:
+    """The rows that meet a condition, and their number, which is said."""
+    among = index.where(where)
+    if count := len(among):
+        log(f"searched {count:,} of {len(index):,} rows")
+    else:
+        log(f"no row meets {where!r}; the columns are {', '.join(map(repr, index.columns))}")
+    return among, count
 
 
 def _fields(hit: Hit, shown: Sequence[str] | None) -> dict[str, Any]:

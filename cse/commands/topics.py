@@ -92,6 +92,7 @@ def _topics(
     import numpy as np
 
     from cse.analysis.topics import class_words, default_groups, grouped, typical
+    from cse.corpus.words import word_notes
 
     texts = list(dict.fromkeys(row.text for row in rows))
     log(f"encoding {len(texts):,} texts with {encoder.name}")
@@ -100,6 +101,7 @@ def _topics(
     number_of = {text: number for number, text in enumerate(texts)}
     numbers = of_text[[number_of[row.text] for row in rows]]
     words = class_words([row.text for row in rows], numbers, WORDS_OF_GROUP)
+    notes = word_notes(texts, (word for ranked in words for word, _ in ranked))
     central = typical(vectors, of_text, TYPICAL_TEXTS)
     groups = [
         {
@@ -111,7 +113,7 @@ def _topics(
         }
         for number in range(len(central))
     ]
-    return {"groups": groups, **_scores(rows, numbers)}, numbers
+    return {"groups": groups, "notes": notes, **_scores(rows, numbers)}, numbers
 
 
 def _label(rows: Sequence[LabelledText], members: np.ndarray) -> dict[str, Any]:
@@ -159,6 +161,8 @@ def _print(summary: dict[str, Any]) -> None:
         )
         for text in group["typical"]:
             typer.echo(f"{'':>13}{shortened(text, SHOWN_CHARACTERS)}")
+    for note in summary["notes"]:
+        typer.echo(note)
     if scores := summary.get("scores"):
         typer.echo(
             f"purity {scores['purity']:.2f}, NMI {scores['nmi']:.2f} ({scores['labelled']:,} labelled texts, x 100)"

@@ -68,6 +68,12 @@ def test_the_bundled_backbone_knows_english_but_not_russian_or_chinese() -> None
     assert others[1].unknown > 40
 
 
+def test_words_of_scripts_without_spaces_are_counted(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
+    assert facts(bert_folder, ["送餐太慢了。", "味道很好吃!"]).words == 3
+    assert facts(bert_folder, ["मौसम ठंडा है ।"]).words == 4
+
+
 def test_texts_without_a_piece_are_no_other_language(bert_folder: Path) -> None:
     counted = facts(bert_folder, ["\u200b", "\u200b\u200b"])
     assert (counted.unknown, counted.letters, counted.warning) == (0.0, 0.0, None)

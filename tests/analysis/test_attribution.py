@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cse
-from cse.analysis.attribution import MAX_WORDS, Attribution, attribute, without, words
+from cse.analysis.attribution import MAX_WORDS, Attribution, Change, attribute, changes, without, words
 
 PAIR = ("The dog, in the park, was happy.", "a big cat!")
 SHORTER = (
@@ -89,3 +89,24 @@ def test_words_are_what_spaces_separate_without_the_punctuation_at_their_edges()
     ]
     assert without(text, [spans[0], spans[5]]) == '"!" - a well-known 5% of (\N{GRINNING FACE})'
     assert without("One  two , three .", []) == "One two, three."
+
+
+def test_words_without_spaces_are_pairs_of_characters_unless_a_segmenter_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
+    text = "“送餐太慢了，以后不点！” don't, मौसम ठंडा"
+    assert [text[slice(*span)] for span in words(text)] == [
+        "送餐", "太慢", "了", "以后", "不点", "don't", "मौसम", "ठंडा",
+    ]  # fmt: skip
+    assert without(text, words(text)[:2]).startswith("“了，以后")
+
+
+def test_changes_of_texts_without_spaces_are_their_characters() -> None:
+    assert changes("送餐太慢了 ok", "送餐很慢了 ok") == [
+        Change("both", "送餐"), Change("first", "太"), Change("second", "很"), Change("both", "慢了 ok"),
+    ]  # fmt: skip
+    assert changes("the dog, barks", "the cat, barks  loudly") == [
+        Change("both", "the"), Change("first", "dog,"), Change("second", "cat,"), Change("both", "barks"),
+        Change("second", "loudly"),
+    ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Groups of texts: separable ones are found, their words are those of c-TF-IDF by hand, typical texts are central."""
 
 import math
+import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -73,3 +74,28 @@ def test_a_selection_has_its_words_typical_and_odd_rows_labels_and_groups() -> N
     assert (alone.typical, alone.odd, alone.labels, alone.spread) == ([5], [], [], {})
     assert alone.words == ["falls", "rain"]
     assert (majority(["a", "b", "", "b"]), majority(["", ""])) == (("b", 2 / 3), None)
+
+
+@pytest.mark.parametrize(
+    ("texts", "best"),
+    [
+        (["मौसम ठंडा है", "मौसम अच्छा है", "बैंक बंद है", "बैंक खुला है"], ["मौसम", "बैंक"]),
+        (["كِتَابٌ جَدِيدٌ", "كِتَابٌ قَدِيمٌ", "بَيْتٌ كَبِيرٌ", "بَيْتٌ صَغِيرٌ"], ["كِتَابٌ", "بَيْتٌ"]),
+        (
+            ["E\u0301te\u0301 chaud", "l'e\u0301te\u0301 dernier", "ho\u0302tel cher", "Ho\u0302tel plein"],
+            ["été", "hôtel"],
+        ),
+        (["送餐慢", "送餐快", "米饭硬", "米饭软"], ["送餐", "米饭"]),
+        (["猫は寝る", "猫は食う", "雨が降る", "雨が止む"], ["猫は", "雨が"]),
+        (["ที่นี่ดี", "ที่นี่สวย", "น้ำเย็น", "น้ำร้อน"], ["ที่นี่", "น้ำ"]),
+    ],
+    ids=["Hindi", "Arabic with points", "French in NFD", "Chinese", "Japanese", "Thai"],
+)
+def test_the_words_of_any_language_are_words_of_the_texts(
+    monkeypatch: pytest.MonkeyPatch, texts: list[str], best: list[str]
+) -> None:
+    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
+    ranked = class_words(texts, np.array([0, 0, 1, 1]), 9)
+    assert [group[0][0] for group in ranked] == best
+    whole = unicodedata.normalize("NFC", " ".join(texts)).lower()
+    assert all(word in whole for group in ranked for word, _ in group)

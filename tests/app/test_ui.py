@@ -27,7 +27,7 @@ from cse.app.sections.template_lab import tried_html
 from cse.app.sections.tokens import Reading, readings_html
 from cse.app.sections.words import words_html
 from cse.app.state.corpora import Demo, unknown_models_note
-from cse.app.state.groups import Groups
+from cse.app.state.groups import Groups, groups_of
 from cse.app.state.model_map import ModelMap
 from cse.evaluation.metrics import Difference
 from index import Hit
@@ -85,6 +85,18 @@ def drawn(count: int) -> ModelMap:
     groups = Groups((np.arange(count) % 2).astype(np.uint8), [["dog", "cat"], ["sun"]], [("pets", 0.5), None])
     xy, lost = rng.random((count, 2)).astype(np.float32), rng.integers(0, 11, count) / 10
     return ModelMap(xy, near, lost, 0.9, 0.8, None, groups)
+
+
+def test_groups_and_attributions_say_how_words_without_spaces_were_cut(monkeypatch):
+    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
+    note = "Chinese words are character pairs (the script has no spaces); install jieba for words"
+    groups = groups_of(["送餐太慢了", "送餐很快", "米饭太硬", "米饭很软"], None, np.eye(4)[[0, 0, 1, 1]], 2)
+    assert sorted(words[0] for words in groups.words) == ["米饭", "送餐"]
+    assert list(groups.notes) == [note]
+    value = canvas_value(["a"] * 4, None, {"m": drawn(4)._replace(groups=groups)}, joined=False)
+    assert json.loads(json.dumps(value))["maps"][0]["groups"]["notes"] == [note]
+    assert note in words_html(["送餐", "b"], {"m": attribution(1, 1)})
+    assert "character pairs" not in words_html(["a", "b"], {"m": attribution(1, 1)})
 
 
 def test_the_corner_of_a_table_is_no_heading_and_an_empty_heading_is_one():

@@ -141,3 +141,20 @@ def test_the_outputs_are_neither_the_file_that_is_read_nor_one_file(
     refused(done, 3, "is the file of --json, too; give --csv another file")
     assert table.read_bytes() == content
     assert not out.exists()
+
+
+def test_how_words_were_cut_is_said_where_a_script_has_no_spaces(
+    bert_folder: Path, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
+    file = tmp_path / "zh.txt"
+    file.write_text(
+        "送餐太慢了以后不点了\n味道很好吃下次再来\n快递小哥服务态度好\n送餐很快味道也不错\n", encoding="utf-8"
+    )
+    done = run("topics", file, "--model", bert_folder, "--groups", 2, "--json", tmp_path / "t.json")
+    assert done.exit_code == 0, done.output
+    note = "Chinese words are character pairs (the script has no spaces); install jieba for words"
+    assert done.stdout.splitlines()[-1] == note
+    assert json.loads((tmp_path / "t.json").read_text())["notes"] == [note]
+    done = run("topics", table, "--model", bert_folder, "--json", "-")
+    assert json.loads(done.stdout)["notes"] == []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from killed_write import leave_killed_write
 from test_scripts import refused, run
 
 from cse.encoder import shards
@@ -23,7 +24,6 @@ from cse.encoder.shards import (
     write_parts,
 )
 from cse.errors import ArtefactError
-from cse.files.replace import Replacement
 
 TEXTS = [f"sentence {number}" for number in range(23)]
 COUNT, SHA256 = count_texts(TEXTS)
@@ -46,14 +46,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def killed_in(path: Path) -> None:
-    """Leave beside a file what a process leaves that is killed while it writes it."""
-    begun = Replacement.begin(path)
-    (begun.fresh / path.name).write_bytes(b"{")
-    assert begun.held is not None
-    begun.held.close()
 
 
 def run_parts(folder: Path, encode: Encode = encode, resume: bool = False, plan: ShardPlan = PLAN) -> int:
@@ -90,7 +82,7 @@ def test_a_run_stopped_at_any_block_resumes_to_the_same_bytes_and_repeats_no_par
 
     with pytest.raises(KeyboardInterrupt):
         run_parts(tmp_path / "v", stopped)
-    killed_in(tmp_path / "v" / "part-00003-of-00004.npy")
+    leave_killed_write(tmp_path / "v" / "part-00003-of-00004.npy")
     again: list[str] = []
     kept = sum(len(np.load(path)) for path in (tmp_path / "v").glob("part-*.npy"))
     assert run_parts(tmp_path / "v", lambda block: again.extend(block) or encode(block), resume=True) == len(TEXTS)
@@ -130,7 +122,7 @@ def test_a_damaged_part_is_written_again_by_a_resumed_run_and_refused_in_a_finis
 def test_a_run_killed_in_its_first_writing_begins_as_if_nothing_were_there(tmp_path: Path) -> None:
     run_parts(tmp_path / "whole")
     (tmp_path / "v").mkdir()
-    killed_in(tmp_path / "v" / "plan.json")
+    leave_killed_write(tmp_path / "v" / "plan.json")
     run_parts(tmp_path / "v")
     assert contents(tmp_path / "v") == contents(tmp_path / "whole")
 

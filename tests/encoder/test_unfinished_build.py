@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from app_models import write_model
+from killed_write import leave_killed_write
 from typer.testing import CliRunner, Result
 
 from cse.commands import build_index, encode
 from cse.encoder.encoder import Encoder
-from cse.files.replace import Replacement
 from index import VectorIndex, faiss_engine
 
 TEXTS = [f"a dog and {number} cats" for number in range(12)]
@@ -260,14 +260,6 @@ def test_a_folder_of_that_name_that_is_no_unfinished_build_is_left_alone(
     assert contents(tmp_path / "out.partial") == {"thesis.tex": b"years of work"}
 
 
-def killed_write(target: Path) -> None:
-    """The state that a kill leaves of a write to `place`."""
-    target.parent.mkdir(exist_ok=True)
-    killed = Replacement.begin(target)
-    assert killed.held is not None
-    killed.held.close()
-
-
 @pytest.mark.parametrize(
     ("name", "option"),
     [("out.partial", "--resume"), ("out.partial", "--overwrite"), ("out.partial/plan.json", "--resume"),
@@ -277,7 +269,7 @@ def test_what_a_killed_write_left_goes_with_the_build(
     build_words: tuple[object, ...], tmp_path: Path, seen: list[str], name: str, option: str
 ) -> None:
     interrupted(seen, 1, *build_words, tmp_path / "out", "--resume")
-    killed_write(tmp_path / name)
+    leave_killed_write(tmp_path / name)
     built(*build_words, tmp_path / "out", option)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
@@ -285,7 +277,7 @@ def test_what_a_killed_write_left_goes_with_the_build(
 def test_a_build_killed_in_its_first_write_begins_as_if_nothing_were_there(
     build_words: tuple[object, ...], tmp_path: Path, seen: list[str]
 ) -> None:
-    killed_write(tmp_path / "out.partial" / "plan.json")
+    leave_killed_write(tmp_path / "out.partial" / "plan.json")
     built(*build_words, tmp_path / "out", "--resume")
     assert seen == TEXTS
 

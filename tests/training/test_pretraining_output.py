@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from killed_write import leave_killed_write
 from model_files import check_opens_everywhere
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 from test_scripts import refused, run
 
 from cse.errors import ArtefactError
-from cse.files.replace import MACHINE
 from cse.training import pretraining
 
 
@@ -211,8 +211,6 @@ def test_a_source_record_of_someone_else_is_left_alone(
 
 
 def test_a_run_whose_first_write_was_killed_is_begun_as_if_nothing_were_there(corpus: Path, tmp_path: Path) -> None:
-    left = tmp_path / "out" / f".source.json.new-{MACHINE}-1"
-    left.mkdir(parents=True)
-    left.with_name(f".source.json.lock-{MACHINE}-1").touch()
+    leave_killed_write(tmp_path / "out" / "source.json")
     run_pretraining(corpus, tmp_path / "out", CONFIG)
     assert not list((tmp_path / "out").glob(".*"))
