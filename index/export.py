@@ -166,9 +166,9 @@ def _line(cell: Any) -> str:
 CARD = """# A search index of {count:,} sentences
 
 Unit vectors ({d} dimensions, float32) of the model {model}, from a FAISS index of type {factory}; written by
-`cse export`.{smoothed}{prompted} The folder contains the sentences, so their licence applies. Models
-trained on the bundled backbone are not unsupervised: it was initialised from all-MiniLM-L6-v2, which was trained on
-labelled pairs.
+`cse export`.{smoothed}{prompted} The folder contains the sentences and the other columns of their table,
+so their licence applies. Models trained on the bundled backbone are not unsupervised: it was initialised from
+all-MiniLM-L6-v2, which was trained on labelled pairs.
 
 """
 DATASETS_TEXT = """A `datasets` dataset (COLUMNS) with its FAISS index. Queries must have unit length.

@@ -143,11 +143,12 @@ def find(client: Any, address: Address) -> tuple[str, dict[str, str]] | None:
 
 def keys_of(columns: Sequence[str]) -> dict[str, str]:
     """The dynamic field of each column but the first; underscores are added to names that this project uses."""
-    keys = {name: name for name in columns[1:]}
-    for name in (ROW, TEXT, VECTOR, NUMBER, CORPUS):
-        if name in keys:
-            while keys[name] in (*columns[1:], ROW, TEXT, VECTOR, NUMBER, CORPUS):
-                keys[name] += "_"
+    keys = {}
+    for name in columns[1:]:
+        key = name
+        while key in (ROW, TEXT, VECTOR, NUMBER, CORPUS, "$meta") or (key != name and key in columns):
+            key += "_"
+        keys[name] = key
     return keys
 
 
