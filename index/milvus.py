@@ -332,8 +332,8 @@ class MilvusIndex(Index, Store):
             entity = known[row]
             corpus = entity.get(server.CORPUS)
             fields = {name: entity.get(key) for name, key in self._keys.items()}
-            several = len(names) > 1 and corpus is not None
-            cells.append((entity.get(server.NUMBER, row + 1), entity[TEXT], fields, names[corpus] if several else None))
+            source = names[corpus] if corpus is not None and len(names) > 1 else None
+            cells.append((entity.get(server.NUMBER, row + 1), entity[TEXT], fields, source))
         return cells
 
     def _is_exact(self) -> bool:
