@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import tempfile
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -501,9 +502,31 @@ def fields_of(table: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
         value = column[row].as_py()
         if value is not None and is_json(entry):
             value = json.loads(value)
-        plain = value is None or isinstance(value, str | int | float | bool | list | dict)
+        if isinstance(value, list | dict):
+            value = json.loads(formats.as_json(value) or "null")  # dates within
+        elif isinstance(value, float) and not math.isfinite(value):
+            value = None if math.isnan(value) else str(value)
+        plain = value is None or isinstance(value, str | int | float | list | dict)
         values[entry.name] = value if plain else str(value)
     return values
+
+
+def free_name(name: str, columns: Iterable[str]) -> str:
+    """Return a name for a column of this project beside those of a user: `name`, or one that begins with cse_."""
+    taken = set(columns)
+    while name in taken:
+        name = f"cse_{name}"
+    return name
+
+
+def text_blocks(texts: Iterable[str] | Corpus, size: int) -> Iterator[tuple[Any, list[str]]]:
+    """Yield texts, `size` at a time, each block a list or a corpus, with its sentences as they are encoded."""
+    if isinstance(texts, Corpus):
+        yield from ((block, block.sentences) for block in texts.blocks(size))
+        return
+    stream = iter(texts)
+    while block := list(islice(stream, size)):
+        yield block, block
 
 
 def looks_like_labels(texts: Sequence[str]) -> bool:

@@ -60,7 +60,7 @@ def attribution(*counts: int) -> Attribution:
 
 
 def test_no_component_lets_a_users_text_through_as_markup():
-    hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
+    hit = Hit(rank=1, score=0.5, row=1, text=HOSTILE, position=0)
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
     trial = Trial(f"[X] {HOSTILE}", 1.0, [(HOSTILE, 0.5)])
     pages = [
@@ -135,7 +135,10 @@ def test_what_names_no_sentence_pins_none(pin):
 
 def found(*texts: str) -> Found:
     corpus = ["both", "mine", "deep", "x", "one"]
-    hits = [Hit(rank, 1 - rank / 10, corpus.index(text), text) for rank, text in enumerate(texts, start=1)]
+    hits = [
+        Hit(rank, 1 - rank / 10, corpus.index(text) + 1, text, {}, corpus.index(text))
+        for rank, text in enumerate(texts, start=1)
+    ]
     return Found(hits, "Flat", 1.0, 3.2)
 
 

@@ -19,7 +19,7 @@ def test_all_works_find_the_same_sentences(tmp_path: Path, factory: str) -> None
     found = {name: work() for name, work in works.items()}
     raw = [rows[0].tolist() for _, rows in found[FAISS]]
     assert [rows[0].tolist() for _, rows in found[SEARCH]] == raw
-    assert [[hit.row for hit in hits] for hits in found[HITS]] == raw
+    assert [[hit.position for hit in hits] for hits in found[HITS]] == raw
 
 
 def test_the_command_measures_a_folder_and_names_what_it_holds(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import zipfile
+from datetime import datetime, timezone
 from pathlib import Path
 
 import numpy as np
@@ -360,3 +361,12 @@ def test_a_cell_with_a_carriage_return_comes_back_from_every_table(tmp_path: Pat
         assert Corpus.read(tmp_path / f"a{suffix}", "text").table.column("text").to_pylist() == texts
     (tmp_path / "b.csv").write_text(csv_text(["id", "text"], enumerate(texts)), newline="")
     assert Corpus.read(tmp_path / "b.csv").table.column("text").to_pylist() == texts
+
+
+def test_fields_are_values_that_json_can_hold() -> None:
+    day = datetime(2026, 11, 2, tzinfo=timezone.utc)
+    table = pa.table({"text": ["one"], "a": [float("nan")], "b": [float("inf")], "c": [day], "d": [[{"on": day}]]})
+    fields = Corpus.of(table).fields(0)
+    assert json.loads(json.dumps(fields, allow_nan=False)) == {
+        "a": None, "b": "inf", "c": str(day), "d": [{"on": str(day)}],
+    }  # fmt: skip

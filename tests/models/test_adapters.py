@@ -14,6 +14,7 @@ from cse import adapters
 from cse.corpus.sentences import scored_pairs
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import spearman
+from index import Hit
 
 # Where a newer Python lacks them, this file fails: nothing skips them in silence.
 with_packages = pytest.mark.skipif(sys.version_info < (3, 11), reason="MTEB and LangChain need Python 3.11, 2026-11-23")
@@ -46,6 +47,16 @@ def test_langchain_gets_the_numbers_of_encode(encoder: TorchEncoder, bert_folder
     ranked = encoder.similarity(encoder.encode_query("the cat"), encoder.encode_document(SENTENCES))[0].argsort()
     (hit,) = store.similarity_search("the cat", k=1)
     assert hit.page_content == SENTENCES[int(ranked[-1])]
+
+
+@with_packages
+def test_documents_have_the_row_and_fields_of_hits() -> None:
+    hits = [
+        Hit(1, 0.5, 3, "a dog", {"id": "T-3"}, 2), Hit(2, 0.25, 1, "a cat", {"row": "mine", "score": 7}, 0, "b.csv"),
+    ]  # fmt: skip
+    first, second = adapters.documents(hits)
+    assert (first.page_content, first.metadata) == ("a dog", {"id": "T-3", "row": 3, "score": 0.5})
+    assert second.metadata == {"row": "mine", "score": 7, "cse_row": 1, "cse_score": 0.25, "corpus": "b.csv"}
 
 
 def demo_task() -> Any:

@@ -187,7 +187,7 @@ def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(
     assert "7 sentences" in files["README.md"].decode()
     for name in ("me/texts", f"me/texts@{commit}"):
         done = CliRunner().invoke(search, [name, SENTENCES[0], "-k", "2", "--json"])
-        hits = json.loads(done.stdout)["results"]
+        hits = json.loads(done.stdout)
         vectors = encoder.encode(SENTENCES, normalize_embeddings=True)
         best = np.argsort(-vectors @ vectors[0])[:2]
         assert [hit["text"] for hit in hits] == [SENTENCES[row] for row in best]
