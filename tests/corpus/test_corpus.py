@@ -267,6 +267,9 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path: Path) -> None:
     ):
         with pytest.raises(ValueError, match=r"cannot read the condition .* columns id, price, label, text"):
             rows_where(table, condition)
+    prices = pa.table({"a": ["1,5", "10,25", ""], "b": ["1,500", "2", "3"], "empty": ["", "", ""]})
+    assert rows_where(prices, "a > 2").tolist() == [1]
+    assert rows_where(prices, "b = '1,500' and empty is null").tolist() == [0]
     nested = Corpus.of(
         [{"text": "a", "n": 3, "ok": True, "m": {"x": 1}}, {"text": "b", "n": None, "ok": False, "m": {}}]
     )
