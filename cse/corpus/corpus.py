@@ -490,6 +490,8 @@ def fields_of(table: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
         value = column[row].as_py()
         if value is not None and is_json(entry):
             value = json.loads(value)
+        if isinstance(value, list | dict):
+            value = json.loads(formats.as_json(value) or "")  # dates inside, too
         plain = value is None or isinstance(value, str | int | float | bool | list | dict)
         values[entry.name] = value if plain else str(value)
     return values

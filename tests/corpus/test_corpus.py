@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import zipfile
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -347,3 +348,14 @@ def test_a_cell_with_a_carriage_return_comes_back_from_every_table(tmp_path: Pat
         assert Corpus.read(tmp_path / f"a{suffix}", "text").table.column("text").to_pylist() == texts
     (tmp_path / "b.csv").write_text(csv_text(["id", "text"], enumerate(texts)), newline="")
     assert Corpus.read(tmp_path / "b.csv").table.column("text").to_pylist() == texts
+
+
+def test_values_of_any_type_leave_as_json(tmp_path: Path) -> None:
+    day = date(2026, 11, 27)
+    table = pa.table({"text": ["a"], "day": [day], "days": [[day]], "nested": [{"x": {"day": day, "n": 1.5}}]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    fields = {"day": "2026-11-27", "days": ["2026-11-27"], "nested": {"x": {"day": "2026-11-27", "n": 1.5}}}
+    corpus = Corpus.read(tmp_path / "a.parquet")
+    assert corpus.fields(0) == fields
+    write_rows(tmp_path / "b.jsonl", corpus.table)
+    assert json.loads((tmp_path / "b.jsonl").read_text()) == {"text": "a", **fields}
