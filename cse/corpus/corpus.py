@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import tempfile
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -70,8 +71,9 @@ class Corpus:
         """
         rows = formats.read(str(source), options)
         first = next(rows.batches, None)
-        if column is not None and first is not None and not rows.header and _names_row(column, rows, first):
-            rows = formats.read(str(source), replace(options or Options(), header=True))
+        header = None if first is None else _header_by(column, rows, first)
+        if header is not None:
+            rows = formats.read(str(source), replace(options or Options(), header=header))
             first = next(rows.batches, None)
         return _corpus(rows, first, column, labels, options or Options(), limit, max_bytes)
 
@@ -311,11 +313,14 @@ def _undecoded(table: pa.Table, numbers: np.ndarray) -> str:
     return f"{len(rows):,} row{'' if len(rows) == 1 else 's'} with undecoded characters ({shown})"
 
 
-def _names_row(column: str, rows: Source, first: Batch) -> bool:
-    """True if a table was read without a header, and its first row has this name of a column."""
-    if rows.format not in (formats.DELIMITED, formats.XLSX) or column in rows.schema.names:
+def _header_by(column: str | None, rows: Source, first: Batch) -> bool | None:
+    """Return whether a table that was read otherwise has a header, as the name of its column says; else None."""
+    if column is None or rows.format not in (formats.DELIMITED, formats.XLSX) or column in rows.schema.names:
+        return None
+    if rows.header is None and str(column).isdecimal():
         return False
-    return column in [str(cell.as_py() or "").strip() for cell in (entry[0] for entry in first[1].columns)]
+    row = [str(entry[0].as_py() or "").strip() for entry in first[1].columns]
+    return True if rows.header is False and column in row else None
 
 
 def text_column(
@@ -330,6 +335,11 @@ def text_column(
     _check_named(rows, [("column", column), ("labels", labels)])
     if column is not None:
         return column
+    if rows.header is None:
+        raise ValueError(
+            f"{rows.name}: its first row may name the columns: {', '.join(names[:20])}; say which: give `column` a "
+            "name or a number, or read it with header=yes or header=no"
+        )
     if len(names) == 1:
         word = str(sample.column(0)[0].as_py() or "")
         asked = rows.format == formats.DELIMITED and not rows.header and options.header is None
@@ -355,7 +365,9 @@ def text_column(
     ]
     if len(texts) == 1:
         return texts[0]
-    choices = names + [path for name in names if not texts for path in _paths(sample, name)]
+    shown = {name: f" ({str(sample.column(name)[0].as_py() or '')[:20]!r})" for name in names if rows.header is False}
+    choices = [name + shown.get(name, "") for name in names]
+    choices += [path for name in names if not texts for path in _paths(sample, name)]
     raise ValueError(
         f"{rows.name}: which column holds the texts? Pass `column`, one of {', '.join(choices[:40])}"
         f"{', …' if len(choices) > 40 else ''}"
@@ -491,10 +503,30 @@ def fields_of(table: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
         if value is not None and is_json(entry):
             value = json.loads(value)
         if isinstance(value, list | dict):
-            value = json.loads(formats.as_json(value) or "")  # dates inside, too
-        plain = value is None or isinstance(value, str | int | float | bool | list | dict)
+            value = json.loads(formats.as_json(value) or "null")  # dates within
+        elif isinstance(value, float) and not math.isfinite(value):
+            value = None if math.isnan(value) else str(value)
+        plain = value is None or isinstance(value, str | int | float | list | dict)
         values[entry.name] = value if plain else str(value)
     return values
+
+
+def free_name(name: str, columns: Iterable[str]) -> str:
+    """Return a name for a column of this project beside those of a user: `name`, or one that begins with cse_."""
+    taken = set(columns)
+    while name in taken:
+        name = f"cse_{name}"
+    return name
+
+
+def text_blocks(texts: Iterable[str] | Corpus, size: int) -> Iterator[tuple[Any, list[str]]]:
+    """Yield texts, `size` at a time, each block a list or a corpus, with its sentences as they are encoded."""
+    if isinstance(texts, Corpus):
+        yield from ((block, block.sentences) for block in texts.blocks(size))
+        return
+    stream = iter(texts)
+    while block := list(islice(stream, size)):
+        yield block, block
 
 
 def looks_like_labels(texts: Sequence[str]) -> bool:

@@ -93,8 +93,8 @@ class Options:
 class Source:
     """The columns of a source and its rows, which can be read once; `facts` say how it was read.
 
-    `encoding` is that of a text format, which knows its undecoded lines after the last batch; `header` says where the
-    names of the columns come from.
+    `encoding` is that of a text format, which knows its undecoded lines after the last batch; `header` says whether the
+    names of the columns are its first row; None if that is not sure.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Source:
     batches: Iterator[Batch]
     facts: list[str] = field(default_factory=list)
     encoding: Encoding | None = None
-    header: bool = True
+    header: bool | None = True
 
 
 def read(name: str, options: Options | None = None) -> Source:
@@ -240,14 +240,14 @@ def _delimited(path: Path, options: Options) -> Source:
     if first is None:
         return Source(str(path), DELIMITED, pa.schema([]), iter(()), [], encoding)
     width = len(first)
-    if dialect.header:
+    if dialect.header is not False:
         names = _distinct([cell.strip() or str(number) for number, cell in enumerate(first, 1)])
     else:
         names = [TEXT_NAMES[1]] if width == 1 else [str(number) for number in range(1, width + 1)]
         rows = chain([first], rows)
     facts = [DELIMITERS.get(dialect.delimiter, repr(dialect.delimiter))] if width > 1 else []
     facts += ["quotes are characters"] if not dialect.quotes and any('"' in line for line in lines) else []
-    facts += [] if dialect.header else ["no header"]
+    facts += ["no header"] if dialect.header is False else []
     schema = pa.schema([(column, pa.large_string()) for column in names])
     return Source(str(path), DELIMITED, schema, _batches(rows, schema), facts, encoding, dialect.header)
 
@@ -352,8 +352,10 @@ def _json_rows(path: Path, value: Any) -> list[Any]:
             return lists[0]
         return [dict(zip(value, cells, strict=True)) for cells in zip(*value.values(), strict=True)]
     objects = [entry for entry in value.values() if isinstance(entry, dict)]
-    if value and len(objects) == len(value) and len({tuple(entry) for entry in objects}) == 1:  # as pandas writes it
-        return [{name: cells[key] for name, cells in value.items()} for key in objects[0]]
+    if value and len(objects) == len(value) and all(objects) and len({tuple(entry) for entry in objects}) == 1:
+        if all(str(key).isdecimal() for key in objects[0]):  # columns of numbered cells, as pandas writes them
+            return [{name: cells[key] for name, cells in value.items()} for key in objects[0]]
+        return [{"key": key, **row} for key, row in value.items()]
     of_objects = [entry for entry in lists if entry and all(isinstance(row, dict) for row in entry)]
     if len(of_objects) == 1:
         return of_objects[0]
@@ -511,8 +513,8 @@ def _xlsx(path: Path, options: Options) -> Source:
     padded = [row + [""] * (width - len(row)) for row in sample]
     header = has_header(padded) if options.header is None else options.header
     named = _distinct([cell.strip() or str(number) for number, cell in enumerate(padded[0], 1)])
-    names = named if header else [TEXT_NAMES[1]] if width == 1 else [str(n) for n in range(1, width + 1)]
-    every = chain(sample[1:] if header else sample, rows)
+    names = named if header is not False else [TEXT_NAMES[1]] if width == 1 else [str(n) for n in range(1, width + 1)]
+    every = chain(sample if header is False else sample[1:], rows)
     facts = [f"sheet {sheet.title!r}"] if len(book.sheetnames) > 1 else []
     facts += [] if header else ["no header"]
     schema = pa.schema([(name, pa.large_string()) for name in names])

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import refused, run
 from conftest import WORDS
-from test_scripts import refused, run
 
 import cse
 from cse.adaptation import adapt as adapting
@@ -21,10 +21,9 @@ from cse.adaptation.candidates import Trial
 from cse.adaptation.choice import other_reading
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_projection
-from cse.adaptation.report import explained, lines
+from cse.adaptation.report import lines
 from cse.corpus import Corpus
 from cse.evaluation.clustering import same_label_neighbours
-from cse.files.writing import FolderKind
 
 TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog"]
 TOPICS = {"animals": WORDS[4:14], "<b>&rest": WORDS[24:40]}
@@ -122,13 +121,6 @@ def test_what_follows_begins_with_the_pooling_that_the_labels_prefer(
     assert report["stages"].get("training", {}).get("record", {"pooling": "cls"})["pooling"] == "cls"
 
 
-def test_without_labels_no_other_pooling_is_tried(
-    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
-    assert "reading" not in adapt(request(table, bert_folder, label=False), tmp_path / "out")["stages"]
-
-
 def test_without_labels_the_projection_is_the_result_and_the_trained_model_stands_beside_it(
     table: Path, bert_folder: Path, tmp_path: Path
 ) -> None:
@@ -220,20 +212,6 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
         assert "language" not in adapt(request(table, bert_folder, **other), tmp_path / name)["stages"]
 
 
-def test_a_model_without_a_language_model_head_is_projected_alone(
-    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from transformers import AutoModel
-
-    monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
-    monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
-    headless = shutil.copytree(bert_folder, tmp_path / "headless")
-    AutoModel.from_pretrained(bert_folder).save_pretrained(headless)
-    report = adapt(request(table, headless, label=False, pooling="cls"), tmp_path / "out")
-    assert report["decision"] == "projection"
-    assert "masked-language-model head" in report["stages"]["language"]["left_out"]
-
-
 def test_the_page_escapes_texts_and_has_no_script(
     bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,16 +224,6 @@ def test_the_page_escapes_texts_and_has_no_script(
     assert "&lt;script&gt;alert(" in page
     assert "<script" not in page
     assert not re.search(r"(src|href)=", page)
-
-
-def test_the_terminal_shows_what_the_columns_mean_and_commands_that_can_be_typed_here(
-    whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    shown = lines(whole)
-    assert explained(whole) in shown
-    assert any(line.startswith("repeat this run: python -m scripts.adapt ") for line in shown)
-    monkeypatch.setattr("cse.errors.PACKAGE", tmp_path / "cse")
-    assert adapting._command("judge", ["a b"], {"seed": 1}) == "cse judge 'a b' --seed 1"
 
 
 @pytest.mark.parametrize("killed", ["projection", "trained_projection"])
@@ -307,40 +275,12 @@ def test_a_run_killed_in_training_continues_from_its_state(
     assert plain(adapt(more, tmp_path / "out", resume=True)) == plain(whole)
 
 
-def test_what_is_left_by_a_kill_after_the_swap_is_cleared(
-    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kill(kind: FolderKind, work: Path) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(FolderKind, "delete", kill)
-        with pytest.raises(KeyboardInterrupt):
-            adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out")
-    assert (tmp_path / "out.partial").is_dir()
-    with pytest.raises(ValueError, match="is already finished"):
-        adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out", resume=True)
-    assert not (tmp_path / "out.partial").exists()
-
-
 def test_what_does_not_fit_in_the_time_is_left_out_and_said(table: Path, bert_folder: Path, tmp_path: Path) -> None:
     report = adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out")
     assert report["decision"] == "start"
     assert "do not fit in the time" in report["stages"]["training"]["left_out"]
     assert "does not fit in the time" in report["stages"]["projection"]["left_out"]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.json"}
-
-
-def test_training_that_takes_too_long_is_ended_and_left_out(
-    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def left(self: workspace.Workspace) -> float:
-        return -1.0 if (self.work / "training.partial").is_dir() else float("inf")
-
-    monkeypatch.setattr(workspace.Workspace, "left", property(left))
-    report = adapt(request(table, bert_folder, label=False), tmp_path / "out")
-    assert report["stages"]["training"]["left_out"] == "training took longer than the time that was left"
-    assert (report["decision"], report["candidate"]) == ("projection", None)
 
 
 def test_a_trained_start_is_projected_and_not_trained_again(table: Path, bert_folder: Path, tmp_path: Path) -> None:
@@ -418,14 +358,3 @@ def test_a_pooling_without_a_form_and_a_start_that_is_missing_are_refused(
     refused(run(*common, tmp_path / "absent"), 4, "absent")
     refused(run("adapt", table, "--output", tmp_path / "out", "--resume"), 4, "nothing to resume")
     assert adapting.MIN_TEXTS == 320
-
-
-def test_the_command_to_judge_reads_the_result_by_its_own_pooling(
-    table: Path, bert_folder: Path, tmp_path: Path
-) -> None:
-    report = adapt(request(table, bert_folder, label=False, pooling="cls", minutes=None), tmp_path / "out")
-    words = report["commands"]["judge the result"].split()[3:]
-    assert words[-4:] == ["--pooling", "cls", "--pooling", "own"]
-    judged = run("judge", *words, "--labels", 1, "--votes", 0)
-    assert judged.exit_code == 0, judged.output
-    assert "bert-cls" in judged.stdout

@@ -46,15 +46,6 @@ def test_a_language_that_the_vocabulary_does_not_know_is_named(bert_folder: Path
     assert "choose a model of that language" in counted.known()["warning"]
 
 
-def test_one_odd_line_among_many_is_no_other_language(bert_folder: Path) -> None:
-    with_odd = facts(bert_folder, [*TEXTS, "x " * 20_000, "ж " * 20_000])
-    shares = [text.split().count("a") / 6 for text in TEXTS]
-    assert facts(bert_folder, TEXTS).letters == round(100 * np.mean(shares), 1) > 0
-    assert with_odd.letters == round(100 * np.mean([*shares, 1, 0]), 1)
-    assert with_odd.unknown == round(100 / 62, 1)
-    assert with_odd.warning is None
-
-
 def test_the_bundled_backbone_knows_english_but_not_russian_or_chinese() -> None:
     encoder, vectors = cse.load("bundled"), np.eye(4, dtype=np.float32)
     english = ["Where is my card?", "The cat sleeps on the sofa.", "How do I cancel my subscription?"]
@@ -72,19 +63,6 @@ def test_words_of_scripts_without_spaces_are_counted(bert_folder: Path, monkeypa
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
     assert facts(bert_folder, ["送餐太慢了。", "味道很好吃!"]).words == 3
     assert facts(bert_folder, ["मौसम ठंडा है ।"]).words == 4
-
-
-def test_texts_without_a_piece_are_no_other_language(bert_folder: Path) -> None:
-    counted = facts(bert_folder, ["\u200b", "\u200b\u200b"])
-    assert (counted.unknown, counted.letters, counted.warning) == (0.0, 0.0, None)
-
-
-def test_ideographs_are_no_single_letters(roberta_folder: Path) -> None:
-    from cse.adaptation.facts import _is_letter
-
-    assert [_is_letter(piece) for piece in ("##x", "Ġa", "▁b", "Ð", "漢", "##字", ".", "ab", "7", "")] == [
-        True, True, True, True, False, False, False, False, False, False,
-    ]  # fmt: skip
 
 
 def test_a_fifth_is_held_out_by_the_seed_and_not_fitted_on() -> None:

@@ -3,7 +3,8 @@
 The recipes are those of sentence-transformers, SimCSE and TSDAE (Wang et al. 2021), with the settings of its examples:
 SimCSE batches of 128, 32 tokens, rate 5e-5, every text its own positive; TSDAE batches of 8, rate 3e-5, six of ten
 words deleted (split at spaces), decoder tied. The rate is constant. They are scored after one pass over the texts, as
-in the examples, and when their processor time is over. `tests.bench.own_ways` has what this project offers.
+in the examples, and when their processor time is over. Beside them is what this project offers for a user's texts: the
+projection of `adapt`, the same after masked language modelling, the whole of it, and smoothing.
 """
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import cse
+from cse.adaptation.adapt import AdaptRequest, adapt
+from cse.adaptation.choice import START
+from cse.adaptation.facts import LANGUAGE_STEPS, learn_language, split
+from cse.adaptation.projection import project
 from cse.corpus import Corpus
 from cse.corpus.sentences import scored_pairs
 from cse.evaluation.clustering import label_scores
 from cse.evaluation.metrics import spearman
+from cse.vectors import smoothed
 from tests.bench.adapt import labelled_texts
 
 if TYPE_CHECKING:
@@ -32,6 +38,9 @@ Encode = Callable[[list[str]], np.ndarray]
 Scores = dict[str, float]
 KEPT = 0.4  # of the words of a text that TSDAE's encoder sees
 PASS, END = "one pass", "end"
+NEIGHBOURS = 10  # that smoothing mixes
+ADAPT_SHARE = 2.0  # time of `adapt` by the clock, in the processor time of a training
+LONG_SHARE = 20.0  # the same where it is to train, too
 MEASURES = ("neighbours", "nmi", "ndcg@10", "sts")
 
 
@@ -227,3 +236,62 @@ def _start(trial: Trial) -> SentenceTransformer:
     backbone = Transformer(trial.start)
     pooling = Pooling(backbone.get_embedding_dimension(), trial.pooling or "mean")
     return SentenceTransformer(modules=[backbone, pooling], device="cpu")
+
+
+def projection(language: bool = False) -> Way:
+    """Return the way that fits the projection of `adapt`, with `language` after masked language modelling.
+
+    Both see four fifths of the texts, as in `adapt`.
+    """
+
+    def way(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            began, start = time.process_time(), trial.start
+            learned, output, fitted = (
+                Path(folder) / "language",
+                Path(folder) / "adapted",
+                split(seen, trial.seed)[1].sentences,
+            )
+            if language:
+                start = learn_language(start, fitted, learned, steps=LANGUAGE_STEPS, seed=trial.seed)
+            project(start, fitted, output, pooling=trial.pooling)
+            spent = time.process_time() - began
+            return {END: scores(cse.load(str(output)).encode), "seconds": round(spent, 1)}
+
+    return way
+
+
+def smoothing(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    """Mix the scored vectors with their nearest others; nothing is learned."""
+    encoder = cse.load(trial.start, trial.pooling)
+    found = scores(lambda texts: smoothed(encoder.encode(texts), NEIGHBOURS))
+    return {END: {name: value for name, value in found.items() if name != "sts"}, "seconds": 0.0}
+
+
+def adapted(share: float) -> Way:
+    """Return the way that runs the whole of `adapt` with the labels, and scores what it advises."""
+
+    def way(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            data, output = Path(folder) / "texts.jsonl", Path(folder) / "adapted"
+            labelled = zip(seen.texts, seen.labels, strict=True)
+            data.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in labelled))
+            minutes, began = share * trial.seconds / 60, time.process_time()
+            request = AdaptRequest(str(data), trial.start, trial.pooling, "text", "label", minutes, trial.seed)
+            report = adapt(request, output)
+            spent = time.process_time() - began
+            kept = cse.load(trial.start, trial.pooling) if report["decision"] == START else cse.load(str(output))
+            return {END: scores(kept.encode), "seconds": round(spent, 1), "decision": report["decision"],
+                    "stages": report["stages"]}  # fmt: skip
+
+    return way
+
+
+WAYS: dict[str, Way] = {
+    "projection": projection(),
+    "language": projection(language=True),
+    "smoothing": smoothing,
+    "adapt": adapted(ADAPT_SHARE),
+    "long adapt": adapted(LONG_SHARE),
+    **{name: trained(recipe) for name, recipe in RECIPES.items()},
+}

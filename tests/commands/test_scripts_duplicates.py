@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import refused, run
 from conftest import WORDS
-from test_scripts import refused, run
 
 import cse
 from cse.analysis.duplicates import threshold

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_scripts import refused, run
+from command_line import refused, run
 from typer.testing import CliRunner, Result
 
 import cse

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_scripts import refused
+from command_line import refused
 from typer.testing import CliRunner, Result
 
 import cse

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_scripts import refused, run
+from command_line import refused, run
 
 import cse
 from cse.methods.templates import Template

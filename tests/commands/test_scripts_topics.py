@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from test_scripts import refused, run
+from command_line import refused, run
 
 import cse
 from cse.analysis.topics import class_words, grouped, typical

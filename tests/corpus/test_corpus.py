@@ -7,7 +7,7 @@ import gzip
 import json
 import lzma
 import zipfile
-from datetime import date
+from datetime import datetime, timezone
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +63,10 @@ def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path: Path
         ("blank.csv", "id,text\n\n1,a b\n\n2,\n3,  c \n", ["a b", "  c "], "1 row without a text"),
         ("mac.txt", "one dog\rtwo cats\r", ["one dog", "two cats"], "2 lines"),
         ("prose.txt", "A dog, a cat.\n\nHello.\n", ["A dog, a cat.", "Hello."], "2 lines"),
+        ("commas.txt", "Hello, world\nGood, morning\nYes, please\n", ["Hello, world", "Good, morning", "Yes, please"],
+         "3 lines"),
+        ("pairs.tsv", "a man plays chess\t0\na cat is asleep\t1\n", ["a man plays chess", "a cat is asleep"],
+         "no header"),
         ("bracket.txt", "[laughs] hello\n{x} is set\n", ["[laughs] hello", "{x} is set"], "2 lines"),
     ],
 )  # fmt: skip
@@ -72,6 +76,15 @@ def test_tables_as_people_write_them(
     corpus = Corpus.read(written(tmp_path / name, content), None if texts else "4")
     assert corpus.texts == (texts or ["A girl, tall, brushes.", "Men play, too."])
     assert line in corpus.understood()
+
+
+def test_a_first_row_that_may_be_a_header_is_asked_about(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.tsv", "hello there\thi\ngood morning\tyo\nsee you\tbye\n")
+    with pytest.raises(ValueError, match=r"first row may name the columns: hello there, hi; .*header=yes or header=no"):
+        Corpus.read(path)
+    assert Corpus.read(path, "1").texts == ["hello there", "good morning", "see you"]
+    assert Corpus.read(path, "hello there").texts == ["good morning", "see you"]
+    assert Corpus.read(path, "2", options=Options.of(["header=no"])).texts == ["hi", "yo", "bye"]
 
 
 def test_a_text_file_counts_its_lines_and_a_table_its_rows(tmp_path: Path) -> None:
@@ -350,12 +363,10 @@ def test_a_cell_with_a_carriage_return_comes_back_from_every_table(tmp_path: Pat
     assert Corpus.read(tmp_path / "b.csv").table.column("text").to_pylist() == texts
 
 
-def test_values_of_any_type_leave_as_json(tmp_path: Path) -> None:
-    day = date(2026, 11, 27)
-    table = pa.table({"text": ["a"], "day": [day], "days": [[day]], "nested": [{"x": {"day": day, "n": 1.5}}]})
-    pq.write_table(table, tmp_path / "a.parquet")
-    fields = {"day": "2026-11-27", "days": ["2026-11-27"], "nested": {"x": {"day": "2026-11-27", "n": 1.5}}}
-    corpus = Corpus.read(tmp_path / "a.parquet")
-    assert corpus.fields(0) == fields
-    write_rows(tmp_path / "b.jsonl", corpus.table)
-    assert json.loads((tmp_path / "b.jsonl").read_text()) == {"text": "a", **fields}
+def test_fields_are_values_that_json_can_hold() -> None:
+    day = datetime(2026, 11, 2, tzinfo=timezone.utc)
+    table = pa.table({"text": ["one"], "a": [float("nan")], "b": [float("inf")], "c": [day], "d": [[{"on": day}]]})
+    fields = Corpus.of(table).fields(0)
+    assert json.loads(json.dumps(fields, allow_nan=False)) == {
+        "a": None, "b": "inf", "c": str(day), "d": [{"on": str(day)}],
+    }  # fmt: skip

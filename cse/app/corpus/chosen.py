@@ -79,7 +79,8 @@ class ChosenCorpus:
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(vector)  # without a copy of the rows
         scores = np.divide(rows @ vector, lengths, out=np.zeros(len(rows), np.float32), where=lengths > 0)
         best = np.argsort(-scores, kind="stable")[:count]
-        return Nearest(ranked(scores[best], best, lambda rows: [self.texts[row] for row in rows]))
+        numbers = self.numbers
+        return Nearest(ranked(scores[best], best, lambda rows: [(numbers[i], self.texts[i], {}, None) for i in rows]))
 
     def query_prompt(self, column: Column, encoder: Encoder) -> str | None:
         """Return the prompt of a query among a column's vectors, as an index records it."""
