@@ -100,17 +100,6 @@ def cell_text(source: str, where: str, name: str, value: Any) -> str:
     return text
 
 
-def first_rows(source: Path, count: int) -> tuple[list[str], list[list[str]]]:
-    """Return the column names in a table's first row, and the texts of the `count` rows after it. Raises ValueError."""
-    table = source_of(source)
-    if not isinstance(table, Table):
-        raise ValueError(f"{source}: is no table; give one of {', '.join(TABLES)}")
-    names, rows = table.rows(has_header=True)
-    return names, [
-        [cell_text(table.name, where, name, row[name]) for name in names] for where, row in islice(rows, count)
-    ]
-
-
 def usual_column(names: Sequence[str]) -> str | None:
     """Return the column with a usual name of a column of sentences; None if there is none."""
     return next((name for name in USUAL_COLUMNS if name in names), None)

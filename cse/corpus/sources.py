@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.corpus.files import COMPRESSED, DAMAGED, begins_with_text
-from cse.corpus.tables import DELIMITED, JSON_LINES, Rows, delimited, json_lines, numbered, parquet_rows, unpacked_bytes
+from cse.corpus.tables import DELIMITED, JSON_LINES, Rows, delimited, json_lines, numbered, parquet_rows
 from cse.files import hub
 from cse.files.writing import check_regular
 
@@ -38,7 +38,6 @@ READERS: dict[str, Reader] = {
     **{suffix: partial(delimited, suffix) for suffix in DELIMITED},
     JSON_LINES: json_lines, JSON: json_table, PARQUET: loaded(parquet_rows),
 }  # fmt: skip
-UNPACKED = {PARQUET: unpacked_bytes}  # bytes of the content of a file in a compressed format, which uploads bound
 TABLES = tuple(READERS)
 WORKBOOKS = (".xlsx", ".xls", ".ods")
 

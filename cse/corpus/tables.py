@@ -6,10 +6,9 @@ Nothing is converted to a number or a missing value, and a row that cannot be re
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -165,29 +164,6 @@ def _objects(path: Path) -> Rows:
         yield f"row {number}", row
 
 
-# A spreadsheet may split at separators other than the comma and ignore quotes within a cell, so a formula may begin
-# after any of them. Each run of separators, blanks and quotes is matched once, which keeps the time linear.
-# The last four are full-width forms, which Japanese spreadsheets accept.
-FORMULA_SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20]"
-FORMULA_START = re.compile(rf'(\A[\s",;]*|[,;\t\r\n][\s",;]*)({FORMULA_SIGN}?)')
-DROPPED_STARTS = ("\t", "\r", "\n")  # spreadsheets drop these before they look for a sign
-
-
-def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table as CSV: all cells quoted, texts guarded, numbers unchanged, None as an empty cell."""
-    file = io.StringIO()
-    writer = csv.writer(file, quoting=csv.QUOTE_ALL)
-    for row in (columns, *rows):
-        writer.writerow([guard(cell) if isinstance(cell, str) else cell for cell in row])
-    return file.getvalue()
-
-
-def guard(text: str) -> str:
-    """Put an apostrophe before each sign in `text` that a spreadsheet could take for the start of a formula."""
-    guarded = FORMULA_START.sub(lambda match: f"{match[1]}'{match[2]}" if match[2] else match[0], text)
-    return f"'{guarded}" if text.startswith(DROPPED_STARTS) else guarded
-
-
 PARQUET_BATCH_ROWS = 256  # read at once
 
 
@@ -205,14 +181,3 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
         for batch in file.iter_batches(batch_size=PARQUET_BATCH_ROWS):
             for row in range(batch.num_rows):
                 yield {name: batch.column(name)[row].as_py() for name in batch.schema.names}
-
-
-def unpacked_bytes(path: Path) -> int:
-    """Return the size of a file's columns without compression, as the file says. Raises ValueError if it is damaged."""
-    from pyarrow.parquet import read_metadata
-
-    try:
-        metadata = read_metadata(path)
-    except (ValueError, OSError, NotImplementedError) as error:
-        raise ValueError(f"cannot read {str(path)!r} ({str(error).splitlines()[0][:160]}); write it again") from error
-    return sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))

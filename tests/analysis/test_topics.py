@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cse.analysis.topics import class_words, default_groups, grouped, majority, selection, typical
+from cse.analysis.topics import class_words, grouped, majority, selection, typical
 from cse.evaluation.clustering import nmi
 
 
@@ -19,14 +19,6 @@ def test_separable_groups_are_found_the_largest_first() -> None:
     assert nmi(gold, groups) == 1
     assert np.bincount(groups).tolist() == [40, 25, 10]
     assert groups.tolist() == grouped(vectors, 3, seed=0).tolist()
-
-
-def test_equal_vectors_share_a_group_and_too_many_groups_are_refused() -> None:
-    assert grouped(np.ones((4, 2)), 3, seed=0).tolist() == [0, 0, 0, 0]
-    for count in (0, 5):
-        with pytest.raises(ValueError, match=f"{count} groups for 4 texts; give 1 to 4"):
-            grouped(np.eye(4), count, seed=0)
-    assert [default_groups(count) for count in (4, 200, 20_000, 10**6)] == [2, 10, 100, 100]
 
 
 def test_words_are_ranked_by_class_based_tf_idf() -> None:
@@ -41,13 +33,6 @@ def test_words_are_ranked_by_class_based_tf_idf() -> None:
         assert dict(ranked) == pytest.approx(expected)
         assert [score for _, score in ranked] == pytest.approx(sorted(expected.values(), reverse=True))
     assert [ranked[0][0] for ranked in class_words(texts, groups, 1)] == ["swims", "dog"]
-
-
-def test_texts_of_stop_words_or_of_none_have_those_words_or_none() -> None:
-    groups = np.array([0, 1])
-    assert class_words(["the who", "you"], groups, 1) == [[("the", pytest.approx(math.log(2.5) / 2))],
-                                                          [("you", pytest.approx(math.log(2.5)))]]  # fmt: skip
-    assert class_words(["!", "?"], groups, 3) == [[], []]
 
 
 def test_typical_texts_are_those_nearest_to_the_mean_of_their_group() -> None:

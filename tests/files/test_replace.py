@@ -13,8 +13,8 @@ from pathlib import Path
 import filelock
 import pytest
 from conftest import ROOT
+from encoders import make
 from index_corpus import build
-from test_encoder import make
 
 from cse.files import replace as swap
 from cse.files.writing import replacing, reserved, write_file, write_folder

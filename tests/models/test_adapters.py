@@ -1,7 +1,6 @@
 """Encoders as models of LangChain and MTEB, with those libraries, and what is said where one is missing."""
 
 import builtins
-import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -58,21 +57,6 @@ def test_documents_have_the_row_and_fields_of_hits() -> None:
     first, second = adapters.documents(hits)
     assert (first.page_content, first.metadata) == ("a dog", {"id": "T-3", "row": 3, "score": 0.5})
     assert second.metadata == {"row": "mine", "score": 7, "cse_row": 1, "cse_score": 0.25, "corpus": "b.csv"}
-
-
-@with_packages
-def test_adapters_come_back_from_a_pickle(encoder: TorchEncoder) -> None:
-    from mteb.types import PromptType
-
-    embeddings = pickle.loads(pickle.dumps(adapters.langchain(encoder, normalize_embeddings=True)))
-    expected = encoder.encode_document(SENTENCES, normalize_embeddings=True).tolist()
-    assert embeddings.embed_documents(SENTENCES) == expected
-    model, where = adapters.mteb(encoder), {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
-    again, batches = pickle.loads(pickle.dumps(model)), [{"text": SENTENCES}]
-    rows = [adapter.encode(batches, prompt_type=PromptType.query, **where) for adapter in (model, again)]
-    np.testing.assert_array_equal(*rows)
-    assert again.mteb_model_meta == model.mteb_model_meta
-    np.testing.assert_array_equal(again.similarity(*rows), model.similarity(*rows))
 
 
 def demo_task() -> Any:

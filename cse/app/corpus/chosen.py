@@ -41,7 +41,7 @@ class ChosenCorpus:
     """Texts with a label each if they have labels, and each column's vectors of them.
 
     `columns` are those that can search it, None for the page's; `note` is shown above results. `rows` are the texts'
-    rows in the visitor's file if it has others without a text.
+    rows in the visitor's file if they are not 1, 2, 3, ….
     """
 
     key: str
@@ -101,7 +101,7 @@ class ChosenCorpus:
 
     def some_vectors(self, rows: Sequence[int], column: Column, encoder: Encoder) -> np.ndarray:
         """Return the vectors (n, d) of a few rows, also before a column has those of all."""
-        return encoder.encode([self.texts[row] for row in rows])
+        return encoder.encode([self.texts[row].strip() for row in rows])
 
     def shortfall(self, column: Column, encoder: Encoder, found: int, count: int) -> str:
         """Return why a search for `count` sentences found fewer, and the cure; empty if it did not."""
