@@ -290,7 +290,11 @@ def _wide_lines(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
 
 def _decoded(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
     if coding.checked:
-        yield from io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n")  # type: ignore[type-var]
+        reader = io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n")  # type: ignore[type-var]
+        try:
+            yield from reader
+        finally:
+            reader.detach()  # whoever opened the file closes it
         return
     number, name = 0, "utf-8" if coding.name == "utf-8-sig" else coding.name
     while raw := file.readline(MAX_LINE_BYTES + 1):
