@@ -290,9 +290,11 @@ def _wide_lines(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
 
 def _decoded(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
     if coding.checked:
-        # Closed by name, since a reader that stops early would leave that to the garbage collector, which warns.
-        with io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as lines:  # type: ignore[type-var]
-            yield from lines
+        reader = io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n")  # type: ignore[type-var]
+        try:
+            yield from reader
+        finally:
+            reader.detach()  # whoever opened the file closes it
         return
     number, name = 0, "utf-8" if coding.name == "utf-8-sig" else coding.name
     while raw := file.readline(MAX_LINE_BYTES + 1):
