@@ -8,13 +8,15 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import Backend, Family, Model, Pooling, command, option, print_json
+from cse.commands.cli import Backend, Column, Family, Model, Pooling, Read, command, option, print_json, read_corpus
 
 
 def main(
     model: Model,
     sentence: Annotated[str | None, typer.Argument(help="The sentence to read.")] = None,
-    file: Annotated[Path | None, option("Read every line of a text file, before and after denoising.")] = None,
+    file: Annotated[Path | None, option("Read every text of a file, before and after denoising.")] = None,
+    column: Column = None,
+    read: Read = None,
     k: Annotated[int, option("Number of tokens.", "-k", min=1)] = 5,
     pooling: Pooling = None,
     family: Family = None,
@@ -32,12 +34,11 @@ def main(
     Example: cse tokens --model promptbert "The cat sat by the fire." -k 5
     """
     import cse
-    from cse.corpus.sentences import sentences
     from cse.methods.templates import Template
 
     if (sentence is None) == (file is None):
         raise ValueError("give either a sentence or --file")
-    texts = [sentence or ""] if file is None else list(sentences(file))
+    texts = [sentence or ""] if file is None else read_corpus(str(file), column, read=read).sentences
     if not any(text.strip() for text in texts):
         raise ValueError("the sentence is empty; give some words")
     prompt = None if template is None else Template(template)

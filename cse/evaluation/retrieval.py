@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.corpus.sentences import text_lines
+from cse.corpus.lines import text_lines
 from cse.evaluation.tasks import Task, TaskData
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.corpus.sentences import Pair, scored_pairs
+from cse.corpus.supervised import Pair, scored_pairs
 from cse.evaluation.metrics import correlation, correlation_or_none, mean_or_none, pair_cosines, pearson
 from cse.evaluation.tasks import Task, TaskData
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import cse
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.encoder.devices import in_precision
 from cse.encoder.encoder import Encoder
 from cse.evaluation.metrics import correlation

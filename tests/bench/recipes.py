@@ -20,7 +20,7 @@ import numpy as np
 
 import cse
 from cse.corpus.labelled import LabelledText, distinct_sample, labelled_texts
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.evaluation.clustering import label_scores
 from cse.evaluation.metrics import spearman
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import DATA
 
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.evaluation import isotropy
 from cse.evaluation.isotropy import alignment, anisotropy, drawn_pairs, pair_map, uniformity
 

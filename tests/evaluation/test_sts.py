@@ -7,7 +7,7 @@ import pytest
 from conftest import DATA
 from test_metrics import encode
 
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.evaluation.sts import score, units, with_final_period
 from cse.evaluation.tasks import TaskData
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
-from datasets import Dataset
 from test_training import Killed
 from typer.testing import CliRunner
 
 import cse
 from cse.commands.train import app
+from cse.corpus.supervised import Examples
 from cse.models.card import model_card
 from cse.models.checkpoint import read_checkpoint_config
 from cse.training import loop
@@ -96,15 +96,15 @@ def test_a_collapse_is_seen_by_what_is_found_and_by_one_direction(share: float, 
 
 def test_held_out_texts_are_drawn_by_the_seed_and_not_trained_on() -> None:
     repeated = [*TEXTS, *TEXTS[:40], "too short"]
-    kept, held = hold_out(Dataset.from_dict({"0": repeated}), 5)
+    kept, held = hold_out(Examples.of(repeated), 5)
     long = {text for text in repeated if len(text.split()) >= 6}
     assert len(held) == len(set(held)) == len(long) // 5
     assert set(held) <= long
-    assert kept["0"][:] == [text for text in repeated if text not in held]
-    assert hold_out(Dataset.from_dict({"0": repeated}), 5)[1] == held
-    assert hold_out(Dataset.from_dict({"0": repeated}), 6)[1] != held
+    assert kept[:]["0"] == [text for text in repeated if text not in held]
+    assert hold_out(Examples.of(repeated), 5)[1] == held
+    assert hold_out(Examples.of(repeated), 6)[1] != held
     many = [f"one two three four five {number}" for number in range(3000)]
-    assert len(hold_out(Dataset.from_dict({"0": many}), 5)[1]) == 500
+    assert len(hold_out(Examples.of(many), 5)[1]) == 500
 
 
 def test_too_few_texts_are_refused(bert_folder: Path, tmp_path: Path) -> None:
