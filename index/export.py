@@ -98,6 +98,8 @@ def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None
     (target / RECORD_FILE).write_text(json.dumps(record, ensure_ascii=False, indent=1), encoding="utf-8")
     facts = {"count": manifest.count, "d": manifest.dimension, "model": manifest.model, "factory": manifest.factory}
     facts["smoothed"] = f" Each is mixed with its {manifest.smooth} nearest." if manifest.smooth else ""
+    prompt = manifest.query_prompt
+    facts["prompted"] = f" Encode queries with the prompt {prompt!r}." if prompt is not None else ""
     axes = " `x` and `y` are a t-SNE map." if points else ""
     (target / "README.md").write_text(CARD.format(**facts) + text.replace("AXES", axes), encoding="utf-8")
 
@@ -125,7 +127,7 @@ def _projector(index: VectorIndex, target: Path, points: Points | None) -> None:
 CARD = """# A search index of {count:,} sentences
 
 Unit vectors ({d} dimensions, float32) of the model {model}, from a FAISS index of type {factory}; written by
-`cse export`.{smoothed} The folder contains the sentences, so their licence applies. Models
+`cse export`.{smoothed}{prompted} The folder contains the sentences, so their licence applies. Models
 trained on the bundled backbone are not unsupervised: it was initialised from all-MiniLM-L6-v2, which was trained on
 labelled pairs.
 

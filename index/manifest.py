@@ -13,7 +13,9 @@ from cse.files.checksums import DIGEST, content_digest, with_digest
 from cse.files.replace import recover
 
 MANIFEST_FILE = "manifest.json"
-OPTIONAL_FIELDS = (("family", None), ("smooth", 0))  # fields added later, written only if they differ from this default
+OPTIONAL_FIELDS = (  # fields added later, written only if they differ from this default
+    ("family", None), ("smooth", 0), ("query_prompt", None), ("document_prompt", None)
+)  # fmt: skip
 READABLE_VERSIONS = (1, 2)  # version 1 has no digest
 INDEX_FORMS = ("datasets", "parquet", "projector")  # of an export by `index.export`
 DOCUMENTED_FACTORIES = {  # FAISS factory strings, and when to choose each
@@ -33,7 +35,8 @@ class BuildSettings:
 
     A later search loads the model by `model`, `pooling` and `family`, and checks its `fingerprint`. `nprobe` (IVF
     types) and `ef_search` (HNSW types) are chosen by `index.faiss_engine.tune` if None. `smooth` is the number of
-    nearest others that each vector is mixed with (`cse.vectors.smoothed`), and each query of a search.
+    nearest others that each vector is mixed with (`cse.vectors.smoothed`), and each query of a search. The prompts are
+    those of the encoder's properties of these names.
     """
 
     factory: str = "Flat"
@@ -46,6 +49,8 @@ class BuildSettings:
     ef_search: int | None = None
     seed: int = 42
     smooth: int = 0
+    query_prompt: str | None = None
+    document_prompt: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +60,9 @@ class Manifest:
     `rows` counts every row ever added, `count` those not removed. `corpus_sha256` is of the stored sentences in row
     order, each followed by a newline. `recall_at_10` is None for exact types and after additions or removals.
     `files` gives the bytes and sha256 of the other files in the folder. `family` is written if it is not None,
-    `smooth` if it is not 0. A digest of all fields is written too, so that edits are detected. For a Milvus collection
-    `faiss` is the server's version, `files` is empty, and an edit derives the new checksum from the old one.
+    `smooth` if it is not 0, a prompt if it is not None, which is the model's default prompt. A digest of all fields is
+    written too, so that edits are detected. For a Milvus collection `faiss` is the server's version, `files` is empty,
+    and an edit derives the new checksum from the old one.
     """
 
     format: str = "cse-index"
@@ -67,6 +73,8 @@ class Manifest:
     pooling: str | None
     family: str | None = None
     smooth: int = 0
+    query_prompt: str | None = None
+    document_prompt: str | None = None
     fingerprint: str
     dimension: int
     factory: str
@@ -87,7 +95,7 @@ class Manifest:
         return cls(
             model=settings.model, pooling=settings.pooling, family=settings.family, smooth=settings.smooth,
             fingerprint=settings.fingerprint, factory=settings.factory, seed=settings.seed, corpora=[settings.corpus],
-            **facts,
+            query_prompt=settings.query_prompt, document_prompt=settings.document_prompt, **facts,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:

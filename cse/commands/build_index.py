@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from cse.commands.cli import BACKEND, FAMILY, MODEL, POOLING, command, model_option, option, print_json, seed_option
+from cse.commands.cli import (
+    BACKEND,
+    FAMILY,
+    MODEL,
+    POOLING,
+    command,
+    log,
+    model_option,
+    option,
+    print_json,
+    seed_option,
+)
 from cse.errors import command_line
 from cse.training.tracking import progress_options
 from index.manifest import factory_guidance
@@ -100,7 +111,8 @@ def main(
             source = _encoded(vectors, texts())
         else:
             reference = _named(location, model or "", pooling, family, append)
-            source = _encoding(reference, texts, batch_size, kept if resume else None, backend)
+            of_index = manifest_at(location) if append else None
+            source = _encoding(reference, texts, batch_size, kept if resume else None, backend, of_index)
         factory = factory or "Flat"
         if not append:
             store.check_factory(factory, source.dimension)
@@ -108,6 +120,7 @@ def main(
             if append:
                 index = open_at(location, source.fingerprint, model=source.name, device="cpu")
                 as_opened = index.manifest
+                _check_prompt(location, source, as_opened)
                 for block, rows in source.batches:
                     bar.update(len(index.add(block, rows, corpus=corpus)))
                 if store.on_disk and manifest_at(location) != as_opened:
@@ -117,6 +130,7 @@ def main(
                 settings = BuildSettings(
                     factory=factory, model=source.model, pooling=source.pooling, family=source.family,
                     fingerprint=source.fingerprint, corpus=corpus, seed=seed, smooth=smooth,
+                    query_prompt=source.query_prompt, document_prompt=source.document_prompt,
                 )  # fmt: skip
                 index = store.build(source.batches, location, settings=settings, report=lambda n: bar.update(n - bar.n))
     if json_output:
@@ -129,7 +143,7 @@ def main(
 class Source:
     """Texts with vectors, and the model that made these: its displayed `name`, and what opens it again.
 
-    `dimension` is that of the vectors.
+    `dimension` is that of the vectors. The prompts are as an index records them.
     """
 
     name: str
@@ -139,6 +153,8 @@ class Source:
     fingerprint: str
     dimension: int
     batches: Batches
+    query_prompt: str | None
+    document_prompt: str | None
 
 
 def _encoding(
@@ -147,19 +163,26 @@ def _encoding(
     batch_size: int | None,
     kept: UnfinishedBuild | None,
     backend: str,
+    of_index: Manifest | None,
 ) -> Source:
+    """The texts encoded as documents: as those of the index that they are added to, else by the model's prompt."""
     from cse.models.loading import open_model
     from index.building import encoded
 
     stream = texts()  # raises before the model is opened
     encoder = open_model(reference, backend=backend)
     opened_by = reference.name, reference.pooling, reference.family
+    prompts = (of_index or encoder).query_prompt, (of_index or encoder).document_prompt
+    if note := encoder.prompt_note("documents", prompts[1]):
+        log(note)
     if kept:
         with _progress("encoding") as bar:
             batches = kept.encoded(opened_by, encoder, texts, batch_size, lambda rows: bar.update(rows))
     else:
-        batches = encoded(stream, partial(encoder.encode, batch_size=batch_size, show_progress_bar=False))
-    return Source(encoder.name, *opened_by, encoder.fingerprint, encoder.dim, batches)
+        batches = encoded(
+            stream, partial(encoder.encode, prompt=prompts[1], batch_size=batch_size, show_progress_bar=False)
+        )
+    return Source(encoder.name, *opened_by, encoder.fingerprint, encoder.dim, batches, *prompts)
 
 
 def _encoded(folder: Path, stream: Iterator[str]) -> Source:
@@ -168,8 +191,21 @@ def _encoded(folder: Path, stream: Iterator[str]) -> Source:
     plan = read_plan(folder)
     return Source(
         Path(plan.model).name, plan.model, plan.pooling, plan.family, plan.fingerprint, plan.dimension,
-        with_texts(folder, stream),
+        with_texts(folder, stream), plan.query_prompt, plan.document_prompt,
     )  # fmt: skip
+
+
+def _check_prompt(location: Location, source: Source, manifest: Manifest) -> None:
+    """Raise ValueError unless the vectors were made with the prompt of the index's documents."""
+    if source.document_prompt != manifest.document_prompt:
+        theirs, own = (
+            "the default prompt" if prompt is None else f"the prompt {prompt!r}"
+            for prompt in (source.document_prompt, manifest.document_prompt)
+        )
+        raise ValueError(
+            f"{location}: its vectors were made with {own}, and those to add with {theirs}; make them with the same by "
+            f"{command_line('encode')} --prompt-name, or build a new index"
+        )
 
 
 def _named(location: Location, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:

@@ -37,6 +37,10 @@ def main(
         option("no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly."),
     ] = "no",
     backend: Backend = "auto",
+    prompt_name: Annotated[
+        str | None,
+        option("Prompt of the model, such as document for build_index --vectors. Default: its default prompt or none."),
+    ] = None,
     normalize: Annotated[bool, option("Scale every vector to length 1.", "--normalize")] = False,
     shards: Annotated[
         int | None, option("Write this many parts to a folder, in bounded memory; works with torchrun.", min=1)
@@ -72,7 +76,10 @@ def main(
         if precision != "no":
             raise typer.BadParameter("--shards writes float32 vectors; leave out --precision or --shards")
         _encode_parts(
-            reference, partial(sentences, input, column), output, Parts(shards, resume, normalize, batch_size, backend)
+            reference,
+            partial(sentences, input, column),
+            output,
+            Parts(shards, resume, normalize, batch_size, backend, prompt_name),
         )
         return
     if resume:
@@ -83,7 +90,9 @@ def main(
     texts = _sentences_of_stdin() if input == STDIN else list(sentences(input, column))
     if not texts:
         raise ValueError(f"{'standard input' if input == STDIN else input}: no sentence in it")
-    encode = partial(encoder.encode, texts, batch_size=batch_size, normalize_embeddings=normalize)
+    if note := encoder.prompt_note("sentences", encoder.recorded_prompt(prompt_name)):
+        log(note)
+    encode = partial(encoder.encode, texts, prompt_name, batch_size=batch_size, normalize_embeddings=normalize)
     write_file(output, lambda fresh: np.save(fresh, encode(show_progress_bar=True)))  # a bad output fails at once
     log(f"{output}: {len(texts)} x {encoder.dim} float32")
 
@@ -104,6 +113,7 @@ class Parts:
     normalize: bool
     batch_size: int | None
     backend: str
+    prompt_name: str | None
 
 
 def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]], output: Path, options: Parts) -> None:
@@ -115,15 +125,25 @@ def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]],
 
     with together():  # which sets this process's GPU
         encoder = open_model(reference, backend=options.backend)
+        prompt, own = encoder.recorded_prompt(options.prompt_name), encoder.document_prompt
+        without = options.prompt_name is None and own is not None
+        if main_process() and (note := encoder.prompt_note("sentences", prompt)):
+            log(note)
+        if main_process() and without:
+            log(f"the model's prompt for documents, {own!r}, is not used; for an index give --prompt-name")
         count, sha256 = count_texts(texts())
     plan = ShardPlan(
         reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,
-        count, sha256, options.shards, options.batch_size,
+        count, sha256, options.shards, options.batch_size, None if without else encoder.query_prompt, prompt,
     )  # fmt: skip
 
     def encode(block: list[str]) -> np.ndarray:
         return encoder.encode(
-            block, batch_size=options.batch_size, normalize_embeddings=options.normalize, show_progress_bar=False
+            block,
+            prompt=prompt,
+            batch_size=options.batch_size,
+            normalize_embeddings=options.normalize,
+            show_progress_bar=False,
         )
 
     with tqdm(desc="encoding", unit=" sentences", total=count, **progress_options()) as bar:

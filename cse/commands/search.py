@@ -19,6 +19,7 @@ from cse.commands.cli import (
     shortened,
     with_flags,
 )
+from cse.errors import command_line
 
 SHOWN_CHARACTERS = 300  # of a hit
 EXPAND_HELP = (
@@ -72,7 +73,14 @@ def main(
 
     encoder = open_model(reference, backend=backend)
     opened = open_at(location, encoder.fingerprint, model=encoder.name, verify=verify)
-    vector = encoder.encode(sentence, normalize_embeddings=False)
+    prompts = {manifest.query_prompt, manifest.document_prompt}
+    if note := encoder.prompt_note("queries", manifest.query_prompt):
+        log(note)
+    elif prompts == {None} != {encoder.query_prompt, encoder.document_prompt}:
+        log(
+            f"{name}: built without the model's prompts, so the query has none; {command_line('build_index')} uses them"
+        )
+    vector = encoder.encode(sentence, prompt=manifest.query_prompt, normalize_embeddings=False)
     hits = opened.hits(vector, k, expand=expand, probe=probe, quiet=True)
     if note := opened.shortfall(len(hits), min(k, len(opened)), probe):
         log(with_flags(note, app))

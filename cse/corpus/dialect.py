@@ -208,5 +208,4 @@ def prose(cells: Sequence[str]) -> bool:
         len(re.findall("[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]", cell)) for cell in filled
     )
     letters = median(sum(map(str.isalpha, cell)) / len(cell) for cell in filled)
-    varied = len(set(filled)) > 0.3 * len(filled) or len(filled) < 5
-    return (words >= WORDS_OF_PROSE or unspaced >= 2 * WORDS_OF_PROSE) and letters > 0.5 and varied
+    return (words >= WORDS_OF_PROSE or unspaced >= 2 * WORDS_OF_PROSE) and letters > 0.5

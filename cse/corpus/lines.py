@@ -37,6 +37,7 @@ ENCODINGS = (
 )  # fmt: skip
 USUAL_ENCODING = "cp1252"  # of what cannot be told: Windows in the west
 SAMPLE_BYTES = 1 << 18
+CHECKED_BYTES = 16 << 20  # of an unpacked file, for its encoding; to unpack all of it twice takes as long as to read it
 
 
 @dataclass
@@ -50,11 +51,12 @@ class Encoding:
     rest: str | None = None
     undecoded: list[int] = field(default_factory=list)
     newline: str = "\n"
+    mixed: bool = False  # some lines were not of the encoding `name`
     checked: bool = False  # the whole file was read: it is UTF-8, without NUL bytes and endless lines
 
     def __str__(self) -> str:
         """The encoding as people call it."""
-        names = [self.name, self.rest] if self.rest and self.name == "utf-8" else [self.rest or self.name]
+        names = [self.name, self.rest] if self.rest and self.mixed else [self.name]
         return " and ".join(name.replace("cp125", "windows-125").replace("_", "-") for name in names)
 
 
@@ -71,6 +73,12 @@ def opened(path: Path) -> io.BufferedIOBase:
         if magic.startswith(sign):
             return _Bounded(opener(path, "rb"), path)
     return path.open("rb")
+
+
+def is_packed(path: Path) -> bool:
+    """True for a compressed file, by its content."""
+    with path.open("rb") as file:
+        return file.read(6).startswith((ZIP, *COMPRESSED))
 
 
 def zip_member(path: Path) -> str:
@@ -156,9 +164,11 @@ def encoding_of(path: Path, name: str | None = None) -> Encoding:
 def _of_bytes(path: Path) -> Encoding:
     """Return UTF-8, what the lines that are not UTF-8 look like, or both. Raises ValueError for a binary file."""
     decoder, valid, lines, returns, length = codecs.getincrementaldecoder("utf-8")(), True, 0, 0, 0
+    packed, total = is_packed(path), 0
     try:
         with opened(path) as file:
-            while block := file.read(1 << 20):
+            while (total < CHECKED_BYTES or not packed) and (block := file.read(1 << 20)):
+                total += len(block)
                 if (null := block.find(b"\x00")) >= 0:
                     raise ValueError(binary(path, lines + block.count(b"\n", 0, null) + 1))
                 newlines = block.count(b"\n")
@@ -170,10 +180,11 @@ def _of_bytes(path: Path) -> Encoding:
                     valid = valid and decoder.decode(block) is not None
                 except UnicodeDecodeError:
                     valid = False
-            valid = valid and not decoder.getstate()[0]
+            cut = total >= CHECKED_BYTES and packed
+            valid = valid and (cut or not decoder.getstate()[0])
         newline = "\r" if returns and not lines else "\n"
         if valid:
-            return Encoding(newline=newline, checked=True)
+            return Encoding(rest=USUAL_ENCODING if cut else None, newline=newline, checked=not cut)
         strange: list[bytes] = []
         size, mixed = 0, False
         with opened(path) as file:
@@ -294,6 +305,7 @@ def _decoded(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
         except UnicodeDecodeError:
             pass
         line = raw.decode(coding.rest or name, "replace")
+        coding.mixed = coding.rest not in (None, name)
         if "\ufffd" in line:
             coding.undecoded.append(number)
         yield line

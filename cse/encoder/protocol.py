@@ -49,6 +49,29 @@ class Prompts:
             return name
         return next((own for own in names if own in self.prompts), None)
 
+    @property
+    def query_prompt(self) -> str | None:
+        """The prompt of `encode_query`, as `recorded_prompt` returns it."""
+        return self.recorded_prompt(self.own_prompt(None, None, QUERY))
+
+    @property
+    def document_prompt(self) -> str | None:
+        """The prompt of `encode_document`, as `recorded_prompt` returns it."""
+        return self.recorded_prompt(self.own_prompt(None, None, DOCUMENT))
+
+    def recorded_prompt(self, name: str | None) -> str | None:
+        """Return the prompt of this name as an index records it, and as `encode` takes it for `prompt`.
+
+        None stands for the default prompt, which the fingerprint covers: indexes without a record were made with it.
+        """
+        prompt = self.named_prompt(name)
+        return None if prompt == self.named_prompt(None) else prompt
+
+    def prompt_note(self, texts: str, prompt: str | None) -> str:
+        """Return a line that says which prompt `texts`, such as "queries", get by a record; empty if they get none."""
+        before = self.named_prompt(None) if prompt is None else prompt
+        return f"{texts} are encoded with the model's prompt {before!r}" if before else ""
+
 
 def also_sentences(encode: METHOD) -> METHOD:
     """Accept `sentences=` for `inputs`, its name before sentence-transformers 6."""

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from cse.encoder.encoder import Encoder
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
-EARLIER_DEFAULTS: dict[str, Any] = {"batch_size": None}  # values of plans without these fields
+EARLIER_DEFAULTS: dict[str, Any] = {  # values of plans without these fields
+    "batch_size": None, "query_prompt": None, "document_prompt": None
+}  # fmt: skip
 BLOCK = 4096  # sentences encoded at a time
 SHARD_CURE = "encode it again"
 
@@ -43,7 +45,7 @@ class ShardPlan:
 
     `model`, `pooling` and `family` open the model of this `fingerprint` again. `sha256` is that of the `count`
     sentences, each followed by a newline. `normalized` rows have length 1. `batch_size` changes the last bits of the
-    vectors.
+    vectors. They were made with `document_prompt`, and queries go with `query_prompt`, as an index records both.
     """
 
     model: str
@@ -56,6 +58,8 @@ class ShardPlan:
     sha256: str
     shards: int
     batch_size: int | None = EARLIER_DEFAULTS["batch_size"]
+    query_prompt: str | None = EARLIER_DEFAULTS["query_prompt"]
+    document_prompt: str | None = EARLIER_DEFAULTS["document_prompt"]
     format: str = "cse-vectors"
     version: int = 1
 
@@ -303,8 +307,9 @@ class UnfinishedBuild:
         plan = ShardPlan(
             *opened_by, encoder.fingerprint, encoder.dim, normalized=False,
             count=count, sha256=sha256, shards=-(-count // BLOCK), batch_size=batch_size,
+            query_prompt=encoder.query_prompt, document_prompt=encoder.document_prompt,
         )  # fmt: skip
-        encode = partial(encoder.encode, batch_size=batch_size, show_progress_bar=False)
+        encode = partial(encoder.encode, prompt=encoder.document_prompt, batch_size=batch_size, show_progress_bar=False)
         begin(self.folder, plan, resume=True, cure=DROP_UNFINISHED)
         write_parts(self.folder, plan, texts(), encode, range(plan.shards), report)
         parts = (self.folder / plan.name(shard) for shard in range(plan.shards))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-    Encode = Callable[[list[str]], np.ndarray]
+    Encode = Callable[..., np.ndarray]  # of a list of texts; an encoder's has an argument `prompt`, too
     Scores = dict[str, Any]  # a unit's scores by name, and the lists that figures are drawn from; JSON values
     Unit = Callable[[Encode], Scores]
     Search = Callable[[np.ndarray, np.ndarray, int], np.ndarray]  # corpus (n, d), queries (q, d), k -> rows (q, k)

@@ -5,6 +5,7 @@ Results are saved after each unit, so an interruption loses at most one; units a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -166,12 +167,13 @@ def run_units(
 
 
 def cached_encode(encode: Encode) -> Encode:
-    """Wrap `encode` with a cache, so that each distinct text is encoded once for all units."""
-    known: dict[str, np.ndarray] = {}
+    """Wrap `encode` with a cache, so that each distinct text is encoded once with each prompt for all units."""
+    by_prompt: dict[str | None, dict[str, np.ndarray]] = defaultdict(dict)
 
-    def encode_new(texts: list[str]) -> np.ndarray:
+    def encode_new(texts: list[str], prompt: str | None = None) -> np.ndarray:
+        known, before = by_prompt[prompt], {} if prompt is None else {"prompt": prompt}
         if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known.update(zip(new, encode(new), strict=True))
+            known.update(zip(new, encode(new, **before), strict=True))
         return np.stack([known[text] for text in texts]) if texts else encode([])
 
     return encode_new
@@ -195,7 +197,13 @@ def _units(request: EvaluationRequest, encoder: TextEncoder, points: bool, repor
     """The task's units for one encoder; without `points` they omit scores that only comparisons and figures need."""
     task = request.task
     tokens = token_access(encoder, request.batch_size) if task.token_units else None
-    units = task.units(replace(request.data, tokens=tokens))
+    data = replace(request.data, tokens=tokens)
+    if task.ranks and (prompted := encoder if isinstance(encoder, Encoder) else getattr(encoder, "prompted", None)):
+        data = replace(data, query_prompt=prompted.query_prompt, document_prompt=prompted.document_prompt)
+        for texts, prompt in (("queries", data.query_prompt), ("documents", data.document_prompt)):
+            if note := prompted.prompt_note(texts, prompt):
+                report(f"  {note}")
+    units = task.units(data)
     if lacking := [name for name in task.token_units if name not in units]:
         report(f"  {' and '.join(lacking)} need an encoder with tokens and all of {task.layout}: skipped")
     return units if points else {name: partial(_without, unit, task.points) for name, unit in units.items()}
@@ -208,4 +216,6 @@ def _without(unit: Unit, points: tuple[str, ...], encode: Encode) -> Scores:
 def _encode(request: EvaluationRequest, encoder: TextEncoder) -> Encode:
     bar: dict[str, Any] = {"show_progress_bar": True} if request.progress and isinstance(encoder, Encoder) else {}
     encode: Encode = partial(encoder.encode, batch_size=request.batch_size, **bar)
-    return (lambda texts: encode([with_final_period(text) for text in texts])) if request.final_period else encode
+    if not request.final_period:
+        return encode
+    return lambda texts, **before: encode([with_final_period(text) for text in texts], **before)

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from cse.encoder.backbone import as_arrays
+from cse.encoder.encoder import Encoder
 from cse.evaluation.representations import Representation, TextEncoder
 from cse.files.checksums import array_digest
 
@@ -170,7 +171,8 @@ def flowed(encoder: TextEncoder, texts: Sequence[str], seed: int = 42) -> Repres
 def _followed(
     encoder: TextEncoder, label: str, transform: Callable[[np.ndarray], np.ndarray], tensors: Mapping[str, torch.Tensor]
 ) -> Representation:
-    def embed(texts: list[str], batch_size: int) -> np.ndarray:
-        return transform(encoder.encode(texts, batch_size=batch_size))
+    def embed(texts: list[str], batch_size: int, **prompt: str) -> np.ndarray:
+        return transform(encoder.encode(texts, batch_size=batch_size, **prompt))
 
-    return Representation(f"{encoder.name}+{label}", array_digest(as_arrays(tensors), encoder.fingerprint), embed)
+    mark = array_digest(as_arrays(tensors), encoder.fingerprint)
+    return Representation(f"{encoder.name}+{label}", mark, embed, encoder if isinstance(encoder, Encoder) else None)

@@ -49,15 +49,19 @@ class TextEncoder(Protocol):
 
 @dataclass(frozen=True)
 class Representation:
-    """A `TextEncoder` from a function: `embed(texts, batch_size)` returns (N, d) float32."""
+    """A `TextEncoder` from a function: `embed(texts, batch_size)` returns (N, d) float32.
+
+    With `prompted`, the encoder whose vectors they are made of, `embed` has an argument `prompt`, too.
+    """
 
     name: str
     fingerprint: str
-    embed: Callable[[list[str], int], np.ndarray]
+    embed: Callable[..., np.ndarray]
+    prompted: Encoder | None = None
 
-    def encode(self, inputs: str | Sequence[str], *, batch_size: int = 64) -> np.ndarray:
+    def encode(self, inputs: str | Sequence[str], *, batch_size: int = 64, **prompt: str) -> np.ndarray:
         """(N, d) float32 vectors of N sentences, (d,) of a single string; rows are not normalised."""
-        vectors = self.embed([inputs] if isinstance(inputs, str) else list(inputs), batch_size)
+        vectors = self.embed([inputs] if isinstance(inputs, str) else list(inputs), batch_size, **prompt)
         return vectors[0] if isinstance(inputs, str) else vectors
 
 

@@ -33,18 +33,28 @@ def units(data: TaskData) -> dict[str, Unit]:
         raise ValueError(
             f"{data.folder}: no corpus.tsv in it or its subfolders; a set has corpus, queries and qrels .tsv"
         )
-    return {folder.resolve().name: partial(score, folder=folder, search=data.search) for folder in folders}
+    one = partial(score, search=data.search, query_prompt=data.query_prompt, document_prompt=data.document_prompt)
+    return {folder.resolve().name: partial(one, folder=folder) for folder in folders}
 
 
-def score(encode: Encode, folder: Path, search: Search) -> Scores:
-    """`ndcg@10`, `mrr@10`, `recall@10`, `recall@100` x 100, averaged over the queries with a relevant document."""
+def score(
+    encode: Encode, folder: Path, search: Search, query_prompt: str | None = None, document_prompt: str | None = None
+) -> Scores:
+    """`ndcg@10`, `mrr@10`, `recall@10`, `recall@100` x 100, averaged over the queries with a relevant document.
+
+    `encode` has an argument `prompt` if a prompt is not None.
+    """
     documents = read_texts(folder / "corpus.tsv")
     queries = read_texts(_only(folder, "queries"))
     relevant = read_relevance(_only(folder, "qrels"), queries, documents)
     names = list(documents)
     judged = [query for query in queries if query in relevant]
     depth = min(RECALL_DEPTH + 1, len(names))
-    rows = search(encode(list(documents.values())), encode([queries[query] for query in judged]), depth)
+    encode_query, encode_document = (
+        encode if prompt is None else partial(encode, prompt=prompt) for prompt in (query_prompt, document_prompt)
+    )
+    vectors = encode_document(list(documents.values()))
+    rows = search(vectors, encode_query([queries[query] for query in judged]), depth)
     measured = []
     for query, ranking in zip(judged, rows, strict=True):
         itself = (
@@ -130,4 +140,5 @@ TASK = Task(
     title="Retrieval",
     summary="Relevant documents among the nearest of the whole corpus, by exact search.",
     options=("final_period", "store", "smooth", "expand"),
+    ranks=True,
 )

@@ -36,7 +36,7 @@ class TaskData:
     `tokenised`: a folder with SentEval's tokenised text (STS, geometry); `details`: scores of subsets too (STS);
     `sentences`: a text file (geometry); `search`: exact vector search (retrieval); `tokens`: None for an encoder
     without tokens; `classifier`: one of `transfer.CLASSIFIERS`; `smooth` and `expand`: neighbours that `search` mixes
-    with documents and queries (retrieval).
+    with documents and queries (retrieval); the prompts are the model's, as an index records them (retrieval).
     """
 
     folder: Path
@@ -48,6 +48,8 @@ class TaskData:
     classifier: str = LOGISTIC
     smooth: int = 0
     expand: int = 0
+    query_prompt: str | None = None
+    document_prompt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class Task:
     `points` are the scores that only figures and comparisons need. `token_units` are skipped for an encoder without
     tokens and if files of `layout` are missing. It reads the data of the task `data_of`, its own if empty.
 
+    A task that `ranks` documents for queries encodes them with the model's prompts for these.
+
     `title` and `summary` are shown to readers; the scores in `lower` are better if lower; `repeats` are the runs within
     one evaluation.
     """
@@ -89,6 +93,7 @@ class Task:
     data_of: str = ""
     lower: tuple[str, ...] = ()
     repeats: Repeats | None = None
+    ranks: bool = False
 
     @property
     def main(self) -> str:

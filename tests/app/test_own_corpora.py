@@ -50,7 +50,7 @@ class Encoder:
     def __init__(self, models: Models, name: str) -> None:
         self.models, self.name = models, name
 
-    def encode(self, texts):
+    def encode_document(self, texts):
         self.models.order.append((texts[0], self.name))
         return np.full((len(texts), 4), len(texts), np.float32)
 
@@ -170,9 +170,9 @@ def test_whatever_fails_ends_its_own_encoding_with_a_line_and_the_others_go_on(e
             raise error
         return 100
 
-    apply, kept = Encoder.encode, OwnCorpora(Models())
+    apply, kept = Encoder.encode_document, OwnCorpora(Models())
     if inside:
-        monkeypatch.setattr(Encoder, "encode", failing)
+        monkeypatch.setattr(Encoder, "encode_document", failing)
     else:
         monkeypatch.setattr(OwnCorpus, "size", property(failing_size))
     kept.put(ONE, own("a"), [FIRST, SECOND])
@@ -303,7 +303,7 @@ def test_blocks_are_of_similar_lengths_and_bounded_and_have_every_text_once():
 
 def test_vectors_stand_in_the_order_of_the_texts():
     class Lengths(Encoder):
-        def encode(self, texts):
+        def encode_document(self, texts):
             return np.array([[len(text)] for text in texts], np.float32)
 
     models = Models()

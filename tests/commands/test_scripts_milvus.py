@@ -71,6 +71,23 @@ def test_a_search_prints_what_that_of_the_folder_does(built: tuple[str, Path]) -
     assert len(answer["results"]) == 5
 
 
+def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(
+    server: str, models: dict[str, Path], tmp_path: Path
+) -> None:
+    corpus, location = tmp_path / "many.txt", f"{server}/cells"
+    corpus.write_text("".join(f"{text} {number}\n" for text in SENTENCES for number in range(20)))
+    count = 20 * len(SENTENCES)
+    done = run(build_index, corpus, "--model", models["simcse"], "--store", location, "--factory", "IVF16,Flat")
+    assert done.exit_code == 0, done.output
+    few, all_of_them = (run(search, location, "a dog", "-k", count, "--probe", probe) for probe in (1, 16))
+    assert 0 < len(few.stdout.splitlines()) < count
+    assert few.stderr.splitlines()[-1] == (
+        f"found {len(few.stdout.splitlines())} of {count} hits, since this IVF16,Flat index searched 1 of its cells; "
+        "a larger --probe, such as 4, finds more"
+    )
+    assert (len(all_of_them.stdout.splitlines()), all_of_them.stderr) == (count, "")
+
+
 def test_sentences_are_added_and_replaced(server: str, models: dict[str, Path], tmp_path: Path) -> None:
     location, corpus, more = f"{server}/edited", tmp_path / "corpus.txt", tmp_path / "more.txt"
     corpus.write_text("\n".join(SENTENCES[:4]))

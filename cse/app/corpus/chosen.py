@@ -81,6 +81,10 @@ class ChosenCorpus:
         best = np.argsort(-scores, kind="stable")[:count]
         return Nearest(ranked(scores[best], best, lambda rows: [self.texts[row] for row in rows]))
 
+    def query_prompt(self, column: Column, encoder: Encoder) -> str | None:
+        """Return the prompt of a query among a column's vectors, as an index records it."""
+        return encoder.query_prompt
+
     def random_cosines(self, state: AppState, column: Column, encoder: Encoder) -> np.ndarray:
         """Return (P,) ascending cosines of all pairs of different texts that are spread over the corpus."""
         from cse.analysis.calibration import random_cosines
@@ -139,8 +143,8 @@ class VisitorCorpus(ChosenCorpus):
         return [column for column in columns if column not in known or known[column].ended] or list(columns)
 
     def some_vectors(self, rows: Sequence[int], column: Column, encoder: Encoder) -> np.ndarray:
-        """Return those that are there, or encode the texts."""
-        if self.ready([column]):
+        """Return those that are there, unless a prompt for documents sets them apart, or encode the texts."""
+        if self.ready([column]) and encoder.document_prompt is None:
             return self.vectors(column, encoder)[rows]
         return super().some_vectors(rows, column, encoder)
 
@@ -172,6 +176,10 @@ class IndexedCorpus(ChosenCorpus):
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the unit vectors of the column's index."""
         return self._corpus.vectors(column, encoder)
+
+    def query_prompt(self, column: Column, encoder: Encoder) -> str | None:
+        """Return the prompt that the column's index records."""
+        return self._corpus.index(column, encoder).manifest.query_prompt
 
     def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
         """Return the hits of the column's index, which may be approximate."""

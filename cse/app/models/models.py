@@ -108,12 +108,19 @@ class Models:
         function: Callable[[Column, Encoder, np.ndarray], T],
         columns: Sequence[Column] | None = None,
         report: Report = silent,
+        prompt: Callable[[Column, Encoder], str | None] = lambda column, encoder: None,
     ) -> dict[str, T | Failure]:
-        """As `apply`, with the (N, d) float32 vectors of N texts, batched with the texts of waiting requests."""
-        return self._answers(
-            lambda column, encoder, turns, turn: function(column, encoder, turns.vectors(self.reader(encoder), turn)),
-            texts, columns, report,
-        )  # fmt: skip
+        """As `apply`, with the (N, d) float32 vectors of N texts, batched with the texts of waiting requests.
+
+        Texts with a `prompt`, which is recorded as `Encoder.query_prompt` is, are encoded by themselves.
+        """
+
+        def answer(column: Column, encoder: Encoder, turns: Turns, turn: Turn) -> T:
+            reader, before = self.reader(encoder), prompt(column, encoder)
+            vectors = turns.vectors(reader, turn) if before is None else reader.encode(texts, prompt=before)
+            return function(column, encoder, vectors)
+
+        return self._answers(answer, texts, columns, report)
 
     def _answers(
         self,

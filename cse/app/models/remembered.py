@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -53,16 +53,19 @@ class Reader:
     encoder: Encoder
     kept: Recent[np.ndarray]
 
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Return (N, d) float32; the last digits may differ from the encoder's, because batches differ."""
+    def encode(self, texts: Sequence[str], **prompt: Any) -> np.ndarray:
+        """Return (N, d) float32; the last digits may differ from the encoder's, because batches differ.
+
+        `prompt` may be the encoder's argument of this name.
+        """
         if not texts:
             return self.encoder.encode([])
-        number = number_of(self.encoder)
-        looked_up = {text: self.kept.get((number, text)) for text in texts}
+        key = number_of(self.encoder), *prompt.values()
+        looked_up = {text: self.kept.get((*key, text)) for text in texts}
         found = {text: vector for text, vector in looked_up.items() if vector is not None}
         missing = [text for text in looked_up if text not in found]
-        for text, row in zip(missing, self.encoder.encode(missing) if missing else [], strict=True):
+        for text, row in zip(missing, self.encoder.encode(missing, **prompt) if missing else [], strict=True):
             found[text] = row.copy()  # a view would keep the whole batch
             if len(text) <= LONGEST:
-                self.kept.put((number, text), found[text])
+                self.kept.put((*key, text), found[text])
         return np.stack([found[text] for text in texts])

@@ -67,7 +67,8 @@ def find_all(
         least = cosine_at(place, state.demo.random_cosines(encoder)) if place else EVERYTHING
         return Found(*found, took, least, corpus.shortfall(column, encoder, len(found.hits), count))
 
-    return state.models.apply_to([wanted], hits, corpus.columns if columns is None else columns, report)
+    searching = corpus.columns if columns is None else columns
+    return state.models.apply_to([wanted], hits, searching, report, corpus.query_prompt)
 
 
 def search(

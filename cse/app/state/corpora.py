@@ -96,7 +96,7 @@ class Demo:
         vectors = self._vectors.get(number_of(encoder))
         if vectors is None:
             shipped = self._shipped(encoder)
-            vectors = encoder.encode(self.sentences) if shipped is None else shipped
+            vectors = encoder.encode_document(self.sentences) if shipped is None else shipped
             self._vectors.put(number_of(encoder), vectors)
         return vectors
 
@@ -107,7 +107,8 @@ class Demo:
         reference = self._random.get(number_of(encoder))
         if reference is None:
             spread = slice(None, None, len(self.sentences) // SPREAD)
-            known = self._vectors.get(number_of(encoder))
+            # Sentences that are compared have no prompt for documents, so those of the reference have none.
+            known = None if encoder.document_prompt is not None else self._vectors.get(number_of(encoder))
             vectors = self._shipped(encoder) if known is None else known
             rows = encoder.encode(self.sentences[spread]) if vectors is None else vectors[spread]
             reference = random_cosines(rows)
@@ -116,7 +117,8 @@ class Demo:
 
     @staticmethod
     def _shipped(encoder: Encoder) -> np.ndarray | None:
-        if encoder.backbone != BACKBONE:  # the fingerprint does not cover the tokenizer
+        # The fingerprint covers neither the tokenizer nor a prompt for documents.
+        if encoder.backbone != BACKBONE or encoder.document_prompt is not None:
             return None
         shipped = VECTORS / f"{fingerprint_of(encoder)}.npy"
         return np.load(shipped).astype(np.float32) if shipped.is_file() else None

@@ -105,7 +105,7 @@ def encode_block(models: Models, texts: Sequence[str], order: Order, encoding: E
     encoding.begun = encoding.begun or time.monotonic()
     chosen = order.block(encoding.done)
     block, column = [texts[row] for row in chosen], encoding.column
-    answer = models.apply(lambda _, encoder: (fingerprint_of(encoder), quick(encoder).encode(block)), [column])
+    answer = models.apply(lambda _, encoder: (fingerprint_of(encoder), quick(encoder).encode_document(block)), [column])
     found = answer[column.name]
     if isinstance(found, Failure):
         raise ValueError(found.reason)

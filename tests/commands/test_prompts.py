@@ -1,0 +1,309 @@
+"""A model's recorded prompts in every ranking, beside encode_query and encode_document of sentence-transformers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SENTENCES
+from milvus_server import needs_server, served
+from test_scripts import refused, run
+from typer.testing import Result
+
+import cse
+from cse import adapters
+from cse.analysis.calibration import random_cosines
+from cse.app.corpus.chosen import chosen_corpus
+from cse.app.models.models import divided
+from cse.app.sections.search import find_all
+from cse.app.state.app_state import open_state
+from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD
+from cse.app.state.own_corpora import OwnCorpus
+from cse.evaluation.retrieval import score
+from index import VectorIndex
+from index.export import fill
+from index.manifest import read_manifest, write_manifest
+
+pytest.importorskip("sentence_transformers", reason="sentence-transformers (tests/requirements.txt) is not installed")
+
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+QUERY = "a cat in the sun"
+BOTH = {"query": "a dog : ", "document": "it is sad : "}
+TOLERANCE = 1e-4  # of four printed decimals, and of products of two libraries
+KINDS: dict[str, dict] = {
+    "both": {"prompts": BOTH},
+    "left-out": {"prompts": BOTH, "include_prompt": False},  # of the pooling
+    "query-alone": {"prompts": {"query": "a dog : "}},
+    "document-alone": {"prompts": {"document": "the "}},
+    "passage": {"prompts": {"query": "a dog : ", "passage": "the "}},  # "document", which is empty, is the first
+    "default": {"prompts": {"sad": "it is sad : "}, "default_prompt_name": "sad"},  # neither queries nor documents
+    "default-query": {"prompts": {"query": "a dog : ", "document": "the "}, "default_prompt_name": "query"},
+    "none": {},
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[str, Path]:
+    """A folder of each kind, saved by sentence-transformers."""
+    made: dict[str, Path] = {}
+    for kind, options in KINDS.items():
+        options, transformer = dict(options), Transformer(str(bert_folder))
+        include = options.pop("include_prompt", True)
+        pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean", include_prompt=include)
+        made[kind] = tmp_path_factory.mktemp("prompts") / kind
+        SentenceTransformer(modules=[transformer, pooling], device="cpu", **options).save(str(made[kind]))
+    return made
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(SENTENCES) + "\n")
+    return path
+
+
+def cosines(folder: Path, texts: Sequence[str] = SENTENCES, prompts: bool = True) -> np.ndarray:
+    """The cosine of QUERY with each text, by sentence-transformers; without `prompts`, by its `encode`."""
+    model = SentenceTransformer(str(folder), device="cpu")
+    encode_query, encode_document = (model.encode_query, model.encode_document) if prompts else (model.encode,) * 2
+    query = encode_query(QUERY, normalize_embeddings=True)
+    return encode_document(list(texts), normalize_embeddings=True) @ query
+
+
+def printed(done: Result) -> dict[str, float]:
+    """The scores of a search by text."""
+    assert done.exit_code == 0, done.output
+    return {text: float(score) for _, score, text in (line.split(maxsplit=2) for line in done.stdout.splitlines())}
+
+
+def searched(index: Path, folder: Path, texts: Sequence[str] = SENTENCES, prompts: bool = True) -> Result:
+    """The search for QUERY, whose scores are those of sentence-transformers."""
+    done = run("search", index, QUERY, "-k", len(texts))
+    expected = dict(zip(texts, cosines(folder, texts, prompts), strict=True))
+    assert printed(done) == pytest.approx(expected, abs=TOLERANCE)
+    return done
+
+
+def built(*words: object) -> Result:
+    done = run("build_index", *words)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.mark.parametrize("backend", ["torch", "openvino"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_index_ranks_as_sentence_transformers_does(
+    folders: dict[str, Path], corpus: Path, tmp_path: Path, kind: str, backend: str
+) -> None:
+    done = built(corpus, "--model", folders[kind], "--output", tmp_path / "x", "--backend", backend)
+    answer = searched(tmp_path / "x", folders[kind])
+    model = SentenceTransformer(str(folders[kind]), device="cpu")
+    for texts, prompt, stderr in (
+        ("documents", model.prompts["document"], done.stderr),
+        ("queries", model.prompts["query"], answer.stderr),
+    ):
+        line = f"{texts} are encoded with the model's prompt {prompt!r}"
+        assert [said for said in stderr.splitlines() if "prompt" in said] == ([line] if prompt else [])
+
+
+def test_a_prompt_is_recorded_only_where_it_is_not_the_default_one(
+    folders: dict[str, Path], corpus: Path, tmp_path: Path
+) -> None:
+    recorded = {}
+    for kind, folder in folders.items():
+        built(corpus, "--model", folder, "--output", tmp_path / kind)
+        manifest = json.loads((tmp_path / kind / "manifest.json").read_text())
+        recorded[kind] = {name: text for name, text in manifest.items() if name.endswith("_prompt")}
+    assert recorded == {
+        "both": {"query_prompt": "a dog : ", "document_prompt": "it is sad : "},
+        "left-out": {"query_prompt": "a dog : ", "document_prompt": "it is sad : "},
+        "query-alone": {"query_prompt": "a dog : "},
+        "document-alone": {"document_prompt": "the "},
+        "passage": {"query_prompt": "a dog : "},
+        "default": {"query_prompt": "", "document_prompt": ""},
+        "default-query": {"document_prompt": "the "},
+        "none": {},
+    }
+
+
+def test_the_index_of_a_bundled_model_records_no_prompt(corpus: Path, tmp_path: Path) -> None:
+    built(corpus, "--model", "promptbert", "--output", tmp_path / "x")
+    manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
+    assert not [name for name in manifest if "prompt" in name]
+    done = run("search", tmp_path / "x", QUERY)
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("kind", ["both", "default"])
+def test_an_index_made_without_prompts_is_searched_as_it_was(
+    folders: dict[str, Path], corpus: Path, tmp_path: Path, kind: str
+) -> None:
+    built(corpus, "--model", folders[kind], "--output", tmp_path / "x")
+    old = tmp_path / "vectors"
+    assert run("encode", "--model", folders[kind], "--input", corpus, "--output", old, "--shards", 2).exit_code == 0
+    for part in old.glob("*.json"):  # as an earlier version wrote it
+        plan = json.loads(part.read_text())
+        part.write_text(json.dumps({name: plan[name] for name in plan if not name.endswith("_prompt")}))
+    built(corpus, "--vectors", old, "--output", tmp_path / "old")
+    assert "_prompt" not in (tmp_path / "old" / "manifest.json").read_text()
+    done = searched(tmp_path / "old", folders[kind], prompts=False)
+    line = {
+        "both": f"{tmp_path / 'old'}: built without the model's prompts, so the query has none",
+        "default": "queries are encoded with the model's prompt 'it is sad : '",
+    }[kind]
+    assert line in done.stderr
+    refused(run("build_index", corpus, "--vectors", old, "--output", tmp_path / "x", "--append"), 3, "--prompt-name")
+
+
+@pytest.mark.parametrize("kind", ["both", "left-out", "query-alone", "default"])
+def test_encoded_parts_say_with_which_prompt(folders: dict[str, Path], corpus: Path, tmp_path: Path, kind: str) -> None:
+    words = ("--model", folders[kind], "--input", corpus, "--shards", 2, "--output", tmp_path / "parts")
+    assert run("encode", *words, "--prompt-name", "document").exit_code == 0
+    built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
+    searched(tmp_path / "x", folders[kind])
+    built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x", "--append")
+    done = run("encode", "--model", folders[kind], "--input", corpus, "--output", tmp_path / "v.npy")
+    assert done.exit_code == 0, done.output
+    model = SentenceTransformer(str(folders[kind]), device="cpu")
+    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), model.encode(SENTENCES), atol=1e-4)
+    refused(run("encode", *words[:4], "--output", tmp_path / "w.npy", "--prompt-name", "odd"), 3, "'odd'", "document")
+
+
+def test_parts_of_encode_alone_are_said_to_lack_the_prompt(
+    folders: dict[str, Path], corpus: Path, tmp_path: Path
+) -> None:
+    words = ("--input", corpus, "--shards", 2)
+    done = run("encode", "--model", folders["both"], *words, "--output", tmp_path / "parts")
+    assert "'it is sad : ', is not used; for an index give --prompt-name" in done.stderr
+    built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
+    searched(tmp_path / "x", folders["both"], prompts=False)
+    done = run("encode", "--model", folders["query-alone"], *words, "--output", tmp_path / "documents")
+    assert "prompt" not in done.stderr  # documents have none
+    built(corpus, "--vectors", tmp_path / "documents", "--output", tmp_path / "y")
+    searched(tmp_path / "y", folders["query-alone"])
+
+
+@pytest.mark.parametrize("kind", ["both", "left-out"])
+def test_added_and_resumed_documents_have_the_prompt(folders: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    first, second = tmp_path / "first.txt", tmp_path / "second.txt"
+    first.write_text("\n".join(SENTENCES[:4]))
+    second.write_text("\n".join(SENTENCES[4:]))
+    words = ("--model", folders[kind], "--output", tmp_path / "x")
+    built(first, *words, "--resume")
+    built(second, *words, "--append")
+    searched(tmp_path / "x", folders[kind])
+    (tmp_path / "export").mkdir()
+    fill(VectorIndex.load(tmp_path / "x"), "parquet", tmp_path / "export")
+    assert "Encode queries with the prompt 'a dog : '." in (tmp_path / "export" / "README.md").read_text()
+    other = replace(read_manifest(tmp_path / "x"), document_prompt=None, query_prompt="the ")
+    write_manifest(tmp_path / "x", other)  # what the index records counts, not what the model says today
+    said = built(second, *words, "--append").stderr
+    assert "prompt" not in said
+    assert "'the '" in run("search", tmp_path / "x", QUERY).stderr
+
+
+@needs_server
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus")
+def test_a_collection_records_the_prompts(folders: dict[str, Path], corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "second.txt").write_text("the sun\n")
+    texts = [*SENTENCES, "the sun"]
+    with served(tmp_path / "data") as server:
+        for kind in ("both", "default"):
+            location = f"{server}/{kind}"
+            for source, *append in ((corpus,), (tmp_path / "second.txt", "--append")):
+                built(source, "--model", folders[kind], "--store", location, *append)
+            searched(location, folders[kind], texts)
+        done = run("evaluate", "retrieval", "--model", folders["both"], "--data", retrieval_set(tmp_path / "demo"))
+        words = ("--model", folders["both"], "--data", tmp_path / "demo", "--store", f"{server}/scored")
+        assert run("evaluate", "retrieval", *words).stdout == done.stdout
+
+
+def test_langchain_has_the_prompts_of_a_folder(folders: dict[str, Path]) -> None:
+    embeddings = adapters.langchain(str(folders["both"]), normalize_embeddings=True)
+    products = np.array(embeddings.embed_documents(SENTENCES)) @ np.array(embeddings.embed_query(QUERY))
+    np.testing.assert_allclose(products, cosines(folders["both"]), atol=TOLERANCE)
+
+
+def retrieval_set(folder: Path) -> Path:
+    """Sentences of the demo, each the query of the next two."""
+    folder.mkdir()
+    texts = [line.split("\t")[1] for line in Path("cse/bundled/demo/corpus.tsv").read_text().splitlines()[:120]]
+    (folder / "corpus.tsv").write_text("".join(f"d{row}\t{text}\n" for row, text in enumerate(texts)))
+    (folder / "queries.tsv").write_text("".join(f"q{row}\t{texts[row]}\n" for row in range(0, 120, 4)))
+    judged = "".join(f"q{row}\td{row + after}\t1\n" for row in range(0, 118, 4) for after in (1, 2))
+    (folder / "qrels.tsv").write_text(judged)
+    return folder
+
+
+def test_retrieval_is_scored_with_the_prompts(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = retrieval_set(tmp_path / "demo")
+    for kind in ("both", "left-out", "default"):
+        done = run("evaluate", "retrieval", "--model", folders[kind], "--data", folder, "--json", "-")
+        assert done.exit_code == 0, done.output
+        (record,) = json.loads(done.stdout)["models"].values()
+        model = SentenceTransformer(str(folders[kind]), device="cpu")
+
+        def search(corpus: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
+            return np.argsort(-(queries @ corpus.T), axis=1, kind="stable")[:, :k]
+
+        def encode(texts: list[str], prompt: str | None = None, model: SentenceTransformer = model) -> np.ndarray:
+            return model.encode(texts, prompt=prompt, normalize_embeddings=True)
+
+        expected = score(encode, folder, search, model.prompts["query"], model.prompts["document"])
+        assert record["scores"]["demo"] == expected != score(encode, folder, search)
+        for texts, name in (("queries", "query"), ("documents", "document")):
+            said = f"{texts} are encoded with the model's prompt {model.prompts[name]!r}" in done.stderr
+            assert said == bool(model.prompts[name])
+
+
+@pytest.mark.parametrize("kind", ["both", "left-out", "default"])
+def test_the_page_searches_with_the_prompts(folders: dict[str, Path], corpus: Path, tmp_path: Path, kind: str) -> None:
+    built(corpus, "--model", folders[kind], "--output", tmp_path / "x")
+    state, key = open_state([str(folders[kind])], [tmp_path / "x"]), "a" * 32
+    own = OwnCorpus("mine", SENTENCES)
+    state.own_corpora.put(key, own, state.models.columns)
+    while own.current is not None:
+        time.sleep(0.01)
+    (column,) = state.models.columns
+    encoder = state.models.encoder(column)
+    for name in ("corpus.txt", OWN_KEY, DEMO_KEY):
+        chosen = chosen_corpus(state, name, key)
+        (found,) = divided(find_all(state, QUERY, 5, chosen, depth=1))[0].values()
+        expected = cosines(folders[kind], chosen.texts)
+        # Own vectors are kept as float16, and made in bfloat16 where the processor is fast at it.
+        for hit in found.hits:
+            assert hit.score == pytest.approx(expected[hit.row], abs=1e-3)
+        assert found.hits[0].score == pytest.approx(max(expected), abs=1e-3)
+        # Sentences that are compared have no prompt but the default one, so those of random pairs have no other.
+        chosen.random_cosines(state, column, encoder)
+    spread = state.demo.sentences[:: len(state.demo.sentences) // SPREAD]
+    np.testing.assert_allclose(state.demo.random_cosines(encoder), random_cosines(encoder.encode(spread)), atol=1e-6)
+    texts = chosen_corpus(state, OWN_KEY, key)
+    np.testing.assert_allclose(
+        texts.random_cosines(state, column, encoder), random_cosines(encoder.encode(SENTENCES)), atol=1e-3
+    )
+
+
+def test_the_page_searches_an_older_index_as_it_was_made(
+    folders: dict[str, Path], corpus: Path, tmp_path: Path
+) -> None:
+    done = run("encode", "--model", folders["both"], "--input", corpus, "--output", tmp_path / "v", "--shards", 1)
+    assert done.exit_code == 0, done.output
+    built(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "x")
+    state = open_state([str(folders["both"])], [tmp_path / "x"])
+    expected = cosines(folders["both"], prompts=False)
+    (found,) = divided(find_all(state, QUERY, 5, chosen_corpus(state, "corpus.txt", None)))[0].values()
+    assert [hit.score for hit in found.hits] == pytest.approx(sorted(expected)[::-1], abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
+def test_bundled_models_have_no_prompts(name: str) -> None:
+    encoder = cse.load(name)
+    assert (encoder.query_prompt, encoder.document_prompt, encoder.prompt_note("queries", None)) == (None, None, "")
