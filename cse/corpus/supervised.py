@@ -7,6 +7,7 @@ columns of scored pairs are told in the same way; STS-B and SICK are read as the
 
 from __future__ import annotations
 
+import codecs
 import json
 import logging
 import math
@@ -26,7 +27,8 @@ from cse.corpus import formats
 from cse.corpus.corpus import IN_MEMORY, SAMPLE_ROWS, Corpus, check_text, source_in_memory
 from cse.corpus.dialect import is_number, prose
 from cse.corpus.formats import Options, is_json
-from cse.corpus.lines import text_lines
+from cse.corpus.lines import head, text_lines
+from cse.files.writing import check_regular
 
 PAIRS = {  # names of an anchor and its positive, and of a hard negative beside them
     ("sent0", "sent1"): "hard_neg", ("anchor", "positive"): "negative", ("query", "positive"): "negative",
@@ -46,10 +48,11 @@ MEANINGS = {
     **dict.fromkeys(("neutral", "not_entailment"), NEUTRAL), **dict.fromkeys(("-", "", "-1"), UNLABELLED),
 }  # fmt: skip
 OF_THREE, OF_TWO = {"0": PAIR, "1": NEUTRAL, "2": NEGATIVE}, {"1": PAIR, "0": NEGATIVE}
-UNEXPLAINED = ("entailment", "neutral", "contradiction", "-", "")
+UNEXPLAINED = ("entailment", "neutral", "contradiction", "-", "-1", "")
 MAX_LABELS, MAX_LABEL_WORDS = 20, 3  # distinct labels of a column, words in one
 MIN_NEGATIVE_SHARE = 0.1  # of pairs; fewer hard negatives would be repeated in every batch
 ROWS_OF_LABELS = 100_000  # that are read at least, to know all labels
+PLAIN_COLUMNS = (0, 1, 2)  # score, sentence, sentence
 STS_B_WIDTH, STS_B_COLUMNS = 7, (4, 5, 6)  # of genre, file, year, id, score and two sentences, without a header
 
 Pair = tuple[float, str, str]
@@ -424,7 +427,7 @@ def _meanings(corpus: Corpus, column: str, labels: Mapping[str, int], nli: bool)
     return {label: meanings[label] for label in labels}, f" ({said})" if said else ""
 
 
-def scored_pairs(source: Any, note: Note | None = None, options: Options | None = None) -> list[Pair]:
+def scored_pairs(source: Any, note: Note | None = None) -> list[Pair]:
     """Return (score, sentence, sentence) of a file of scored pairs, or of a table in memory.
 
     Columns are told by their names, or by being the one of scores and the two of texts. Tab-separated files without a
@@ -432,23 +435,20 @@ def scored_pairs(source: Any, note: Note | None = None, options: Options | None 
     line that says what was understood; without it, only what is not score, sentence, sentence is logged, once. Raises
     ValueError for columns that cannot be told, a score that is no number, and an empty source.
     """
-    sample, options = _Sample.of(source, options or Options())
-    columns = _tab_layout(sample, Path(sample.name)) if isinstance(source, str | Path) else None
-    if columns is not None:
-        pairs = list(_tab_pairs(Path(source), columns))
-        layout = "" if columns == (0, 1, 2) else " in the columns of STS-B as published"
-        said = f"{Path(sample.name).name}: {len(pairs):,} pair{'' if len(pairs) == 1 else 's'}{layout}"
-        plain = columns == (0, 1, 2)
-    elif not sample.cells:
-        raise ValueError(f"{sample.name}: no pair in it")
+    path = Path(source) if isinstance(source, str | Path) else None
+    columns = None if path is None or formats.is_hub_id(str(path)) else _tab_layout(path)
+    if path is not None and columns is not None:
+        pairs = list(_tab_pairs(path, columns))
+        layout = "" if columns == PLAIN_COLUMNS else " in the columns of STS-B as published"
+        said = f"{path.name}: {len(pairs):,} pair{'' if len(pairs) == 1 else 's'}{layout}"
     else:
-        pairs, said = _pairs_of(source, sample, options)
-        plain = False
+        sample, options = _Sample.of(source, Options())
+        pairs, said = _pairs_of(source, sample, options) if sample.cells else ([], "")
     if not pairs:
-        raise ValueError(f"{sample.name}: no pair in it")
+        raise ValueError(f"{_name(source)}: no pair in it")
     if note is not None:
         note(said)
-    elif not plain:
+    elif columns != PLAIN_COLUMNS:
         log_once(said)
     return pairs
 
@@ -459,13 +459,13 @@ def log_once(line: str) -> None:
     log.warning(line)
 
 
-def _tab_layout(sample: _Sample, path: Path) -> tuple[int, int, int] | None:
+def _tab_layout(path: Path) -> tuple[int, int, int] | None:
     """Return the columns of score and sentences of a tab-separated file without a header, if it is such a file."""
-    if sample.format not in (formats.DELIMITED, formats.TEXT) or (sample.header and sample.format != formats.TEXT):
-        return None
-    first = next((line for line in text_lines(path) if line.strip(" ")), "").split("\t")
+    check_regular(path)
+    start = head(path, 1 << 16).removeprefix(codecs.BOM_UTF8).lstrip(b" \r\n")
+    first = start.split(b"\n", 1)[0].decode("utf-8", "replace").split("\t")
     if len(first) == 3 and (is_number(first[0]) or first[0] == "nan") and not is_number(first[1]):
-        return (0, 1, 2)
+        return PLAIN_COLUMNS
     if len(first) >= STS_B_WIDTH and is_number(first[4]) and not any(map(is_number, first[5:7])):
         return STS_B_COLUMNS
     return None
@@ -477,8 +477,8 @@ def _tab_pairs(path: Path, columns: tuple[int, int, int]) -> Iterator[Pair]:
         if not line.strip(" "):
             continue
         cells = line.split("\t")
-        if len(cells) != 3 if columns == (0, 1, 2) else len(cells) < STS_B_WIDTH:
-            expected = "not score, sentence, sentence" if columns == (0, 1, 2) else f"fewer than {STS_B_WIDTH}"
+        if len(cells) != 3 if columns == PLAIN_COLUMNS else len(cells) < STS_B_WIDTH:
+            expected = "not score, sentence, sentence" if columns == PLAIN_COLUMNS else f"fewer than {STS_B_WIDTH}"
             raise ValueError(f"{path}: line {number} has {len(cells)} columns, {expected}")
         score, first, second = (cells[column] for column in columns)
         yield _score(f"{path}: line {number}", score), first.strip(), second.strip()
