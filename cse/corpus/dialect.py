@@ -157,7 +157,10 @@ class _Guess:
             return True
         if self.delimiter == "\t":
             return self.share > 0.98 and (len(self.rows) > 1 or self.named)
-        return self.share > 0.98 and len(self.rows) > 1 and len(self.rows[0]) == self.width and self.named
+        if self.share <= 0.98 or len(self.rows) < 2 or len(self.rows[0]) != self.width:
+            return False
+        blanks = any(cell[:1].isspace() for cell in self.rows[0])  # after a comma of prose, seldom of a table
+        return not blanks and has_header(self.rows)
 
 
 def _names(row: Sequence[str]) -> bool:

@@ -3,8 +3,8 @@
 A set is a folder as BEIR and MTEB publish it: `corpus.jsonl` (_id, title, text), `queries.jsonl` (_id, text) and
 `qrels/test.tsv` (query-id, corpus-id, score under a header), or without a test split `dev.tsv` or `train.tsv`. Or it
 has `corpus.tsv` (id, title, text or id, text), `queries*.tsv` (id, text) and `qrels*.tsv` (query, document, grade). All
-may be packed as .gz. Every positive grade is relevant with gain 1, as in trec_eval's binary measures: editions of Cranfield
-disagree on whether high grades are best or worst.
+may be packed as .gz. Every positive grade is relevant with gain 1, as in trec_eval's binary measures: editions of
+Cranfield disagree on whether high grades are best or worst.
 """
 
 from __future__ import annotations

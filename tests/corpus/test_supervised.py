@@ -44,7 +44,8 @@ def lines(rows: list[tuple[str, ...]], delimiter: str = "\t") -> str:
     "names",
     [
         ("sentence1", "sentence2", "gold_label"), ("premise", "hypothesis", "label"),
-        ("sentence_A", "sentence_B", "entailment_judgment"), ("text1", "text2", "relation"), ("first", "second", "relation"), None,
+        ("sentence_A", "sentence_B", "entailment_judgment"), ("text1", "text2", "relation"),
+        ("first", "second", "relation"), None,
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["a.tsv", "a.txt", "a.csv", "a.jsonl"])

@@ -116,7 +116,7 @@ def test_too_few_texts_are_refused(bert_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "few.txt").write_text("\n".join(few))
     words = ["simcse", "--data", tmp_path / "few.txt", "--backbone", bert_folder, "--output", tmp_path / "out"]
     done = CliRunner().invoke(app, [*map(str, words), "--dev", "auto"])
-    assert (done.exit_code, done.stderr.startswith("Error: --dev auto needs 100")) == (3, True)
+    assert (done.exit_code, "\nError: --dev auto needs 100" in done.stderr) == (3, True)
     assert not (tmp_path / "out").exists()
 
 
@@ -134,7 +134,7 @@ def test_the_best_evaluation_is_kept_and_recorded_as_no_correlation(bert_folder:
     encoder.eval()
     assert held_out_score(encoder.encode, run.held_out).concentration == pytest.approx(result.start, abs=1e-3)
     assert held_out_score(result.load().encode, run.held_out).concentration == pytest.approx(result.best, abs=1e-3)
-    assert not set(run.held_out) & set(run.examples["0"])
+    assert not set(run.held_out) & set(run.examples[:]["0"])
     config = read_checkpoint_config(tmp_path / "a")
     assert config.training["selection"] == result.selection
     assert "without labels" in result.selection

@@ -127,8 +127,6 @@ def test_a_table_needs_its_column_and_a_run_keeps_it(corpus: Path, tmp_path: Pat
         run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("text"))
     with pytest.raises(ValueError, match="`column` is 'said', but text files have no columns"):
         run_pretraining(corpus, tmp_path / "out", CONFIG, reading=Reading("said"))
-    with pytest.raises(ValueError, match=r"book\.xlsx: workbooks are not read"):
-        run_pretraining(tmp_path / "book.xlsx", tmp_path / "out", CONFIG)
     assert not (tmp_path / "out").exists()
     record = run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("said"))
     assert record["recipe"]["column"] == "said"

@@ -163,7 +163,7 @@ def test_the_help_names_every_setting_with_its_type_and_bounds() -> None:
         ({"learning_rat": 0.1}, "unknown settings: learning_rat; choose from batch_size, learning_rate"),
         ({"batch_size": 1}, "batch_size is 1; give at least 2"),
         ({"data": ["one"]}, "texts in memory: contrastive training needs at least 2 examples, got 1"),
-        ({"data": DataFrame({"text": SENTENCES, "label": range(7)})}, "data is a DataFrame; give a list of texts"),
+        ({"data": DataFrame({"first": SENTENCES, "second": SENTENCES})}, "which column holds the texts"),
         ({"data": []}, "texts in memory: no sentence in them"),
         ({"data": "missing.txt"}, "missing.txt: no such file"),
         ({"dev": [(1, "a", "b")]}, "`dev`: "),
