@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cse.corpus.labelled import labelled_texts
-from cse.corpus.sentences import examples, sentences
+from cse.corpus.sentences import sentences
 from cse.evaluation.classification import labelled_rows
 
 
@@ -132,21 +132,6 @@ def test_a_column_that_stands_twice_is_refused_where_it_is_wanted(tmp_path: Path
             list(sentences(path, column))
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
-@pytest.mark.parametrize("empty", [0, 1, 2])
-def test_an_empty_text_of_a_supervised_table_is_named_with_its_row(tmp_path: Path, name: str, empty: int) -> None:
-    bad = ["P", "E", "C"]
-    bad[empty] = " "
-    columns, rows = ("sent0", "sent1", "hard_neg"), [["p", "e", "c"], bad]
-    lines = [str(dict(zip(columns, row, strict=True))).replace("'", '"') for row in rows]
-    if name != "a.jsonl":
-        lines = [("," if name == "a.csv" else "\t").join(row) for row in [columns, *rows]][name == "a.tsv" :]
-    path = written(tmp_path / name, "\n".join(lines))
-    where = "line 3" if name == "a.csv" else "row 2" if name == "a.jsonl" else "line 2"
-    with pytest.raises(ValueError, match=rf"{re.escape(name)}: {where} has .*empty"):
-        list(examples(path, supervised=True))
-
-
 def test_a_text_file_has_no_column(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="leave out `column`"):
         list(sentences(written(tmp_path / "a.txt", "One.\n"), "text"))
@@ -182,14 +167,6 @@ def test_a_named_column_and_a_csv_have_a_header(tmp_path: Path) -> None:
     assert list(sentences(path, "ticket title")) == ["The printer is broken"]
     with pytest.raises(ValueError, match="which column holds the sentences"):
         list(sentences(written(tmp_path / "a.csv", "1,Stocks fall again\n2,The team wins\n")))
-
-
-def test_supervised_rows_of_a_tsv_begin_after_their_header(tmp_path: Path) -> None:
-    rows = [("a dog runs", "an animal moves", "a cat sleeps"), ("a man", "a person", "a car")]
-    lines = "\n".join("\t".join(row) for row in rows)
-    path = written(tmp_path / "a.tsv", f"sent0\tsent1\thard_neg\n{lines}")
-    assert list(examples(path, supervised=True)) == rows
-    assert list(examples(written(tmp_path / "b.tsv", lines), supervised=True)) == rows
 
 
 def test_a_missing_cell_of_a_number_column_is_no_label(tmp_path: Path) -> None:
