@@ -100,7 +100,7 @@ class Examples:
     def __len__(self) -> int:
         return len(self.views[0][1])
 
-    def __getitem__(self, numbers: slice | Sequence[int]) -> dict[str, list[str]]:
+    def __getitem__(self, numbers: slice | Sequence[int] | np.ndarray) -> dict[str, list[str]]:
         """Return the texts of some examples by view: "0", "1", "2"."""
         return {str(view): cells.texts(rows[numbers]) for view, (cells, rows) in enumerate(self.views)}
 

@@ -13,6 +13,7 @@ from model_files import check_opens_everywhere
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 from test_scripts import refused, run
 
+from cse.corpus.formats import Options
 from cse.errors import ArtefactError
 from cse.files.replace import MACHINE
 from cse.training import pretraining
@@ -129,6 +130,9 @@ def test_a_table_needs_its_column_and_a_run_keeps_it(corpus: Path, tmp_path: Pat
         run_pretraining(corpus, tmp_path / "out", CONFIG, reading=Reading("said"))
     assert not (tmp_path / "out").exists()
     record = run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("said"))
+    part = Reading("2", Options(header=False, delimiter=","), 400)
+    limited = run_pretraining(table, tmp_path / "part", CONFIG, reading=part)["recipe"]
+    assert (limited["column"], limited["read"], limited["limit"]) == ("2", {"delimiter": ",", "header": False}, 400)
     assert record["recipe"]["column"] == "said"
     assert "column" not in run_pretraining(corpus, tmp_path / "plain", CONFIG)["recipe"]
     with pytest.raises(ValueError, match="begun with other text"):
