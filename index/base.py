@@ -4,38 +4,53 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from index.folder import text_array, unit_rows
+from cse.corpus.corpus import Corpus
+from index.folder import Texts, check_columns, row_table, unit_rows
 from index.manifest import Manifest, check_not_smoothed
 
 Rows = Sequence[int] | np.ndarray
+Cells = tuple[int, str, dict[str, Any], str | None]  # of a hit: its row, text, fields and corpus
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A sentence of an answer: `rank` from 1 for the best, `score` its cosine with the query, `row` its row number."""
+    """A row of an answer: `rank` from 1 for the best, `score` the cosine of its text with the query.
+
+    `row` is its number in its corpus as a user counts, from 1; `fields` are its other columns. `position` is its number
+    in the index, from 0, which the methods of the index take. `corpus` is named if the index has several.
+    """
 
     rank: int
     score: float
     row: int
     text: str
+    fields: dict[str, Any] = field(default_factory=dict, hash=False)
+    position: int = -1
+    corpus: str | None = None
 
 
 class FewHitsWarning(UserWarning):
     """An approximate index found fewer hits than were asked for."""
 
 
-def ranked(scores: np.ndarray, rows: np.ndarray, texts: Callable[[np.ndarray], list[str]]) -> list[Hit]:
-    """The hits of one query's scores and rows (k,), leaving out row -1; `texts` returns sentences by row."""
+def ranked(scores: np.ndarray, rows: np.ndarray, cells: Callable[[np.ndarray], Iterable[Cells]]) -> list[Hit]:
+    """The hits of one query's scores and positions (k,), leaving out -1; `cells` returns those of positions."""
     if len(rows) and rows.min() < 0:
         scores, rows = scores[rows >= 0], rows[rows >= 0]
-    return list(map(Hit, range(1, len(rows) + 1), scores.tolist(), rows.tolist(), texts(rows)))
+    return [
+        Hit(rank, score, row, text, fields, position, corpus)
+        for rank, (score, position, (row, text, fields, corpus)) in enumerate(
+            zip(scores.tolist(), rows.tolist(), cells(rows), strict=True), start=1
+        )
+    ]
 
 
 def row_numbers(rows: Rows, count: int) -> np.ndarray:
@@ -59,7 +74,10 @@ def silent(rows: int) -> None:
 
 
 class Index(ABC):
-    """Sentences and their unit vectors under stable row numbers, counted from 0 and never reused."""
+    """Rows of texts and their unit vectors under stable positions, counted from 0 and never reused.
+
+    `rows` of an argument or a result are such positions; a `Hit` also has the row's number in its corpus.
+    """
 
     manifest: Manifest
 
@@ -80,18 +98,18 @@ class Index(ABC):
         vectors: np.ndarray,
         k: int,
         *,
-        among: Rows | None = None,
+        among: Any = None,
         expand: int | None = None,
         probe: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Cosines (q, k) float32, best first, and row numbers (q, k) int64 for queries (q, d) of any length.
 
-        With `among`, only these rows are searched. k is cut to the number of sentences, or of these rows. If an
-        approximate type finds fewer, the remaining rows are -1, their scores -inf, and there is a FewHitsWarning.
-        `probe` is the number of cells that an IVF type searches, or of candidates that an HNSW type keeps, by default
-        the manifest's; more find more and take longer. Each query is first mixed with its `expand` nearest sentences
-        (`faiss_engine.expanded`), by default with as many as the vectors were smoothed over. On a server k is at most
-        16,384, there is no `expand`, and its errors are raised as IndexFolderError.
+        With `among`, only these rows are searched, or what `where` returned. k is cut to the number of sentences, or of
+        these rows. If an approximate type finds fewer, the remaining rows are -1, their scores -inf, and there is a
+        FewHitsWarning. `probe` is the number of cells that an IVF type searches, or of candidates that an HNSW type
+        keeps, by default the manifest's; more find more and take longer. Each query is first mixed with its `expand`
+        nearest sentences (`faiss_engine.expanded`), by default with as many as the vectors were smoothed over. On a
+        server k is at most 16,384, there is no `expand`, and its errors are raised as IndexFolderError.
         """
         scores, rows = self._search(vectors, k, among, expand, probe)
         if note := self.shortfall(int((rows >= 0).sum()), rows.size, probe):
@@ -110,7 +128,7 @@ class Index(ABC):
         return f"{why}; a larger `probe`, such as {4 * depth}, finds more"
 
     def _search(
-        self, vectors: np.ndarray, k: int, among: Rows | None, expand: int | None, probe: int | None
+        self, vectors: np.ndarray, k: int, among: Any, expand: int | None, probe: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
         if probe is not None and probe < 1:
             raise ValueError(f"`probe` is {probe}; give 1 or more")
@@ -118,7 +136,7 @@ class Index(ABC):
             raise ValueError(f"`probe` is for IVF and HNSW indexes, and this is {self.manifest.factory}; leave it out")
         queries = unit_rows(vectors, dimension=self.manifest.dimension)
         queries = self._expanded(queries, self.manifest.smooth if expand is None else expand)
-        chosen = None if among is None else np.unique(self._checked(among))
+        chosen = None if among is None else self._distinct(among)
         if k < 1:
             raise ValueError(f"k is {k}; give at least 1")
         return self._nearest(queries, min(k, len(self) if chosen is None else len(chosen)), chosen, probe)
@@ -128,7 +146,7 @@ class Index(ABC):
         vector: np.ndarray,
         k: int,
         *,
-        among: Rows | None = None,
+        among: Any = None,
         expand: int | None = None,
         probe: int | None = None,
         quiet: bool = False,
@@ -138,10 +156,26 @@ class Index(ABC):
         There is a FewHitsWarning then, unless `quiet`. `search` has the other arguments.
         """
         scores, rows = (answer[0] for answer in self._search(np.asarray(vector)[None], k, among, expand, probe))
-        hits = ranked(scores, rows, self._texts_of)
+        hits = ranked(scores, rows, self._cells_of)
         if not quiet and (note := self.shortfall(len(hits), len(rows), probe)):
             warnings.warn(note, FewHitsWarning, stacklevel=2)
         return hits
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[str]:
+        """The names of all columns, that of the texts first."""
+
+    def check_columns(self, corpus: Corpus) -> None:
+        """Raise ValueError, which names the difference, unless a corpus has the columns of this index."""
+        check_columns([name for name in corpus.columns if name != corpus.text], self.columns[1:])
+
+    @abstractmethod
+    def where(self, condition: str) -> Any:
+        """The rows that meet a condition on the columns, as `among` takes them; `len` is their number.
+
+        Raises ValueError, naming the columns, for a condition that is not understood.
+        """
 
     def texts(self, rows: Rows) -> list[str]:
         """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
@@ -158,20 +192,20 @@ class Index(ABC):
     def sample(self, most: int) -> np.ndarray:
         """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""
 
-    def add(self, texts: Sequence[str], vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
-        """Add `texts` and `vectors` (n, d); return their row numbers (n,) int64.
+    def add(self, texts: Texts, vectors: np.ndarray, *, corpus: str | None = None) -> np.ndarray:
+        """Add `texts`, which may be a `Corpus`, and `vectors` (n, d); return their row numbers (n,) int64.
 
         `corpus` is added to the manifest's corpora. `save` makes the rows part of the stored index. Raises ValueError
-        for a smoothed index.
+        for a smoothed index, and for rows with other columns.
         """
         kept = self.manifest
         check_not_smoothed("the index", kept)
         block = unit_rows(vectors, dimension=kept.dimension, first_row=kept.rows)
-        column = text_array(texts)
-        if len(column) != len(block):
-            raise ValueError(f"{len(column)} texts and {len(block)} vectors")
-        self._insert(column, block)
         corpora = kept.corpora if corpus is None or corpus in kept.corpora else [*kept.corpora, corpus]
+        table = row_table(texts, None if corpus is None else corpora.index(corpus))
+        if len(table) != len(block):
+            raise ValueError(f"{len(table)} texts and {len(block)} vectors")
+        self._insert(table, block)
         rows, count = kept.rows + len(block), kept.count + len(block)
         self.manifest = replace(self.manifest, rows=rows, count=count, corpora=corpora, recall_at_10=None)
         return np.arange(kept.rows, rows, dtype=np.int64)
@@ -199,6 +233,14 @@ class Index(ABC):
     def _checked(self, rows: Rows) -> np.ndarray:
         """`rows` (n,) as int64. Raises ValueError for a row that does not exist or is known to be removed."""
 
+    def _distinct(self, among: Any) -> Any:
+        """The rows that `among` names, checked, ascending and each once."""
+        return np.unique(self._checked(among))
+
+    @abstractmethod
+    def _cells_of(self, rows: np.ndarray) -> list[Cells]:
+        """What a hit shows of checked `rows` (n,)."""
+
     @abstractmethod
     def _texts_of(self, rows: np.ndarray) -> list[str]:
         """The sentences of checked `rows` (n,)."""
@@ -212,14 +254,12 @@ class Index(ABC):
         """Unit `queries` (q, d), each mixed with its `count` nearest sentences."""
 
     @abstractmethod
-    def _nearest(
-        self, queries: np.ndarray, k: int, chosen: np.ndarray | None, probe: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """As `search`, of unit `queries` (q, d), among the distinct rows `chosen` (n,), ascending, or all."""
+    def _nearest(self, queries: np.ndarray, k: int, chosen: Any, probe: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """As `search`, of unit `queries` (q, d), among what `_distinct` returned, or all."""
 
     @abstractmethod
-    def _insert(self, texts: pa.Array, vectors: np.ndarray) -> None:
-        """Append `texts` (n,) and unit `vectors` (n, d)."""
+    def _insert(self, table: pa.Table, vectors: np.ndarray) -> None:
+        """Append the rows of `index.folder.row_table` and unit `vectors` (n, d)."""
 
     @abstractmethod
     def _delete(self, rows: np.ndarray) -> None:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cse.corpus.corpus import Corpus, text_blocks
 from cse.vectors import smoothed
 from index import faiss_engine
 from index.folder import (
     FAISS_FILE,
     TEXTS_FILE,
-    TextWriter,
+    RowWriter,
+    Texts,
     checksum,
     file_records,
-    open_texts,
-    text_array,
-    text_writer,
+    open_rows,
+    row_table,
+    row_writer,
     unit_rows,
 )
 from index.manifest import BuildSettings, Manifest, write_manifest
 
-Batches = Iterable[tuple[Sequence[str], np.ndarray]]
+Batches = Iterable[tuple[Texts, np.ndarray]]
 
 BLOCK = 4096  # sentences encoded and stored at a time; smaller blocks batch fewer sentences of one length
 RECALL_AT, RECALL_QUERIES, REFERENCE_ANSWERS = 10, 200, 100  # reference: exact answers kept per query, to detect ties
@@ -37,7 +39,7 @@ def write_index_folder(
     batches: Batches, folder: Path, settings: BuildSettings, report: Callable[[int], None]
 ) -> Manifest:
     """Write the files of a new index into the existing, empty `folder`, and return its manifest."""
-    with text_writer(folder / TEXTS_FILE) as write:
+    with row_writer(folder / TEXTS_FILE) as write:
         blocks = unit_blocks(batches, write, report)
         index, recall = fill(smoothed_blocks(blocks, settings.smooth) if settings.smooth else blocks, settings)
     faiss_engine.expanded(index, np.zeros((1, index.d), np.float32), settings.smooth)  # raises if no search could
@@ -45,28 +47,29 @@ def write_index_folder(
     nprobe, ef_search = faiss_engine.tune(index, settings.nprobe, settings.ef_search)
     manifest = Manifest.of(
         settings, dimension=index.d, nprobe=nprobe, ef_search=ef_search, count=index.ntotal, rows=index.ntotal,
-        corpus_sha256=checksum(open_texts(folder / TEXTS_FILE)), recall_at_10=recall, faiss=faiss_engine.VERSION,
-        files=file_records(folder),
+        corpus_sha256=checksum(open_rows(folder / TEXTS_FILE).column(0)), recall_at_10=recall,
+        faiss=faiss_engine.VERSION, files=file_records(folder),
     )  # fmt: skip
     write_manifest(folder, manifest)
     return manifest
 
 
-def encoded(texts: Iterable[str], encode: Callable[[list[str]], np.ndarray]) -> Iterator[tuple[list[str], np.ndarray]]:
-    """Yield `texts` in blocks, each with the vectors (n, d) of `encode`; lazily."""
-    stream = iter(texts)
-    while block := list(islice(stream, BLOCK)):
-        yield block, encode(block)
+def encoded(
+    texts: Iterable[str] | Corpus, encode: Callable[[list[str]], np.ndarray]
+) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield `texts` in blocks, of a `Corpus` with all columns, each with the vectors (n, d) of `encode`; lazily."""
+    yield from ((block, encode(sentences)) for block, sentences in text_blocks(texts, BLOCK))
 
 
-def unit_blocks(batches: Batches, write: TextWriter, report: Callable[[int], None]) -> Iterator[np.ndarray]:
-    """Yield each batch's vectors as unit rows (n, d) and write its texts; `report` gets the number of rows so far."""
+def unit_blocks(batches: Batches, write: RowWriter, report: Callable[[int], None]) -> Iterator[np.ndarray]:
+    """Yield each batch's vectors as unit rows (n, d) and write its rows; `report` gets the number of rows so far."""
     rows, dimension = 0, None
     for texts, vectors in batches:
         block = unit_rows(vectors, dimension=dimension, first_row=rows)
         if len(texts) != len(block):
             raise ValueError(f"the batch from row {rows} on has {len(texts)} texts and {len(block)} vectors")
-        write(text_array(texts))
+        if len(block):
+            write(row_table(texts))
         rows, dimension = rows + len(block), block.shape[1]
         report(rows)
         if len(block):

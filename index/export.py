@@ -8,11 +8,14 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from cse.corpus.corpus import fields_of, free_name
+from cse.corpus.formats import as_json
 from cse.files.replace import read_settled
 from index.faiss_index import VectorIndex
 from index.folder import DATA_FILES, verify_files
@@ -42,12 +45,14 @@ def copy_index(source: Path, target: Path, model: str | None = None) -> Manifest
         return manifest
 
     manifest = read_settled(source, copied)
-    manifest = replace(manifest, model=model or manifest.model, corpora=[_public(name) for name in manifest.corpora])
+    manifest = replace(
+        manifest, model=model or manifest.model, corpora=[public_name(name) for name in manifest.corpora]
+    )
     write_manifest(target, manifest)
     return manifest
 
 
-def _public(corpus: str) -> str:
+def public_name(corpus: str) -> str:
     """Return a hub id unchanged, a path's last part. An ambiguous name is a path if it exists or has a file suffix."""
     name = corpus.partition("@")[0]
     if HUB_ID.fullmatch(corpus) and not Path(corpus).exists() and not Path(name).suffix[1:2].isalpha():
@@ -57,31 +62,44 @@ def _public(corpus: str) -> str:
 
 @dataclass(frozen=True)
 class Contents:
-    """Contents of an index: row numbers (n,) int64, sentences, and (n, d) float32 vectors as stored."""
+    """Contents of an index: its rows, texts first, and (n, d) float32 vectors as stored.
 
-    rows: np.ndarray
-    texts: list[str]
+    `own` are the columns that this project adds: the rows' numbers, and their corpora if there are several.
+    """
+
+    rows: pa.Table
+    own: dict[str, pa.Array]
     vectors: np.ndarray
 
+    def name(self, column: str) -> str:
+        """The name of a column of this project: another one if the user has a column of that name."""
+        return free_name(column, self.rows.schema.names)
+
     def table(self, points: Points | None = None) -> pa.Table:
-        """An Arrow table of row, text, vector and the columns of `points`."""
+        """An Arrow table of the rows' numbers, all their columns, the vectors and the columns of `points`."""
         flat = pa.array(self.vectors.reshape(-1), type=pa.float32())
-        columns = {
-            "row": pa.array(self.rows),
-            "text": pa.array(self.texts, type=pa.large_string()),
-            VECTOR: pa.FixedSizeListArray.from_arrays(flat, self.vectors.shape[1]),
-        }
         axes = {name: pa.array(values, pa.float32()) for name, values in (points or {}).items()}
-        return pa.table({**columns, **axes})
+        after = {VECTOR: pa.FixedSizeListArray.from_arrays(flat, self.vectors.shape[1]), **axes}
+        table = self.rows
+        for at, (name, values) in enumerate(self.own.items()):
+            table = table.add_column(at, self.name(name), values)
+        for name, values in after.items():
+            table = table.append_column(self.name(name), values)
+        return table
 
 
 def contents(index: VectorIndex) -> Contents:
-    """The sentences that were not removed, with their vectors, decompressed if the type compresses.
+    """The rows that were not removed, with their vectors, decompressed if the type compresses.
 
     Raises ValueError for a type that cannot reconstruct vectors.
     """
-    rows, vectors = index.contents()
-    return Contents(rows, index.texts(rows), vectors)
+    positions, vectors = index.contents()
+    rows = index.table if len(positions) == len(index.table) else index.table.take(pa.array(positions))
+    numbers, corpora = index.numbers(positions)
+    own = {"row": pa.array(numbers, pa.int64())}
+    if any(corpora):
+        own["corpus"] = pa.array([corpus and public_name(corpus) for corpus in corpora], pa.large_string())
+    return Contents(rows, own, vectors)
 
 
 def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None) -> None:
@@ -92,7 +110,8 @@ def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None
     if to not in FORMS:
         raise ValueError(f"unknown `to` {to!r}; choose from {', '.join(FORMS)}")
     write, text = FORMS[to]
-    write(index, target, points)
+    stored = contents(index)
+    write(index, stored, target, points)
     manifest = index.manifest
     record = {**RECORD, "to": to, "model": manifest.model, "fingerprint": manifest.fingerprint, "count": manifest.count}
     (target / RECORD_FILE).write_text(json.dumps(record, ensure_ascii=False, indent=1), encoding="utf-8")
@@ -101,53 +120,73 @@ def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None
     prompt = manifest.query_prompt
     facts["prompted"] = f" Encode queries with the prompt {prompt!r}." if prompt is not None else ""
     axes = " `x` and `y` are a t-SNE map." if points else ""
-    (target / "README.md").write_text(CARD.format(**facts) + text.replace("AXES", axes), encoding="utf-8")
+    (target / "README.md").write_text(CARD.format(**facts) + _named(text, stored, axes), encoding="utf-8")
 
 
-def _dataset(index: VectorIndex, target: Path, points: Points | None) -> None:
+def _named(text: str, stored: Contents, axes: str) -> str:
+    """A README's text with the names of the columns."""
+    names = [*map(stored.name, stored.own), *stored.rows.schema.names]
+    facts = {
+        "AXES": axes, "COLUMNS": ", ".join([*names, stored.name(VECTOR)]), "VECTOR": stored.name(VECTOR),
+        "TEXT": names[len(stored.own)], "X_AXIS": stored.name("x"), "Y_AXIS": stored.name("y"),
+    }  # fmt: skip
+    return re.sub("|".join(facts), lambda match: facts[match[0]], text)
+
+
+def _dataset(index: VectorIndex, stored: Contents, target: Path, points: Points | None) -> None:
     from datasets import Dataset
 
-    Dataset(contents(index).table()).save_to_disk(str(target))
+    Dataset(stored.table()).save_to_disk(str(target))
     index.write_faiss(target / FAISS_FILE)
 
 
-def _parquet(index: VectorIndex, target: Path, points: Points | None) -> None:
-    pyarrow.parquet.write_table(contents(index).table(points), target / PARQUET_FILE)
+def _parquet(index: VectorIndex, stored: Contents, target: Path, points: Points | None) -> None:
+    pyarrow.parquet.write_table(stored.table(points), target / PARQUET_FILE)
 
 
-def _projector(index: VectorIndex, target: Path, points: Points | None) -> None:
-    stored = contents(index)
+def _projector(index: VectorIndex, stored: Contents, target: Path, points: Points | None) -> None:
     with (target / "vectors.tsv").open("w", encoding="utf-8") as file:
         for vector in stored.vectors:
             file.write("\t".join(str(number) for number in vector) + "\n")  # shortest exact text of a float32
     with (target / "metadata.tsv").open("w", encoding="utf-8") as file:
-        file.writelines(f"{text.translate(BLANKS) or ' '}\n" for text in stored.texts)
+        names = [*stored.rows.schema.names, *map(stored.name, stored.own)]
+        file.write("\t".join(map(_line, names)) + "\n")
+        own = zip(*(column.to_pylist() for column in stored.own.values()), strict=True)
+        for position, numbers in enumerate(own):
+            cells = [*fields_of(stored.rows, position).values(), *numbers]
+            file.write("\t".join(map(_line, cells)) + "\n")
+
+
+def _line(cell: Any) -> str:
+    """A cell on one line of a tab-separated table."""
+    text = "" if cell is None else cell if isinstance(cell, str) else as_json(cell)
+    return str(text).translate(BLANKS) or " "
 
 
 CARD = """# A search index of {count:,} sentences
 
 Unit vectors ({d} dimensions, float32) of the model {model}, from a FAISS index of type {factory}; written by
-`cse export`.{smoothed}{prompted} The folder contains the sentences, so their licence applies. Models
-trained on the bundled backbone are not unsupervised: it was initialised from all-MiniLM-L6-v2, which was trained on
-labelled pairs.
+`cse export`.{smoothed}{prompted} The folder contains the sentences and the other columns of their table,
+so their licence applies. Models trained on the bundled backbone are not unsupervised: it was initialised from
+all-MiniLM-L6-v2, which was trained on labelled pairs.
 
 """
-DATASETS_TEXT = """A `datasets` dataset (row, text, vector) with its FAISS index. Queries must have unit length.
+DATASETS_TEXT = """A `datasets` dataset (COLUMNS) with its FAISS index. Queries must have unit length.
 
 ```python
 import numpy as np
 from datasets import load_from_disk
 
 dataset = load_from_disk("THIS_FOLDER")
-dataset.load_faiss_index("vector", "THIS_FOLDER/vectors.faiss")
-query = np.array(dataset[0]["vector"], dtype=np.float32)
-scores, found = dataset.get_nearest_examples("vector", query, k=2)
-print(scores, found["text"])
+dataset.load_faiss_index("VECTOR", "THIS_FOLDER/vectors.faiss")
+query = np.array(dataset[0]["VECTOR"], dtype=np.float32)
+scores, found = dataset.get_nearest_examples("VECTOR", query, k=2)
+print(scores, found["TEXT"])
 ```
 """
-PARQUET_TEXT = """A table of row, text and vector.AXES [Embedding Atlas](https://apple.github.io/embedding-atlas/)
-opens it: `embedding-atlas THIS_FOLDER/index.parquet --text text --vector vector` computes a map, and
-`--x x --y y` uses the one stored here, if any.
+PARQUET_TEXT = """A table of COLUMNS.AXES [Embedding Atlas](https://apple.github.io/embedding-atlas/)
+opens it: `embedding-atlas THIS_FOLDER/index.parquet --text TEXT --vector VECTOR` computes a map, and
+`--x X_AXIS --y Y_AXIS` uses the one stored here, if any.
 
 ```python
 import pandas as pd
@@ -157,7 +196,7 @@ print(table.head())
 ```
 """
 PROJECTOR_TEXT = """For the [Embedding Projector](https://projector.tensorflow.org): *Load*, then `vectors.tsv` and
-`metadata.tsv`. Tabs and line breaks in sentences are replaced by spaces.
+`metadata.tsv`, which has the texts and the other columns. Tabs and line breaks in cells are replaced by spaces.
 
 ```python
 import numpy as np
@@ -165,7 +204,7 @@ import numpy as np
 print(np.loadtxt("THIS_FOLDER/vectors.tsv", dtype=np.float32).shape)
 ```
 """
-FORMS: dict[str, tuple[Callable[[VectorIndex, Path, Points | None], None], str]] = {
+FORMS: dict[str, tuple[Callable[[VectorIndex, Contents, Path, Points | None], None], str]] = {
     "datasets": (_dataset, DATASETS_TEXT),
     "parquet": (_parquet, PARQUET_TEXT),
     "projector": (_projector, PROJECTOR_TEXT),

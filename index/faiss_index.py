@@ -10,21 +10,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cse.corpus.corpus import fields_of
 from cse.errors import IndexFolderError
 from cse.files.replace import read_settled
 from index import faiss_engine
-from index.base import Index, Rows, row_numbers, silent, spread
+from index.base import Cells, Index, Rows, row_numbers, silent, spread
 from index.building import Batches, write_index_folder
 from index.folder import (
     FAISS_FILE,
+    NUMBERS,
     TEXTS_FILE,
     checksum,
+    conformed,
     file_records,
     gather,
+    is_numbered,
     live_rows,
-    open_texts,
+    numbered,
+    open_rows,
     replacing,
-    text_writer,
+    row_writer,
+    user_columns,
     verify_files,
     without_rows,
 )
@@ -34,10 +40,11 @@ from index.manifest import BuildSettings, Manifest, check_model, cure, read_mani
 class VectorIndex(Index):
     """Sentences and their unit vectors in a folder: a FAISS index, memory-mapped until it is edited, and its texts."""
 
-    def __init__(self, index: Any, texts: pa.ChunkedArray, manifest: Manifest, *, device: str = "auto") -> None:
-        """`texts` has a null for each removed row; `device` is "auto" (a GPU if it supports the type) or "cpu"."""
+    def __init__(self, index: Any, table: pa.Table, manifest: Manifest, *, device: str = "auto") -> None:
+        """`table` has nulls for each removed row; `device` is "auto" (a GPU if it supports the type) or "cpu"."""
         if device not in ("auto", "cpu"):
             raise ValueError(f"device {device!r}: choose auto or cpu")
+        texts = table.column(0)
         stored = (index.d, index.ntotal, len(texts), len(texts) - texts.null_count)
         if stored != (manifest.dimension, manifest.count, manifest.rows, manifest.count):
             raise ValueError(
@@ -46,7 +53,7 @@ class VectorIndex(Index):
             )
         faiss_engine.tune(index, manifest.nprobe, manifest.ef_search)
         self.manifest = manifest
-        self._index, self._texts, self._device = index, texts, device
+        self._index, self._table, self._texts, self._device = index, table, texts, device
         self._mapped = True
         self._clone: Any = None
         self._live = self._live_rows()
@@ -108,8 +115,8 @@ class VectorIndex(Index):
         manifest = read_manifest(folder)
         try:
             check(manifest)
-            stored, texts = faiss_engine.read_mapped(folder / FAISS_FILE), open_texts(folder / TEXTS_FILE)
-            return cls(stored, texts, manifest, device=device)
+            stored, table = faiss_engine.read_mapped(folder / FAISS_FILE), open_rows(folder / TEXTS_FILE)
+            return cls(stored, table, manifest, device=device)
         except IndexFolderError:
             raise
         except (ValueError, OSError) as error:
@@ -122,13 +129,38 @@ class VectorIndex(Index):
     def save(self, folder: Path | str) -> None:
         """Write the index to `folder` atomically; an index there is replaced, anything else raises ValueError."""
         with replacing(Path(folder)) as fresh:
-            with text_writer(fresh / TEXTS_FILE) as write:
-                for chunk in self._texts.chunks:
-                    write(chunk)
+            with row_writer(fresh / TEXTS_FILE) as write:
+                write(self._table)
             faiss_engine.write(self._index, fresh / FAISS_FILE)
             manifest = replace(self.manifest, corpus_sha256=checksum(self._texts), files=file_records(fresh))
             write_manifest(fresh, manifest)
         self.manifest = manifest
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows of the index by position: the texts and the other columns; removed rows hold nulls."""
+        return user_columns(self._table)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns, that of the texts first."""
+        return list(self.table.schema.names)
+
+    def where(self, condition: str) -> np.ndarray:
+        """The rows (n,) int64 for which an SQL condition (`cse.corpus.where`) is true; errors as `Index.where`."""
+        from cse.corpus.where import rows_where
+
+        rows = rows_where(self.table, condition)
+        return rows[np.isin(rows, live_rows(self._texts), assume_unique=True)] if self._texts.null_count else rows
+
+    def numbers(self, rows: np.ndarray) -> tuple[list[int], list[str | None]]:
+        """The row numbers of the positions `rows` (n,) in their corpora, and these if there are several and known."""
+        if not is_numbered(self._table):
+            return (rows + 1).tolist(), [None] * len(rows)
+        counted, sources = (gather(column, rows) for column in self._table.columns[-len(NUMBERS) :])
+        names = self.manifest.corpora
+        several = len(names) > 1
+        return counted, [names[source] if several and source is not None else None for source in sources]
 
     def contents(self) -> tuple[np.ndarray, np.ndarray]:
         """Row numbers (n,) int64 of all sentences, ascending, and their vectors (n, d) float32 as stored.
@@ -154,6 +186,15 @@ class VectorIndex(Index):
     def _is_exact(self) -> bool:
         return faiss_engine.is_exact(self._index)
 
+    def _cells_of(self, rows: np.ndarray) -> list[Cells]:
+        fields = self.table.remove_column(0)
+        return [
+            (row, text, fields_of(fields, position), corpus)
+            for position, text, row, corpus in zip(
+                rows.tolist(), gather(self._texts, rows), *self.numbers(rows), strict=True
+            )
+        ]
+
     def _texts_of(self, rows: np.ndarray) -> list[str]:
         return gather(self._texts, rows)
 
@@ -163,9 +204,7 @@ class VectorIndex(Index):
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
         return faiss_engine.expanded(self._index, queries, count)
 
-    def _nearest(
-        self, queries: np.ndarray, k: int, chosen: np.ndarray | None, probe: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(self, queries: np.ndarray, k: int, chosen: Any, probe: int | None) -> tuple[np.ndarray, np.ndarray]:
         if k == 0 or not len(queries):
             return np.empty((len(queries), k), dtype=np.float32), np.empty((len(queries), k), dtype=np.int64)
         if chosen is None and probe is None:
@@ -178,17 +217,23 @@ class VectorIndex(Index):
         rows = labels if self._live is None else np.where(labels < 0, labels, self._live[labels])
         return scores, rows
 
-    def _insert(self, texts: pa.Array, vectors: np.ndarray) -> None:
-        faiss_engine.add(self._editable(), vectors, len(self._texts))
-        self._replace_texts(pa.chunked_array([*self._texts.chunks, texts]))
+    def _insert(self, table: pa.Table, vectors: np.ndarray) -> None:
+        rows, count, corpora = self._table, len(self._texts), self.manifest.corpora
+        if is_numbered(table) and not is_numbered(rows):
+            rows = numbered(rows, np.arange(1, count + 1), 0 if len(corpora) == 1 else None)
+        elif is_numbered(rows) and not is_numbered(table):
+            table = numbered(table, np.arange(count + 1, count + len(table) + 1), None)
+        table = conformed(table, rows.schema)
+        faiss_engine.add(self._editable(), vectors, count)
+        self._replace_rows(pa.concat_tables([rows, table]))
 
     def _delete(self, rows: np.ndarray) -> None:
         faiss_engine.remove(self._editable(), self._labels(rows), self.manifest.factory)
-        self._replace_texts(without_rows(self._texts, rows))
+        self._replace_rows(without_rows(self._table, rows))
 
-    def _replace_texts(self, texts: pa.ChunkedArray) -> None:
-        """Replace the texts, and what depends on them and the index."""
-        self._texts, self._clone = texts, None
+    def _replace_rows(self, table: pa.Table) -> None:
+        """Replace the rows, and what depends on them and the index."""
+        self._table, self._texts, self._clone = table, table.column(0), None
         self._live = self._live_rows()
 
     def _checked(self, rows: Rows) -> np.ndarray:

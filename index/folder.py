@@ -14,17 +14,20 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cse.corpus.corpus import Corpus
+from cse.corpus.formats import as_json, is_json
 from cse.errors import IndexFolderError
+from cse.files import writing
 from cse.files.checksums import checksum_now, feed_texts, file_state
-from cse.files.replace import Replacement, followed
-from cse.files.writing import FolderKind, named_errors
+from cse.files.replace import followed
+from cse.files.writing import FolderKind
 from index.manifest import MANIFEST_FILE, Manifest, cure
 
 FAISS_FILE = "index.faiss"
@@ -35,6 +38,7 @@ INDEX = FolderKind("an index", MANIFEST_FILE, ("format", "factory", "corpus_sha2
 MIN_STAMPED_BYTES = 64 << 20  # larger files get a stamp and are not read again while it is valid
 CACHE_VARIABLE = "CSE_CACHE"
 MAX_STAMPS = 1000  # the oldest ones are deleted
+Texts = Sequence[str] | Corpus  # of a batch
 SETTLED_SECONDS = 2.0  # a file changed more recently may change again without a new time
 
 
@@ -46,18 +50,10 @@ def replacing(folder: Path) -> Iterator[Path]:
     block, unless `folder` is absent, empty, or holds an index and nothing else.
     """
     folder = Path(os.path.realpath(followed(folder)))
-    INDEX.check_replaceable(folder)
     if above := next((path for path in folder.parents if path.is_file()), None):
         raise ValueError(f"{above}: is a file; give an index another folder")
-    with named_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        replacement = Replacement.begin(folder)
-    try:
-        yield replacement.fresh
-        INDEX.check_replaceable(folder)
-        replacement.swap()
-    finally:
-        replacement.clear()
+    with writing.replacing(folder, INDEX) as fresh:
+        yield fresh
 
 
 def file_records(folder: Path) -> dict[str, dict[str, Any]]:
@@ -126,25 +122,125 @@ def _stamp(path: Path) -> Path:
 
 TEXT_COLUMN = "text"
 TEXT_TYPE = pa.large_string()  # 64-bit offsets: a column may pass 2 GB
-TEXT_SCHEMA = pa.schema([(TEXT_COLUMN, TEXT_TYPE)])
+TEXT_SCHEMA = pa.schema([(TEXT_COLUMN, TEXT_TYPE)])  # of lists of sentences, and of all rows of earlier versions
+NUMBERS = [pa.field("row", pa.int64()), pa.field("corpus", pa.int32())]  # the last columns of a numbered table
+NUMBERED = {b"cse": b"rows"}  # metadata of its schema: names do not tell, as a user's column may have them
 
-TextWriter = Callable[[pa.Array], None]
+RowWriter = Callable[[pa.Table], None]
 
 
 @contextmanager
-def text_writer(path: Path) -> Iterator[TextWriter]:
-    """Yield a function that appends an Arrow array of sentences to a new file; the file is complete after the block."""
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, TEXT_SCHEMA) as writer:
-        yield lambda texts: writer.write_batch(pa.record_batch([texts], schema=TEXT_SCHEMA))
+def row_writer(path: Path) -> Iterator[RowWriter]:
+    """Yield a function that appends a table of rows to a new file; the file is complete after the block."""
+    with ExitStack() as stack:
+        writers: list[Any] = []
+
+        def write(table: pa.Table) -> None:
+            if not writers:
+                sink = stack.enter_context(pa.OSFile(str(path), "wb"))
+                writers.append((table.schema, stack.enter_context(pa.ipc.new_file(sink, table.schema))))
+            ((schema, writer),) = writers
+            writer.write_table(conformed(table, schema))
+
+        yield write
 
 
-def open_texts(path: Path) -> pa.ChunkedArray:
-    """The memory-mapped column of a texts file. Raises ValueError for any other file."""
+def open_rows(path: Path) -> pa.Table:
+    """The memory-mapped rows of a file of `row_writer`. Raises ValueError for any other file."""
     with pa.memory_map(str(path)) as source:
         table = pa.ipc.open_file(source).read_all()
-    if table.schema != TEXT_SCHEMA:
+    entries = list(table.schema)
+    if table.schema != TEXT_SCHEMA and not (
+        is_numbered(table) and entries[0].type == TEXT_TYPE and entries[-len(NUMBERS) :] == NUMBERS
+    ):
         raise ValueError(f"its columns are {table.schema.names}, not {TEXT_SCHEMA.names}")
-    return table.column(TEXT_COLUMN)
+    return table
+
+
+def row_table(texts: Texts, corpus: int | None = 0) -> pa.Table:
+    """The rows of a batch: its texts; of a `Corpus` also its other columns, and then `NUMBERS`.
+
+    `corpus` is its number among the manifest's corpora. Raises ValueError for a text that is not a str.
+    """
+    if not isinstance(texts, Corpus):
+        return pa.table([text_array(texts)], schema=TEXT_SCHEMA)
+    if texts.without_text:
+        texts = texts.take(np.arange(len(texts)))
+    others = texts.table.select([name for name in texts.columns if name != texts.text])
+    rows = pa.table(
+        [text_array(texts.texts), *others.columns],
+        schema=pa.schema([(texts.text, TEXT_TYPE), *(entry.with_nullable(True) for entry in others.schema)]),
+    )
+    return numbered(rows, texts.rows, corpus)
+
+
+def is_numbered(table: pa.Table) -> bool:
+    """True if the last columns of a table are `NUMBERS`."""
+    return (table.schema.metadata or {}).get(b"cse") == NUMBERED[b"cse"]
+
+
+def numbered(table: pa.Table, rows: np.ndarray, corpus: int | None) -> pa.Table:
+    """A table with `NUMBERS`: the row numbers (n,) of its sentences in the manifest's corpus of this number."""
+    sources = pa.array(np.full(table.num_rows, corpus or 0), NUMBERS[1].type)
+    if corpus is None:
+        sources = pa.nulls(table.num_rows, NUMBERS[1].type)
+    columns = [*table.columns, pa.array(rows, NUMBERS[0].type), sources]
+    return pa.table(columns, schema=pa.schema([*table.schema, *NUMBERS], NUMBERED))
+
+
+def user_columns(table: pa.Table) -> pa.Table:
+    """The table of a user: the texts and the other columns, without `NUMBERS`."""
+    own = len(NUMBERS) if is_numbered(table) else 0
+    return table.select(range(table.num_columns - own)).replace_schema_metadata(None)
+
+
+def check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise ValueError unless rows with the columns `names` fit into an index with these `columns`."""
+    if set(names) != set(columns):
+        more, fewer = (
+            [name for name in one if name not in other] for one, other in ((names, columns), (columns, names))
+        )
+        difference = [f"have {', '.join(map(repr, more))}, which the index lacks"] if more else []
+        difference += [f"lack {', '.join(map(repr, fewer))}, which it has"] if fewer else []
+        raise ValueError(
+            f"the columns differ: the new rows {' and '.join(difference)}; give them the same columns, or build the "
+            "index again from all rows"
+        )
+
+
+def conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table of rows in the `schema` of others with the same columns, in any order. Raises ValueError for others."""
+    if table.schema.equals(schema, check_metadata=True):
+        return table
+    own, target = user_columns(table), user_columns(schema.empty_table())
+    check_columns(own.schema.names[1:], target.schema.names[1:])
+    if is_numbered(table) != is_numbered(schema.empty_table()):
+        raise ValueError("some batches are lists and some a Corpus; give one kind")
+    columns = [own.column(0)]
+    for entry in list(target.schema)[1:]:
+        at = own.schema.names.index(entry.name, 1)
+        columns.append(_converted(own.schema.field(at), own.column(at), entry))
+    return pa.table([*columns, *table.columns[own.num_columns :]], schema=schema)
+
+
+def _converted(entry: pa.Field, column: pa.ChunkedArray, target: pa.Field) -> pa.ChunkedArray:
+    """A column's cells as another of its name holds them. Raises ValueError if it cannot hold them."""
+    if entry.type == target.type and is_json(entry) == is_json(target):
+        return column
+    if is_json(target):
+        cells = [as_json(value) for value in column.to_pylist()]
+        return pa.chunked_array([pa.array(cells, target.type)])
+    if is_json(entry):
+        values = [None if cell is None else json.loads(cell) for cell in column.to_pylist()]
+        if pa.types.is_large_string(target.type):
+            values = [value if value is None or isinstance(value, str) else as_json(value) for value in values]
+        column = pa.chunked_array([pa.array(values)])
+    try:
+        return column.cast(target.type)
+    except pa.ArrowException as error:
+        raise ValueError(
+            f"the new rows have {entry.type} in {entry.name!r}, and the index {target.type}; give the same type"
+        ) from error
 
 
 def text_array(texts: Sequence[str]) -> pa.Array:
@@ -161,36 +257,36 @@ def text_array(texts: Sequence[str]) -> pa.Array:
         return pa.array([text.encode("utf-8", "replace").decode() for text in texts], type=TEXT_TYPE)
 
 
-def without_rows(column: pa.ChunkedArray, rows: np.ndarray) -> pa.ChunkedArray:
-    """`column` with nulls at `rows` (n,) int64, ascending; unchanged chunks are shared, others copied."""
-    chunks, start = [], 0
-    for chunk in column.chunks:
-        low, high = np.searchsorted(rows, (start, start + len(chunk)))
+def without_rows(table: pa.Table, rows: np.ndarray) -> pa.Table:
+    """`table` with nulls at `rows` (n,) int64, ascending; unchanged batches are shared, others copied."""
+    batches, start = [], 0
+    for batch in table.to_batches():
+        low, high = np.searchsorted(rows, (start, start + batch.num_rows))
+        start += batch.num_rows
         if high > low:
-            mask = np.zeros(len(chunk), dtype=bool)
-            mask[rows[low:high] - start] = True
+            mask = np.zeros(batch.num_rows, dtype=bool)
+            mask[rows[low:high] - (start - batch.num_rows)] = True
             # `if_else` would keep the removed characters
-            chunk = chunk.take(pa.array(np.arange(len(chunk)), mask=mask))
-        chunks.append(chunk)
-        start += len(chunk)
-    return pa.chunked_array(chunks, type=TEXT_TYPE)
+            batch = batch.take(pa.array(np.arange(batch.num_rows), mask=mask))
+        batches.append(batch)
+    return pa.Table.from_batches(batches, table.schema)
 
 
 def live_rows(column: pa.ChunkedArray) -> np.ndarray:
-    """The row numbers (n,) int64, ascending, whose sentence was not removed."""
+    """The positions (n,) int64, ascending, whose sentence was not removed."""
     return np.flatnonzero(column.is_valid().to_numpy())
 
 
-def gather(column: pa.ChunkedArray, rows: np.ndarray) -> list[str]:
-    """The sentences of `rows` (n,) int64 in that order; none may have been removed."""
+def gather(column: pa.ChunkedArray, rows: np.ndarray) -> list[Any]:
+    """The cells of `rows` (n,) int64 in that order; none may have been removed."""
     return [column[row].as_py() for row in rows.tolist()]  # `take` would import pyarrow.compute, and look at all chunks
 
 
 def checksum(column: pa.ChunkedArray) -> str:
-    """The sha256 of the sentences in row order, each followed by a newline."""
+    """The sha256 of the sentences in row order, as they are encoded, each followed by a newline."""
     sha = hashlib.sha256()
     for chunk in column.chunks:
-        feed_texts(sha, chunk.drop_null().to_pylist())
+        feed_texts(sha, map(str.strip, chunk.drop_null().to_pylist()))
     return sha.hexdigest()
 
 

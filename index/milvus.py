@@ -7,22 +7,23 @@ import json
 import math
 import secrets
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cse.corpus.corpus import fields_of
 from cse.errors import IndexFolderError, command_line
 from cse.files.checksums import feed_texts
 from index import milvus_server as server
-from index.base import FewHitsWarning, Index, Rows, row_numbers, silent, spread
+from index.base import Cells, FewHitsWarning, Index, Rows, row_numbers, silent, spread
 from index.building import Batches, RecallProbe, unit_blocks
-from index.folder import checksum
+from index.folder import NUMBERS, check_columns, checksum, conformed, is_numbered, numbered, user_columns
 from index.manifest import BuildSettings, Manifest, check_model, cure, parse_manifest
 from index.milvus_server import MANIFEST, OWNER, ROW, SECONDS, TEXT, VECTOR, Address
 from index.stores import Store
@@ -39,19 +40,21 @@ def fill(
     Returns the manifest, without recall, and the probe that measures it. Raises ValueError for bad batches, and
     pymilvus's errors.
     """
-    texts: list[pa.Array] = []
-    blocks = unit_blocks(batches, texts.append, report)
+    tables: list[pa.Table] = []
+    blocks = unit_blocks(batches, tables.append, report)
     first = next(blocks, None)
     if first is None:
         raise ValueError("there is no sentence to index; give a corpus with text in it")
-    server.create(client, name, first.shape[1], name.rpartition("_")[0])
+    schema = tables[0].schema
+    columns = user_columns(tables[0]).schema.names if is_numbered(tables[0]) else []
+    server.create(client, name, first.shape[1], name.rpartition("_")[0], columns)
     probe, rows, sha = RecallProbe(first, settings.seed), 0, hashlib.sha256()
     for block in chain([first], blocks):
-        insert(client, name, rows, texts[-1], block)
-        feed_texts(sha, texts[-1].to_pylist())
+        insert(client, name, rows, conformed(tables[-1], schema), block)
+        feed_texts(sha, map(str.strip, tables[-1].column(0).to_pylist()))
         probe.see(block)
         rows += len(block)
-        texts.clear()
+        tables.clear()
     server.index_and_load(client, name, settings.factory)
     return _manifest(client, settings, first.shape[1], rows, sha.hexdigest()), probe
 
@@ -67,20 +70,39 @@ def _manifest(client: Any, settings: BuildSettings, dimension: int, rows: int, c
     )  # fmt: skip
 
 
-def insert(client: Any, name: str, first: int, texts: pa.Array, vectors: np.ndarray) -> None:
-    """Insert `texts` and unit `vectors` (n, d) under the row numbers from `first` on, without marking them.
+def insert(client: Any, name: str, first: int, table: pa.Table, vectors: np.ndarray) -> None:
+    """Insert the rows of a `table` and unit `vectors` (n, d) under the positions from `first` on, without marking them.
 
-    Raises ValueError, before anything is written, for a text that is too long for Milvus.
+    Raises ValueError, before anything is written, for a text or other cells that are too long for Milvus.
     """
-    for row, text in enumerate(texts.to_pylist(), start=first):
+    for _, number, text, more in _entities(table, first):
+        cure = "; shorten it, or build an index in a folder"
         if len(text.encode()) > server.MAX_TEXT_BYTES:
             raise ValueError(
-                f"the sentence of row {row} is longer than the {server.MAX_TEXT_BYTES} bytes Milvus allows"
+                f"the sentence of row {number} is longer than the {server.MAX_TEXT_BYTES} bytes Milvus allows{cure}"
             )
-    for start in range(0, len(texts), INSERT_BATCH):
-        part = zip(texts[start : start + INSERT_BATCH].to_pylist(), vectors[start : start + INSERT_BATCH], strict=True)
-        rows = [{ROW: row, TEXT: text, VECTOR: vector} for row, (text, vector) in enumerate(part, start=first + start)]
+        if more and len(json.dumps(more, ensure_ascii=False).encode()) > server.MAX_TEXT_BYTES:
+            raise ValueError(
+                f"the columns of row {number} hold more than the {server.MAX_TEXT_BYTES} bytes Milvus allows{cure}"
+            )
+    entities = zip(_entities(table, first), vectors, strict=True)
+    while part := list(islice(entities, INSERT_BATCH)):
+        rows = [{ROW: row, TEXT: text, VECTOR: vector, **more} for (row, _, text, more), vector in part]
         client.insert(name, rows, timeout=SECONDS)
+
+
+def _entities(table: pa.Table, first: int) -> Iterator[tuple[int, int, str, dict[str, Any]]]:
+    """Yield the position of each row of a table, its number in its corpus, its text and its dynamic fields."""
+    texts = chain.from_iterable(chunk.to_pylist() for chunk in table.column(0).chunks)
+    if not is_numbered(table):
+        yield from ((row, row + 1, text, {}) for row, text in enumerate(texts, start=first))
+        return
+    own = user_columns(table)
+    others, keys = own.remove_column(0), server.keys_of(own.schema.names)
+    numbers, corpora = (column.to_pylist() for column in table.columns[-len(NUMBERS) :])
+    for at, (text, number, corpus) in enumerate(zip(texts, numbers, corpora, strict=True)):
+        cells = {keys[name]: cell for name, cell in fields_of(others, at).items() if cell is not None}
+        yield first + at, number, text, {**cells, server.NUMBER: number, server.CORPUS: corpus}
 
 
 def mark(client: Any, name: str, manifest: Manifest) -> None:
@@ -89,8 +111,8 @@ def mark(client: Any, name: str, manifest: Manifest) -> None:
     client.alter_collection_properties(name, properties={MANIFEST: text}, timeout=SECONDS)
 
 
-def read_marked(client: Any, address: Address) -> tuple[str, Manifest]:
-    """The unique name of an index's collection, and its manifest.
+def read_marked(client: Any, address: Address) -> tuple[str, Manifest, list[str]]:
+    """The unique name of an index's collection, its manifest, and the names of its columns if it has them.
 
     Raises IndexFolderError if there is no such collection, or it is not an index.
     """
@@ -100,11 +122,12 @@ def read_marked(client: Any, address: Address) -> tuple[str, Manifest]:
     name, properties = collection
     try:
         values = json.loads(properties.get(MANIFEST, "null"))
+        columns = json.loads(properties.get(server.COLUMNS, "[]"))
     except ValueError as error:
         raise IndexFolderError(f"{address}: its manifest cannot be read ({error}); {cure()}") from error
     if values is None:
         raise IndexFolderError(f"{address}: is not a complete index of this project; {cure()} under another name")
-    return name, parse_manifest(values, f"{address}: its manifest")
+    return name, parse_manifest(values, f"{address}: its manifest"), columns
 
 
 def count(client: Any, name: str, where: str = "") -> int:
@@ -134,6 +157,18 @@ QUERY_BATCH, ROW_BATCH = 256, 1024  # queries per search request, rows per read 
 MAX_ANSWERS = 16_384  # Milvus's limit of answers to a query
 
 
+@dataclass(frozen=True)
+class Condition:
+    """A condition on a collection's fields in Milvus's language, and the number of rows that meet it."""
+
+    expression: str
+    count: int
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return self.count
+
+
 class MilvusIndex(Index, Store):
     """Sentences and unit vectors stored by a server.
 
@@ -141,9 +176,22 @@ class MilvusIndex(Index, Store):
     ignored. One writer at a time. An open index stops working when the collection is built again.
     """
 
-    def __init__(self, client: Any, address: Address, name: str, manifest: Manifest, *, strays: bool = False) -> None:
-        """`name` is the collection's own unique name; `strays` is True if a killed addition left rows in it."""
+    def __init__(
+        self,
+        client: Any,
+        address: Address,
+        name: str,
+        manifest: Manifest,
+        *,
+        strays: bool = False,
+        columns: Sequence[str] = (),
+    ) -> None:
+        """`name` is the collection's own unique name; `strays` is True if a killed addition left rows in it.
+
+        `columns` are the names of its columns, if it has dynamic fields.
+        """
         self.manifest = manifest
+        self._columns, self._keys = list(columns), server.keys_of(columns)
         self._client, self._address, self._name = client, address, name
         self._strays = strays  # searches must exclude rows beyond the manifest's
         self._killed = strays  # such rows are left from a failed addition, not written by another process
@@ -195,17 +243,18 @@ class MilvusIndex(Index, Store):
         """
         address = server.parse_address(location)
         client = server.connect(address)
-        name, manifest = read_marked(client, address)
+        name, manifest, columns = read_marked(client, address)
         check_model(location, manifest, fingerprint, model)
         with server.plain_errors(location):
             total = count(client, name)
             beyond = count(client, name, f"{ROW} >= {manifest.rows}") if total != manifest.count else 0
         if total - beyond < manifest.count:
-            if read_marked(client, address) != (name, manifest):  # saved or rebuilt since it was read
+            if read_marked(client, address) != (name, manifest, columns):  # saved or rebuilt since it was read
                 return cls.load(location, fingerprint, model=model)
             problem = f"holds {total - beyond} sentences, and its manifest says {manifest.count}"
             raise IndexFolderError(f"{location}: {problem}, so some were lost; {cure()}")
-        return cls(client, address, name, replace(manifest, count=total - beyond), strays=beyond > 0)
+        opened = replace(manifest, count=total - beyond)
+        return cls(client, address, name, opened, strays=beyond > 0, columns=columns)
 
     @classmethod
     def manifest_at(cls, location: str) -> Manifest:
@@ -254,26 +303,57 @@ class MilvusIndex(Index, Store):
                 self._client.delete(self._name, ids=doomed[start : start + ROW_BATCH], timeout=SECONDS)
             self._removed.clear()
 
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns, that of the texts first; a condition reads the texts as `text`."""
+        return self._columns or [TEXT]
+
+    def where(self, condition: str) -> Condition:
+        """The rows that meet a condition in Milvus's language, which it reads itself; errors as `Index.where`."""
+        from pymilvus import MilvusException
+
+        known = Condition(f"({condition})", 0)
+        try:
+            return replace(known, count=count(self._client, self._name, self._filter(known)))
+        except MilvusException as error:
+            raise ValueError(
+                f"Milvus cannot read the condition {condition!r} ({' '.join(str(error.message).split())}); give one "
+                f'such as label == "billing", of the columns {", ".join([TEXT, *self._keys.values()])}'
+            ) from error
+
+    def _distinct(self, among: Any) -> Any:
+        return among if isinstance(among, Condition) else super()._distinct(among)
+
+    def _cells_of(self, rows: np.ndarray) -> list[Cells]:
+        own = [server.NUMBER, server.CORPUS, *self._keys.values()] if self._columns else []
+        known, names = self._read(np.unique(rows), TEXT, *own), self.manifest.corpora
+        cells: list[Cells] = []
+        for row in rows.tolist():
+            entity = known[row]
+            corpus = entity.get(server.CORPUS)
+            fields = {name: entity.get(key) for name, key in self._keys.items()}
+            source = names[corpus] if corpus is not None and len(names) > 1 else None
+            cells.append((entity.get(server.NUMBER, row + 1), entity[TEXT], fields, source))
+        return cells
+
     def _is_exact(self) -> bool:
         return self.manifest.factory == EXACT
 
     def _texts_of(self, rows: np.ndarray) -> list[str]:
         known = self._read(np.unique(rows), TEXT)
-        return [known[row] for row in rows.tolist()]
+        return [known[row][TEXT] for row in rows.tolist()]
 
     def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
         known = self._read(np.unique(rows), VECTOR)
-        return np.array([known[row] for row in rows.tolist()], dtype=np.float32)
+        return np.array([known[row][VECTOR] for row in rows.tolist()], dtype=np.float32)
 
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
         if count:
             raise ValueError(f"{self._address}: `expand` {count} is for indexes in folders; leave it out")
         return queries
 
-    def _nearest(
-        self, queries: np.ndarray, k: int, chosen: np.ndarray | None, probe: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        if chosen is not None and len(self) < self.manifest.rows:
+    def _nearest(self, queries: np.ndarray, k: int, chosen: Any, probe: int | None) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(chosen, np.ndarray) and len(self) < self.manifest.rows:
             self._read(chosen, ROW)  # raises for removed rows, which only the server knows
         if k > MAX_ANSWERS:
             raise ValueError(f"k is {k}; Milvus returns at most {MAX_ANSWERS} answers to a query")
@@ -290,15 +370,20 @@ class MilvusIndex(Index, Store):
                     scores[at, rank], rows[at, rank] = hit["distance"], hit[ROW]
         return scores, rows
 
-    def _insert(self, texts: pa.Array, vectors: np.ndarray) -> None:
+    def _insert(self, table: pa.Table, vectors: np.ndarray) -> None:
         first = self.manifest.rows
+        if self._columns and not is_numbered(table):
+            table = numbered(table, np.arange(first + 1, first + len(table) + 1), None)
+        check_columns(user_columns(table).schema.names[1:], self.columns[1:])
+        if not self._columns:
+            table = table.select([0]).replace_schema_metadata(None)  # a collection of an earlier version
         with server.plain_errors(str(self._address)):
             if self._killed:
                 self._client.delete(self._name, filter=f"{ROW} >= {first}", timeout=SECONDS)
             self._killed = self._strays = True  # if the insertion fails, its rows are left over
-            insert(self._client, self._name, first, texts, vectors)
+            insert(self._client, self._name, first, table, vectors)
             self._killed = self._strays = False
-        self._sign(checksum(pa.chunked_array([texts])))
+        self._sign(checksum(table.column(0)))
 
     def _delete(self, rows: np.ndarray) -> None:
         self._read(rows, ROW)
@@ -310,10 +395,14 @@ class MilvusIndex(Index, Store):
         signed = hashlib.sha256(f"{self.manifest.corpus_sha256} {edit}".encode()).hexdigest()
         self.manifest = replace(self.manifest, corpus_sha256=signed)
 
-    def _ask(self, queries: np.ndarray, k: int, chosen: np.ndarray | None, probe: int | None) -> Any:
-        limits = [f"{ROW} in {chosen.tolist()}"] if chosen is not None else []
+    def _filter(self, chosen: np.ndarray | Condition | None) -> str:
+        limits = [f"{ROW} in {chosen.tolist()}"] if isinstance(chosen, np.ndarray) else []
+        limits += [chosen.expression] if isinstance(chosen, Condition) else []
         limits += [f"{ROW} not in {sorted(self._removed)}"] if self._removed else []
         limits += [f"{ROW} < {self.manifest.rows}"] if self._strays else []
+        return " and ".join(limits)
+
+    def _ask(self, queries: np.ndarray, k: int, chosen: Any, probe: int | None) -> Any:
         manifest = self.manifest
         depth = {
             "nprobe": manifest.nprobe and (probe or manifest.nprobe),
@@ -321,7 +410,7 @@ class MilvusIndex(Index, Store):
         }
         with server.plain_errors(self._address.collection):
             return self._client.search(
-                self._name, queries, limit=k, filter=" and ".join(limits), output_fields=[ROW],
+                self._name, queries, limit=k, filter=self._filter(chosen), output_fields=[ROW],
                 search_params={"params": {name: value for name, value in depth.items() if value}}, timeout=SECONDS,
             )  # fmt: skip
 
@@ -332,20 +421,20 @@ class MilvusIndex(Index, Store):
                 raise ValueError(f"row {row} was removed")
         return numbers
 
-    def _read(self, rows: np.ndarray, field: str) -> dict[int, Any]:
-        """One field of each of the distinct `rows` (n,). Raises ValueError for a row that was removed."""
-        values = self._stored(rows, field)
+    def _read(self, rows: np.ndarray, *fields: str) -> dict[int, dict[str, Any]]:
+        """Fields of each of the distinct `rows` (n,). Raises ValueError for a row that was removed."""
+        values = self._stored(rows, *fields)
         for row in rows.tolist():
             if row not in values:
                 raise ValueError(f"row {row} was removed")
         return values
 
-    def _stored(self, rows: np.ndarray, field: str) -> dict[int, Any]:
-        """One field of those of the distinct `rows` (n,) that were not removed."""
-        values: dict[int, Any] = {}
+    def _stored(self, rows: np.ndarray, *fields: str) -> dict[int, dict[str, Any]]:
+        """Fields of those of the distinct `rows` (n,) that were not removed."""
+        values: dict[int, dict[str, Any]] = {}
         with server.plain_errors(self._address.collection):
             for start in range(0, len(rows), ROW_BATCH):
                 ids = rows[start : start + ROW_BATCH].tolist()
-                read = self._client.get(self._name, ids=ids, output_fields=[field], timeout=SECONDS)
-                values.update((entity[ROW], entity[field]) for entity in read)
+                read = self._client.get(self._name, ids=ids, output_fields=list(fields), timeout=SECONDS)
+                values.update((entity[ROW], entity) for entity in read)
         return values

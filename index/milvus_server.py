@@ -5,10 +5,11 @@ The server is a cluster or Milvus Lite, which use the same protocol.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic, sleep
@@ -20,8 +21,10 @@ from cse.errors import IndexFolderError
 SCHEME = "milvus://"
 ADDRESS_FORM = f"{SCHEME}HOST:PORT/COLLECTION"
 ROW, TEXT, VECTOR = "row", "text", "vector"
+NUMBER, CORPUS = "cse_row", "cse_corpus"  # dynamic fields of a collection with columns: as `index.folder.NUMBERS`
 MANIFEST, OWNER = "cse.manifest", "cse.index"  # properties of a collection: its manifest, the name of its index
-MAX_TEXT_BYTES = 65_535  # Milvus's limit for a field
+COLUMNS = "cse.columns"  # the names of its columns, that of the texts first; lists and earlier versions have none
+MAX_TEXT_BYTES = 65_535  # Milvus's limit for a field, and for all dynamic fields of a row
 CONNECT_SECONDS, SECONDS = 30.0, 600.0  # time limits of connecting, and of a call such as building an index
 PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 1.0  # of connecting to a slow server in all, and between two attempts
 NO_COLLECTION = 100  # Milvus's error code
@@ -138,17 +141,30 @@ def find(client: Any, address: Address) -> tuple[str, dict[str, str]] | None:
         return name, dict(client.describe_collection(name, timeout=SECONDS).get("properties") or {})
 
 
-def create(client: Any, name: str, dimension: int, owner: str) -> None:
-    """Create a collection of row, text and vector for the index `owner`; it is incomplete until it is marked."""
+def keys_of(columns: Sequence[str]) -> dict[str, str]:
+    """The dynamic field of each column but the first; underscores are added to names that this project uses."""
+    keys = {}
+    for name in columns[1:]:
+        key = name
+        while key in (ROW, TEXT, VECTOR, NUMBER, CORPUS, "$meta") or (key != name and key in columns):
+            key += "_"
+        keys[name] = key
+    return keys
+
+
+def create(client: Any, name: str, dimension: int, owner: str, columns: Sequence[str] = ()) -> None:
+    """Create a collection of row, text and vector for the index `owner`; it is incomplete until it is marked.
+
+    `columns` are the names of the texts' column and of those whose cells are dynamic fields.
+    """
     from pymilvus import DataType
 
-    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=bool(columns))
     schema.add_field(ROW, DataType.INT64, is_primary=True)
     schema.add_field(TEXT, DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
     schema.add_field(VECTOR, DataType.FLOAT_VECTOR, dim=dimension)
-    client.create_collection(
-        name, schema=schema, properties={OWNER: owner}, consistency_level="Strong", timeout=SECONDS
-    )  # fmt: skip
+    properties = {OWNER: owner, **({COLUMNS: json.dumps(list(columns), ensure_ascii=False)} if columns else {})}
+    client.create_collection(name, schema=schema, properties=properties, consistency_level="Strong", timeout=SECONDS)
 
 
 def index_and_load(client: Any, name: str, factory: str) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
-import ssl
-import sys
 import tempfile
 import tracemalloc  # noqa: F401  pytest would in the midst of another import, where Python 3.11 ends in a KeyError
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,28 +39,17 @@ SENTENCES = [
     "they mean it",
 ]
 # Files that take long come first, so that no process is left alone with one at the end.
-LONGEST = (
+LONG_FILES = (
     "docs package tour browser their_tests accessibility campaign maps contributing bundled opening training takeaway "
     "api train_page without_torch scripts_evaluate trainings pretraining_loop sentence_transformers"
 ).split()
 torch.set_num_threads(1)
-ssl.create_default_context = cache(ssl.create_default_context)  # to read the certificates takes each client 20 ms
-os.fsync = lambda _: None  # no test cuts the power
-gc.set_threshold(10_000, 10, 20)  # a full collection visits the million objects that PyTorch and transformers keep
-# Gradio leaves event loops and datasets leaves files to the collector, which may find them while `ast.parse` works. A
-# report of them has a traceback, for which Python 3.11 parses too: the first parser then ends in a SystemError.
-sys.unraisablehook = lambda _: None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files named in `LONGEST` first; the order within a file stays."""
-    places = {f"test_{name}": place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
-
-
-def pytest_collection_finish() -> None:
-    """Leave what has been imported out of all further searches for garbage."""
-    gc.freeze()
+    """Put the files named in `LONG_FILES` first; the order within a file stays."""
+    ranks = {f"test_{name}": rank for rank, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
 
 
 def tiny_bert(folder: Path, hidden: int = 32, layers: int = 2) -> Path:
@@ -158,8 +144,8 @@ def sts(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A headless Chromium (`tests/bench/browser.py`)."""
-    from tests.bench.browser import chromium
+    """A headless Chromium (`tests/support/chromium.py`)."""
+    from chromium import chromium
 
     with chromium() as opened:
         yield opened

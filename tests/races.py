@@ -1,6 +1,6 @@
 """Replace an index and a checkpoint again and again while other processes open them: `python -m tests.races`.
 
-One process of each kind writes the same 500 sentences in two orders, or two models in turn, under one name; others open
+One process of each kind writes the same sentences in two orders, or two models in turn, under one name; two others open
 what is there and compare its answers with both. Prints the counts as JSON; the exit code is 1 where an answer was wrong
 or an opening was refused.
 """
@@ -15,162 +15,139 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from multiprocessing.synchronize import Event, Semaphore
+from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).parent / name) for name in ("", "encoding")]
-SENTENCES, DIMENSION, EACH = 500, 32, 2
+if TYPE_CHECKING:
+    from cse.encoder.torch_encoder import TorchEncoder
+
+sys.path[:0] = [str(Path(__file__).parent / name) for name in ("", "support")]
+READERS = 2  # of each kind
 PAUSES = {"index": 0.02, "model": 0.2}  # seconds between two replacements; opening takes less, or none would succeed
-WORDS = ["a man plays the guitar", "the dog runs", "a child eats an apple"]
+TEXTS = [f"sentence {number}" for number in range(500)]
+VECTORS = np.random.default_rng(0).normal(size=(len(TEXTS), 32)).astype(np.float32)
+KNOWN = [3, 250, 499]
 
 
-def going_on(stop: Event) -> bool:
-    """Return True until the race is over, or the process that began it has died."""
-    parent = multiprocessing.parent_process()
-    return not stop.is_set() and (parent is None or parent.is_alive())
-
-
-def write_indexes(folder: Path, stop: Event, counts: Any) -> None:
-    """Build one index over the other: row r of one holds sentence r, of the other the last but r."""
+def index_writer(folder: Path) -> Callable[[], object]:
+    """The function that builds one index over the other: row r of one holds sentence r, of the other the last but r."""
     from index import BuildSettings, VectorIndex
 
-    texts = [f"sentence {number}" for number in range(SENTENCES)]
-    vectors = points()
-    while going_on(stop):
-        VectorIndex.build([(texts, vectors)], folder / "index", settings=BuildSettings())
-        texts, vectors = texts[::-1], vectors[::-1]
-        counts["indexes replaced"] = counts.get("indexes replaced", 0) + 1
-        stop.wait(PAUSES["index"])
+    orders = [(TEXTS, VECTORS), (TEXTS[::-1], VECTORS[::-1])]
+
+    def write() -> None:
+        VectorIndex.build([orders[0]], folder / "index", settings=BuildSettings())
+        orders.reverse()
+
+    return write
 
 
-def read_indexes(folder: Path, stop: Event, tell: Callable[[str], None]) -> None:
-    """Open the index and search for sentences that are known to be in it."""
+def index_reader(folder: Path) -> Callable[[], bool]:
+    """The function that opens the index and tells whether it finds sentences that are known to be in it."""
     from index import VectorIndex
 
-    vectors, known = points(), [3, 250, 499]
-    while going_on(stop):
-        try:
-            index = VectorIndex.load(folder / "index")
-            found = index.texts(index.search(vectors[known], 1)[1][:, 0])
-        except Exception as error:
-            tell(f"index refused: {error}")
-        else:
-            tell("index right" if found == [f"sentence {number}" for number in known] else f"index wrong: {found}")
+    def read() -> bool:
+        index = VectorIndex.load(folder / "index")
+        hits = index.texts(index.search(VECTORS[KNOWN], 1)[1][:, 0])
+        return hits == [TEXTS[row] for row in KNOWN]
+
+    return read
 
 
-def points() -> np.ndarray:
-    """(SENTENCES, DIMENSION) vectors, one a sentence."""
-    return np.random.default_rng(0).normal(size=(SENTENCES, DIMENSION)).astype(np.float32)
-
-
-def make_models(folder: Path) -> dict[str, Any]:
-    """Two encoders that learn the same tensors, with other values, and read them in other ways."""
-    import torch
+def model_writer(folder: Path) -> Callable[[], object]:
+    """The function that saves one model over the other; both are left next to it."""
+    from app_models import write_model
     from conftest import tiny_bert
-    from test_encoder import make
 
-    models = {name: make(str(tiny_bert(folder / "backbone")), name) for name in ("simcse", "promptbert")}
-    for seed, encoder in enumerate(models.values()):
-        generator = torch.Generator().manual_seed(seed)
-        with torch.no_grad():
-            for tensor in encoder.learned().values():
-                tensor += 0.05 * torch.randn(tensor.shape, generator=generator)
-    return models
-
-
-def write_models(folder: Path, stop: Event, counts: Any) -> None:
-    """Save one model over the other."""
+    import cse
     from cse.models.checkpoint import save
 
-    models = list(make_models(folder).values())
-    while going_on(stop):
-        save(models[0], folder / "model", {})
+    backbone = tiny_bert(folder / "backbone")
+    names = ("simcse", "promptbert")
+    models = [cse.load(str(write_model(folder / name, backbone, name)), backend="torch") for name in names]
+
+    def write() -> None:
+        save(cast("TorchEncoder", models[0]), folder / "model", {})
         models.reverse()
-        counts["models replaced"] = counts.get("models replaced", 0) + 1
-        stop.wait(PAUSES["model"])
+
+    return write
 
 
-def read_models(folder: Path, stop: Event, tell: Callable[[str], None]) -> None:
-    """Open the model and compare its vectors with those of the encoder that its method names."""
+def model_reader(folder: Path) -> Callable[[], bool]:
+    """The function that opens the model and compares its vectors with those of the one of its method."""
     import cse
 
-    vectors = dict(np.load(folder / "vectors.npz"))
-    while going_on(stop):
+    def encoded(path: Path) -> tuple[str, np.ndarray]:
+        encoder = cse.load(str(path))
+        return encoder.method.name, encoder.encode(TEXTS[:3])
+
+    expected = dict(encoded(folder / name) for name in ("simcse", "promptbert"))
+
+    def read() -> bool:
+        method, vectors = encoded(folder / "model")
+        return np.allclose(vectors, expected[method], atol=1e-5)  # processes may round otherwise
+
+    return read
+
+
+WRITERS = {"index": index_writer, "model": model_writer}
+OPENERS = {"index": index_reader, "model": model_reader}
+
+
+def race(kind: str, number: int, folder: Path, stop: Event, counts: Any) -> None:
+    """Write (`number` 0) or read until the race is over or its process has died; add up what came of it in `counts`."""
+    parent, seen = multiprocessing.parent_process(), Counter[str]()
+    action = OPENERS[kind](folder) if number else WRITERS[kind](folder)
+    while not stop.is_set() and (parent is None or parent.is_alive()):
         try:
-            encoder = cse.load(str(folder / "model"))
-            expected = vectors[encoder.method.name]
-            right = np.allclose(encoder.encode(WORDS), expected, atol=1e-5)  # processes may round otherwise
+            correct = action()
         except Exception as error:
-            tell(f"model refused: {error}")
+            if not number:
+                raise
+            seen[f"{kind} refused"] += 1
+            counts.setdefault(f"{kind} refused, first", str(error))
         else:
-            tell("model right" if right else f"model wrong: {encoder.method.name}")
-
-
-WRITERS = {"index": write_indexes, "model": write_models}
-READERS = {"index": read_indexes, "model": read_models}
-
-
-def reading(read: Callable[..., None], folder: Path, stop: Event, counts: Any, number: int, begun: Semaphore) -> None:
-    """Count what a reader tells, and keep one example of each kind of failure; release `begun` at the first."""
-    seen: Counter[str] = Counter()
-
-    def tell(what: str) -> None:
-        if not seen:
-            begun.release()
-        kind, _, detail = what.partition(": ")
-        seen[kind] += 1
-        if detail:
-            counts.setdefault(f"first {kind}", detail)
-
-    read(folder, stop, tell)
-    for kind, count in seen.items():
-        counts[f"{kind} ({read.__name__} {number})"] = count
+            seen[f"{kind} {'right' if correct else 'wrong'}" if number else f"{kind} replaced"] += 1
+        counts[kind, number] = dict(seen)
+        if not number:
+            stop.wait(PAUSES[kind])
 
 
 def main() -> int:
     """Run the race for the time asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="default %(default)s")
-    parser.add_argument("--only", choices=("index", "model"), help="what is replaced; both without it")
+    parser.add_argument("--only", choices=tuple(WRITERS), help="what is replaced; both without it")
     options = parser.parse_args()
-    kinds = [options.only] if options.only else ["index", "model"]
+    kinds = [options.only] if options.only else list(WRITERS)
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as name, context.Manager() as manager:
-        folder, stop, counts = Path(name), context.Event(), manager.dict()
-        if "model" in kinds:
-            (folder / "expected").mkdir()
-            models = make_models(folder / "expected")
-            np.savez(folder / "vectors.npz", **{key: encoder.encode(WORDS) for key, encoder in models.items()})
-        (folder / "backbone").mkdir()
-        given, begun = (folder, stop, counts), context.Semaphore(0)
-        writers = [context.Process(target=WRITERS[kind], args=given) for kind in kinds]
-        for writer in writers:
-            writer.start()
-        while not all((folder / kind).exists() for kind in kinds):
+        folder, stop, counts, processes = Path(name), context.Event(), manager.dict(), []
+        for number in range(READERS + 1):
+            for kind in kinds:
+                processes.append(context.Process(target=race, args=(kind, number, folder, stop, counts)))
+                processes[-1].start()
+            while not all((folder / kind).exists() for kind in kinds) and all(one.is_alive() for one in processes):
+                time.sleep(0.1)
+        while len(counts) < len(processes) and all(one.is_alive() for one in processes):
             time.sleep(0.1)
-        readers = [
-            context.Process(target=reading, args=(read, *given, number, begun))
-            for read in (READERS[kind] for kind in kinds)
-            for number in range(EACH)
-        ]
-        for reader in readers:
-            reader.start()
-        for _ in readers:
-            begun.acquire()
         time.sleep(options.seconds)
         stop.set()
-        for process in (*readers, *writers):
+        for process in processes:
             process.join()
-        found = dict(counts)
-    summed: dict[str, Any] = {"seconds": options.seconds}
-    for kind, value in sorted(found.items()):
-        kind = kind.partition(" (")[0]
-        summed[kind] = value if kind.startswith("first") else summed.get(kind, 0) + value
-    sys.stdout.write(json.dumps(summed, indent=1) + "\n")
-    return int(any("wrong" in kind or "refused" in kind for kind in summed))
+        total, errors = Counter[str](), {}
+        for key, value in counts.items():
+            if isinstance(key, str):
+                errors[key] = value
+            else:
+                total.update(value)
+        summary = {"seconds": options.seconds, **total, **errors}
+    sys.stdout.write(json.dumps(summary, indent=1) + "\n")
+    failed = any(process.exitcode for process in processes)
+    return int(failed or any("wrong" in kind or "refused" in kind for kind in summary))
 
 
 if __name__ == "__main__":

@@ -49,12 +49,6 @@ def test_importing_a_command_and_its_help_load_nothing_heavy() -> None:
     assert done.stdout.count("Usage:") >= 9
 
 
-def test_no_score_waits_for_scipy_stats() -> None:
-    """Its import takes a second of every command and app that scores."""
-    sources = [path for package in ("cse", "index") for path in (ROOT / package).rglob("*.py")]
-    assert not [path for path in sources if "from scipy.stats" in path.read_text()]
-
-
 def test_each_command_can_be_run_in_a_clone() -> None:
     faces = {path.stem for path in Path(ROOT / "scripts").glob("*.py")} - {"__init__", "__main__"}
     assert faces == set(COMMANDS)

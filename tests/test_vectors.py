@@ -22,12 +22,6 @@ def test_a_cosine_with_a_nan_is_no_number_and_with_a_zero_row_0() -> None:
     np.testing.assert_allclose(found, [1.0, 0.0, np.nan])
 
 
-def test_there_are_at_most_n_minus_1_others() -> None:
-    assert nearest_others(np.eye(3), 5).shape == (3, 2)
-    assert nearest_others(np.eye(1), 5).shape == (1, 0)
-    assert nearest_others(np.empty((0, 4)), 5).shape == (0, 0)
-
-
 def slowly_smoothed(rows: np.ndarray, count: int) -> np.ndarray:
     """Each row mixed with its nearest others, one at a time, from the definition."""
     unit = [row / np.linalg.norm(row) for row in rows]
@@ -48,16 +42,6 @@ def test_smoothed_rows_are_those_of_a_loop(count: int, at_once: int, monkeypatch
     monkeypatch.setattr(cse.vectors, "MIXED_AT_ONCE", at_once)
     rows = np.random.default_rng(1).normal(size=(40, 5)) * np.arange(1, 41)[:, None]
     np.testing.assert_allclose(smoothed(rows, count), slowly_smoothed(rows, count), atol=1e-12)
-
-
-def test_rows_without_a_near_other_stay_as_they_are() -> None:
-    opposite = np.array([[2.0, 0, 0], [-3, 0, 0], [0, 0, 0]], dtype=np.float32)
-    found = smoothed(opposite, 2)
-    assert found.tolist() == [[1, 0, 0], [-1, 0, 0], [0, 0, 0]]
-    assert found.dtype == np.float32
-    assert smoothed(np.array([[3.0, 4]]), 10).tolist() == [[0.6, 0.8]]
-    assert smoothed(np.array([[3.0, 4], [1, 0]]), 0).tolist() == [[0.6, 0.8], [1, 0]]
-    assert smoothed(np.empty((0, 4)), 3).shape == (0, 4)
 
 
 def test_a_negative_count_is_refused() -> None:

@@ -15,7 +15,8 @@ from cse.adaptation.projection import check_projectable
 from cse.adaptation.report import changed_neighbours, page
 from cse.adaptation.workspace import CANDIDATE, REPORT, REPORT_PAGE, Workspace, check_output
 from cse.analysis.votes import texts_digest
-from cse.corpus.labelled import check_texts, distinct_sample, labelled_texts
+from cse.corpus.corpus import Corpus
+from cse.corpus.formats import Options
 from cse.encoder.processes import check_alone
 from cse.errors import command_line
 from cse.files.writing import reserved
@@ -33,7 +34,7 @@ Note = Callable[[str], object]
 class AdaptRequest:
     """A request: texts in `data`, in the column `column`, their labels in the column `label`; a start and its pooling.
 
-    `minutes` bounds the whole run.
+    `minutes` bounds the whole run. `read` are the words of `cse.corpus.formats.Options`.
     """
 
     data: str
@@ -43,6 +44,7 @@ class AdaptRequest:
     label: str | None = None
     minutes: float | None = DEFAULT_MINUTES
     seed: int = 42
+    read: tuple[str, ...] = ()
 
 
 def adapt(
@@ -67,29 +69,29 @@ def adapt(
         raise ValueError(f"`minutes` is {request.minutes!r}; give a number above 0")
     with reserved(folder):
         check_output(folder, resume=resume, overwrite=overwrite)
-        all_rows = list(labelled_texts(request.data, request.column, request.label).rows)
-        check_texts(request.data, [row.text for row in all_rows], MIN_TEXTS, "an adaptation")
-        rows = distinct_sample(all_rows, MAX_TEXTS, request.seed)
+        options = Options.of(request.read)
+        corpus = Corpus.read(request.data, request.column, request.label, options=options)
+        note(corpus.understood())
+        count = len(corpus.check(MIN_TEXTS, "an adaptation"))
+        corpus = corpus.distinct_sample(MAX_TEXTS, request.seed)
         reference = resolve(request.backbone, request.pooling)
         encoder = open_model(reference)
         check_projectable(reference, encoder)
-        settings = {name: value for name, value in asdict(request).items() if name != "minutes"}
-        read = texts_digest(f"{row.text}\0{row.label}" for row in rows)
-        record = {**settings, "texts": read, "fingerprint": encoder.fingerprint, "candidates": [*FOLDERS]}
-        held, fit = split(rows, request.seed)
-        labels = [row.label for row in held] if request.label else []
+        settings = {name: value for name, value in asdict(request).items() if name not in ("minutes", "read")}
+        texts = texts_digest(f"{text}\0{label}" for text, label in zip(corpus.sentences, corpus.labels, strict=True))
+        record = {**settings, "texts": texts, "fingerprint": encoder.fingerprint, "candidates": [*FOLDERS]}
+        held, fit = split(corpus, request.seed)
+        labels = held.labels if request.label else []
         _check_labels(request, labels)
         workspace = Workspace.begin(folder, record, request.minutes, resume)
-        trial = Trial(
-            reference, encoder, fit, [row.text for row in held], labels, request.seed, workspace
-        )  # fmt: skip
+        trial = Trial(reference, encoder, fit.sentences, held.sentences, labels, request.seed, workspace)
         _run_stage(trial, START, note)
-        facts = text_facts(encoder, [*trial.held, *fit], len(all_rows), workspace.kept(START), request.seed)
+        facts = text_facts(encoder, [*trial.held, *trial.fit], count, workspace.kept(START), request.seed)
         note(facts.warning or str(facts))
         for name in FOLDERS:
             _run_stage(trial, name, note)
         choice = choose(workspace.stages)
-        report = _report(request, folder, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
+        report = _report(request, folder, trial, choice, held) | {"facts": facts.known(), "summary": str(facts)}
         models = [None if name in (None, START) else workspace.work / FOLDERS[name]
                   for name in (choice.result, choice.candidate)]  # fmt: skip
         files = {REPORT: json.dumps(report, ensure_ascii=False, indent=1), REPORT_PAGE: page(report)}
@@ -129,30 +131,34 @@ def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:
         )
 
 
-def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -> dict[str, Any]:
+def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice, held: Corpus) -> dict[str, Any]:
     workspace = trial.workspace
     compared = choice.candidate if choice.kept else choice.result
     if compared is None:
         tried = (name for name in FOLDERS if name != READING and "guard" in workspace.stages.get(name, {}))
         compared = next(tried, START)
+    rows = [held.row(row) for row in range(len(held))]
+    changed = changed_neighbours(workspace.kept(START), workspace.kept(compared), rows)
     return {
         "run": workspace.run, "decision": choice.result, "candidate": choice.candidate, "sentence": choice.sentence,
         "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held), "fitted": len(trial.fit),
         "stages": workspace.stages, "seconds": workspace.spent, "compared": compared,
         "commands": _commands(request, folder, choice),
-        "changed": changed_neighbours(workspace.kept(START), workspace.kept(compared), trial.held),
+        "changed": [{**change, **change["text"]} for change in changed],
     }  # fmt: skip
 
 
 def _commands(request: AdaptRequest, folder: Path, choice: Choice) -> dict[str, str]:
     """Return the commands that repeat the adaptation and that judge its models, by what they do."""
-    data = {"column": request.column, "label": request.label, "pooling": request.pooling}
+    data = {
+        "column": request.column, "label": request.label, "pooling": request.pooling, "read": list(request.read) or None
+    }  # fmt: skip
     options = {"output": str(folder), "backbone": request.backbone, **data, "seed": request.seed,
              "minutes": request.minutes}  # fmt: skip
     commands = {"repeat this run": _command("adapt", [request.data], options)}
     # A pooling given once would read the result's backbone without its projection.
     pooling = [] if request.pooling is None else [request.pooling, "own"]
-    texts = {"data": request.data, "column": request.column, "pooling": pooling}
+    texts = {"data": request.data, "column": request.column, "pooling": pooling, "read": data["read"]}
     for what, name, model in (
         ("judge the result", choice.result, folder), ("judge the candidate", choice.candidate, folder / CANDIDATE)
     ):  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from cse.analysis.duplicates import default_percentile, groups_of, strongest_links, threshold
-from cse.corpus.labelled import LabelledText
+from cse.corpus.corpus import Corpus
+from cse.corpus.words import spans_within
 from cse.encoder.encoder import Encoder
 from cse.encoder.rows import plain_ids, shortened
 from cse.evaluation.isotropy import effective_rank
@@ -68,13 +70,13 @@ class TextFacts:
         )
 
 
-def split(rows: Sequence[LabelledText], seed: int) -> tuple[list[LabelledText], list[str]]:
-    """Return the rows held out for scores, a fifth and at most `MAX_SCORED`, and the texts to fit on, both in random
-    order by the seed. No text is in both if the rows are of distinct texts.
+def split(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
+    """Return the texts held out for scores, a fifth and at most `MAX_SCORED`, and those to fit on, both in random
+    order by the seed. No text is in both if all are distinct.
     """
-    order = np.random.default_rng((seed, SCORED_EVERY)).permutation(len(rows)).tolist()
-    count = min(MAX_SCORED, len(rows) // SCORED_EVERY)
-    return [rows[number] for number in order[:count]], [rows[number].text for number in order[count:]]
+    order = np.random.default_rng((seed, SCORED_EVERY)).permutation(len(corpus))
+    count = min(MAX_SCORED, len(corpus) // SCORED_EVERY)
+    return corpus.take(order[:count]), corpus.take(order[count:])
 
 
 def text_facts(encoder: Encoder, texts: Sequence[str], rows: int, held: np.ndarray, seed: int) -> TextFacts:
@@ -94,11 +96,16 @@ def text_facts(encoder: Encoder, texts: Sequence[str], rows: int, held: np.ndarr
         return round(100 * float(np.mean(shares or [0.0])), 1)
 
     return TextFacts(
-        rows=rows, distinct=len(texts), words=float(np.median([len(text.split()) for text in sample])),
+        rows=rows, distinct=len(texts), words=float(np.median(list(map(_word_count, sample)))),
         tokens=float(np.median(lengths)), cut=round(100 * float(np.mean(np.array(lengths) > limit)), 1),
         unknown=percent(lambda piece: piece == tokenizer.unk_token), letters=percent(_is_letter),
         near=_near_percent(held, seed),
     )  # fmt: skip
+
+
+def _word_count(text: str) -> int:
+    """The number of what stands between spaces, and of the words of scripts without spaces."""
+    return sum(len(spans_within(text, *part.span())) for part in re.finditer(r"\S+", text))
 
 
 def _is_letter(piece: str) -> bool:

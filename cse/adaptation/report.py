@@ -22,8 +22,11 @@ table { border-collapse: collapse; width: 100%; } th, td { text-align: left; pad
 """
 
 
-def changed_neighbours(start: np.ndarray, result: np.ndarray, texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the texts whose nearest neighbours differ most between two models (N, d), with both lists of texts."""
+def changed_neighbours(start: np.ndarray, result: np.ndarray, texts: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the texts whose nearest neighbours differ most between two models (N, d), with both lists of texts.
+
+    `texts` has what is shown of each, such as the text or its row.
+    """
     near = nearest_others(start, NEIGHBOURS), nearest_others(result, NEIGHBOURS)
     order = np.argsort(-differences(start, result, near), kind="stable").tolist()
     changed = [row for row in order if set(near[0][row].tolist()) != set(near[1][row].tolist())]
@@ -80,7 +83,8 @@ def page(report: dict[str, Any]) -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     changed = "".join(
-        f"<tr><td>{escape(row['text'])}</td><td>{_list(row['before'])}</td><td>{_list(row['after'])}</td></tr>"
+        f"<tr><td>{escape(row['text'])} ({row['row']})</td><td>{_list(row['before'])}</td>"
+        f"<td>{_list(row['after'])}</td></tr>"
         for row in report["changed"]
     )
     warning = f"<p><strong>{escape(report['facts']['warning'])}</strong></p>" if report["facts"]["warning"] else ""
@@ -88,7 +92,8 @@ def page(report: dict[str, Any]) -> str:
         f"<p>{escape(what)}</p><pre>{escape(command)}</pre>" for what, command in report["commands"].items()
     )
     neighbours = (
-        "<h2>Texts whose neighbours changed most</h2><p>Held-out texts, and the nearest others before and after.</p>"
+        "<h2>Texts whose neighbours changed most</h2><p>Held-out texts with their rows, and the nearest others before "
+        "and after.</p>"
         f"<table><tr><th>text</th><th>before</th><th>after: "
         f"{escape(called(report['compared'], report['stages']))}</th></tr>{changed}</table>" if changed else ""
     )  # fmt: skip
@@ -107,5 +112,5 @@ def _cell(text: str) -> str:
     return f'<td class="number">{text}</td>' if number else f"<td>{escape(text)}</td>"
 
 
-def _list(texts: Sequence[str]) -> str:
-    return "<ol>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ol>"
+def _list(rows: Sequence[dict[str, Any]]) -> str:
+    return "<ol>" + "".join(f"<li>{escape(row['text'])} ({row['row']})</li>" for row in rows) + "</ol>"

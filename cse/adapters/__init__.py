@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cse.corpus.corpus import free_name
+
 if TYPE_CHECKING:
+    from langchain_core.documents import Document
     from mteb.models import ModelMeta
     from mteb.types import PromptType
 
     from cse.adapters.langchain_embeddings import EncoderEmbeddings
     from cse.encoder.encoder import Encoder
+    from index.base import Hit
 
-__all__ = ["langchain", "mteb"]
+__all__ = ["documents", "langchain", "mteb"]
 
 ENGLISH = ("eng-Latn",)
 
@@ -31,6 +35,27 @@ def langchain(model: str | Encoder, **options: Any) -> EncoderEmbeddings:
         from cse.adapters.langchain_embeddings import EncoderEmbeddings
 
     return EncoderEmbeddings(opened(model), options)
+
+
+def documents(hits: Iterable[Hit]) -> list[Document]:
+    """Return LangChain `Document`s of the hits of an index; `metadata` holds the fields, `row` and `score`.
+
+    Where a column has one of these two names, it is called cse_row or cse_score. Raises ImportError without
+    langchain-core.
+    """
+    with needing("langchain-core"):
+        from langchain_core.documents import Document
+
+    return [
+        Document(
+            page_content=hit.text,
+            metadata={
+                **hit.fields, free_name("row", hit.fields): hit.row, free_name("score", hit.fields): hit.score,
+                **({} if hit.corpus is None else {free_name("corpus", hit.fields): hit.corpus}),
+            },
+        )
+        for hit in hits
+    ]  # fmt: skip
 
 
 def mteb(model: str | Encoder, languages: Sequence[str] = ENGLISH) -> MTEBModel:

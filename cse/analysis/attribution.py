@@ -9,26 +9,32 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import regex
 
+from cse.corpus.words import UNSPACED_LETTER, spans_within
 from cse.vectors import cosines
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode
 
 MAX_COMPARED_WORDS = 200  # words of a text, since the time grows with their square
+COMPARED = regex.compile(rf" ?(?:{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER})\S)+)", regex.V1)
 
 Span = tuple[int, int]  # start and end of a word
 
 
 def words(text: str) -> list[Span]:
-    """Spans between spaces, without punctuation at the edges: "don't", "well-known" and an emoji are one word each."""
+    """Spans between spaces, without punctuation at the edges: "don't", "well-known" and an emoji are one word each.
+
+    Of scripts without spaces they are the words of a segmenter, or pairs of characters (`cse.corpus.words`).
+    """
     spans = []
     for part in re.finditer(r"\S+", text):
         inside = [
             position for position in range(*part.span()) if not unicodedata.category(text[position]).startswith("P")
         ]
         if inside:
-            spans.append((inside[0], inside[-1] + 1))
+            spans += spans_within(text, inside[0], inside[-1] + 1)
     return spans
 
 
@@ -49,16 +55,21 @@ class Change(NamedTuple):
 def changes(first: str, second: str) -> list[Change]:
     """The words of two texts in order, as runs in both or in one of them; at most `MAX_COMPARED_WORDS` of each text.
 
-    Words are what stands between spaces; a run of words that replaces another comes after it.
+    A run of words that replaces another comes after it.
     """
-    one, other = (text.split()[:MAX_COMPARED_WORDS] for text in (first, second))
+    one, other = (compared(text)[:MAX_COMPARED_WORDS] for text in (first, second))
     runs = []
     for kind, start, end, from_, to in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         sides = (
             (("both", one[start:end]),) if kind == "equal" else (("first", one[start:end]), ("second", other[from_:to]))
         )
-        runs += [Change(side, " ".join(run)) for side, run in sides if run]
+        runs += [Change(side, "".join(run).strip()) for side, run in sides if run]
     return runs
+
+
+def compared(text: str) -> list[str]:
+    """What stands between spaces, after a space each; a character of a script without spaces stands alone."""
+    return COMPARED.findall(" " + " ".join(text.split()))
 
 
 MAX_WORDS = 64  # of a sentence; each is another text to encode

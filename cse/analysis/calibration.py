@@ -5,12 +5,13 @@ Two unrelated sentences may have a cosine of 0.1 in one model and of 0.9 in anot
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from typing import TYPE_CHECKING
 
 import numpy as np
+import regex
 
+from cse.corpus.words import WORD
 from cse.encoder.rows import plain_ids
 from cse.vectors import unit_rows
 
@@ -84,7 +85,7 @@ def histogram(reference: np.ndarray) -> list[float]:
 
 FOREIGN_SHARE = 0.3  # share of letters outside the Latin script
 PIECES_PER_WORD, FEWEST_WORDS = 1.6, 4  # pieces per word, from this many words on; true of 3 % of the STS sentences
-WORD = re.compile(r"\w+|[^\w\s]")
+WORD_OR_SIGN = regex.compile(rf"{WORD.pattern}|[^\w\s]", regex.V1)
 
 
 def input_notes(encoder: Encoder, text: str) -> list[str]:
@@ -99,7 +100,7 @@ def input_notes(encoder: Encoder, text: str) -> list[str]:
     elif unknown:
         are = "is" if unknown == 1 else "are"
         notes.append(f"{unknown} of its {len(pieces):,} word pieces {are} not in the vocabulary")
-    words = len(WORD.findall(text))
+    words = len(WORD_OR_SIGN.findall(text))
     if foreign_share(text) > FOREIGN_SHARE:
         notes.append("it is in a script that an English model hardly knows")
     elif words >= FEWEST_WORDS and not unknown and len(pieces) / words >= PIECES_PER_WORD:

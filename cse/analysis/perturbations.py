@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import regex
 
 from cse.analysis.attribution import without
+from cse.corpus.words import WORD as PLAIN_WORD
+from cse.corpus.words import spans_within
 from cse.evaluation.metrics import ranks
 
 AUXILIARIES = frozenset(
@@ -20,7 +23,8 @@ STARTERS = AUXILIARIES | frozenset(
     "a an the this that these those there here i he she it we you they my your his her its our their who what when "
     "where why how which if in on at by for from to of with as and but or so no not yes all some every each".split()
 )
-WORD = re.compile(r"\w+(?:'\w+)?")
+WORD = regex.compile(rf"{PLAIN_WORD.pattern}(?:'{PLAIN_WORD.pattern})?", regex.V1)
+LETTER = regex.compile(r"\X")
 NUMBER = re.compile(r"\d[\d.,]*(?<=\d)")
 EDGE_PUNCTUATION = '.,;:!?"()'
 
@@ -96,16 +100,16 @@ def double_word(text: str) -> str | None:
 
 
 def misspell(text: str) -> str | None:
-    """The sentence with two inner letters of its longest alphabetic word exchanged."""
-    span = _longest(text, str.isalpha)
+    """The sentence with two inner letters of its longest alphabetic word exchanged, with their marks."""
+    span = _longest(text, lambda word: all(letter[0].isalpha() for letter in LETTER.findall(word)))
     if span is None:
         return None
-    word = text[slice(*span)]
+    word = LETTER.findall(text[slice(*span)])
     at = next((i for i in range(1, len(word) - 2) if word[i] != word[i + 1]), None)
     if at is None:
         return None
-    changed = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-    return text[: span[0]] + changed + text[span[1] :]
+    word[at : at + 2] = word[at + 1], word[at]
+    return text[: span[0]] + "".join(word) + text[span[1] :]
 
 
 def shout(text: str) -> str | None:
@@ -133,7 +137,8 @@ PERTURBATIONS = (
 
 
 def _longest(text: str, kind: Callable[[str], bool] = bool) -> tuple[int, int] | None:
-    spans = [match.span() for match in WORD.finditer(text) if kind(match.group())]
+    words = [span for match in WORD.finditer(text) for span in spans_within(text, *match.span())]
+    spans = [span for span in words if kind(text[slice(*span)])]
     return max(spans, key=lambda span: span[1] - span[0], default=None)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cse.corpus.words import han_language, words
 from cse.evaluation.clustering import k_means
 from cse.methods.settings import SETTINGS
 from cse.vectors import unit_rows
@@ -41,13 +42,13 @@ def class_words(texts: Sequence[str], groups: np.ndarray, most: int) -> list[lis
     """Return the `most` words that mark each group, best first, with their class-based TF-IDF.
 
     It is the word's share of the group's words times log(1 + A / f), where f is the word's count in all texts and A the
-    mean number of words per group (Grootendorst 2022, BERTopic, with shares for counts). Words have two letters or
-    more; English stop words are left out unless nothing else is there.
+    mean number of words per group (Grootendorst 2022, BERTopic, with shares for counts). Words are lower-cased and have
+    two characters or more; English stop words are left out unless nothing else is there.
     """
     from scipy.sparse import csr_matrix
 
-    counts, words = _counted(texts)
-    if not len(words):
+    counts, vocabulary = _counted(texts)
+    if not len(vocabulary):
         return [[] for _ in range(int(groups.max()) + 1)]
     members = csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups)))))  # (groups, N)
     of_group = (members @ counts).tocsr()  # (groups, words)
@@ -57,7 +58,7 @@ def class_words(texts: Sequence[str], groups: np.ndarray, most: int) -> list[lis
     for group in range(of_group.shape[0]):
         row = of_group[[group]]
         scores = row.data / max(1.0, totals[group]) * weights[row.indices]
-        best = sorted(zip(-scores, words[row.indices], strict=True))[:most]
+        best = sorted(zip(-scores, vocabulary[row.indices], strict=True))[:most]
         ranked.append([(str(word), float(-score)) for score, word in best])
     return ranked
 
@@ -66,8 +67,13 @@ def _counted(texts: Sequence[str]) -> tuple[object, np.ndarray]:
     """Counts (N, words) of the words of lower-cased texts, and the words; none if there is no word."""
     from sklearn.feature_extraction.text import CountVectorizer
 
+    han = han_language(texts)
+
+    def tokens(text: str) -> list[str]:
+        return [word for word in words(text, han) if len(word) > 1]
+
     for stop_words in ("english", None):
-        vectoriser = CountVectorizer(stop_words=stop_words)
+        vectoriser = CountVectorizer(tokenizer=tokens, token_pattern=None, stop_words=stop_words)
         try:
             counts = vectoriser.fit_transform(texts)
         except ValueError:  # an empty vocabulary

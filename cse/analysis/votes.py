@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from math import sqrt
 from pathlib import Path
 from statistics import NormalDist
@@ -232,13 +232,19 @@ class Setup:
 
 @dataclass(frozen=True)
 class Answer:
-    """A vote on a text: "start", "result", "same" or "skip"; `first` is the model whose list was A."""
+    """A vote on a text: "start", "result", "same" or "skip"; `first` is the model whose list was A.
+
+    `row`, `start_rows` and `result_rows` are the numbers of the texts' rows in their source, where they are known.
+    """
 
     text: str
     vote: str
     first: str
     start: tuple[str, ...]
     result: tuple[str, ...]
+    row: int | None = None
+    start_rows: tuple[int, ...] = ()
+    result_rows: tuple[int, ...] = ()
 
 
 @dataclass
@@ -262,15 +268,23 @@ class Judgement:
 
     def open(self, questions: Iterable[Question], texts: Texts) -> Iterator[Question]:
         """Yield the questions whose texts are not answered."""
-        answered = {answer.text for answer in self.answers}
-        return (question for question in questions if texts[question.row] not in answered)
+        answered = {answer.text.strip() for answer in self.answers}  # earlier versions kept no blanks at the ends
+        return (question for question in questions if texts[question.row].strip() not in answered)
 
-    def add(self, question: Question, texts: Texts, vote: str) -> None:
-        """Count a vote, "start", "result", "same" or "skip", and save. Raises ValueError for another one."""
+    def add(self, question: Question, texts: Texts, vote: str, numbers: Sequence[int] | None = None) -> None:
+        """Count a vote, "start", "result", "same" or "skip", and save; `numbers` are those of the rows in the source.
+
+        Raises ValueError for another vote.
+        """
         if vote not in VOTES:
             raise ValueError(f"vote {vote!r}: choose {', '.join(VOTES)}")
-        lists = (tuple(texts[row] for row in rows) for rows in (question.start, question.result))
-        self.answers.append(Answer(texts[question.row], vote, RESULT if question.swapped else START, *lists))
+        nearest = [tuple(texts[row] for row in rows) for rows in (question.start, question.result)]
+        first = RESULT if question.swapped else START
+        answer = Answer(texts[question.row], vote, first, nearest[0], nearest[1])
+        if numbers is not None:
+            start, result = (tuple(numbers[row] for row in rows) for rows in (question.start, question.result))
+            answer = replace(answer, row=numbers[question.row], start_rows=start, result_rows=result)
+        self.answers.append(answer)
         self.save()
 
     def undo(self) -> None:
@@ -304,10 +318,16 @@ class Judgement:
         if self.path is not None:
             write_json(self.path, self.to_json())
 
-    def collect(self, questions: Iterable[Question], texts: Texts, vote: Callable[[Question, int], str | None]) -> None:
+    def collect(
+        self,
+        questions: Iterable[Question],
+        texts: Texts,
+        vote: Callable[[Question, int], str | None],
+        numbers: Sequence[int] | None = None,
+    ) -> None:
         """Ask `vote` for each question that is not answered, with the votes so far, until enough are given.
 
-        Saves after each vote; stops where `vote` returns None.
+        Saves after each vote as `add`; stops where `vote` returns None.
         """
         for question in self.open(questions, texts):
             if self.counted >= self.target:
@@ -315,7 +335,7 @@ class Judgement:
             answer = vote(question, self.counted)
             if answer is None:
                 return
-            self.add(question, texts, answer)
+            self.add(question, texts, answer, numbers)
 
 
 def scores_by_label(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -366,7 +386,10 @@ def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
 def _read(answer: dict[str, Any]) -> Answer:
     if answer["vote"] not in VOTES:
         raise ValueError(f"vote {answer['vote']!r}")
-    return Answer(**{**answer, "start": tuple(answer["start"]), "result": tuple(answer["result"])})
+    lists: dict[str, Any] = {
+        name: tuple(answer[name]) for name in ("start", "result", "start_rows", "result_rows") if name in answer
+    }
+    return Answer(**{**answer, **lists})
 
 
 def _shown(value: Any) -> str:

@@ -7,18 +7,30 @@ from typing import Annotated
 
 import typer
 
-from cse.commands.cli import Pooling, command, log, model_option, option, print_json, seed_option
+from cse.commands.cli import (
+    SOURCE,
+    Column,
+    Pooling,
+    Read,
+    command,
+    log,
+    model_option,
+    option,
+    print_json,
+    seed_option,
+)
 
 
 def main(
-    file: Annotated[str, typer.Argument(help="Your texts: a text file, table or hub id.")],
+    file: Annotated[str, typer.Argument(help=SOURCE)],
     output: Annotated[Path, option("Folder for the model and the report.")],
     backbone: Annotated[
         str, model_option("The model to start from: bundled, a folder or hub id of a backbone or sentence model.")
     ] = "bundled",
     pooling: Pooling = None,
-    column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
+    column: Column = None,
     label: Annotated[str | None, option("Column of labels, which then decide; default: none.")] = None,
+    read: Read = None,
     minutes: Annotated[float, option("Most minutes, above 0; what does not fit is left out.")] = 30,
     seed: Annotated[int, seed_option("Of the held-out texts and of training.")] = 42,
     resume: Annotated[bool, option("Continue a killed run.", "--resume")] = False,
@@ -39,7 +51,7 @@ def main(
     from cse.adaptation.choice import START
     from cse.adaptation.report import lines
 
-    request = AdaptRequest(file, backbone, pooling, column, label, minutes, seed)
+    request = AdaptRequest(file, backbone, pooling, column, label, minutes, seed, tuple(read or ()))
     report = adapt(request, output, resume=resume, overwrite=overwrite, note=log)
     if json_output:
         print_json(report)

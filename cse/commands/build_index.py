@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -14,14 +12,18 @@ import typer
 
 from cse.commands.cli import (
     BACKEND,
+    COLUMN,
     FAMILY,
     MODEL,
     POOLING,
+    READ,
+    SOURCE,
     command,
     log,
     model_option,
     option,
     print_json,
+    read_corpus,
     seed_option,
 )
 from cse.errors import command_line
@@ -29,15 +31,14 @@ from cse.training.tracking import progress_options
 from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
-    import numpy as np
     from tqdm import tqdm
 
+    from cse.corpus.corpus import Corpus
     from cse.encoder.shards import UnfinishedBuild
     from cse.models.names import ModelReference
+    from index.building import Batches
     from index.manifest import Manifest
     from index.stores import Location
-
-Batches = Iterator[tuple[list[str], "np.ndarray"]]
 
 CORPUS, INDEX, RESULT = "Corpus and model", "Index", "Output"
 SMOOTH_HELP = (
@@ -47,7 +48,7 @@ SMOOTH_HELP = (
 
 
 def main(
-    corpus: Annotated[str, typer.Argument(help="Text file (.gz, .xz too), table or hub id.")],
+    corpus: Annotated[str, typer.Argument(help=SOURCE)],
     output: Annotated[str, option("Folder, or milvus://HOST:PORT/COLLECTION.", "--output", "--store", panel=RESULT)],
     model: Annotated[str | None, model_option(MODEL, panel=CORPUS)] = None,
     vectors: Annotated[
@@ -57,7 +58,8 @@ def main(
     smooth: Annotated[int, option(SMOOTH_HELP, panel=INDEX, min=0)] = 0,
     pooling: Annotated[str | None, option(POOLING, panel=CORPUS)] = None,
     family: Annotated[str | None, option(FAMILY, panel=CORPUS)] = None,
-    column: Annotated[str | None, option("Column of a table that holds the sentences.", panel=CORPUS)] = None,
+    column: Annotated[str | None, option(COLUMN, panel=CORPUS)] = None,
+    read: Annotated[list[str] | None, option(READ, metavar="KEY=VALUE", panel=CORPUS)] = None,
     backend: Annotated[str, option(BACKEND, panel=CORPUS)] = "auto",
     batch_size: Annotated[
         int | None, option("Most sentences per forward pass; default: chosen by length.", panel=CORPUS, min=1)
@@ -77,9 +79,11 @@ def main(
     ] = False,
     json_output: Annotated[bool, option("Print the manifest as JSON.", "--json", panel=RESULT)] = False,
 ) -> None:
-    """Encode a corpus, index its vectors with FAISS and store the sentences with them.
+    """Encode a corpus, index its vectors with FAISS and store its rows with them: texts, other columns, row numbers.
 
     Example: cse build-index corpus.txt --model promptbert --output indexes/demo
+
+    Example: cse build-index tickets.csv --column body --model promptbert --output indexes/tickets
 
     Example: cse build-index more.txt --model promptbert --output indexes/demo --append
 
@@ -106,9 +110,9 @@ def main(
     with kept.held(resume=resume and not vectors, overwrite=overwrite) if kept else nullcontext():
         goes_on = bool(kept and resume and kept.begun)  # an interrupted build checked its output at its start
         _check_output(location, factory, overwrite=overwrite or goes_on, append=append)
-        texts = partial(_sentences, corpus, column)
+        texts = _texts(corpus, column, read)
         if vectors is not None:
-            source = _encoded(vectors, texts())
+            source = _encoded(vectors, texts)
         else:
             reference = _named(location, model or "", pooling, family, append)
             of_index = manifest_at(location) if append else None
@@ -120,6 +124,7 @@ def main(
             if append:
                 index = open_at(location, source.fingerprint, model=source.name, device="cpu")
                 as_opened = index.manifest
+                index.check_columns(texts)
                 _check_prompt(location, source, as_opened)
                 for block, rows in source.batches:
                     bar.update(len(index.add(block, rows, corpus=corpus)))
@@ -159,7 +164,7 @@ class Source:
 
 def _encoding(
     reference: ModelReference,
-    texts: Callable[[], Iterator[str]],
+    texts: Corpus,
     batch_size: int | None,
     kept: UnfinishedBuild | None,
     backend: str,
@@ -169,7 +174,6 @@ def _encoding(
     from cse.models.loading import open_model
     from index.building import encoded
 
-    stream = texts()  # raises before the model is opened
     encoder = open_model(reference, backend=backend)
     opened_by = reference.name, reference.pooling, reference.family
     prompts = (of_index or encoder).query_prompt, (of_index or encoder).document_prompt
@@ -180,18 +184,18 @@ def _encoding(
             batches = kept.encoded(opened_by, encoder, texts, batch_size, lambda rows: bar.update(rows))
     else:
         batches = encoded(
-            stream, partial(encoder.encode, prompt=prompts[1], batch_size=batch_size, show_progress_bar=False)
+            texts, partial(encoder.encode, prompt=prompts[1], batch_size=batch_size, show_progress_bar=False)
         )
     return Source(encoder.name, *opened_by, encoder.fingerprint, encoder.dim, batches, *prompts)
 
 
-def _encoded(folder: Path, stream: Iterator[str]) -> Source:
+def _encoded(folder: Path, texts: Corpus) -> Source:
     from cse.encoder.shards import read_plan, with_texts
 
     plan = read_plan(folder)
     return Source(
         Path(plan.model).name, plan.model, plan.pooling, plan.family, plan.fingerprint, plan.dimension,
-        with_texts(folder, stream), plan.query_prompt, plan.document_prompt,
+        with_texts(folder, texts), plan.query_prompt, plan.document_prompt,
     )  # fmt: skip
 
 
@@ -250,14 +254,11 @@ def _unfinished(location: Location, *, resume: bool, append: bool) -> Unfinished
     return None
 
 
-def _sentences(corpus: str, column: str | None) -> Iterator[str]:
-    from cse.corpus.sentences import sentences
-
-    stream = iter(sentences(corpus, column))
-    first = next(stream, None)
-    if first is None:
-        raise ValueError(f"{corpus}: holds no sentence; give a corpus with text in it")
-    return chain([first], stream)
+def _texts(source: str, column: str | None, read: list[str] | None) -> Corpus:
+    corpus = read_corpus(source, column, read=read)
+    if not len(corpus):
+        raise ValueError(f"{source}: holds no sentence; give a corpus with text in it")
+    return corpus
 
 
 def _progress(what: str) -> tqdm[NoReturn]:

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cse.commands.cli import (
     MODEL,
+    SOURCE,
+    Column,
     Family,
+    ForSpreadsheets,
     Pooling,
+    Read,
     check_choice,
     check_outputs,
     command,
     log,
     option,
     print_json,
+    read_corpus,
     seed_option,
 )
 from cse.training.tracking import progress_options
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
     from cse import Encoder
     from cse.analysis.duplicates import Member
+    from cse.corpus.corpus import Corpus
     from index import VectorIndex
     from index.building import Batches
 
@@ -37,16 +43,22 @@ LARGE_GROUP_SHARE = 0.05  # share of all rows in one group that is reported
 
 
 def main(
-    file: Annotated[str, typer.Argument(help="Your texts: a text file, table or hub id.")],
+    file: Annotated[str, typer.Argument(help=SOURCE)],
     model: Annotated[str, option(MODEL)],
-    output: Annotated[Path, option("The .csv file to write: the rows that are kept, with all columns.")],
-    groups: Annotated[Path | None, option("A .csv file of every group: its rows, which one is kept, and why.")] = None,
+    output: Annotated[
+        Path, option("The file of the rows that are kept, with all columns: .csv, .tsv, .jsonl or .parquet.")
+    ],
+    groups: Annotated[
+        Path | None, option("Such a file of every group: its rows with all columns, which one is kept, and why.")
+    ] = None,
     percentile: Annotated[
         float | None,
         option("Of the cosines of random pairs of the text; default 99.999, more above 10,000 texts.", min=0, max=100),
     ] = None,
     keep: Annotated[str, option(f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.")] = "first",
-    column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
+    column: Column = None,
+    read: Read = None,
+    for_spreadsheets: ForSpreadsheets = False,
     factory: Annotated[str, option("FAISS factory; Flat finds every pair, others most, but faster.")] = "Flat",
     seed: Annotated[int, seed_option("Of the random pairs.")] = 42,
     pooling: Pooling = None,
@@ -57,50 +69,43 @@ def main(
 
     Example: cse duplicates sentences.txt --model promptbert --output unique.csv --groups groups.csv
     """
+    import numpy as np
+
     import cse
-    from cse.analysis.duplicates import GROUP_COLUMNS, group_rows
-    from cse.corpus.labelled import check_texts, labelled_texts, left_out, write_table
-    from cse.corpus.tables import csv_text
+    from cse.corpus.output import check_output, write_rows
 
     check_choice("row to keep", keep, KEPT_ROWS)
     if percentile == 100:
         raise typer.BadParameter("--percentile 100: no cosine is above it; give less")
-    for path in (output, groups):
-        if path is not None and (path.suffix != ".csv" or path.is_dir()):
-            raise ValueError(f"{path}: give --{'output' if path is output else 'groups'} a file name that ends in .csv")
+    check_output(output, "--output")
+    if groups is not None:
+        check_output(groups, "--groups")
     check_outputs(file, output=output, groups=groups)
-    read = labelled_texts(file, column)
-    rows, texts = [], []
-    for row in read.rows:
-        rows.append(row.row)
-        texts.append(row.text)
-    check_texts(file, texts, 1, "a search for duplicates")
-    if len(texts) == 1:
+    corpus = read_corpus(file, column, read=read).check(1, "a search for duplicates")
+    if len(corpus) == 1:
         raise ValueError(f"{file}: only 1 text in it; duplicates need at least 2")
-    if read.without_text:
-        log(f"{left_out(read.without_text)} of the comparison; the table keeps them")
     encoder = cse.load(model, pooling, family=family)
     with tempfile.TemporaryDirectory() as folder:
         options = Options(percentile, keep, factory, seed)
-        grouped, percentile, least = _near_duplicates(texts, encoder, Path(folder), options)
-    dropped = {rows[member.row] for group in grouped for member in group if not member.kept}
-    count = len(rows) + read.without_text
+        grouped, percentile, least = _near_duplicates(corpus.sentences, encoder, Path(folder), options)
+    dropped = [member.row for group in grouped for member in group if not member.kept]
+    kept = np.ones(corpus.table.num_rows, bool)  # rows without a text stay
+    kept[corpus.positions[dropped]] = False
     summary = {
         "model": encoder.name,
         "fingerprint": encoder.fingerprint,
-        "rows": count,
-        "kept": count - len(dropped),
+        "rows": len(kept),
+        "kept": int(kept.sum()),
         "groups": len(grouped),
         "largest": max(map(len, grouped), default=1),
         "percentile": percentile,
         "cosine": round(least, 4),
     }
     if groups is not None:
-        table_of_groups = csv_text(GROUP_COLUMNS, group_rows(grouped, texts, rows))
-        _write(groups, lambda opened: opened.write(table_of_groups))
-    table = labelled_texts(file, column)
-    kept = (row.cells for row in table.every if row.row not in dropped)
-    _write(output, lambda opened: write_table(opened, table.columns, kept))
+        write_rows(groups, _group_table(corpus, grouped), for_spreadsheets)
+        log(f"wrote {groups}")
+    write_rows(output, corpus.source_table.filter(kept), for_spreadsheets)
+    log(f"wrote {output}")
     _report(summary, json_output)
 
 
@@ -160,15 +165,22 @@ def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Optio
     return written, index
 
 
-def _write(path: Path, fill: Callable[[TextIO], object]) -> None:
-    from cse.files.writing import write_file
+def _group_table(corpus: Corpus, groups: list[list[Member]]) -> pa.Table:
+    """Return a row for each member of each group: its number in the source, what became of it, and all its columns."""
+    import pyarrow as pa
 
-    def write(fresh: Path) -> None:
-        with fresh.open("w", encoding="utf-8", newline="") as opened:
-            fill(opened)
+    from cse.corpus.output import beside
 
-    write_file(path, write)
-    log(f"wrote {path}")
+    numbered = [(number, member) for number, group in enumerate(groups, start=1) for member in group]
+    rows = corpus.take([member.row for _, member in numbered])
+    added = {
+        "group": pa.array([number for number, _ in numbered], pa.int64()),
+        "row": pa.array(rows.numbers),
+        "kept": pa.array(["yes" if member.kept else "no" for _, member in numbered], pa.string()),
+        "cosine": pa.array([member.cosine for _, member in numbered], pa.float64()),
+        "reason": pa.array([member.reason for _, member in numbered], pa.string()),
+    }
+    return beside(added, rows.table)
 
 
 def _report(summary: dict[str, Any], json_output: bool) -> None:

@@ -1,9 +1,12 @@
-"""Encode the lines of a file into a NumPy array."""
+"""Encode the texts of a file into a NumPy array or a Parquet table."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,24 +14,47 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import Backend, Family, Model, Pooling, check_choice, command, log, option
+from cse.commands.cli import (
+    SOURCE,
+    Backend,
+    Column,
+    Family,
+    Model,
+    Pooling,
+    Read,
+    check_choice,
+    check_outputs,
+    command,
+    log,
+    option,
+    read_corpus,
+)
 from cse.training.tracking import main_process, progress_options
 
-STDIN = "-"
+STDIN, STDIN_NAME = "-", "standard input"
+NPY, PARQUET = OUTPUTS = (".npy", ".parquet")
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from cse.corpus.corpus import Corpus
     from cse.models.names import ModelReference
 
 
 def main(
     model: Model,
-    input: Annotated[str, option("Text file (.gz, .xz too), table or hub id; - reads standard input.")],
-    output: Annotated[Path, option("The .npy file to write, (N, d) float32; a folder with --shards.")],
+    input: Annotated[str, option(f"{SOURCE} - reads standard input.")],
+    output: Annotated[
+        Path,
+        option(
+            "The .npy file to write, (N, d) float32, with the row numbers beside it; or a .parquet file of row "
+            "numbers, columns and vectors; a folder with --shards."
+        ),
+    ],
     pooling: Pooling = None,
     family: Family = None,
-    column: Annotated[str | None, option("Column of a table that holds the sentences.")] = None,
+    column: Column = None,
+    read: Read = None,
     batch_size: Annotated[
         int | None, option("Most sentences per forward pass; default: chosen by length.", min=1)
     ] = None,
@@ -47,7 +73,9 @@ def main(
     ] = None,
     resume: Annotated[bool, option("With --shards: continue an interrupted run.", "--resume")] = False,
 ) -> None:
-    """Encode every non-empty line of a file; row i of the array is the i-th such line.
+    """Encode every text of a file; row i of the array is the i-th row that has a text.
+
+    FILE.npy comes with FILE.rows.npy: the number (N,) of each of these rows in the source, counted from 1.
 
     Example: cse encode --model promptbert --input sentences.txt --output vectors.npy
 
@@ -57,51 +85,107 @@ def main(
 
     Example: torchrun --nproc-per-node 8 -m cse.commands.encode --model simcse --input big.txt --output big --shards 99
     """
-    import numpy as np
-
-    from cse.corpus.sentences import sentences
     from cse.encoder.devices import PRECISIONS, bound_kernels, in_precision
-    from cse.files.writing import write_file
     from cse.models.loading import open_model
     from cse.models.names import resolve
 
     check_choice("precision", precision, PRECISIONS)
     bound_kernels()
     reference = resolve(model, pooling, family)
-    if input == STDIN and (shards is not None or column is not None):
-        raise typer.BadParameter(
-            f"--input - is text that is read once; leave out {'--shards' if shards else '--column'}"
-        )
     if shards is not None:
+        if input == STDIN:
+            raise typer.BadParameter("--input - is text that is read once; leave out --shards")
         if precision != "no":
             raise typer.BadParameter("--shards writes float32 vectors; leave out --precision or --shards")
-        _encode_parts(
-            reference,
-            partial(sentences, input, column),
-            output,
-            Parts(shards, resume, normalize, batch_size, backend, prompt_name),
-        )
+        parts = Parts(shards, resume, normalize, batch_size, backend, prompt_name)
+        _encode_parts(reference, lambda: _read(input, column, read, quiet=not main_process()), output, parts)
         return
     if resume:
         raise typer.BadParameter("--resume needs --shards")
-    if output.suffix != ".npy" or output.is_dir():
-        raise ValueError(f"{output}: give --output a file name that ends in .npy")
+    if output.suffix not in OUTPUTS or output.is_dir():
+        raise ValueError(f"{output}: give --output a file name that ends in {' or '.join(OUTPUTS)}")
+    check_outputs(input, output=output, rows=_rows_file(output) if output.suffix == NPY else None)
     encoder = in_precision(open_model(reference, backend=backend), precision)
-    texts = _sentences_of_stdin() if input == STDIN else list(sentences(input, column))
-    if not texts:
-        raise ValueError(f"{'standard input' if input == STDIN else input}: no sentence in it")
+    with _from_stdin(input) as source:
+        corpus = _read(source, column, read)
+    if not len(corpus):
+        raise ValueError(f"{STDIN_NAME if input == STDIN else input}: no text in it")
     if note := encoder.prompt_note("sentences", encoder.recorded_prompt(prompt_name)):
         log(note)
-    encode = partial(encoder.encode, texts, prompt_name, batch_size=batch_size, normalize_embeddings=normalize)
-    write_file(output, lambda fresh: np.save(fresh, encode(show_progress_bar=True)))  # a bad output fails at once
-    log(f"{output}: {len(texts)} x {encoder.dim} float32")
+    encode = partial(
+        encoder.encode,
+        corpus.sentences,
+        prompt_name,
+        batch_size=batch_size,
+        normalize_embeddings=normalize,
+        show_progress_bar=True,
+    )
+    write = _write_array if output.suffix == NPY else _write_parquet
+    write(output, corpus, encode)
+    log(f"{output}: {len(corpus)} x {encoder.dim} float32")
 
 
-def _sentences_of_stdin() -> list[str]:
-    from cse.corpus.files import stream_lines
+def _read(source: str, column: str | None, read: list[str] | None, quiet: bool = False) -> Corpus:
+    """The corpus of a source; unless `quiet`, stderr has how it was understood."""
+    from cse.corpus.corpus import Corpus
+    from cse.corpus.formats import Options
 
-    stripped = (line.strip() for line in stream_lines(sys.stdin.buffer, "standard input"))
-    return [line for line in stripped if line]
+    return (
+        Corpus.read(source, column, options=Options.of(read or [])) if quiet else read_corpus(source, column, read=read)
+    )
+
+
+@contextmanager
+def _from_stdin(input: str) -> Iterator[str]:
+    """Yield a source: what is on standard input as a file, deleted afterwards, or `input`."""
+    if input != STDIN:
+        yield input
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / STDIN_NAME
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield str(path)
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(path), STDIN_NAME)) from error
+
+
+def _rows_file(output: Path) -> Path:
+    """The file of the row numbers of an array."""
+    return output.with_suffix(".rows.npy")
+
+
+def _write_array(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray]) -> None:
+    """Write the vectors, and beside them the numbers of their rows, which are replaced at the last moment."""
+    import numpy as np
+
+    from cse.files.writing import check_writable, write_file
+
+    rows = _rows_file(output)
+
+    def write(fresh: Path) -> None:
+        np.save(fresh, encode())
+        write_file(rows, lambda fresh: np.save(fresh, corpus.rows))
+
+    for path in (output, rows):  # a bad output fails before anything is encoded
+        check_writable(path)
+    write_file(output, write)
+    log(f"{rows}: the numbers of the rows, from 1")
+
+
+def _write_parquet(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray]) -> None:
+    """Write the number of each row that has a text, all its columns and its vector."""
+    import pyarrow as pa
+
+    from cse.corpus.output import beside, write_rows
+    from cse.files.writing import check_writable
+
+    check_writable(output)
+    vectors = encode()
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+    numbered = beside({"row": pa.array(corpus.rows)}, corpus.with_text.table)
+    write_rows(output, beside({"vector": flat}, numbered, last=True))
 
 
 @dataclass(frozen=True)
@@ -116,12 +200,15 @@ class Parts:
     prompt_name: str | None
 
 
-def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]], output: Path, options: Parts) -> None:
+def _encode_parts(reference: ModelReference, read: Callable[[], Corpus], output: Path, options: Parts) -> None:
     from tqdm import tqdm
 
     from cse.encoder.processes import together
-    from cse.encoder.shards import ShardPlan, count_texts, encode_in_parts
+    from cse.encoder.shards import BLOCK, ShardPlan, count_texts, encode_in_parts
     from cse.models.loading import open_model
+
+    def texts() -> Iterator[str]:
+        return (text for block in corpus.blocks(BLOCK) for text in block.sentences)
 
     with together():  # which sets this process's GPU
         encoder = open_model(reference, backend=options.backend)
@@ -131,6 +218,7 @@ def _encode_parts(reference: ModelReference, texts: Callable[[], Iterator[str]],
             log(note)
         if main_process() and without:
             log(f"the model's prompt for documents, {own!r}, is not used; for an index give --prompt-name")
+        corpus = read()
         count, sha256 = count_texts(texts())
     plan = ShardPlan(
         reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,

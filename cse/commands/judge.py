@@ -9,14 +9,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import POOLING, Family, check_outputs, command, log, option, seed_option, shortened
+from cse.commands.cli import (
+    POOLING,
+    SOURCE,
+    Column,
+    Family,
+    Read,
+    check_outputs,
+    command,
+    log,
+    option,
+    read_corpus,
+    seed_option,
+    shortened,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
     from cse import Encoder
     from cse.analysis.votes import Judged, Judgement, Question, Setup
-    from cse.corpus.labelled import LabelledText
+    from cse.corpus.corpus import Corpus
 
 SHOWN_CHARACTERS = 160  # of a text
 OWN_POOLING = "own"  # the pooling that a model records
@@ -25,9 +38,9 @@ OWN_POOLING = "own"  # the pooling that a model records
 def main(
     start: Annotated[str, typer.Argument(help="The model to compare with: a bundled name, folder or hub id.")],
     result: Annotated[str, typer.Argument(help="The model that may be better.")],
-    data: Annotated[str, option("Your texts: a text file, table or hub id.")],
+    data: Annotated[str, option(SOURCE)],
     votes: Annotated[int, option("Votes to give; 20 to 40 are useful, 0 prints scores only.", min=0)] = 30,
-    column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
+    column: Column = None,
     labels: Annotated[str | None, option("Column of labels; prints how well both models agree with them.")] = None,
     json_output: Annotated[
         Path | None,
@@ -38,6 +51,7 @@ def main(
         list[str] | None, option(f"{POOLING} Given twice: of START, then of RESULT; own: its own.")
     ] = None,
     family: Family = None,
+    read: Read = None,
     simulate: Annotated[str | None, option("The labels in this column vote, instead of you.", metavar="COLUMN")] = None,
     overwrite: Annotated[bool, option("Drop the votes in the file of --json for new ones.", "--overwrite")] = False,
 ) -> None:
@@ -51,7 +65,6 @@ def main(
     """
     import cse.analysis.votes as judging
     from cse.analysis.votes import LEAST_TEXTS, MOST_TEXTS
-    from cse.corpus.labelled import check_texts, distinct_sample, labelled_texts
     from cse.files.writing import check_regular
 
     if len(pooling or ()) > 2:
@@ -62,32 +75,32 @@ def main(
         raise typer.BadParameter("--votes 0 prints only scores of labels; give --labels, or votes")
     check_outputs(data, json_output=json_output)
     label_column = simulate or labels
-    rows = list(labelled_texts(data, column, label_column).rows)
-    check_texts(data, [row.text for row in rows], LEAST_TEXTS, "a comparison")
-    digest = judging.texts_digest(f"{row.text}\0{row.label}" if simulate else row.text for row in rows)
-    rows = distinct_sample(rows, MOST_TEXTS, seed)
+    corpus = read_corpus(data, column, label_column, read).check(LEAST_TEXTS, "a comparison")
+    labelled = zip(corpus.sentences, corpus.labels, strict=True)
+    digest = judging.texts_digest(f"{text}\0{label}" if simulate else text for text, label in labelled)
+    corpus = corpus.distinct_sample(MOST_TEXTS, seed)
     encoders, (first, second) = _open(start, result, pooling or [], family)
-    setup = judging.Setup(first, second, data, column, label_column, digest, len(rows), seed)
+    setup = judging.Setup(first, second, data, column, label_column, digest, len(corpus), seed)
     path = json_output or (None if simulate or not votes else _beside(result, setup))
     if path is not None and path.exists():
         check_regular(path)
     fresh = judging.Judgement(setup, votes, path, simulated=simulate is not None)
     judgement = judging.continued(fresh, overwrite)
-    count = _compare(judgement, encoders, rows)
+    count = _compare(judgement, encoders, corpus)
     if votes and not count:
         if path is not None and not path.exists():
             judgement.save()
-        typer.echo(f"not distinguishable: both models have the same neighbours for all {len(rows):,} texts")
+        typer.echo(f"not distinguishable: both models have the same neighbours for all {len(corpus):,} texts")
     elif votes:
         _report(judgement, count)
 
 
-def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[LabelledText]) -> int:
+def _compare(judgement: Judgement, encoders: Sequence[Encoder], corpus: Corpus) -> int:
     """Print the scores of labels, ask for missing votes and save each; return the number of questions."""
     from cse.analysis.votes import questions, vote_by_label
     from cse.files.writing import check_writable
 
-    texts, labels, setup = [row.text for row in rows], [row.label for row in rows], judgement.setup
+    texts, labels, rows, setup = corpus.texts, corpus.labels, corpus.rows.tolist(), judgement.setup
     total = judgement.target
     finished = judgement.counted >= total
     if finished and not setup.labels:
@@ -95,7 +108,9 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[L
     vectors = []
     for encoder in encoders:
         log(f"encoding {len(texts):,} texts with {encoder.name}")
-        vectors.append(encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty()))
+        vectors.append(
+            encoder.encode(corpus.sentences, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty())
+        )
     if setup.labels:
         judgement.scores = _scores(setup, vectors, labels)
     if finished:
@@ -106,14 +121,14 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], rows: Sequence[L
     differing = questions(vectors[0], vectors[1], setup.seed)
     if judgement.simulated:
         known = [question for question in differing if labels[question.row]]
-        judgement.collect(known, texts, lambda question, _: vote_by_label(question, labels))
+        judgement.collect(known, texts, lambda question, _: vote_by_label(question, labels), rows)
         return len(known)
     log(f"{len(differing):,} of {len(texts):,} texts have different neighbours; the most different ones are shown")
     if judgement.path is None:
         log("votes are not kept; --json FILE keeps them")
     else:
         log(f"votes are kept in {judgement.path}" + (f", {judgement.counted} so far" * bool(judgement.answers)))
-    judgement.collect(differing, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {total}"))
+    judgement.collect(differing, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {total}"), rows)
     return len(differing)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated
+import csv
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,7 +22,12 @@ from cse.commands.cli import (
 )
 from cse.errors import command_line
 
-SHOWN_CHARACTERS = 300  # of a hit
+if TYPE_CHECKING:
+    from index.base import Hit, Index
+
+SHOWN_CHARACTERS, FIELD_CHARACTERS = 300, 40  # of a hit's text, and of a cell of another column
+SHOW_HELP = "Columns to show with each text, such as id,label; in --json the fields."
+WHERE_HELP = "Search only rows for which this is true: label = 'billing' and price > 10; Milvus: label == \"billing\"."
 EXPAND_HELP = (
     "Mix the query half and half with its K nearest sentences (0: off). Default: as build_index --smooth set it."
 )
@@ -42,12 +48,16 @@ def main(
     backend: Backend = "auto",
     expand: Annotated[int | None, option(EXPAND_HELP, min=0, show_default=False)] = None,
     probe: Annotated[int | None, option(PROBE_HELP, min=1, show_default=False)] = None,
+    show: Annotated[str | None, option(SHOW_HELP, metavar="COLUMNS")] = None,
+    where: Annotated[str | None, option(WHERE_HELP, metavar="CONDITION")] = None,
     verify: Annotated[bool, option("Verify the checksums of a large index again.", "--verify")] = False,
-    json_output: Annotated[bool, option("Print query, model and results as JSON.", "--json")] = False,
+    json_output: Annotated[bool, option("Print a list of row, score, text and fields.", "--json")] = False,
 ) -> None:
-    """Print the best answers of an index to a query: rank, cosine, sentence.
+    """Print the best answers of an index to a query: rank, cosine, shown columns, text.
 
     Example: cse search indexes/demo "A man is playing a guitar." -k 5
+
+    Example: cse search indexes/tickets "Where is my parcel?" --show id,label --where "label = 'billing'"
 
     Example: cse search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
     """
@@ -73,6 +83,8 @@ def main(
 
     encoder = open_model(reference, backend=backend)
     opened = open_at(location, encoder.fingerprint, model=encoder.name, verify=verify)
+    shown = None if show is None else _shown(opened, show)
+    among, count = (None, len(opened)) if where is None else _met(opened, where)
     prompts = {manifest.query_prompt, manifest.document_prompt}
     if note := encoder.prompt_note("queries", manifest.query_prompt):
         log(note)
@@ -81,14 +93,48 @@ def main(
             f"{name}: built without the model's prompts, so the query has none; {command_line('build_index')} uses them"
         )
     vector = encoder.encode(sentence, prompt=manifest.query_prompt, normalize_embeddings=False)
-    hits = opened.hits(vector, k, expand=expand, probe=probe, quiet=True)
-    if note := opened.shortfall(len(hits), min(k, len(opened)), probe):
+    hits = opened.hits(vector, k, among=among, expand=expand, probe=probe, quiet=True) if count else []
+    if note := opened.shortfall(len(hits), min(k, count), probe):
         log(with_flags(note, app))
     if json_output:
-        print_json({"query": sentence, "model": manifest.model, "results": [asdict(hit) for hit in hits]})
+        print_json([_object(hit, shown) for hit in hits])
         return
     for hit in hits:
-        typer.echo(f"{hit.rank:>3}  {hit.score:.4f}  {shortened(hit.text, SHOWN_CHARACTERS)}")
+        cells = [
+            shortened("" if cell is None else str(cell), FIELD_CHARACTERS)
+            for cell in _fields(hit, shown or []).values()
+        ]
+        typer.echo("  ".join([f"{hit.rank:>3}", f"{hit.score:.4f}", *cells, shortened(hit.text, SHOWN_CHARACTERS)]))
+
+
+def _shown(index: Index, show: str) -> list[str]:
+    """The columns that `show` lists, without that of the texts. Raises ValueError for one that is not there."""
+    others = index.columns[1:]
+    names = [show] if show in index.columns else [name.strip() for name in next(csv.reader([show]), [])]
+    if unknown := next((name for name in names if name not in index.columns), None):
+        columns = f"the columns {', '.join(map(repr, others))}" if others else "no columns but the texts"
+        raise ValueError(f"no column {unknown!r} to `show`; the index has {columns}")
+    return [name for name in names if name in others]
+
+
+def _met(index: Index, where: str) -> tuple[Any, int]:
+    """The rows that meet a condition, and their number, which is said."""
+    among = index.where(where)
+    if count := len(among):
+        log(f"searched {count:,} of {len(index):,} rows")
+    else:
+        log(f"no row meets {where!r}; the columns are {', '.join(map(repr, index.columns))}")
+    return among, count
+
+
+def _fields(hit: Hit, shown: Sequence[str] | None) -> dict[str, Any]:
+    return hit.fields if shown is None else {name: hit.fields.get(name) for name in shown}
+
+
+def _object(hit: Hit, shown: Sequence[str] | None) -> dict[str, Any]:
+    """A hit as JSON: the row as its corpus counts it, and the corpus if there are several."""
+    value = {"row": hit.row, "score": hit.score, "text": hit.text, "fields": _fields(hit, shown)}
+    return value if hit.corpus is None else {**value, "corpus": hit.corpus}
 
 
 app = command(main)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cse.commands.cli import Backend, Column, Family, Model, Pooling, Read, command, option, print_json, read_corpus
 
+if TYPE_CHECKING:
+    from cse.corpus.corpus import Corpus
+
 
 def main(
     model: Model,
     sentence: Annotated[str | None, typer.Argument(help="The sentence to read.")] = None,
-    file: Annotated[Path | None, option("Read every text of a file, before and after denoising.")] = None,
+    file: Annotated[
+        str | None, option("Read every text of a file or hub id, before and after denoising; see --column, --read.")
+    ] = None,
     column: Column = None,
     read: Read = None,
     k: Annotated[int, option("Number of tokens.", "-k", min=1)] = 5,
@@ -29,7 +34,7 @@ def main(
 ) -> None:
     """Print the k likeliest tokens at [MASK] with their probabilities, the template's bias subtracted.
 
-    With --file: one tab-separated line per sentence, with its tokens before and after denoising.
+    With --file: one tab-separated line per text, with its tokens before and after denoising; --json has its row.
 
     Example: cse tokens --model promptbert "The cat sat by the fire." -k 5
     """
@@ -38,15 +43,17 @@ def main(
 
     if (sentence is None) == (file is None):
         raise ValueError("give either a sentence or --file")
-    texts = [sentence or ""] if file is None else read_corpus(str(file), column, read=read).sentences
-    if not any(text.strip() for text in texts):
+    if file is None and not (sentence or "").strip():
         raise ValueError("the sentence is empty; give some words")
+    corpus = None if file is None else read_corpus(file, column, read=read)
+    if corpus is not None and not len(corpus):
+        raise ValueError(f"{file}: no text in it")
     prompt = None if template is None else Template(template)
     encoder = cse.load(model, pooling, family=family, backend=backend)
-    if file is None:
-        _one(encoder.top_tokens(texts[0], k, denoise, prompt), json_output)
+    if corpus is None:
+        _one(encoder.top_tokens(sentence or "", k, denoise, prompt), json_output)
     else:
-        _table(lambda text, denoise: encoder.top_tokens(text, k, denoise, prompt), texts, json_output)
+        _table(lambda text, denoise: encoder.top_tokens(text, k, denoise, prompt), corpus, json_output)
 
 
 def _one(tokens: list[tuple[str, float]], json_output: bool) -> None:
@@ -57,16 +64,20 @@ def _one(tokens: list[tuple[str, float]], json_output: bool) -> None:
         typer.echo(f"{probability:.4f}  {token}")
 
 
-def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], texts: list[str], json_output: bool) -> None:
+def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], corpus: Corpus, json_output: bool) -> None:
     def words(text: str, denoise: bool) -> list[str]:
-        return [token for token, _ in top_tokens(text, denoise)]
+        return [token for token, _ in top_tokens(text.strip(), denoise)]
 
-    rows = [{"sentence": text, "before": words(text, False), "after": words(text, True)} for text in texts]
+    rows = [
+        {"row": row, "sentence": text, "before": words(text, False), "after": words(text, True)}
+        for row, text in zip(corpus.rows.tolist(), corpus.texts, strict=True)
+    ]
     if json_output:
         print_json(rows)
         return
     for row in rows:
-        typer.echo(f"{row['sentence']}\t{' '.join(row['before'])}\t{' '.join(row['after'])}")
+        line = re.sub(r"[\t\r\n]+", " ", row["sentence"])  # a line has three cells
+        typer.echo(f"{line}\t{' '.join(row['before'])}\t{' '.join(row['after'])}")
 
 
 app = command(main)

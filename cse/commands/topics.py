@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,13 +10,18 @@ import typer
 
 from cse.commands.cli import (
     MODEL,
+    SOURCE,
+    Column,
     Family,
+    ForSpreadsheets,
     Pooling,
+    Read,
     check_outputs,
     command,
     log,
     option,
     print_json,
+    read_corpus,
     seed_option,
     shortened,
 )
@@ -25,27 +29,31 @@ from cse.commands.cli import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.corpus.labelled import LabelledText
+    from cse.corpus.corpus import Corpus
 
-MIN_TEXTS = 4
+MIN_TEXTS = 4  # unless a number of groups is asked for
 STDOUT = "-"
 WORDS_OF_GROUP, TYPICAL_TEXTS = 8, 3  # of each group
 SHOWN_CHARACTERS = 100  # of a text
-CSV_COLUMNS = ("row", "group", "words", "text", "label")
 
 
 def main(
-    file: Annotated[str, typer.Argument(help="Your texts: a text file, table or hub id.")],
+    file: Annotated[str, typer.Argument(help=SOURCE)],
     model: Annotated[str, option(MODEL)],
     groups: Annotated[
         int | None, option("Number of groups; default: the square root of half the texts, 2 to 100.", min=2)
     ] = None,
-    column: Annotated[str | None, option("Column of the texts: a name, or a number without header.")] = None,
+    column: Column = None,
     labels: Annotated[str | None, option("Column of labels; prints purity and NMI of the groups.")] = None,
     json_output: Annotated[
-        str | None, option("File of all groups, words, typical texts; - prints it.", "--json")
+        str | None, option("File of all groups, their words, rows and typical texts; - prints it.", "--json")
     ] = None,
-    csv_output: Annotated[Path | None, option("File of all rows with their groups.", "--csv")] = None,
+    csv_output: Annotated[
+        Path | None,
+        option("File of all rows with a text, their groups and columns: .csv, .tsv, .jsonl or .parquet.", "--csv"),
+    ] = None,
+    for_spreadsheets: ForSpreadsheets = False,
+    read: Read = None,
     seed: Annotated[int, seed_option("Of k-means.")] = 42,
     pooling: Pooling = None,
     family: Family = None,
@@ -57,26 +65,22 @@ def main(
     Example: cse topics table.csv --model promptbert --labels topic --json topics.json --csv topics.csv
     """
     import cse
-    from cse.corpus.labelled import check_texts, labelled_texts, left_out
+    from cse.corpus.output import check_output
     from cse.files.writing import write_json
 
     json_file = None if json_output in (None, STDOUT) else Path(json_output)
     check_outputs(file, json_output=json_file, csv_output=csv_output)
-    read = labelled_texts(file, column, labels)
-    rows = list(read.rows)
-    check_texts(
-        file,
-        [row.text for row in rows],
-        max(groups or 0, MIN_TEXTS),
-        f"grouping into {groups}" if groups else "grouping",
-    )
-    if read.without_text:
-        log(left_out(read.without_text))
-    encoder = cse.load(model, pooling, family=family)
-    summary, numbers = _topics(rows, encoder, groups, seed)
-    document = {"model": encoder.name, "fingerprint": encoder.fingerprint, "data": file, "texts": len(rows), **summary}
     if csv_output is not None:
-        _write_csv(csv_output, rows, numbers, summary["groups"])
+        check_output(csv_output, "--csv")
+    corpus = read_corpus(file, column, labels, read)
+    corpus.check(groups or MIN_TEXTS, f"grouping into {groups}" if groups else "grouping")
+    encoder = cse.load(model, pooling, family=family)
+    summary, numbers = _topics(corpus, encoder, groups, seed)
+    document = {
+        "model": encoder.name, "fingerprint": encoder.fingerprint, "data": file, "texts": len(corpus), **summary
+    }  # fmt: skip
+    if csv_output is not None:
+        _write_table(csv_output, corpus, numbers, summary["groups"], for_spreadsheets)
     if json_output == STDOUT:
         print_json(document)
         return
@@ -85,70 +89,76 @@ def main(
     _print(summary)
 
 
-def _topics(
-    rows: Sequence[LabelledText], encoder: Any, count: int | None, seed: int
-) -> tuple[dict[str, Any], np.ndarray]:
-    """The groups and their scores as JSON values, and the group of each row (N,); equal texts are encoded once."""
+def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple[dict[str, Any], np.ndarray]:
+    """The groups and their scores as JSON values, and the group of each text (N,); equal texts are encoded once."""
     import numpy as np
 
     from cse.analysis.topics import class_words, default_groups, grouped, typical
+    from cse.corpus.words import word_notes
 
-    texts = list(dict.fromkeys(row.text for row in rows))
+    sentences, rows, labels = corpus.sentences, corpus.rows, corpus.labels
+    texts = list(dict.fromkeys(sentences))
     log(f"encoding {len(texts):,} texts with {encoder.name}")
     vectors = encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty())
     of_text = grouped(vectors, count or default_groups(len(texts)), seed)  # (distinct texts,)
     number_of = {text: number for number, text in enumerate(texts)}
-    numbers = of_text[[number_of[row.text] for row in rows]]
-    words = class_words([row.text for row in rows], numbers, WORDS_OF_GROUP)
+    numbers = of_text[[number_of[text] for text in sentences]]
+    words = class_words(sentences, numbers, WORDS_OF_GROUP)
+    notes = word_notes(texts, (word for ranked in words for word, _ in ranked))
     central = typical(vectors, of_text, TYPICAL_TEXTS)
+    first_of = {text: row for row, text in reversed(list(enumerate(sentences)))}
     groups = [
         {
             "group": number + 1,
             "size": int((numbers == number).sum()),
             "words": [{"word": word, "score": round(score, 5)} for word, score in words[number]],
-            "typical": [texts[row] for row in central[number]],
-            **_label(rows, np.flatnonzero(numbers == number)),
+            "typical": [corpus.row(first_of[texts[row]]) for row in central[number]],
+            "rows": rows[numbers == number].tolist(),
+            **_label([labels[row] for row in np.flatnonzero(numbers == number)]),
         }
         for number in range(len(central))
     ]
-    return {"groups": groups, **_scores(rows, numbers)}, numbers
+    return {"groups": groups, "notes": notes, **_scores(labels, numbers)}, numbers
 
 
-def _label(rows: Sequence[LabelledText], members: np.ndarray) -> dict[str, Any]:
-    """The most frequent label of a group and its share of the labelled members; empty without labels."""
+def _label(labels: list[str]) -> dict[str, Any]:
+    """The most frequent label of a group's texts and its share of the labelled ones; empty without labels."""
     from cse.analysis.topics import majority
 
-    label_and_share = majority([rows[row].label or "" for row in members.tolist()])
+    label_and_share = majority(labels)
     return {"label": label_and_share[0], "share": round(label_and_share[1], 4)} if label_and_share else {}
 
 
-def _scores(rows: Sequence[LabelledText], numbers: np.ndarray) -> dict[str, Any]:
-    """Purity and NMI, x 100, of the rows that have a label; empty if there is none."""
+def _scores(labels: list[str], numbers: np.ndarray) -> dict[str, Any]:
+    """Purity and NMI, x 100, of the texts that have a label; empty if there is none."""
     import numpy as np
 
     from cse.evaluation.clustering import nmi, purity
 
-    known = [row for row, labelled in enumerate(rows) if labelled.label]
+    known = [row for row, label in enumerate(labels) if label]
     if not known:
         return {}
-    gold = np.unique([rows[row].label for row in known], return_inverse=True)[1]
+    gold = np.unique([labels[row] for row in known], return_inverse=True)[1]
     scores = {"purity": purity(gold, numbers[known]), "nmi": nmi(gold, numbers[known])}
     return {"scores": {**{name: round(100 * value, 2) for name, value in scores.items()}, "labelled": len(known)}}
 
 
-def _write_csv(path: Path, rows: Sequence[LabelledText], numbers: np.ndarray, groups: Sequence[dict[str, Any]]) -> None:
-    from cse.corpus.tables import csv_text
-    from cse.files.writing import write_file
+def _write_table(
+    path: Path, corpus: Corpus, numbers: np.ndarray, groups: list[dict[str, Any]], for_spreadsheets: bool
+) -> None:
+    """Write each row that has a text: its number, group and words, and all its columns."""
+    import pyarrow as pa
+
+    from cse.corpus.output import beside, write_rows
 
     words = [" ".join(entry["word"] for entry in group["words"]) for group in groups]
-    columns = CSV_COLUMNS if any(row.label for row in rows) else CSV_COLUMNS[:-1]
-    lines = (
-        (row.row, int(group) + 1, words[group], row.text, row.label)[: len(columns)]
-        for row, group in zip(rows, numbers, strict=True)
-    )
-    text = csv_text(columns, lines)
-    write_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8", newline=""))
-    log(f"{path}: {len(rows):,} rows")
+    added = {
+        "row": pa.array(corpus.rows),
+        "group": pa.array(numbers + 1),
+        "words": pa.array([words[group] for group in numbers]),
+    }
+    write_rows(path, beside(added, corpus.with_text.table), for_spreadsheets)
+    log(f"{path}: {len(corpus):,} rows")
 
 
 def _print(summary: dict[str, Any]) -> None:
@@ -158,7 +168,9 @@ def _print(summary: dict[str, Any]) -> None:
             f"{group['group']:>3}  {group['size']:>6}  {' '.join(entry['word'] for entry in group['words'])}{label}"
         )
         for text in group["typical"]:
-            typer.echo(f"{'':>13}{shortened(text, SHOWN_CHARACTERS)}")
+            typer.echo(f"{'':>13}{shortened(text['text'], SHOWN_CHARACTERS)}")
+    for note in summary["notes"]:
+        typer.echo(note)
     if scores := summary.get("scores"):
         typer.echo(
             f"purity {scores['purity']:.2f}, NMI {scores['nmi']:.2f} ({scores['labelled']:,} labelled texts, x 100)"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +26,7 @@ from cse.commands.cli import (
 from cse.encoder.processes import together
 from cse.errors import command_line
 from cse.methods.catalogue import METHODS, SUPERVISED
-from cse.methods.settings import METHOD_SETTINGS, SETTINGS, Setting
+from cse.methods.settings import METHOD_SETTINGS, SETTINGS
 from cse.models.names import BUNDLED_NAMES
 from cse.training.tracking import main_process
 
@@ -41,25 +40,15 @@ DATA, METHOD, RUN = "Data", "Method", "Run"
 PUBLISHED = "Settings, by default those published for the backbone"
 
 
-def _setting(setting: Setting) -> inspect.Parameter:
-    panel = METHOD if setting.name in METHOD_SETTINGS else PUBLISHED
-    least, most = (None if math.isinf(bound) else bound for bound in (setting.least, setting.most))
-    chosen: dict[str, Any] = {"metavar": "|".join(setting.choices), "autocompletion": completing(*setting.choices)}
-    value = option(setting.help, panel=panel, min=least, max=most, **(chosen if setting.choices else {}))
-    annotation = Annotated[setting.kind | None, value]  # type: ignore[name-defined]
-    return inspect.Parameter(setting.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+def setting(name: str) -> Any:
+    """The option of a setting, with the help, bounds and choices that `cse/methods/settings.py` declares."""
+    declared = SETTINGS[name]
+    panel = METHOD if name in METHOD_SETTINGS else PUBLISHED
+    least, most = (None if math.isinf(bound) else bound for bound in (declared.least, declared.most))
+    chosen: dict[str, Any] = {"metavar": "|".join(declared.choices), "autocompletion": completing(*declared.choices)}
+    return option(declared.help, panel=panel, min=least, max=most, **(chosen if declared.choices else {}))
 
 
-def _with_settings(function: Callable[..., None]) -> Callable[..., None]:
-    """`function` with an option for each training setting in place of its `**settings`."""
-    signature = inspect.signature(function, eval_str=True)
-    own = [param for param in signature.parameters.values() if param.kind is not inspect.Parameter.VAR_KEYWORD]
-    options = [_setting(setting) for setting in SETTINGS.values() if setting.help]
-    function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-    return function
-
-
-@_with_settings
 def main(
     data: Annotated[str, option(SOURCE, panel=DATA)],
     output: Annotated[Path, option("The checkpoint folder to write.", panel=RUN)],
@@ -123,7 +112,23 @@ def main(
         str | None, option("Upload the checkpoint to the hub as push does.", metavar="OWNER/NAME", panel=RUN)
     ] = None,
     json_output: Annotated[bool, option("Print the summary as JSON.", "--json", panel=RUN)] = False,
-    **settings: Any,
+    batch_size: Annotated[int | None, setting("batch_size")] = None,
+    learning_rate: Annotated[float | None, setting("learning_rate")] = None,
+    epochs: Annotated[int | None, setting("epochs")] = None,
+    max_steps: Annotated[int | None, setting("max_steps")] = None,
+    max_length: Annotated[int | None, setting("max_length")] = None,
+    temperature: Annotated[float | None, setting("temperature")] = None,
+    eval_every: Annotated[int | None, setting("eval_every")] = None,
+    dropout: Annotated[float | None, setting("dropout")] = None,
+    freeze_embeddings: Annotated[bool | None, setting("freeze_embeddings")] = None,
+    start_share: Annotated[float | None, setting("start_share")] = None,
+    hinge: Annotated[float | None, setting("hinge")] = None,
+    chunk: Annotated[int | None, setting("chunk")] = None,
+    seed: Annotated[int | None, setting("seed")] = None,
+    prefix: Annotated[int | None, setting("prefix")] = None,
+    mlm_weight: Annotated[float | None, setting("mlm_weight")] = None,
+    pooling: Annotated[str | None, setting("pooling")] = None,
+    head: Annotated[bool | None, setting("head")] = None,
 ) -> None:
     """Train METHOD on your sentences. Options default to the recipe, or else to the published preset of the backbone.
 
@@ -131,6 +136,7 @@ def main(
 
     Example: cse train --recipe runs/mine --seed 43 --data sentences.txt --output runs/second
     """
+    settings = {name: value for name, value in locals().items() if name in SETTINGS}
     from cse.training.api import JobOptions, assemble, run_job
     from cse.training.tracking import TRACKERS
 

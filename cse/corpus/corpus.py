@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import tempfile
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -28,6 +29,7 @@ IN_MEMORY = "texts in memory"  # their name in errors and records
 MAX_MEMORY_BYTES = 64 << 20  # of a table; a larger one is mapped from a file
 SAMPLE_ROWS = 1_000  # from which the column of texts is told
 LABEL_ROWS, LABEL_SHARE, LABEL_WORDS = 50, 0.02, 3  # a column of labels: rows, share of distinct cells, words in one
+PATH_MARK = {b"cse": b"path"}  # metadata of a column that a dotted path gave
 SHOWN_ROWS = 5  # numbers of rows in a message
 
 
@@ -57,8 +59,11 @@ class Corpus:
         *,
         options: Options | None = None,
         limit: int | None = None,
+        max_bytes: int | None = None,
     ) -> Corpus:
         """Read a file of any common format (`cse.corpus.formats`) or a hub id, or its first `limit` rows.
+
+        A table of more than `max_bytes` is refused before more of it is read.
 
         `column` holds the texts: a name, a number of a table without a header, or a path such as message.content into
         nested values; by default the column called "sentence" or "text", the only one, or the only one of prose.
@@ -66,10 +71,11 @@ class Corpus:
         """
         rows = formats.read(str(source), options)
         first = next(rows.batches, None)
-        if column is not None and first is not None and not rows.header and _names_row(column, rows, first):
-            rows = formats.read(str(source), replace(options or Options(), header=True))
+        header = None if first is None else _header_by(column, rows, first)
+        if header is not None:
+            rows = formats.read(str(source), replace(options or Options(), header=header))
             first = next(rows.batches, None)
-        return _corpus(rows, first, column, labels, options or Options(), limit)
+        return _corpus(rows, first, column, labels, options or Options(), limit, max_bytes)
 
     @classmethod
     def of(cls, data: Any, column: str | None = None, labels: str | None = None, limit: int | None = None) -> Corpus:
@@ -128,10 +134,25 @@ class Corpus:
         """The names of all columns."""
         return list(self.table.schema.names)
 
+    @property
+    def source_table(self) -> pa.Table:
+        """The table with the columns of the source, without those of dotted paths."""
+        paths = [entry.name for entry in self.table.schema if (entry.metadata or {}).get(b"cse") == b"path"]
+        return self.table.drop_columns(paths) if paths else self.table
+
     def fields(self, row: int) -> dict[str, Any]:
         """Return the other cells of text `row` (a position among `texts`) by column."""
         position = int(self.positions[row])
         return fields_of(self.table.slice(position, 1).drop_columns([self.text]), 0)
+
+    def row(self, row: int) -> dict[str, Any]:
+        """Return text `row` (a position among `texts`) as it leaves: its number, the text, and its other cells."""
+        return {"row": int(self.numbers[self.positions[row]]), "text": self.texts[row], "fields": self.fields(row)}
+
+    @property
+    def with_text(self) -> Corpus:
+        """The corpus of the rows that have a text."""
+        return self.take(np.arange(len(self))) if self.without_text else self
 
     def cells(self, column: str) -> list[str]:
         """Return a column's cells as texts, one for each text. Raises ValueError if there is no such column."""
@@ -148,10 +169,8 @@ class Corpus:
         """Yield the texts in their order, `size` at a time, as corpora of rows with a text."""
         for start in range(0, self.table.num_rows, size):
             part = replace(self, table=self.table.slice(start, size), numbers=self.numbers[start : start + size])
-            if len(part) < part.table.num_rows:
-                part = part.take(np.arange(len(part)))
             if len(part):
-                yield part
+                yield part.with_text
 
     @property
     def heading(self) -> str:
@@ -211,17 +230,23 @@ class Corpus:
 
 
 def _corpus(
-    rows: Source, first: Batch | None, column: str | None, labels: str | None, options: Options, limit: int | None
+    rows: Source,
+    first: Batch | None,
+    column: str | None,
+    labels: str | None,
+    options: Options,
+    limit: int | None,
+    max_bytes: int | None = None,
 ) -> Corpus:
     if first is None:
         empty = pa.table({TEXT_NAMES[1]: pa.array([], pa.large_string())})
         return Corpus(rows.name, empty, np.empty(0, np.int64), TEXT_NAMES[1], None, tuple(rows.facts))
     sample = first[1].slice(0, SAMPLE_ROWS)
-    text = _text_column(rows, sample, column, labels, options)
+    text = text_column(rows, sample, column, labels, options)
     nested = [path for path in (text, labels) if path is not None and path not in rows.schema.names]
     every = chain([first], rows.batches)
     batches = _nested(every, nested) if nested else every
-    numbers, table = _collected(batches, limit)
+    numbers, table = _collected(_bounded(rows.name, batches, max_bytes), limit)
     if labels is not None and labels == text:
         raise ValueError(f"{rows.name}: texts and labels are both in {labels!r}; give another `column` or `labels`")
     facts = list(rows.facts)
@@ -231,6 +256,16 @@ def _corpus(
         if rows.encoding.undecoded:
             facts.append(_undecoded(table, numbers))
     return Corpus(rows.name, table, numbers, text, labels, tuple(facts), lines=rows.format == formats.TEXT)
+
+
+def _bounded(name: str, batches: Iterator[Batch], max_bytes: int | None) -> Iterator[Batch]:
+    """Yield batches. Raises ValueError once they have more than `max_bytes`, if that is not None."""
+    size = 0
+    for numbers, batch in batches:
+        size += batch.nbytes
+        if max_bytes is not None and size > max_bytes:
+            raise ValueError(f"{name}: unpacks to more than {max_bytes >> 20} MB; give a part of it.")
+        yield numbers, batch
 
 
 def _collected(batches: Iterator[Batch], limit: int | None) -> tuple[np.ndarray, pa.Table]:
@@ -283,19 +318,33 @@ def _undecoded(table: pa.Table, numbers: np.ndarray) -> str:
     return f"{len(rows):,} row{'' if len(rows) == 1 else 's'} with undecoded characters ({shown})"
 
 
-def _names_row(column: str, rows: Source, first: Batch) -> bool:
-    """True if a table was read without a header, and its first row has this name of a column."""
-    if rows.format not in (formats.DELIMITED, formats.XLSX) or column in rows.schema.names:
+def _header_by(column: str | None, rows: Source, first: Batch) -> bool | None:
+    """Return whether a table that was read otherwise has a header, as the name of its column says; else None."""
+    if column is None or rows.format not in (formats.DELIMITED, formats.XLSX) or column in rows.schema.names:
+        return None
+    if rows.header is None and str(column).isdecimal():
         return False
-    return column in [str(cell.as_py() or "").strip() for cell in (entry[0] for entry in first[1].columns)]
+    row = [str(entry[0].as_py() or "").strip() for entry in first[1].columns]
+    return True if rows.header is False and column in row else None
 
 
-def _text_column(rows: Source, sample: pa.RecordBatch, column: str | None, labels: str | None, options: Options) -> str:
+def text_column(
+    rows: Source,
+    sample: pa.RecordBatch,
+    column: str | None = None,
+    labels: str | None = None,
+    options: Options = Options(),  # noqa: B008  # frozen
+) -> str:
     """Return the column of texts. Raises ValueError where a name is wrong, or where it cannot be told."""
     names = list(rows.schema.names)
     _check_named(rows, [("column", column), ("labels", labels)])
     if column is not None:
         return column
+    if rows.header is None:
+        raise ValueError(
+            f"{rows.name}: its first row may name the columns: {', '.join(names[:20])}; say which: give `column` a "
+            "name or a number, or read it with header=yes or header=no"
+        )
     if len(names) == 1:
         word = str(sample.column(0)[0].as_py() or "")
         asked = rows.format == formats.DELIMITED and not rows.header and options.header is None
@@ -321,7 +370,9 @@ def _text_column(rows: Source, sample: pa.RecordBatch, column: str | None, label
     ]
     if len(texts) == 1:
         return texts[0]
-    choices = names + [path for name in names if not texts for path in _paths(sample, name)]
+    shown = {name: f" ({str(sample.column(name)[0].as_py() or '')[:20]!r})" for name in names if rows.header is False}
+    choices = [name + shown.get(name, "") for name in names]
+    choices += [path for name in names if not texts for path in _paths(sample, name)]
     raise ValueError(
         f"{rows.name}: which column holds the texts? Pass `column`, one of {', '.join(choices[:40])}"
         f"{', …' if len(choices) > 40 else ''}"
@@ -383,7 +434,8 @@ def _nested(batches: Iterator[Batch], paths: Sequence[str]) -> Iterator[Batch]:
                 _inner(json.loads(cell) if is_json(entry) and cell is not None else cell, keys)
                 for cell in batch.column(root).to_pylist()
             ]
-            batch = batch.append_column(path, pa.array(cells, pa.large_string()))
+            column = pa.field(path, pa.large_string(), metadata=PATH_MARK)
+            batch = batch.append_column(column, pa.array(cells, pa.large_string()))
         yield numbers, batch
 
 
@@ -454,9 +506,31 @@ def fields_of(table: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
         value = column[row].as_py()
         if value is not None and is_json(entry):
             value = json.loads(value)
-        plain = value is None or isinstance(value, str | int | float | bool | list | dict)
+        if isinstance(value, list | dict):
+            value = json.loads(formats.as_json(value) or "null")  # dates within
+        elif isinstance(value, float) and not math.isfinite(value):
+            value = None if math.isnan(value) else str(value)
+        plain = value is None or isinstance(value, str | int | float | list | dict)
         values[entry.name] = value if plain else str(value)
     return values
+
+
+def free_name(name: str, columns: Iterable[str]) -> str:
+    """Return a name for a column of this project beside those of a user: `name`, or one that begins with cse_."""
+    taken = set(columns)
+    while name in taken:
+        name = f"cse_{name}"
+    return name
+
+
+def text_blocks(texts: Iterable[str] | Corpus, size: int) -> Iterator[tuple[Any, list[str]]]:
+    """Yield texts, `size` at a time, each block a list or a corpus, with its sentences as they are encoded."""
+    if isinstance(texts, Corpus):
+        yield from ((block, block.sentences) for block in texts.blocks(size))
+        return
+    stream = iter(texts)
+    while block := list(islice(stream, size)):
+        yield block, block
 
 
 def looks_like_labels(texts: Sequence[str]) -> bool:

@@ -30,7 +30,7 @@ class Dialect:
 
     delimiter: str = ""
     quotes: bool = True
-    header: bool = False
+    header: bool | None = False  # None: cannot be told
     skipped: int = 0  # lines before the table: Excel's "sep=;"
 
     def reader(self, lines: object) -> csv._reader:  # type: ignore[name-defined]
@@ -52,7 +52,7 @@ def dialect_of(
     """Return the dialect of a table's first lines (with their ends); what is given is not guessed.
 
     `suffix` is that of the file, which decides between equals: a .csv or .tsv has cells, another file is a text a line
-    unless its lines are cut into the same number of cells by tabs, or by another delimiter under a header.
+    unless its lines are cut into the same number of cells by tabs, or by another delimiter under usual names.
     `complete` says that the lines are the whole file. Raises ValueError, without the name of the file, where the
     rows of a .csv differ so much in width that it may be no table.
     """
@@ -157,17 +157,17 @@ class _Guess:
             return True
         if self.delimiter == "\t":
             return self.share > 0.98 and (len(self.rows) > 1 or self.named)
-        if self.share <= 0.98 or len(self.rows) < 2 or len(self.rows[0]) != self.width:
-            return False
-        blanks = any(cell[:1].isspace() for cell in self.rows[0])  # after a comma of prose, seldom of a table
-        return not blanks and has_header(self.rows)
+        names = [cell.lower() for cell in self.rows[0]]
+        usual = all(re.fullmatch(r"\w+", name) for name in names) and not USUAL_NAMES.isdisjoint(names)
+        return self.share > 0.98 and len(self.rows) > 1 and len(self.rows[0]) == self.width and usual
 
 
 def _names(row: Sequence[str]) -> bool:
-    """True if a row can be a header: distinct short cells that hold a letter and no sentence."""
+    """True if a row can be a header: short cells that hold a letter and no sentence, distinct or with a text's name."""
     cells = [cell.strip() for cell in row]
     filled = [cell for cell in cells if cell]
-    return bool(filled) and len(set(filled)) == len(filled) and all(
+    distinct = len(set(filled)) == len(filled) or any(cell.lower() in TEXT_NAMES for cell in filled)
+    return bool(filled) and distinct and all(
         len(cell) <= MAX_NAME_CHARACTERS
         and len(cell.split()) <= MAX_NAME_WORDS
         and re.search(r"[^\W\d_]", cell)
@@ -182,23 +182,29 @@ def is_number(cell: str) -> bool:
     return bool(re.fullmatch(r"\s*[-+]?(\d+([.,]\d+)?|\.\d+)([eE][-+]?\d+)?\s*%?\s*", cell))
 
 
-def has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """True if the first of the rows names the columns: it can be names, and differs in kind from the cells below."""
+def has_header(rows: Sequence[Sequence[str]]) -> bool | None:
+    """Return whether the first of the rows names the columns; None if that cannot be told.
+
+    A header can be names, has one that is usual or written as a name, or differs in kind from the cells below.
+    """
     first, body = rows[0], rows[1:]
     if not _names(first):
         return False
-    if not body or any(cell.strip().lower() in USUAL_NAMES for cell in first):
+    if not body or any(cell.strip().lower() in USUAL_NAMES or "_" in cell for cell in first):
         return True
-    repeated = differs = False
+    named = texts = 0
     for column, name in enumerate(first):
         cells = [row[column] for row in body if column < len(row) and row[column].strip()]
         if not cells or not name.strip():
             continue
-        repeated |= name in cells
-        differs |= sum(map(is_number, cells)) > 0.9 * len(cells)
-        differs |= len(name.split()) < WORDS_OF_PROSE <= median(len(cell.split()) for cell in cells)
-    identifiers = all(re.fullmatch(r"[^\W\d][\w .:/()-]*", cell.strip()) for cell in first if cell.strip())
-    return not repeated and (differs or identifiers)
+        if name in cells:
+            return False
+        words = median(len(cell.split()) for cell in cells)
+        texts += prose(cells)
+        named += sum(map(is_number, cells)) > 0.9 * len(cells) or len(name.split()) <= 2 < WORDS_OF_PROSE <= words
+    if max(len(cell.split()) for cell in first) > 3 and texts > 1:  # a pair of short sentences
+        return False
+    return True if named else None
 
 
 def prose(cells: Sequence[str]) -> bool:

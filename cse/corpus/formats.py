@@ -35,7 +35,7 @@ from cse.files import hub
 from cse.files.writing import check_regular
 
 TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX = "text", "csv", "jsonl", "json", "parquet", "arrow", "xlsx"
-FORMATS = (TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX)
+SIGNED = (PARQUET, ARROW, XLSX)  # begin with bytes of their own
 SUFFIXES = {
     ".txt": TEXT, ".text": TEXT, **dict.fromkeys(OWN_DELIMITERS, DELIMITED), ".jsonl": JSON_LINES,
     ".ndjson": JSON_LINES, ".json": JSON, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".xlsx": XLSX,
@@ -45,6 +45,7 @@ TABLE_SUFFIXES = tuple(suffix for suffix, kind in SUFFIXES.items() if kind != TE
 OLD_WORKBOOKS = {b"\xd0\xcf\x11\xe0": ".xls"}
 BATCH_ROWS = 16_384
 PARQUET_BATCH_ROWS = 1024  # its texts may be long, and are unpacked
+MAX_BATCH_BYTES = 64 << 20  # of texts that are stored once for several rows
 MAX_COLUMNS = 2_000
 MAX_JSON_BYTES = 1 << 30  # of a document that is read as a whole
 MAX_WORKBOOK_BYTES = 1 << 30  # unpacked
@@ -77,8 +78,8 @@ class Options:
                 if value not in ("yes", "no"):
                     raise ValueError(f"{name} is {value!r}; give {name}=yes or {name}=no")
                 values[name] = value == "yes"
-            elif name == "format" and value not in FORMATS:
-                raise ValueError(f"format is {value!r}; give one of {', '.join(FORMATS)}")
+            elif name == "format" and value not in READERS:
+                raise ValueError(f"format is {value!r}; give one of {', '.join(READERS)}")
             elif name == "delimiter":
                 values[name] = DELIMITER_NAMES.get(value, value)
                 if len(values[name]) != 1 or values[name] in '"\r\n':
@@ -92,8 +93,8 @@ class Options:
 class Source:
     """The columns of a source and its rows, which can be read once; `facts` say how it was read.
 
-    `encoding` is that of a text format, which knows its undecoded lines after the last batch; `header` says where the
-    names of the columns come from.
+    `encoding` is that of a text format, which knows its undecoded lines after the last batch; `header` says whether the
+    names of the columns are its first row; None if that is not sure.
     """
 
     name: str
@@ -102,7 +103,7 @@ class Source:
     batches: Iterator[Batch]
     facts: list[str] = field(default_factory=list)
     encoding: Encoding | None = None
-    header: bool = True
+    header: bool | None = True
 
 
 def read(name: str, options: Options | None = None) -> Source:
@@ -137,7 +138,7 @@ def is_hub_id(name: str) -> bool:
 
 
 def _format_of(path: Path, options: Options) -> str:
-    if _is_workbook(path):
+    if is_workbook(path):
         return XLSX
     start = head(path, 8192)
     for sign, suffix in OLD_WORKBOOKS.items():
@@ -155,10 +156,12 @@ def _format_of(path: Path, options: Options) -> str:
     text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
         return kind
-    return named if named in (JSON, JSON_LINES) else DELIMITED if _has_cells(path, named, options) else TEXT
+    if named not in (None, TEXT, DELIMITED, *SIGNED):
+        return named
+    return DELIMITED if _has_cells(path, named, options) else TEXT
 
 
-def _is_workbook(path: Path) -> bool:
+def is_workbook(path: Path) -> bool:
     """True for the .zip that an .xlsx is. Raises ValueError for one of another program."""
     with path.open("rb") as file:
         if file.read(4) != ZIP:
@@ -237,14 +240,14 @@ def _delimited(path: Path, options: Options) -> Source:
     if first is None:
         return Source(str(path), DELIMITED, pa.schema([]), iter(()), [], encoding)
     width = len(first)
-    if dialect.header:
+    if dialect.header is not False:
         names = _distinct([cell.strip() or str(number) for number, cell in enumerate(first, 1)])
     else:
         names = [TEXT_NAMES[1]] if width == 1 else [str(number) for number in range(1, width + 1)]
         rows = chain([first], rows)
     facts = [DELIMITERS.get(dialect.delimiter, repr(dialect.delimiter))] if width > 1 else []
     facts += ["quotes are characters"] if not dialect.quotes and any('"' in line for line in lines) else []
-    facts += [] if dialect.header else ["no header"]
+    facts += ["no header"] if dialect.header is False else []
     schema = pa.schema([(column, pa.large_string()) for column in names])
     return Source(str(path), DELIMITED, schema, _batches(rows, schema), facts, encoding, dialect.header)
 
@@ -351,8 +354,10 @@ def _json_rows(path: Path, value: Any) -> list[Any]:
             return lists[0]
         return [dict(zip(value, cells, strict=True)) for cells in zip(*value.values(), strict=True)]
     objects = [entry for entry in value.values() if isinstance(entry, dict)]
-    if value and len(objects) == len(value) and len({tuple(entry) for entry in objects}) == 1:  # as pandas writes it
-        return [{name: cells[key] for name, cells in value.items()} for key in objects[0]]
+    if value and len(objects) == len(value) and all(objects) and len({tuple(entry) for entry in objects}) == 1:
+        if all(str(key).isdecimal() for key in objects[0]):  # columns of numbered cells, as pandas writes them
+            return [{name: cells[key] for name, cells in value.items()} for key in objects[0]]
+        return [{"key": key, **row} for key, row in value.items()]
     of_objects = [entry for entry in lists if entry and all(isinstance(row, dict) for row in entry)]
     if len(of_objects) == 1:
         return of_objects[0]
@@ -463,13 +468,29 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[Batch]:
     """Yield batches of any schema in the plain one of `plain_schema`, with their row numbers."""
     first = 1
-    for batch in batches:
+    for batch in chain.from_iterable(map(_unpacked, batches)):
         arrays = [
             column if column.type == entry.type else column.cast(entry.type)
             for column, entry in zip(batch.columns, schema, strict=True)
         ]
         yield np.arange(first, first + batch.num_rows), pa.record_batch(arrays, schema=schema)
         first += batch.num_rows
+
+
+def _unpacked(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in parts that stay small when a text that is stored once is written for each of its rows."""
+    import pyarrow.compute as pc
+
+    size = 0
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type) and _plain(column.type) == pa.large_string():
+            size += pc.sum(pc.take(pc.binary_length(column.dictionary), column.indices)).as_py() or 0
+    if size <= MAX_BATCH_BYTES or batch.num_rows == 1:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    for part in (batch.slice(0, half), batch.slice(half)):
+        yield from _unpacked(part)
 
 
 def _xlsx(path: Path, options: Options) -> Source:
@@ -494,8 +515,8 @@ def _xlsx(path: Path, options: Options) -> Source:
     padded = [row + [""] * (width - len(row)) for row in sample]
     header = has_header(padded) if options.header is None else options.header
     named = _distinct([cell.strip() or str(number) for number, cell in enumerate(padded[0], 1)])
-    names = named if header else [TEXT_NAMES[1]] if width == 1 else [str(n) for n in range(1, width + 1)]
-    every = chain(sample[1:] if header else sample, rows)
+    names = named if header is not False else [TEXT_NAMES[1]] if width == 1 else [str(n) for n in range(1, width + 1)]
+    every = chain(sample if header is False else sample[1:], rows)
     facts = [f"sheet {sheet.title!r}"] if len(book.sheetnames) > 1 else []
     facts += [] if header else ["no header"]
     schema = pa.schema([(name, pa.large_string()) for name in names])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -25,6 +25,22 @@ def check_output(path: Path, option: str, kinds: Sequence[str] = OUTPUTS) -> Non
     """Raise ValueError unless a file of this name can be written."""
     if path.suffix.lower() not in kinds or path.is_dir():
         raise ValueError(f"{path}: give {option} a file name that ends in {', '.join(kinds[:-1])} or {kinds[-1]}")
+
+
+def beside(added: Mapping[str, pa.Array], table: pa.Table, last: bool = False) -> pa.Table:
+    """Return a table with further columns before its own, or after them if they are to be `last`.
+
+    One whose name the table has already is called cse_NAME: the columns of the source keep theirs.
+    """
+    used = {name.casefold() for name in table.schema.names}  # SQL does not tell "Row" from "row"
+    names = []
+    for name in added:
+        while name.casefold() in used:
+            name = f"cse_{name}"
+        names.append(name)
+    further = pa.table(list(added.values()), names=names)
+    first, second = (table, further) if last else (further, table)
+    return pa.table([*first.columns, *second.columns], schema=pa.schema([*first.schema, *second.schema]))
 
 
 def write_rows(path: Path, table: pa.Table, for_spreadsheets: bool = False) -> None:
@@ -53,14 +69,25 @@ def write_rows(path: Path, table: pa.Table, for_spreadsheets: bool = False) -> N
 
 
 def _write_delimited(file: TextIO, table: pa.Table, delimiter: str, for_spreadsheets: bool) -> None:
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(table.schema.names)
+    write_row = _row_writer(file, delimiter)
+    write_row(table.schema.names)
     for batch in table.to_batches(1024):
         columns = [
             [_cell(value, is_json(entry), for_spreadsheets) for value in column.to_pylist()]
             for entry, column in zip(table.schema, batch.columns, strict=True)
         ]
-        writer.writerows(zip(*columns, strict=True))
+        for row in zip(*columns, strict=True):
+            write_row(row)
+
+
+def _row_writer(file: TextIO, delimiter: str = ",") -> Callable[[Sequence[Any]], object]:
+    """Return a function that writes a row; all cells are quoted where one has a carriage return.
+
+    Before Python 3.13 `csv` leaves such a cell bare if rows do not end in one, and readers take it for a line's end.
+    """
+    usual = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    return lambda row: (quoted if any("\r" in cell for cell in row if isinstance(cell, str)) else usual).writerow(row)
 
 
 def _cell(value: Any, json_text: bool, for_spreadsheets: bool) -> str:
@@ -80,7 +107,7 @@ def guarded(text: str) -> str:
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]], for_spreadsheets: bool = False) -> str:
     """Return rows under their header as CSV; None is an empty cell."""
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
+    write_row = _row_writer(file)
     for row in (columns, *rows):
-        writer.writerow([guarded(cell) if for_spreadsheets and isinstance(cell, str) else cell for cell in row])
+        write_row([guarded(cell) if for_spreadsheets and isinstance(cell, str) else cell for cell in row])
     return file.getvalue()

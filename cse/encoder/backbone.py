@@ -35,7 +35,7 @@ def load_backbone(
     """Open the masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
 
     Half-precision files are converted to float32. `revision` is a hub commit and overrides one after an "@" in the id;
-    the commit that was opened is `model.config._commit_hash`, None for a folder.
+    `opened_commit` returns the commit that was opened.
     `weights` replace the stored ones. If a folder has checksums, as pretraining writes them, its files must match.
     A model saved without its complete masked-language-model head, as by sentence-transformers, opens without one.
     Raises ArtefactError if there is no such model, if it is damaged, or if it holds weights that nothing reads.
@@ -152,6 +152,16 @@ def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
         f"this {model.config.model_type} model has no masked-language-model head, which words at [MASK] come from; "
         "give the model it was made from"
     )
+
+
+def opened_commit(model: PreTrainedModel) -> str | None:
+    """Return the hub commit that `load_backbone` opened; None for a folder."""
+    return getattr(model.config, "_commit_hash", None)
+
+
+def attention_kind(model: PreTrainedModel) -> str:
+    """Return transformers' name of a model's attention, such as "sdpa" or "eager"."""
+    return model.config._attn_implementation
 
 
 def picklable(model: PreTrainedModel) -> PreTrainedModel:

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from cse.encoder.backbone import first_position, mlm_head, picklable, row_limit, run_behind
+from cse.encoder.backbone import attention_kind, first_position, mlm_head, picklable, row_limit, run_behind
 from cse.encoder.devices import FORWARD_COST, row_groups
 from cse.encoder.rows import HARD, Row, TokenTemplate, padded, pooled_mask, rendered, token_mask
 from cse.methods.method import LAYERS, Head, Method, Pooling
@@ -232,7 +232,7 @@ class PromptedBackbone(nn.Module):
     def read(self, rows: Sequence[Row]) -> torch.Tensor:
         """Return (B, d) float32: each row's last hidden state at its `pool_at`."""
         pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
-        if self.reads_at and self.model.config._attn_implementation == FUSED:
+        if self.reads_at and attention_kind(self.model) == FUSED:
             return self._run(rows, read_at=pool_at)[0][0][:, 0].float()
         return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
 

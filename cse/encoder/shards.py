@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cse.corpus.corpus import Corpus, text_blocks
 from cse.encoder.engine import Update
 from cse.encoder.processes import processes, together
 from cse.errors import ArtefactError, command_line
@@ -222,25 +223,27 @@ def part_blocks(path: Path) -> Iterator[np.ndarray]:
         yield part[first : first + BLOCK]
 
 
-def with_texts(folder: Path, texts: Iterable[str]) -> Iterator[tuple[list[str], np.ndarray]]:
-    """Yield the rows of a finished folder with their sentences; errors as `paired`."""
+def with_texts(folder: Path, texts: Sequence[str] | Corpus) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield the rows of a finished folder with their texts; errors as `paired`."""
     return paired(folder, read_plan(folder).sha256, read_blocks(folder), texts)
 
 
 def paired(
-    folder: Path, sha256: str, blocks: Iterable[np.ndarray], texts: Iterable[str]
-) -> Iterator[tuple[list[str], np.ndarray]]:
-    """Yield the `blocks` of rows in a folder with their sentences.
+    folder: Path, sha256: str, blocks: Iterable[np.ndarray], texts: Sequence[str] | Corpus
+) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield the `blocks` of rows in a folder with their texts, blocks of a list or a `Corpus`.
 
-    Raises ValueError at the end if `texts` are not the encoded sentences, of this `sha256`; discard all blocks then.
+    Raises ValueError at the end if their sentences, of this `sha256`, were not the encoded ones; discard all then.
     """
-    stream, sha = iter(texts), hashlib.sha256()
-    for rows in blocks:
-        block = list(islice(stream, len(rows)))
-        feed_texts(sha, block)
-        if len(block) == len(rows):
-            yield block, rows
-    if sha.hexdigest() != sha256 or next(stream, None) is not None:
+    stream, sha, left = iter(blocks), hashlib.sha256(), np.empty((0, 0), np.float32)
+    for block, sentences in text_blocks(texts, BLOCK):
+        feed_texts(sha, sentences)
+        while len(left) < len(sentences) and (more := next(stream, None)) is not None:
+            left = np.concatenate([left, more]) if len(left) else more
+        if len(left) >= len(sentences):
+            yield block, left[: len(sentences)]
+        left = left[len(sentences) :]
+    if sha.hexdigest() != sha256 or len(left) or next(stream, None) is not None:
         raise ValueError(f"{folder}: was encoded from other sentences; give the corpus it was made of")
 
 
@@ -294,16 +297,20 @@ class UnfinishedBuild:
         self,
         opened_by: tuple[str, str | None, str | None],
         encoder: Encoder,
-        texts: Callable[[], Iterable[str]],
+        texts: Sequence[str] | Corpus,
         batch_size: int | None,
         report: Update,
-    ) -> Iterator[tuple[list[str], np.ndarray]]:
+    ) -> Iterator[tuple[Any, np.ndarray]]:
         """Encode the texts whose part is missing or damaged, then yield all with their vectors, a block at a time.
 
         `opened_by` are the name, pooling and family of the model. `report` gets the number of rows of each block and of
         each part that is there. Raises ValueError for parts of other texts, another model or another batch size.
         """
-        count, sha256 = count_texts(texts())
+
+        def sentences() -> Iterator[str]:
+            return chain.from_iterable(sentences for _, sentences in text_blocks(texts, BLOCK))
+
+        count, sha256 = count_texts(sentences())
         plan = ShardPlan(
             *opened_by, encoder.fingerprint, encoder.dim, normalized=False,
             count=count, sha256=sha256, shards=-(-count // BLOCK), batch_size=batch_size,
@@ -311,7 +318,7 @@ class UnfinishedBuild:
         )  # fmt: skip
         encode = partial(encoder.encode, prompt=encoder.document_prompt, batch_size=batch_size, show_progress_bar=False)
         begin(self.folder, plan, resume=True, cure=DROP_UNFINISHED)
-        write_parts(self.folder, plan, texts(), encode, range(plan.shards), report)
+        write_parts(self.folder, plan, sentences(), encode, range(plan.shards), report)
         parts = (self.folder / plan.name(shard) for shard in range(plan.shards))
         blocks = chain.from_iterable(map(part_blocks, parts))
-        return paired(self.folder, sha256, blocks, texts())
+        return paired(self.folder, sha256, blocks, texts)

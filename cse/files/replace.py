@@ -1,95 +1,90 @@
-"""Atomic replacement of a folder: a process killed at any moment leaves the old one or the new one under the name.
+"""Replacement at once: a process killed at any moment leaves the old folder or file under the name, or the new one.
 
-`read_settled` is the counterpart: a reader sees the old folder or the new one, never files of both.
-
-The new content of the folder NAME is written to `.NAME.new-TOKEN` next to it, while the writing process locks
-`.NAME.lock-TOKEN`. Linux then exchanges the two names in one step. Other systems first rename the old folder to
-`.NAME.old-TOKEN`; after a kill there, the next to open NAME finishes. The next writer removes files of dead writers.
+The new content of NAME is written to `.NAME.new-TOKEN` next to it, under the lock `.NAME.lock`. Linux then exchanges
+the two names in one step. Other systems rename it to `.NAME.new`, the old folder to `.NAME.old` and the new one to
+NAME; after a kill there, the next to open NAME finishes. The next writer removes what a killed one left.
+`read_settled` is the counterpart for readers.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import glob
 import os
-import platform
 import secrets
 import shutil
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
-MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"  # a lock may be invisible to another machine
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # <fcntl.h>, <linux/fs.h>
+WAIT_SECONDS = 10.0  # for another writer of the same name; most write for less
+NO_LOCK_ERRORS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)  # of file systems without locks
 MAX_ATTEMPTS = 20
 T = TypeVar("T")
 
 
-@dataclass
-class Replacement:
-    """A pending replacement: `swap` puts `fresh` in the place of `folder`; `clear` removes all temporary files."""
+def beside(path: Path, kind: str) -> Path:
+    """Return the path of a writer's folder or lock, of this kind, next to `path`."""
+    return path.with_name(f".{path.name}.{kind}")
 
-    folder: Path
-    token: str
-    held: IO[bytes] | None = None
 
-    @classmethod
-    def begin(cls, folder: Path) -> Replacement:
-        """Create an empty `fresh` folder next to `folder`, after completing and removing what killed writers left."""
-        sweep(folder)
-        begun = cls(folder, f"{MACHINE}-{secrets.token_hex(4)}")
-        lock = begun.sibling("lock")
-        try:
-            begun.held = _hold(lock, "xb", wait=True)  # for another writer that takes it for a dead one's
-            if begun.held is None:  # a lock file without a lock would look like a dead writer's
-                lock.unlink(missing_ok=True)
-            elif not lock.exists():  # that writer removed it before it was locked
-                begun.held.close()
-                return cls.begin(folder)
-            begun.fresh.mkdir()
-        except BaseException:
-            begun.clear()
+@contextmanager
+def locked(lock: Path, subject: Path, seconds: float = 0.0) -> Iterator[None]:
+    """Lock the file `lock` in the block, at most until the process dies; the file is removed at the end.
+
+    Waits up to `seconds` for another holder, for ever with -1, then raises ValueError naming `subject`. Locks nothing
+    on a file system without locks.
+    """
+    from filelock import FileLock, Timeout  # it imports asyncio, which would slow down each search
+
+    held = FileLock(lock, thread_local=False)  # a generator may end on another thread
+    try:
+        held.acquire(timeout=seconds)
+    except Timeout as error:
+        raise ValueError(f"{subject}: another run is writing there; give another `output`") from error
+    except OSError as error:
+        if error.errno not in NO_LOCK_ERRORS:
             raise
-        return begun
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows keeps an open file; filelock removes it there
+            lock.unlink()  # while it is locked; who waits for it locks a new one
+        held.release()
 
-    @property
-    def fresh(self) -> Path:
-        """The folder to fill."""
-        return self.sibling("new")
 
-    def sibling(self, kind: str) -> Path:
-        """Return the path of this replacement's "new" or "old" folder or its "lock"."""
-        return self.folder.with_name(f".{self.folder.name}.{kind}-{self.token}")
-
-    def swap(self) -> None:
-        """Give `fresh` the name of `folder`; after an error the old one keeps it."""
-        folder, old = self.folder, self.sibling("old")
-        settle(self.fresh)
-        if folder.exists():
-            if _exchange(self.fresh, folder):
-                return
-            os.rename(folder, old)
+@contextmanager
+def replacement(path: Path) -> Iterator[Path]:
+    """Yield an empty folder for the new content of `path`, which only this writer replaces in the block."""
+    with locked(beside(path, "lock"), path, WAIT_SECONDS):
+        _finish(path)
+        _clear(path)
+        fresh = beside(path, f"new-{secrets.token_hex(4)}")  # no other machine's, whose lock may not be seen here
         try:
-            os.rename(self.fresh, folder)
-        except BaseException:
-            if old.exists() and not folder.exists():
-                os.rename(old, folder)
-            raise
-
-    def clear(self) -> None:
-        """Remove the temporary files, but nothing that `recover` needs."""
-        try:
-            if self.folder.exists() or not self.sibling("old").exists():
-                for kind in ("new", "old"):
-                    shutil.rmtree(self.sibling(kind), ignore_errors=True)
-                with suppress(OSError):
-                    self.sibling("lock").unlink(missing_ok=True)
+            fresh.mkdir()
+            yield fresh
         finally:
-            if self.held:
-                self.held.close()
+            _clear(path)
+
+
+def swap(fresh: Path, folder: Path) -> None:
+    """Give `fresh` the name of `folder`; after an error the old one keeps it."""
+    settle(fresh)
+    if folder.exists() and _exchange(fresh, folder):
+        return
+    new, old = beside(folder, "new"), beside(folder, "old")
+    os.rename(fresh, new)
+    if folder.exists():
+        os.rename(folder, old)
+    try:
+        os.rename(new, folder)
+    except BaseException:
+        if old.exists() and not folder.exists():
+            os.rename(old, folder)
+        raise
 
 
 def settle(folder: Path) -> None:
@@ -111,16 +106,52 @@ def recover(folder: Path) -> None:
     if folder.exists():
         return
     folder = followed(folder)
-    for fresh in _siblings(folder, "new"):
-        broken = Replacement(folder, _token(fresh))
-        if not broken.sibling("old").exists():  # still being written, or killed then
-            continue
-        held = _hold(broken.sibling("lock"), "r+b", wait=True)
-        with suppress(OSError):  # the folder stays missing, which the caller reports
-            if broken.sibling("old").exists() and not folder.exists():
-                os.rename(fresh, folder)
-        if held:
-            held.close()
+    with suppress(OSError, ValueError):  # the folder stays missing, which the caller reports
+        if _is_halfway(folder):
+            with locked(beside(folder, "lock"), folder, -1):
+                _finish(folder)
+
+
+def sweep(path: Path) -> None:
+    """Complete a killed replacement of `path`, as `recover` does, and remove what a dead writer left."""
+    recover(path)
+    with suppress(OSError, ValueError):  # a live writer, or a path that none can have
+        if _left(path) or beside(path, "lock").exists():
+            with locked(beside(path, "lock"), path):
+                _clear(path)
+
+
+def _is_halfway(folder: Path) -> bool:
+    return beside(folder, "old").exists() and beside(folder, "new").exists() and not folder.exists()
+
+
+def _left(path: Path) -> list[Path]:
+    kinds = ("new", "new-????????", "old")
+    return [left for kind in kinds for left in path.parent.glob(f".{glob.escape(path.name)}.{kind}")]
+
+
+def _finish(folder: Path) -> None:
+    if _is_halfway(folder):
+        os.rename(beside(folder, "new"), folder)
+
+
+def _clear(path: Path) -> None:
+    """Remove a writer's folders, unless `recover` needs them."""
+    if not _is_halfway(path):
+        for folder in _left(path):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange the names of two folders atomically; False if the system or file system cannot.
+
+    `os.replace` puts no folder in the place of one that holds files.
+    """
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0
 
 
 def followed(path: Path) -> Path:
@@ -157,50 +188,3 @@ def _identity(folder: Path) -> tuple[int, ...] | None:
     except (OSError, ValueError):
         return None
     return stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns
-
-
-def sweep(folder: Path) -> None:
-    """Complete a killed replacement of `folder`, as `recover` does, and remove the files of dead writers."""
-    recover(folder)
-    for lock in _siblings(folder, "lock"):
-        token = _token(lock)
-        held = _hold(lock, "r+b") if token.startswith(MACHINE) else None
-        if held:
-            Replacement(folder, token, held).clear()
-
-
-def _siblings(folder: Path, kind: str) -> Iterator[Path]:
-    """Yield the temporary paths of one kind, of live and dead writers of `folder`."""
-    with suppress(OSError, ValueError):  # no such folder, or an invalid path
-        yield from [path for path in folder.parent.iterdir() if path.name.startswith(f".{folder.name}.{kind}-")]
-
-
-def _token(path: Path) -> str:
-    return path.name.rpartition(".")[2].partition("-")[2]
-
-
-def _hold(lock: Path, mode: str, wait: bool = False) -> IO[bytes] | None:
-    """Open and lock a file until it is closed or the process dies; None if another holds it or locks do not work."""
-    if os.name != "posix":
-        return None
-    import fcntl
-
-    try:
-        file = lock.open(mode)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
-        file.close()
-        return None
-    return file
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Exchange the names of two folders atomically; False if the system or file system cannot."""
-    try:
-        rename = ctypes.CDLL(None).renameat2
-    except (AttributeError, OSError, TypeError):
-        return False
-    return rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0

@@ -98,33 +98,22 @@ def _keys(path: Path) -> Iterable[str]:
 
 
 def _stored(path: Path) -> dict[str, np.ndarray]:
-    from safetensors import safe_open
+    import numpy as np
+    from safetensors import deserialize, safe_open
 
     try:
         with safe_open(path, framework="numpy") as file:
-            if all(file.get_slice(name).get_dtype() != "BF16" for name in file.keys()):  # noqa: SIM118  no mapping
-                return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return _with_bfloat16(path)
+            halves = {name for name in file.keys() if file.get_slice(name).get_dtype() == "BF16"}  # noqa: SIM118
+            arrays = {name: file.get_tensor(name) for name in file.keys() if name not in halves}  # noqa: SIM118
+        for name, stored in deserialize(path.read_bytes()) if halves else ():
+            if name in halves:  # the upper half of a float32
+                whole = np.frombuffer(stored["data"], np.uint16).astype(np.uint32) << 16
+                arrays[name] = whole.view(np.float32).reshape(stored["shape"])
+        return arrays
     except OSError:
         raise
     except Exception as error:  # a damaged header, or a type of number that numpy lacks
         raise _damaged(path, error) from error
-
-
-def _with_bfloat16(path: Path) -> dict[str, np.ndarray]:
-    import numpy as np
-    from safetensors import deserialize
-
-    halves = dict(deserialize(path.read_bytes()))
-    numbers = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I64": np.int64, "I32": np.int32, "I8": np.int8}
-    arrays = {}
-    for name, stored in halves.items():
-        if stored["dtype"] == "BF16":  # the upper half of a float32
-            values = (np.frombuffer(stored["data"], np.uint16).astype(np.uint32) << 16).view(np.float32)
-        else:
-            values = np.frombuffer(stored["data"], numbers.get(stored["dtype"], np.uint8)).copy()
-        arrays[name] = values.reshape(stored["shape"])
-    return arrays
 
 
 def _unpickled(path: Path) -> dict[str, np.ndarray]:

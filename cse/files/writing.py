@@ -8,15 +8,15 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import wraps
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from cse.errors import ArtefactError
-from cse.files.replace import Replacement, followed, recover, settle
+from cse.files.replace import beside, followed, locked, recover, replacement, settle, swap
 
 DIGITS = 12  # of a digest, in hex
 BLOCK = 1 << 20
@@ -81,32 +81,37 @@ class FolderKind:
         return isinstance(value, dict) and value.keys() >= set(self.keys)
 
 
-def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind | None = None) -> None:
-    """Replace `folder` by what `fill(temporary_folder)` writes; after a failure `folder` is unchanged.
+@contextmanager
+def replacing(folder: Path, kind: FolderKind | None = None) -> Iterator[Path]:
+    """Yield a new folder that replaces `folder` at the end of the block; after an error in it `folder` is unchanged.
 
     With a `kind`, only that kind of folder is replaced, which is checked before the work and before the swap. Raises
-    OSError naming `folder` if it cannot be written; other errors of `fill` are raised unchanged.
+    OSError naming `folder` if it cannot be written, ValueError if another process is writing it.
     """
     with named_errors(folder):
         folder = followed(Path(folder))
     if kind is not None:
         kind.check_replaceable(folder)
-    with named_errors(folder):
-        if folder.is_file():
-            raise NotADirectoryError("it is a file")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        replacement = Replacement.begin(folder)
-    try:
+    with ExitStack() as stack:
+        with named_errors(folder):
+            if folder.is_file():
+                raise NotADirectoryError("it is a file")
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            fresh = stack.enter_context(replacement(folder))
         with named_errors(folder, only_full=True):
-            fill(replacement.fresh)
+            yield fresh
         if kind is not None:
             kind.check_replaceable(folder)
         with named_errors(folder):
-            for file in filter(Path.is_file, replacement.fresh.rglob("*")):
+            for file in filter(Path.is_file, fresh.rglob("*")):
                 file.chmod(0o644)  # safetensors writes files that only their owner can read
-            replacement.swap()
-    finally:
-        replacement.clear()
+            swap(fresh, folder)
+
+
+def write_folder(folder: Path, fill: Callable[[Path], object], kind: FolderKind | None = None) -> None:
+    """Replace `folder` by what `fill(temporary_folder)` writes, as `replacing` does."""
+    with replacing(folder, kind) as fresh:
+        fill(fresh)
 
 
 def partial_folder(output: Path) -> Path:
@@ -167,30 +172,28 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> None:
     After a failure `path` is unchanged and no temporary file is left; those of a killed process are removed by the
     next write. Raises OSError naming `path` if it cannot be written or is no file.
     """
-    replacement = _begun(path)
-    try:
-        with named_errors(path, "file"):
-            fresh = replacement.fresh / path.name
-            fill(fresh)
-            settle(replacement.fresh)
-            fresh.replace(replacement.folder)
-    finally:
-        replacement.clear()
+    with _new_file(path) as (fresh, target):
+        fill(fresh)
+        settle(fresh.parent)
+        os.replace(fresh, target)
 
 
 def check_writable(path: Path) -> None:
     """Raise OSError naming `path` if `write_file` could not begin to write it; its folder is made, a file unchanged."""
-    _begun(path).clear()
+    with _new_file(path):
+        pass
 
 
-def _begun(path: Path) -> Replacement:
-    """Return the pending replacement of a file, or of its target if it is a link."""
+@contextmanager
+def _new_file(path: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the path of a file to write, and the one that it is to replace: `path`, or its target if it is a link."""
     with named_errors(path, "file"):
         target = followed(path)
         if target.exists() and not target.is_file():
             raise OSError("it is a folder, a device or a pipe")
         target.parent.mkdir(parents=True, exist_ok=True)
-        return Replacement.begin(target)
+        with replacement(target) as fresh:
+            yield fresh / path.name, target
 
 
 def write_json(path: Path, value: object) -> None:
@@ -267,61 +270,24 @@ def check_folder(output: Path) -> None:
             raise ValueError(f"{path} is a file; give a folder as `output`")
 
 
-def hold(file: IO[Any], output: Path | None = None) -> None:
-    """Lock a file of unfinished work until it is closed. Raises ValueError if another run has locked it.
-
-    The error names `output`, by default the folder of the file. Does nothing on Windows and on file systems without
-    locks.
-    """
-    if os.name != "posix":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        folder = output or Path(file.name).parent
-        raise ValueError(f"{folder}: another run is writing there; give another `output`") from error
-    except OSError:  # such as on a network folder
-        return
-
-
 @contextmanager
 def reserved(output: Path) -> Iterator[None]:
-    """Lock `output` in the block. Raises ValueError if another run is writing there.
+    """Lock `output` in the block, by a file `.NAME.held`. Raises ValueError if another run is writing there.
 
-    The lock is on a file `.NAME.held` next to `output`, which the next run can lock after a kill. Parent folders that
-    were created for it are removed at the end if they are empty.
+    Parent folders that were created for it are removed at the end if they are empty.
     """
     output = Path(os.path.realpath(followed(Path(output))))  # two links to one folder exclude each other
-    if os.name != "posix" or not output.name:
+    if not output.name:
         yield
         return
     made = [folder for folder in output.parents if not folder.exists()]
-    with named_errors(output):
-        output.parent.mkdir(parents=True, exist_ok=True)
-    lock = output.with_name(f".{output.name}.held")
     try:
-        with _held(lock, output):
-            try:
-                yield
-            finally:
-                lock.unlink(missing_ok=True)
+        with ExitStack() as stack:
+            with named_errors(output):
+                output.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(beside(output, "held"), output))
+            yield
     finally:
         for folder in made:
             with suppress(OSError):  # not empty
                 folder.rmdir()
-
-
-@contextmanager
-def _held(lock: Path, output: Path) -> Iterator[None]:
-    """Create and lock the file `lock`; retry if its previous holder deleted it before it was locked."""
-    while True:
-        with named_errors(output):
-            file = lock.open("ab")
-        with file:
-            hold(file, output)
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
-                    yield
-                    return

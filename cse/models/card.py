@@ -146,7 +146,7 @@ def index_card(facts: CardFacts, model: str, rows: int, factory: str) -> str:
     return "\n".join(
         [
             "---", data.to_yaml(), "---", "# A search index", "",
-            f"{rows:,} sentences and their vectors by {model} in a FAISS index ({factory}); the sentences are in it.",
+            f"{rows:,} sentences with the columns of their table, and vectors by {model} in a FAISS index ({factory}).",
             "", "```bash", f'cse search {facts.name} "A man is playing a guitar." -k 3', "```", "",
         ]
     )  # fmt: skip

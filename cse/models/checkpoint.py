@@ -66,9 +66,10 @@ def save(
     Raises ValueError if `folder` holds anything but a checkpoint, ArtefactError if differences are requested and the
     backbone cannot be opened again.
     """
+    from cse.encoder.backbone import opened_commit
     from cse.models.pipeline_writer import write_model
 
-    revision = getattr(encoder.model.config, "_commit_hash", None)  # of a hub model
+    revision = opened_commit(encoder.model)
     frozen = encoder.reading.frozen or storage.differs  # then the folder needs its backbone
     whole = not frozen and bool(getattr(encoder.tokenizer, "is_fast", False))
     relative = _relative(encoder.backbone, home or folder)
@@ -116,9 +117,9 @@ def read_start(encoder: TorchEncoder) -> dict[str, np.ndarray]:
 
     Raises ArtefactError if it cannot be opened or has changed.
     """
-    from cse.encoder.backbone import as_arrays, backbone_tensors, fingerprint, load_backbone
+    from cse.encoder.backbone import as_arrays, backbone_tensors, fingerprint, load_backbone, opened_commit
 
-    model, tokenizer = load_backbone(location(encoder.backbone), getattr(encoder.model.config, "_commit_hash", None))
+    model, tokenizer = load_backbone(location(encoder.backbone), opened_commit(encoder.model))
     if (current := fingerprint(model, tokenizer)) != encoder.backbone_fingerprint:
         raise ArtefactError(
             f"{encoder.backbone}: changed since training began (from {encoder.backbone_fingerprint} to {current}), so "

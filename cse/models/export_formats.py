@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from cse.encoder.backbone import first_position, run_behind
+from cse.encoder.backbone import first_position, opened_commit, run_behind
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.hub import split_revision
 from cse.files.writing import FolderKind
@@ -109,7 +109,7 @@ def base_of(encoder: TorchEncoder) -> tuple[str, str | None]:
     if Path(backbone).is_dir():
         return BASE, None
     repository, pinned = split_revision(backbone)
-    return repository, getattr(encoder.model.config, "_commit_hash", None) or pinned
+    return repository, opened_commit(encoder.model) or pinned
 
 
 ONNX, FILE = "onnx", "model.onnx"

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import refused, run
 from conftest import WORDS
-from test_scripts import refused, run
 
 import cse
 from cse.adaptation import adapt as adapting
@@ -21,10 +21,9 @@ from cse.adaptation.candidates import Trial
 from cse.adaptation.choice import other_reading
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_projection
-from cse.adaptation.report import explained, lines
-from cse.corpus.labelled import distinct_sample, labelled_texts
+from cse.adaptation.report import lines
+from cse.corpus import Corpus
 from cse.evaluation.clustering import same_label_neighbours
-from cse.files.writing import FolderKind
 
 TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog"]
 TOPICS = {"animals": WORDS[4:14], "<b>&rest": WORDS[24:40]}
@@ -80,14 +79,13 @@ def test_with_labels_the_scores_are_those_of_held_out_texts_and_the_best_is_writ
 ) -> None:
     stages = whole["stages"]
     assert set(stages) >= {"start", "projection", "training"}
-    rows = distinct_sample(list(labelled_texts(table, "2", "1").rows), 10_000, 7)
-    held, fit = split(rows, 7)
-    gold = np.unique([row.label for row in held], return_inverse=True)[1]
+    held, fit = split(Corpus.read(table, "2", "1").distinct_sample(10_000, 7), 7)
+    gold = np.unique(held.labels, return_inverse=True)[1]
     mean, cls = (cse.load(str(bert_folder), pooling) for pooling in ("mean", "cls"))
-    vectors = {"start": mean.encode([row.text for row in held]), "reading": cls.encode([row.text for row in held])}
+    vectors = {"start": mean.encode(held.sentences), "reading": cls.encode(held.sentences)}
     better = other_reading(stages)
     base, name = (cls, "reading") if better else (mean, "start")
-    vectors["projection"] = fit_projection(base.encode(fit), 16)(vectors[name])
+    vectors["projection"] = fit_projection(base.encode(fit.sentences), 16)(vectors[name])
     points = {name: stage["labels"]["neighbours"] for name, stage in stages.items() if "labels" in stage}
     for name, rows in vectors.items():
         assert points[name] == pytest.approx(100 * same_label_neighbours(rows, gold), abs=0.02)
@@ -111,7 +109,7 @@ def test_what_follows_begins_with_the_pooling_that_the_labels_prefer(
     scores = Trial.scores
     monkeypatch.setattr(Trial, "scores", preferring)
     report = adapt(request(table, bert_folder), tmp_path / "out")
-    held = [row.text for row in split(distinct_sample(list(labelled_texts(table, "2", "1").rows), 10_000, 7), 7)[0]]
+    held = split(Corpus.read(table, "2", "1").distinct_sample(10_000, 7), 7)[0].sentences
     np.testing.assert_allclose(
         cse.load(str(tmp_path / "out")).encode(held), cse.load(str(bert_folder), "cls").encode(held), atol=1e-5
     )
@@ -121,13 +119,6 @@ def test_what_follows_begins_with_the_pooling_that_the_labels_prefer(
     )
     assert any(line.startswith("projection read by cls ") for line in lines(report))
     assert report["stages"].get("training", {}).get("record", {"pooling": "cls"})["pooling"] == "cls"
-
-
-def test_without_labels_no_other_pooling_is_tried(
-    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
-    assert "reading" not in adapt(request(table, bert_folder, label=False), tmp_path / "out")["stages"]
 
 
 def test_without_labels_the_projection_is_the_result_and_the_trained_model_stands_beside_it(
@@ -151,7 +142,11 @@ def test_without_labels_the_projection_is_the_result_and_the_trained_model_stand
     changed = report["changed"]
     assert 0 < len(changed) <= 10
     assert all(len(row["before"]) == len(row["after"]) == 5 for row in changed)
-    assert all(set(row["before"]) != set(row["after"]) for row in changed)
+    lines = [line.split("\t") for line in table.read_text().splitlines()]
+    for row in changed:
+        assert {other["row"] for other in row["before"]} != {other["row"] for other in row["after"]}
+        for named in (row, *row["before"], *row["after"]):
+            assert [named["fields"]["1"], named["text"]] == lines[named["row"] - 1]
 
 
 def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_head(
@@ -201,12 +196,12 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
     before, after = (AutoModelForMaskedLM.from_pretrained(path) for path in (bert_folder, learned))
     assert not before.get_input_embeddings().weight.equal(after.get_input_embeddings().weight)
     sample = [text for _, text in texts(20, seed=5)]
-    held, fit = split(distinct_sample(list(labelled_texts(table, "2", None).rows), 10_000, 7), 7)
+    held, fit = split(Corpus.read(table, "2").distinct_sample(10_000, 7), 7)
     encoder = cse.load(str(learned), "cls")
-    expected = fit_projection(encoder.encode(fit))(encoder.encode(sample))
+    expected = fit_projection(encoder.encode(fit.sentences))(encoder.encode(sample))
     report = adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out", resume=True)
     tokens = np.mean([len(ids) for ids in AutoTokenizer.from_pretrained(bert_folder)(
-        [row.text for row in held], add_special_tokens=False)["input_ids"]])  # fmt: skip
+        held.sentences, add_special_tokens=False)["input_ids"]])  # fmt: skip
     five_passes = int(5 * len(fit) * tokens / 1024)
     assert (report["decision"], report["stages"]["language"]["steps"]) == ("language", five_passes)
     result = str(tmp_path / "out")
@@ -215,20 +210,6 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
     np.testing.assert_allclose(cse.load(result).encode(TYPED), theirs, atol=1e-5)
     for name, other in {"labelled": {"pooling": "cls"}, "mean": {"label": False}}.items():
         assert "language" not in adapt(request(table, bert_folder, **other), tmp_path / name)["stages"]
-
-
-def test_a_model_without_a_language_model_head_is_projected_alone(
-    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from transformers import AutoModel
-
-    monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
-    monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
-    headless = shutil.copytree(bert_folder, tmp_path / "headless")
-    AutoModel.from_pretrained(bert_folder).save_pretrained(headless)
-    report = adapt(request(table, headless, label=False, pooling="cls"), tmp_path / "out")
-    assert report["decision"] == "projection"
-    assert "masked-language-model head" in report["stages"]["language"]["left_out"]
 
 
 def test_the_page_escapes_texts_and_has_no_script(
@@ -243,16 +224,6 @@ def test_the_page_escapes_texts_and_has_no_script(
     assert "&lt;script&gt;alert(" in page
     assert "<script" not in page
     assert not re.search(r"(src|href)=", page)
-
-
-def test_the_terminal_shows_what_the_columns_mean_and_commands_that_can_be_typed_here(
-    whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    shown = lines(whole)
-    assert explained(whole) in shown
-    assert any(line.startswith("repeat this run: python -m scripts.adapt ") for line in shown)
-    monkeypatch.setattr("cse.errors.PACKAGE", tmp_path / "cse")
-    assert adapting._command("judge", ["a b"], {"seed": 1}) == "cse judge 'a b' --seed 1"
 
 
 @pytest.mark.parametrize("killed", ["projection", "trained_projection"])
@@ -304,40 +275,12 @@ def test_a_run_killed_in_training_continues_from_its_state(
     assert plain(adapt(more, tmp_path / "out", resume=True)) == plain(whole)
 
 
-def test_what_is_left_by_a_kill_after_the_swap_is_cleared(
-    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kill(kind: FolderKind, work: Path) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(FolderKind, "delete", kill)
-        with pytest.raises(KeyboardInterrupt):
-            adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out")
-    assert (tmp_path / "out.partial").is_dir()
-    with pytest.raises(ValueError, match="is already finished"):
-        adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out", resume=True)
-    assert not (tmp_path / "out.partial").exists()
-
-
 def test_what_does_not_fit_in_the_time_is_left_out_and_said(table: Path, bert_folder: Path, tmp_path: Path) -> None:
     report = adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out")
     assert report["decision"] == "start"
     assert "do not fit in the time" in report["stages"]["training"]["left_out"]
     assert "does not fit in the time" in report["stages"]["projection"]["left_out"]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.json"}
-
-
-def test_training_that_takes_too_long_is_ended_and_left_out(
-    table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def left(self: workspace.Workspace) -> float:
-        return -1.0 if (self.work / "training.partial").is_dir() else float("inf")
-
-    monkeypatch.setattr(workspace.Workspace, "left", property(left))
-    report = adapt(request(table, bert_folder, label=False), tmp_path / "out")
-    assert report["stages"]["training"]["left_out"] == "training took longer than the time that was left"
-    assert (report["decision"], report["candidate"]) == ("projection", None)
 
 
 def test_a_trained_start_is_projected_and_not_trained_again(table: Path, bert_folder: Path, tmp_path: Path) -> None:
@@ -415,14 +358,3 @@ def test_a_pooling_without_a_form_and_a_start_that_is_missing_are_refused(
     refused(run(*common, tmp_path / "absent"), 4, "absent")
     refused(run("adapt", table, "--output", tmp_path / "out", "--resume"), 4, "nothing to resume")
     assert adapting.MIN_TEXTS == 320
-
-
-def test_the_command_to_judge_reads_the_result_by_its_own_pooling(
-    table: Path, bert_folder: Path, tmp_path: Path
-) -> None:
-    report = adapt(request(table, bert_folder, label=False, pooling="cls", minutes=None), tmp_path / "out")
-    words = report["commands"]["judge the result"].split()[3:]
-    assert words[-4:] == ["--pooling", "cls", "--pooling", "own"]
-    judged = run("judge", *words, "--labels", 1, "--votes", 0)
-    assert judged.exit_code == 0, judged.output
-    assert "bert-cls" in judged.stdout

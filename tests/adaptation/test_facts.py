@@ -8,7 +8,7 @@ from conftest import SENTENCES, WORDS
 
 import cse
 from cse.adaptation.facts import TextFacts, split, text_facts
-from cse.corpus.labelled import LabelledText
+from cse.corpus import Corpus
 
 TEXTS = [" ".join(words) for words in np.random.default_rng(2).choice(WORDS[:40], (60, 6))]
 
@@ -46,15 +46,6 @@ def test_a_language_that_the_vocabulary_does_not_know_is_named(bert_folder: Path
     assert "choose a model of that language" in counted.known()["warning"]
 
 
-def test_one_odd_line_among_many_is_no_other_language(bert_folder: Path) -> None:
-    with_odd = facts(bert_folder, [*TEXTS, "x " * 20_000, "ж " * 20_000])
-    shares = [text.split().count("a") / 6 for text in TEXTS]
-    assert facts(bert_folder, TEXTS).letters == round(100 * np.mean(shares), 1) > 0
-    assert with_odd.letters == round(100 * np.mean([*shares, 1, 0]), 1)
-    assert with_odd.unknown == round(100 / 62, 1)
-    assert with_odd.warning is None
-
-
 def test_the_bundled_backbone_knows_english_but_not_russian_or_chinese() -> None:
     encoder, vectors = cse.load("bundled"), np.eye(4, dtype=np.float32)
     english = ["Where is my card?", "The cat sleeps on the sofa.", "How do I cancel my subscription?"]
@@ -68,25 +59,17 @@ def test_the_bundled_backbone_knows_english_but_not_russian_or_chinese() -> None
     assert others[1].unknown > 40
 
 
-def test_texts_without_a_piece_are_no_other_language(bert_folder: Path) -> None:
-    counted = facts(bert_folder, ["\u200b", "\u200b\u200b"])
-    assert (counted.unknown, counted.letters, counted.warning) == (0.0, 0.0, None)
-
-
-def test_ideographs_are_no_single_letters(roberta_folder: Path) -> None:
-    from cse.adaptation.facts import _is_letter
-
-    assert [_is_letter(piece) for piece in ("##x", "Ġa", "▁b", "Ð", "漢", "##字", ".", "ab", "7", "")] == [
-        True, True, True, True, False, False, False, False, False, False,
-    ]  # fmt: skip
+def test_words_of_scripts_without_spaces_are_counted(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
+    assert facts(bert_folder, ["送餐太慢了。", "味道很好吃!"]).words == 3
+    assert facts(bert_folder, ["मौसम ठंडा है ।"]).words == 4
 
 
 def test_a_fifth_is_held_out_by_the_seed_and_not_fitted_on() -> None:
-    rows = [LabelledText(text, str(number), ()) for number, text in enumerate(TEXTS)]
-    held, fit = split(rows, 3)
+    held, fit = (part.texts for part in split(Corpus.of(TEXTS), 3))
     assert (len(held), len(fit)) == (12, 48)
-    assert {row.text for row in held} | set(fit) == set(TEXTS)
-    assert not {row.text for row in held} & set(fit)
-    assert split(rows, 3) == (held, fit)
-    assert split(rows, 4) != (held, fit)
-    assert len(split(rows * 400, 3)[0]) == 2_000
+    assert {*held, *fit} == set(TEXTS)
+    assert not {*held} & {*fit}
+    assert [part.texts for part in split(Corpus.of(TEXTS), 3)] == [held, fit]
+    assert [part.texts for part in split(Corpus.of(TEXTS), 4)] != [held, fit]
+    assert len(split(Corpus.of(TEXTS * 400), 3)[0]) == 2_000

@@ -9,7 +9,6 @@ from conftest import SENTENCES, WORDS
 
 import cse
 from cse.adaptation.projection import fit_projection, project, raw_vectors
-from cse.evaluation.clustering import same_label_neighbours
 from cse.models.export import export_model
 from cse.vectors import unit_rows
 
@@ -59,17 +58,6 @@ def test_from_a_thousand_texts_on_it_is_the_ridge_of_sklearn_onto_the_neighbours
     assert projection.explained == pytest.approx(oracle.explained_variance_ratio_.sum())
     fewer = fit_projection(vectors[:999], COMPONENTS)
     np.testing.assert_array_equal(fewer.components, fit_projection(vectors[:999], COMPONENTS, 0).components)
-
-
-def test_neighbours_bring_texts_of_a_topic_together_that_were_not_fitted() -> None:
-    rng = np.random.default_rng(2)
-    topics = rng.integers(0, 8, 1400)
-    vectors = (rng.normal(size=(8, 32))[topics] + 1.6 * rng.normal(size=(1400, 32))).astype(np.float32)
-    alone, helped = (
-        same_label_neighbours(fit_projection(vectors[:1000], 16, count)(vectors[1000:]), topics[1000:])
-        for count in (0, 5)
-    )
-    assert helped > alone + 0.01
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run
 from conftest import WORDS
-from test_scripts import run
 
 import cse
 from cse.adaptation import facts
@@ -47,27 +47,3 @@ def test_train_warns_of_its_preset_on_narrow_texts_and_not_of_own_settings(
     assert done.exit_code == 0, done.output
     assert ("narrow domain" in done.stderr) == ("scripts.adapt" in done.stderr) == warned
     assert "narrow" not in done.stdout
-
-
-def test_train_does_not_warn_on_general_texts_nor_with_a_recipe(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = ("--backbone", bert_folder, "--precision", "no", "--max-steps", 1, "--batch-size", 4, "--max-length", 8)
-    file = tmp_path / "texts.txt"
-    file.write_text("\n".join(NARROW))
-    for number, narrow in enumerate((False, True)):
-        monkeypatch.setattr(facts, "is_narrow", lambda *values, narrow=narrow: narrow)
-        named = ("--recipe", tmp_path / "0") if number else ("simcse",)
-        done = run("train", *named, *words, "--data", file, "--output", tmp_path / str(number))
-        assert done.exit_code == 0, done.output
-        assert "narrow" not in done.stderr
-
-
-@pytest.mark.parametrize("method", ["simcse", "promptbert", "dcpcse", "conpvp"])
-def test_every_method_is_measured_before_its_training(bert_folder: Path, method: str) -> None:
-    from cse.training.run import TrainRequest, prepare
-
-    encoder, _ = prepare(TrainRequest(method, NARROW[:300], str(bert_folder)))
-    before = encoder.fingerprint
-    assert is_narrow(encoder, NARROW[:300]) in (True, False)
-    assert (encoder.fingerprint, encoder.method.name) == (before, method)

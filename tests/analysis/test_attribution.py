@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cse
-from cse.analysis.attribution import MAX_WORDS, Attribution, attribute, without, words
+from cse.analysis.attribution import MAX_WORDS, Change, attribute, changes, without, words
 
 PAIR = ("The dog, in the park, was happy.", "a big cat!")
 SHORTER = (
@@ -48,21 +48,6 @@ def test_a_words_value_is_the_cosine_with_it_minus_the_cosine_without_it(encoder
     assert np.ptp(shares.values[0]) > 0.01  # the model tells its words apart
 
 
-def test_a_single_word_misses_nothing_and_the_sign_of_the_error_says_what_words_do_together() -> None:
-    values = {"red": 1.0, "crimson": 1.0}
-
-    def either(texts: list[str]) -> np.ndarray:  # one of two words is enough
-        return np.array([[max([0.0, *(values.get(word, 0.0) for word in text.split())]), 0.5] for text in texts])
-
-    def both(texts: list[str]) -> np.ndarray:  # one word alone says nothing
-        return np.array([[float("dog barks" in text), 0.5] for text in texts])
-
-    assert attribute(either, "red", "red crimson").errors[0] == 0
-    assert attribute(either, "red crimson", "red").errors[0] < -0.1
-    assert attribute(both, "dog barks", "dog barks").errors[0] > 0.1
-    assert Attribution(0.5, (np.array([0.25]), np.array([])), (0.25, 0.5)).errors == (0, 0)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -89,3 +74,24 @@ def test_words_are_what_spaces_separate_without_the_punctuation_at_their_edges()
     ]
     assert without(text, [spans[0], spans[5]]) == '"!" - a well-known 5% of (\N{GRINNING FACE})'
     assert without("One  two , three .", []) == "One two, three."
+
+
+def test_words_without_spaces_are_pairs_of_characters_unless_a_segmenter_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
+    text = "“送餐太慢了，以后不点！” don't, मौसम ठंडा"
+    assert [text[slice(*span)] for span in words(text)] == [
+        "送餐", "太慢", "了", "以后", "不点", "don't", "मौसम", "ठंडा",
+    ]  # fmt: skip
+    assert without(text, words(text)[:2]).startswith("“了，以后")
+
+
+def test_changes_of_texts_without_spaces_are_their_characters() -> None:
+    assert changes("送餐太慢了 ok", "送餐很慢了 ok") == [
+        Change("both", "送餐"), Change("first", "太"), Change("second", "很"), Change("both", "慢了 ok"),
+    ]  # fmt: skip
+    assert changes("the dog, barks", "the cat, barks  loudly") == [
+        Change("both", "the"), Change("first", "dog,"), Change("second", "cat,"), Change("both", "barks"),
+        Change("second", "loudly"),
+    ]  # fmt: skip

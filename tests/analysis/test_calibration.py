@@ -6,11 +6,9 @@ from scipy.stats import kstest, percentileofscore
 
 import cse
 from cse.analysis.calibration import (
-    BINS,
     cosine_at,
     displacement,
     foreign_share,
-    histogram,
     input_notes,
     percentile,
     percentiles,
@@ -45,12 +43,6 @@ def test_a_threshold_is_the_cosine_that_has_its_percentile() -> None:
     for percent in (1, 50, 99, 99.5):
         assert percentile(cosine_at(percent, reference), reference) == pytest.approx(percent, abs=0.05)
     assert cosine_at(100, reference) == pytest.approx(reference[-1])
-
-
-def test_a_histogram_holds_every_pair_once() -> None:
-    shares = histogram(np.array([-0.9, -0.25, 0.0, 0.5, 1.0]))
-    assert len(shares) == BINS
-    assert (sum(shares), shares[0], shares[10], shares[30], shares[-1]) == (pytest.approx(1), 0.4, 0.2, 0.2, 0.2)
 
 
 def test_a_displacement_is_0_for_the_same_vector_and_1_for_a_median_stranger() -> None:

@@ -3,16 +3,12 @@
 import numpy as np
 import pytest
 
-import cse.analysis.duplicates as finding
 import cse.analysis.duplicates as linking
 from cse.analysis.attribution import changes
-from cse.analysis.calibration import cosine_at, random_cosines, tail_cosine, unrelated_cosines
+from cse.analysis.calibration import random_cosines
 from cse.analysis.duplicates import (
     Level,
     Search,
-    default_percentile,
-    groups_of,
-    loosest_percentile,
     members,
     strongest_links,
     threshold,
@@ -88,12 +84,6 @@ def test_a_chain_is_one_group_and_its_ends_are_linked_through_others() -> None:
     ]  # fmt: skip
 
 
-def test_groups_of_two_rows_or_more_are_listed_by_their_first_rows() -> None:
-    groups = groups_of(np.array([4, 1, 0, 1, 4, 4, 7]))
-    assert [group.tolist() for group in groups] == [[0, 4, 5], [1, 3]]
-    assert groups_of(np.arange(3)) == []
-
-
 @pytest.mark.parametrize(("keep", "row"), [("first", 3), ("longest", 8), ("central", 5)])
 def test_the_kept_row_is_the_first_the_longest_or_the_most_central(keep: str, row: int) -> None:
     angles = np.array([0.0, 0.2, 0.5])
@@ -103,22 +93,6 @@ def test_the_kept_row_is_the_first_the_longest_or_the_most_central(keep: str, ro
     equal = members(np.array([3, 5]), np.ones((2, 2)), np.array([4, 4]), 0.5, keep)
     assert [(member.row, member.kept) for member in equal] == [(3, True), (5, False)]
     assert equal[1].reason == "equal to the kept row"
-
-
-def test_pairs_of_a_text_and_its_nearest_are_left_out_of_the_reference() -> None:
-    vectors = clouds(1, [1] * 30, 0)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    nearest = {frozenset((row, max(set(range(30)) - {row}, key=lambda o: unit[o] @ unit[row]))) for row in range(30)}
-    pairs = [(a, b) for a in range(30) for b in range(a) if frozenset((a, b)) not in nearest]
-    assert unrelated_cosines(vectors) == pytest.approx(sorted(unit[a] @ unit[b] for a, b in pairs), abs=1e-6)
-
-
-def test_the_tail_is_that_of_cosines_whose_fisher_z_is_exponential() -> None:
-    survival = (np.arange(100_000) + 0.5)[::-1] / 100_000  # ascending cosines have descending survival
-    reference = np.tanh(0.2 - 0.1 * np.log(survival))
-    for percent in (50, 90, 95, 99, 99.9, 99.99):
-        assert tail_cosine(percent, reference) == pytest.approx(cosine_at(percent, reference), abs=0.01)
-    assert tail_cosine(99.9999, reference) == pytest.approx(np.tanh(0.2 - 0.1 * np.log(1e-6)), abs=0.01)
 
 
 @pytest.mark.parametrize("copies", [0, 20, 400])
@@ -134,15 +108,6 @@ def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies: int)
     assert strongest_links(every, exact(every), both).level(both).kept == 400
 
 
-def test_few_texts_are_not_calibrated_and_many_get_a_higher_percentile() -> None:
-    assert threshold(np.eye(7), 50, seed=0) == finding.COPY_COSINE
-    assert threshold(np.ones((9, 2)), 99.999, seed=0) == finding.COPY_COSINE
-    assert [default_percentile(count) for count in (1, 10_000, 200_000)] == [99.999, 99.999, 99.99995]
-    assert [loosest_percentile(count) for count in (1, 50_000)] == [99.9, pytest.approx(99.996)]
-    vectors = clouds(4, [1] * 50, 0)
-    assert threshold(vectors, 60, seed=0) == pytest.approx(cosine_at(60, unrelated_cosines(vectors)))
-
-
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
@@ -154,7 +119,3 @@ def test_few_texts_are_not_calibrated_and_many_get_a_higher_percentile() -> None
 )  # fmt: skip
 def test_words_that_differ_are_runs_in_order(first: str, second: str, expected: list[tuple[str, str]]) -> None:
     assert changes(first, second) == expected
-
-
-def test_long_texts_are_compared_by_their_first_words() -> None:
-    assert changes("a " * 10**5, "b " * 10**5) == [("first", "a " * 199 + "a"), ("second", "b " * 199 + "b")]

@@ -57,14 +57,6 @@ def interrupted() -> Iterator[str]:
     raise KeyboardInterrupt
 
 
-def test_a_session_ends_with_the_votes_wanted_where_one_stops_or_without_questions(tmp_path: Path) -> None:
-    for target, answers, counted in ((2, ["same"] * 5, 2), (5, ["same", None], 1), (9, ["same"] * 5, 5)):
-        session = judgement(None, target)
-        session.collect(QUESTIONS, TEXTS, answering(iter(answers), []))
-        assert (session.counted, session.to_json()["verdict"]["finished"]) == (counted, counted == target)
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_last_vote_is_taken_back_and_asked_again(tmp_path: Path) -> None:
     session = judgement(tmp_path / "votes.json")
     for question, vote in zip(QUESTIONS, ("start", "skip", "same"), strict=False):
@@ -97,34 +89,11 @@ def test_votes_on_other_models_texts_or_seeds_are_refused(tmp_path: Path, change
     assert continued(judgement(path, data="moved.csv")).answers == []  # the texts are what counts
 
 
-def test_simulated_votes_and_a_persons_are_not_mixed(tmp_path: Path) -> None:
-    path = tmp_path / "votes.json"
-    Judgement(SETUP, 3, path, simulated=True).save()
-    with pytest.raises(ArtefactError, match="votes with simulated True, not False"):
-        continued(judgement(path))
-
-
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 2}', '{"format": 1}', "[" * 100_000])
 def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "votes.json").write_text(content)
     with pytest.raises(ArtefactError, match=r"votes\.json: holds no votes that can be read"):
         continued(judgement(tmp_path / "votes.json"))
-
-
-@pytest.mark.parametrize("change", [{"vote": "maybe"}, {"unknown": 1}, {"start": 3}])
-def test_a_damaged_vote_is_refused(tmp_path: Path, change: dict) -> None:
-    path = tmp_path / "votes.json"
-    session = judgement(path)
-    session.collect(QUESTIONS, TEXTS, answering(iter(["same"] * 3), []))
-    document = json.loads(path.read_text())
-    document["votes"][0] |= change
-    path.write_text(json.dumps(document))
-    with pytest.raises(ArtefactError, match="holds no votes that can be read"):
-        continued(judgement(path))
-
-
-def test_the_digest_of_texts_knows_where_one_ends() -> None:
-    assert texts_digest(["ab", "c"]) != texts_digest(["a", "bc"])
 
 
 @pytest.mark.parametrize(("result", "start"), [(21, 5), (5, 21), (7, 7), (1, 0), (0, 12), (30, 10)])
@@ -163,15 +132,3 @@ def test_the_verdict_is_one_plain_sentence(
 ) -> None:
     outcome = verdict(["result"] * result + ["start"] * start + ["same"] * same)
     assert (outcome.better, outcome.ahead, outcome.sentence()) == (better, ahead, sentence)
-
-
-def test_the_sentence_may_name_the_models() -> None:
-    outcome = verdict(["result"] * 3 + ["start"] * 14)
-    assert outcome.sentence("simcse", "mine") == "simcse is better: 14 of 17 votes, p = .013"
-    even = verdict(["result", "start"])
-    assert even.sentence("simcse", "mine") == "not distinguishable: 1 of 2 votes for mine, p = 1"
-
-
-def test_a_verdict_without_a_decided_vote_knows_nothing() -> None:
-    outcome = verdict(["same", "skip"])
-    assert (outcome.p, outcome.low, outcome.high) == (1, 0, 1)

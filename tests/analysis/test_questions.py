@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cse.analysis.votes as asking
-from cse.analysis.votes import Question, questions, verdict, vote_by_label
+from cse.analysis.votes import questions, verdict, vote_by_label
 from cse.evaluation.clustering import same_label_neighbours
 
 
@@ -49,11 +49,6 @@ def test_the_texts_whose_neighbours_the_other_model_ranks_lowest_come_first(
     assert all(set(by_hand(start, row)) == set(by_hand(result, row)) for row in agreed)
 
 
-def test_models_with_the_same_neighbours_give_no_question() -> None:
-    vectors = np.random.default_rng(0).normal(size=(30, 4))
-    assert questions(vectors, 3 * vectors, seed=0) == []
-
-
 def test_the_seed_decides_order_and_sides_and_both_sides_come_first() -> None:
     start, result = np.random.default_rng(0).normal(size=(2, 60, 4))
     asked = questions(start, result, seed=3)
@@ -61,20 +56,6 @@ def test_the_seed_decides_order_and_sides_and_both_sides_come_first() -> None:
     assert 15 < sum(item.swapped for item in asked) < 45
     with pytest.raises(ValueError, match="different numbers of vectors: 60 and 59"):
         questions(start, result[1:], seed=3)
-
-
-def test_a_vote_is_for_the_model_whose_list_was_chosen() -> None:
-    plain, swapped = (Question(0, (1,), (2,), sides) for sides in (False, True))
-    assert (plain.lists, swapped.lists) == (((1,), (2,)), ((2,), (1,)))
-    assert [plain.chosen(False), plain.chosen(True)] == ["start", "result"]
-    assert [swapped.chosen(False), swapped.chosen(True)] == ["result", "start"]
-
-
-def test_a_label_votes_for_the_list_with_more_of_its_neighbours() -> None:
-    labels = ["a", "a", "b", "a", "b"]
-    assert vote_by_label(Question(0, (1, 3), (2, 4), False), labels) == "start"
-    assert vote_by_label(Question(0, (1, 2), (1, 3), True), labels) == "result"
-    assert vote_by_label(Question(0, (1, 2), (3, 4), True), labels) == "same"
 
 
 def test_thirty_votes_of_labels_name_the_better_of_two_models_in_nine_of_ten_cases() -> None:

@@ -48,26 +48,6 @@ def test_a_vector_under_another_template_is_the_hidden_state_at_its_mask(encoder
     np.testing.assert_allclose(vector, hidden[int(at)].numpy(), atol=1e-6)
 
 
-def test_templates_that_were_tried_leave_nothing_in_the_model(encoders: dict[str, TorchEncoder]) -> None:
-    encoder = encoders["promptbert"]
-    encoder.top_tokens(SENTENCES[0], 2)
-    remembered = set(encoder._biases)
-    for word in ("cat", "dog", "sun"):
-        under(encoder, Template(f"[X] {word} [MASK]")).top_tokens(SENTENCES[0], 2)
-    assert remembered
-    assert set(encoder._biases) == remembered
-
-
-def test_a_prefix_stays_under_another_template(encoders: dict[str, TorchEncoder]) -> None:
-    encoder, plain = encoders["dcpcse"], under(encoders["dcpcse"], OTHER)
-    with_prefix = plain.encode(SENTENCES)
-    kept = encoder.prefix.detach().clone()
-    with torch.no_grad():
-        encoder.prefix.mul_(3)
-        assert np.abs(plain.encode(SENTENCES) - with_prefix).max() > 0.01
-        encoder.prefix.copy_(kept)
-
-
 def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(encoders: dict[str, TorchEncoder]) -> None:
     encoder = encoders["promptbert"]
     first, second = (under(encoder, OTHER).encode([pair[side] for pair in PAIRS]) for side in (1, 2))
@@ -95,18 +75,3 @@ def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(enco
 def test_a_bad_template_is_one_line(encoders: dict[str, TorchEncoder], text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         under(encoders["promptbert"], template_of(encoders["promptbert"], text))
-
-
-def test_a_model_that_averages_tokens_is_read_at_the_mask(bert_folder: Path) -> None:
-    encoder = cse.load(str(bert_folder), "mean", backend="torch")
-    at_mask = cse.load(str(bert_folder), "cls", backend="torch")
-    np.testing.assert_array_equal(under(encoder, OTHER).encode(SENTENCES), under(at_mask, OTHER).encode(SENTENCES))
-    with pytest.raises(ValueError, match="averages a sentence's tokens; give a template with \\[MASK\\]"):
-        under(encoder, Template("[X] today"))
-
-
-@pytest.mark.parametrize("pooling", ["static", "static-output"])
-def test_a_model_that_averages_embeddings_has_no_other_template(bert_folder: Path, pooling: str) -> None:
-    encoder = cse.load(str(bert_folder), pooling)
-    with pytest.raises(ValueError, match=r"averages the embeddings .*; open the model with the pooling prompt"):
-        under(encoder, OTHER)

@@ -12,7 +12,7 @@ from transformers import AutoModel
 
 import cse
 from cse.analysis.attention import head_attention
-from cse.analysis.prefix_analysis import has_prototypes, prefix_attention, prototypes, without_prefix
+from cse.analysis.prefix_analysis import prefix_attention, prototypes, without_prefix
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Pooling
 from cse.methods.templates import NEGATIVE, POSITIVE
@@ -110,15 +110,6 @@ def test_a_model_without_any_prefix_left_is_the_backbone(prefixed: TorchEncoder,
     np.testing.assert_allclose(without_prefix(prefixed, [SENTENCE, long], {1, 2}), untrained, atol=1e-5)
 
 
-def test_what_has_no_prefix_or_layer_is_refused(prefixed: TorchEncoder, backbone: str) -> None:
-    with pytest.raises(ValueError, match="no layer 3; choose from 1 to 2"):
-        without_prefix(prefixed, [SENTENCE], [1, 3])
-    with pytest.raises(ValueError, match="no prefix"):
-        prefix_attention(cse.load(backbone, backend="torch"), SENTENCE)
-    with pytest.raises(ValueError, match="without prototypes"):
-        prototypes(prefixed, SENTENCE)
-
-
 @torch.no_grad()
 def test_prototypes_are_the_templates_read_at_the_mask_minus_what_they_say_alone(tmp_path, bert_folder) -> None:
     encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")), backend="torch")
@@ -149,13 +140,3 @@ def test_prototypes_are_the_templates_read_at_the_mask_minus_what_they_say_alone
         cosine = float(torch.nn.functional.cosine_similarity(own, vector, dim=0))
         assert by_template[template.text].cosine == pytest.approx(cosine, abs=1e-5)
         assert by_template[template.text].positive == (template in POSITIVE)
-
-
-def test_a_checkpoint_read_with_one_view_has_the_prototypes_of_its_method(tmp_path, bert_folder) -> None:
-    from cse.models.families import FAMILIES
-
-    encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")), backend="torch")
-    whole = prototypes(encoder, SENTENCE)
-    encoder.method = FAMILIES["conpvp"].published(roberta=False, rows=4)
-    assert prototypes(encoder, SENTENCE) == whole
-    assert not has_prototypes(cse.load(str(bert_folder), backend="torch"))

@@ -241,9 +241,9 @@ def test_texts_without_usable_labels_say_why_there_are_no_scores(state) -> None:
 
 def test_many_and_long_texts_are_sampled_and_shortened(state) -> None:
     long = GivenCorpus([f"{number} {'word ' * 200}" for number in range(6000)] * 2)
-    rows, places = sample(long)
-    assert len(rows) == len({row.text for row in rows}) == 5000
-    assert [long.texts[place] for place in places] == [row.text for row in rows]
+    drawn, places = sample(long)
+    assert len(drawn) == len(set(drawn.texts)) == 5000
+    assert [long.texts[place] for place in places] == drawn.texts
     ballot = compare(state, GivenCorpus([f"{text} {'dog ' * 200}" for text in TEXTS]), "simcse", "promptbert", 6)
     assert {len(text) for text in ballot.texts.values()} == {TEXT}
     assert len(ballot.question.start) == 5

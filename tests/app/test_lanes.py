@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from app_models import GOOD, write_model
 
-from cse.app.forms.events import Newest, newest_only
+from cse.app.forms.events import newest_only
 from cse.app.models.models import Models
-from cse.app.models.visitors import MOST_VISITORS
-from cse.app.state.app_state import AppState, Recent, open_state
+from cse.app.state.app_state import AppState, open_state
 from cse.app.state.maps import Points, draw_maps
 
 TEXTS = [f"the {animal} is {mood}" for animal in ("cat", "dog", "man", "woman") for mood in ("happy", "big", "red")]
@@ -41,34 +40,6 @@ def test_maps_appear_one_by_one_and_are_kept_for_the_next_visitor(state, monkeyp
             list(draw_maps(state, changed, 1 if changed is not POINTS else 2, 3))
 
 
-def test_a_visitor_who_asks_again_replaces_what_still_waits_and_no_one_elses():
-    newest = Newest()
-    first, other = newest.ask(visit("a")), newest.ask(visit("b"))
-    assert not newest.replaced(visit("a"), first)
-    second = newest.ask(visit("a"))  # before the first one had its turn
-    assert [newest.replaced(visit("a"), number) for number in (first, second)] == [True, False]
-    assert not newest.replaced(visit("b"), other)
-    for number in range(MOST_VISITORS):
-        newest.ask(visit(str(number)))
-    assert not newest.replaced(visit("a"), first)  # forgotten, with all who came before the last ones
-
-
-def test_a_request_that_was_replaced_computes_no_further_map():
-    newest, computed = Newest(), []
-    number = newest.ask(visit("a"))
-
-    def maps():
-        for name in ("first", "second", "third"):
-            computed.append(name)
-            yield name
-
-    results = newest.until_replaced(maps(), visit("a"), number)
-    assert next(results) == "first"
-    newest.ask(visit("a"))  # or another source was chosen
-    assert list(results) == []
-    assert computed == ["first"]
-
-
 def test_a_model_answers_one_at_a_time_and_another_model_meanwhile(tmp_path, bert_folder):
     """The first holds `simcse` until the second has its answer from `promptbert`."""
     models = Models([str(write_model(tmp_path / name, bert_folder, name)) for name in GOOD[:2]])
@@ -90,15 +61,6 @@ def test_a_model_answers_one_at_a_time_and_another_model_meanwhile(tmp_path, ber
     for thread in (holding, waiting):
         thread.join(30)
     assert order == ["first", "second"]
-
-
-def test_only_the_results_last_used_are_kept():
-    recent: Recent[int] = Recent(2)
-    for key, value in (("a", 1), ("b", 2)):
-        recent.put(key, value)
-    assert recent.get("a") == 1
-    recent.put("c", 3)
-    assert (recent.get("a"), recent.get("b"), recent.get("c")) == (1, None, 3)
 
 
 def test_an_answer_that_comes_after_a_newer_request_changes_nothing(monkeypatch):

@@ -4,22 +4,16 @@ from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 import gradio as gr
-import numpy as np
 import pytest
 from app_models import write_model
 
-from cse.analysis.calibration import histogram
-from cse.analysis.prefix_analysis import PrefixAttention, Prototype
 from cse.app import page as page_module
-from cse.app.drawing.distribution import Placed
 from cse.app.forms.links import restorer
-from cse.app.lessons.lesson import Measured, address, banded, by_model
-from cse.app.lessons.numbers import Score, Size
+from cse.app.lessons.lesson import Measured, address
 from cse.app.lessons.panel import lessons_html, plain_lesson
 from cse.app.lessons.reveal import NOBODY, answered, measured, reveal, whole
 from cse.app.lessons.tours import LESSONS
 from cse.app.sections.changes import perturbed
-from cse.app.sections.tokens import Reading
 from cse.app.state.app_state import AppState, open_state
 from cse.app.validation import FieldError
 from cse.models.names import BUNDLED_NAMES
@@ -130,190 +124,6 @@ def test_a_short_address_stands_for_the_tab_and_values_of_its_step() -> None:
         assert whole(other) == other
 
 
-def hist(mean: float) -> list[float]:
-    return histogram(np.random.default_rng(0).normal(mean, 0.02, 2000))
-
-
-def pair(cosine=(0.5, 0.5), place=(50.0, 50.0), means=(0.1, 0.1), names=("simcse", "promptbert")):
-    return {name: Placed(one, at, hist(mean)) for name, one, at, mean in zip(names, cosine, place, means, strict=True)}
-
-
-def within(*places):
-    return pair(place=places)
-
-
-def by_name(make):
-    """Numbers that make each of the four models the answer."""
-    return {name: make(name) for name in ("simcse", "promptbert", "dcpcse", "conpvp")}
-
-
-def matrix(close: float, far: float, first, second) -> np.ndarray:
-    cosines = np.zeros((4, 4))
-    cosines[first], cosines[second] = close, far
-    return cosines
-
-
-def lists(first, second):
-    return {
-        "all": {"simcse": matrix(0.9, 0.2, first, second), "conpvp": matrix(0.5, 0.4, first, second)},
-        "some": {"simcse": matrix(0.9, 0.2, first, second), "conpvp": matrix(0.3, 0.4, first, second)},
-        "none": {"simcse": matrix(0.1, 0.2, first, second), "conpvp": matrix(0.3, 0.4, first, second)},
-    }
-
-
-TWO = {
-    "all": {"simcse": (0.3, 0.1), "conpvp": (0.2, 0.1)},
-    "some": {"simcse": (0.3, 0.1), "conpvp": (0.1, 0.2)},
-    "none": {"simcse": (0.1, 0.3), "conpvp": (0.1, 0.2)},
-}
-ONE = {
-    "all": {"simcse": (0.1,), "conpvp": (0.4,)},
-    "some": {"simcse": (0.099,), "conpvp": (0.4,)},
-    "none": {"simcse": (0.0,), "conpvp": (0.02,)},
-}
-
-
-def reading(before="dog cat", alone="a the", after="dog cat"):
-    lists = ([(word, 0.1) for word in words.split()] for words in (before, alone, after))
-    return Reading(*lists, 'This "[X]" means [MASK].', True)
-
-
-def words(**made):
-    return {"promptbert": reading(**made)}
-
-
-LEFT = {
-    "none": words(before="a dog", alone="a the", after="dog cat"),
-    "some": words(before="a the", alone="a the", after="the cat"),
-    "all": words(before="a the", alone="a the", after="a the"),
-}
-
-
-def moved(simcse, conpvp, dcpcse):
-    return {"simcse": (simcse,), "conpvp": (conpvp,), "dcpcse": (dcpcse,)}
-
-
-def scored(lead):
-    return {"dcpcse": Score(70.0 + lead, 69.0), "simcse": Score(70.0, 60.0), "mean": Score(70.0, None)}
-
-
-def attention(most):
-    return {"dcpcse": PrefixAttention((0.01, most), (0.01, most), 0.2)}
-
-
-def near(positive, affirms=0.9, denies=0.1):
-    kinds = [Prototype("one [MASK]", positive, 0.95), Prototype("[MASK]", True, affirms), Prototype("x", False, denies)]
-    return {"conpvp": kinds}
-
-
-def gap(width):
-    return {"conpvp": [Prototype("one [MASK]", True, 0.5 + width), Prototype("not [MASK]", False, 0.5)]}
-
-
-# Numbers that make each choice of each question the right one.
-NUMBERS = {
-    ("vector", 2): {"ordinary": within(10, 89), "high": within(90, 98), "top": within(99, 100), "mixed": within(1, 99)},
-    ("vector", 3): lists((0, 1), (2, 3)),
-    ("vector", 4): lists((0, 2), (0, 1)),
-    ("vector", 5): {"yes": {"simcse": [1, 2], "conpvp": [1, 3]}, "no": {"simcse": [1, 2], "conpvp": [2, 1]}},
-    ("anisotropy", 1): {"yes": pair(cosine=(0.1, 0.25)), "no": pair(cosine=(0.1, 0.15))},
-    ("anisotropy", 2): by_name(
-        lambda top: {name: Placed(0.5, 50.0, hist(0.7 if name == top else 0.1)) for name in BUNDLED_NAMES}
-    ),
-    ("anisotropy", 3): {
-        "yes": pair(cosine=(0.1, 0.2), place=(10, 20)),
-        "no": pair(cosine=(0.1, 0.2), place=(20, 10)),
-    },
-    ("anisotropy", 4): by_name(
-        lambda low: {name: Placed(0.5, 10.0 if name == low else 90.0, hist(0.1)) for name in BUNDLED_NAMES}
-    ),
-    ("anisotropy", 5): {"yes": {"simcse": 0.4, "conpvp": 0.6}, "no": {"simcse": 0.4, "conpvp": 0.45}},
-    ("mask", 2): {
-        "yes": words(alone='a , the "'),
-        "no": words(alone="dog cat house"),
-        "mixed": {"promptbert": reading(alone="a the"), "conpvp": reading(alone="dog cat")},
-    },
-    ("mask", 3): {
-        "none": words(before="dog cat pet", alone="a"),
-        "few": words(before="dog cat a", alone="a"),
-        "many": words(before="dog a the", alone="a the"),
-    },
-    ("mask", 4): LEFT,
-    ("mask", 5): LEFT,
-    ("mask", 6): {word: words(after=f"{word} other") for word in ("poor", "not", "rich")},
-    ("negation", 1): {"low": within(10, 49), "high": within(50, 98), "top": within(99, 100), "mixed": within(1, 99)},
-    ("negation", 2): ONE,
-    ("negation", 3): TWO,
-    ("negation", 4): TWO,
-    ("negation", 5): ONE,
-    ("prefix", 1): {
-        key: {"dcpcse": Size(384, 1000), "simcse": Size(384, 1000 * times)}
-        for key, times in (("few", 2), ("dozens", 30), ("hundreds", 500))
-    },
-    ("prefix", 2): {"ahead": scored(2.5), "level": scored(-1.5), "behind": scored(-2.5)},
-    ("prefix", 3): {
-        "little": attention(0.05),
-        "some": attention(0.2),
-        "much": attention(0.4),
-    },
-    ("prefix", 4): {
-        "little": {"dcpcse": 0.05}, "some": {"dcpcse": 0.2}, "much": {"dcpcse": 0.6},
-    },
-    ("prefix", 5): {"ahead": scored(2.5), "level": scored(1.5), "behind": scored(-2.5)},
-    ("prototypes", 1): {
-        "affirms": near(True), "denies": near(False)
-    },
-    ("prototypes", 2): {
-        "small": gap(0.05), "middle": gap(0.2), "large": gap(0.6)
-    },
-    ("prototypes", 3): {"yes": moved(0, 0.1, 0), "no": moved(0.5, 0.09, 0.5)},
-    ("prototypes", 4): {
-        "most": moved(0.1, 0.3, 0.2), "between": moved(0.1, 0.2, 0.3), "least": moved(0.2, 0.1, 0.3)
-    },
-    ("prototypes", 5): TWO,
-}  # fmt: skip
-
-
-def test_each_choice_of_each_question_can_turn_out_to_be_right() -> None:
-    assert list(NUMBERS) == ASKING
-    for place, cases in NUMBERS.items():
-        step = step_at(*place)
-        assert cases.keys() == step.choices.keys(), place
-        said = set()
-        for key, numbers in cases.items():
-            found = step.measure.judge(numbers)
-            assert found.answer == key, (place, key)
-            assert found.numbers
-            assert all(line for line in found.numbers)
-            lines = reveal(step, found, key)
-            assert (lines["right"], lines["outcome"]) == (True, f"Right: {step.choices[key].label}.")
-            said.add(lines["conclusion"])
-        assert len(said) == len(cases), place
-
-
-@pytest.mark.parametrize(
-    ("place", "numbers"),
-    [
-        (("mask", 3), {"conpvp": reading()}),
-        (("mask", 4), {"conpvp": reading()}),
-        (("mask", 6), {"conpvp": reading()}),
-        (("prototypes", 3), {"simcse": (0.3,)}),
-        (("prototypes", 4), {"simcse": (0.3,)}),
-        (("prefix", 3), {"mine": PrefixAttention((0.1,), (0.1,), 0.2)}),
-        (("prefix", 4), {"mine": 0.5}),
-        (("prototypes", 1), {"mine": near(True)["conpvp"]}),
-        (("prototypes", 2), {"mine": near(True)["conpvp"]}),
-        (("prefix", 1), {"simcse": Size(384, 10)}),
-        (("prefix", 2), {"simcse": Score(70.0, None)}),
-    ],
-)
-def test_a_question_about_a_model_that_is_not_there_has_no_answer(place, numbers) -> None:
-    found = step_at(*place).measure.judge(numbers)
-    assert found.answer == ""
-    assert "gave no answer on this page" in found.numbers[0]
-    assert reveal(step_at(*place), found, next(iter(step_at(*place).choices)))["outcome"] == "No answer."
-
-
 def test_a_guess_is_compared_with_what_was_measured() -> None:
     step = step_at("negation", 2)
     found = Measured("none", ("SimCSE 4 %.",))
@@ -329,16 +139,6 @@ def test_a_guess_is_compared_with_what_was_measured() -> None:
     assert other["outcome"] == "You guessed: rich. Measured: “wealthy”, which is none of the choices."
     assert (other["right"], other["conclusion"]) == (False, "")
     assert reveal(step, NOBODY, "none")["right"] is None
-
-
-def test_values_are_in_one_band_or_in_several_and_are_listed_by_model() -> None:
-    bands = {"low": float("-inf"), "high": 0.5}
-    assert banded({"a": 0.1, "b": -3}, bands) == "low"
-    assert banded({"a": 0.5, "b": 9}, bands) == "high"
-    assert banded({"a": 0.1, "b": 9}, bands) == "mixed"
-    assert by_model({"simcse": 0.124, "mine": 0.5}) == "SimCSE 0.12, mine 0.50"
-    assert by_model({"simcse": 0.124, "mine": 0.12}) == "0.12 in every model"
-    assert by_model({"simcse": 0.124}) == "SimCSE 0.12"
 
 
 def test_wrong_values_of_a_client_are_refused_in_one_line(state) -> None:

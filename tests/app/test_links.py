@@ -1,14 +1,13 @@
 """An address restores what it was written for, and nothing that a component cannot have."""
 
-import inspect
 from collections.abc import Callable
 from types import SimpleNamespace
 
 import gradio as gr
 import pytest
 
-from cse.app.forms.events import PROGRESS, Run
-from cse.app.forms.links import Linked, given, restorer, with_given
+from cse.app.forms.events import Run
+from cse.app.forms.links import Linked, given, restorer
 
 CORPUS = gr.Dropdown([("Demo", "demo"), ("Yours", "own")], value="demo", label="Corpus")
 
@@ -92,21 +91,3 @@ def test_the_corpus_of_the_address_is_chosen_in_the_bar_and_goes_to_the_parts_th
     with pytest.warns(UserWarning, match="This address asks for &lt;b&gt; as the corpus, which is not here"):
         assert opened(tab="search", q="cats", corpus="<b>") == [None] * 6
     assert restorer(parts, CORPUS, back=True)(SimpleNamespace(query_params={}))[1] == "demo"
-
-
-def test_a_part_runs_on_the_values_of_the_address_whatever_the_page_still_shows():
-    """Gradio's page may send what its fields held before they were filled."""
-
-    def search(query, k, corpus, key, progress=PROGRESS):
-        return query, k, corpus, key, progress
-
-    def steps(query, k):
-        yield query
-        yield k
-
-    run = with_given(search)
-    assert run((7, {0: "cats", 1: 3}), "dogs", 5, "demo", "secret", "bar") == ("cats", 3, "demo", "secret", "bar")
-    assert [each.default for each in inspect.signature(run).parameters.values()][-1] is PROGRESS
-    assert len(inspect.signature(run).parameters) == 6
-    assert inspect.isgeneratorfunction(with_given(steps))
-    assert list(with_given(steps)((8, {1: 0}), "dogs", 5)) == ["dogs", 0]

@@ -8,7 +8,7 @@ import cse
 from cse.analysis.calibration import random_cosines
 from cse.analysis.perturbations import Disagreement
 from cse.app.models.models import Failure
-from cse.app.sections.changes import Moved, changes_of, end_of, moved_html, perturbed, variants_of
+from cse.app.sections.changes import Moved, changes_of, moved_html, perturbed, variants_of
 from cse.app.sections.probe import disagreeing, disagreements_html, graded_pairs, lined_pairs
 from cse.app.state.app_state import AppState, open_state
 
@@ -58,16 +58,6 @@ def test_variants_of_a_visitor_come_first_and_are_measured_alike(state):
     ):
         with pytest.raises(ValueError, match=message):
             perturbed(state, "the dog is happy.", wrong)
-
-
-def test_bars_end_just_beyond_the_data_and_have_a_mark_where_a_model_reacts():
-    assert [end_of(shares) for shares in ([], [-0.1, 0.03], [0.05], [0.12], [0.6, 0.9], [1.3], [3])] == [
-        0.05, 0.05, 0.05, 0.2, 1.0, 2.0, 2.0,
-    ]  # fmt: skip
-    page = moved_html([Moved("negated", False, "b", {"a": 0.05, "b": 0.15})], {})
-    assert "Bars end at 20 % of the way to an unrelated sentence. Left of the mark, 10 %," in page
-    assert page.count('<i style="width:25.0%"></i><b style="left:50.0%">') == 2  # the row and the mean
-    assert "<b style" not in moved_html([Moved("negated", False, "b", {"a": 0.05})], {})  # the mark is beyond
 
 
 def test_the_models_places_of_pairs_are_those_of_their_cosines(state):

@@ -9,7 +9,7 @@ import pytest
 
 from cse.app.corpus.bar import corpus_bar
 from cse.app.forms.events import Run
-from cse.app.forms.refusals import field_of, refusing
+from cse.app.forms.refusals import refusing
 from cse.app.forms.visitor_key import visitor_key
 from cse.app.models.models import Models
 from cse.app.sections.all_pairs import list_section
@@ -37,20 +37,6 @@ def fields() -> dict[str, gr.components.Component]:
         }
 
 
-@pytest.mark.parametrize(
-    ("error", "label"),
-    [
-        (FieldError("The second", "Sentence A is wrong."), "Sentence B"),  # the message decides nothing
-        (FieldError("The source", "Choose demo."), "Source"),
-        (FieldError("k", "k is wrong."), "Sentence A"),  # the first text box
-        (ValueError("Sentence B is empty."), "Sentence A"),
-    ],
-)
-def test_an_error_is_shown_at_the_field_it_carries(fields, error: ValueError, label: str) -> None:
-    assert field_of(error, fields).label == label
-    assert field_of(error, {"The source": fields["The source"]}).label == "Source"
-
-
 def test_a_refused_input_empties_the_outputs_and_the_next_answer_takes_the_reason_back(fields) -> None:
     def twice(first: str, second: str) -> tuple[str, dict[str, str]]:
         if not second:
@@ -71,19 +57,6 @@ def test_a_refused_input_empties_the_outputs_and_the_next_answer_takes_the_reaso
     assert results == ["a", {"second": "b"}]
     assert "about" not in answered
     assert answered["number"] > refusal["number"]
-
-
-def test_a_generator_is_refused_where_it_has_come_to(fields) -> None:
-    def steps(count: int) -> Iterator[str]:
-        yield from map(str, range(count))
-        raise ValueError("Sentence A is too long.")
-
-    with gr.Blocks():
-        run = refusing(steps, fields, [gr.HTML("old")])
-    *answers, refused = run.fn(2)
-    assert [text for text, _ in answers] == ["0", "1"]
-    assert (refused[0], refused[1]["reason"]) == ("", "Sentence A is too long.")
-    assert run.fn.__name__ == "steps"
 
 
 @pytest.fixture(scope="module")

@@ -1,57 +1,14 @@
 """Vectors that were computed lately are looked up: by the encoder that made them, a bounded number of them."""
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from app_models import write_model
 
 import cse
-from cse.app.models.columns import Column
 from cse.app.models.models import Models
-from cse.app.models.recent import Recent
-from cse.app.models.remembered import LONGEST, Reader, fingerprint_of
 from cse.app.state.corpora import Demo
-from cse.app.state.maps import model_key
-
-
-class Counting:
-    """Stands for an encoder: a text's vector is its length and the encoder's number."""
-
-    def __init__(self, number: int = 0) -> None:
-        self.number, self.batches, self.asked = number, [], 0
-
-    @property
-    def fingerprint(self) -> str:
-        self.asked += 1
-        return str(self.number)
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        self.batches.append(list(texts))
-        return np.array([[len(text), self.number] for text in texts], dtype=np.float32).reshape(-1, 2)
-
-
-def test_a_text_is_encoded_once_for_each_encoder_that_is_open():
-    kept, one, other, again = Recent(10), Counting(1), Counting(2), Counting(1)
-    assert Reader(one, kept).encode(["a", "bb", "a"]).tolist() == [[1, 1], [2, 1], [1, 1]]
-    assert Reader(other, kept).encode(["bb"]).tolist() == [[2, 2]]
-    assert Reader(again, kept).encode(["ccc", "bb"]).tolist() == [[3, 1], [2, 1]]  # opened anew
-    assert [one.batches, other.batches, again.batches] == [[["a", "bb"]], [["bb"]], [["ccc", "bb"]]]
-    assert Reader(one, kept).encode([]).shape == (0, 2)
-    assert fingerprint_of(one) == "1"
-    assert one.asked == 1  # it is a digest of all weights
-
-
-def test_no_more_than_the_last_texts_are_kept_and_no_long_ones():
-    encoder = Counting()
-    reader = Reader(encoder, Recent(2))
-    for texts in (["a"], ["b"], ["c"], ["a"], ["x" * (LONGEST + 1)], ["x" * (LONGEST + 1)], ["a"]):
-        reader.encode(texts)
-    assert encoder.batches == [["a"], ["b"], ["c"], ["a"], ["x" * (LONGEST + 1)], ["x" * (LONGEST + 1)]]
-    vector = reader.encode(["a"])
-    vector[:] = 9  # the caller's own
-    assert reader.encode(["a"]).tolist() == [[1, 0]]
 
 
 def test_what_is_known_of_a_model_is_not_said_of_another_in_its_folder(tmp_path, bert_folder):
@@ -99,9 +56,3 @@ def test_shipped_vectors_are_those_of_the_bundled_tokenizer(tmp_path, bert_folde
     np.testing.assert_allclose(demo.vectors(encoder), encoder.encode(demo.sentences), atol=1e-5)
     encoder.backbone = "bundled"
     assert (Demo().vectors(encoder) == 1).all()
-
-
-def test_maps_of_two_visitors_models_of_one_name_and_fingerprint_are_two():
-    mine, yours = (Column("model", f"/{owner}/model", added="model") for owner in ("mine", "yours"))
-    assert model_key(mine, "1") != model_key(yours, "1")
-    assert model_key(mine, "1") == model_key(mine, "1") != model_key(mine, "2")

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import time
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
@@ -15,6 +14,7 @@ import pytest
 from app_models import write_model
 from gradio.context import LocalContext
 from gradio_client import Client as Program
+from ports import free_port
 
 from cse.app import serving
 from cse.app.models.admission import Admission
@@ -42,9 +42,7 @@ class Server:
     """A running app as its owner starts it: `url`, what it `said`, and its Gradio blocks."""
 
     def __init__(self, *options):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.url, self.said = f"http://127.0.0.1:{port}", StringIO()
         self.options = serving.parser().parse_args(["--port", str(port), *options])
 

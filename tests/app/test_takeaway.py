@@ -5,7 +5,6 @@ import csv
 import inspect
 import io
 import json
-import re
 import subprocess
 import time
 from functools import cache
@@ -26,7 +25,6 @@ from cse.app.state.app_state import open_state
 from cse.app.state.corpora import Corpus
 from cse.app.training.rules import OWN
 from cse.app.training.trainings import Trainings
-from cse.corpus.tables import guard
 
 HOSTILE = '=HYPERLINK("http://x")\'; rm -rf ~ $(id) `id` </script><script>alert(1)</script>\n-2+3 é'
 TAKEN = Taken(
@@ -60,42 +58,14 @@ def test_json_holds_every_number_and_where_it_comes_from() -> None:
     assert "private" not in found
 
 
-def test_a_spreadsheet_gets_a_row_per_token_and_no_formula() -> None:
+def test_a_table_has_a_row_per_token_and_every_text_as_it_is() -> None:
     head, *rows = rows_of(as_csv(TAKEN))
     assert head == ["sentence", "model", "stage", "rank", "token", "probability"]
-    sentence = "'" + HOSTILE.replace("\n-2", "\n'-2")
     assert rows == [
-        [sentence, MARKUP, "before", "1", "'+cat", repr(1 / 3)],
-        [sentence, MARKUP, "before", "2", "'@dog", "-0.25"],
-        [sentence, MARKUP, "denoised", "1", "cat", "0.5"],
+        [HOSTILE, MARKUP, "before", "1", "+cat", repr(1 / 3)],
+        [HOSTILE, MARKUP, "before", "2", "@dog", "-0.25"],
+        [HOSTILE, MARKUP, "denoised", "1", "cat", "0.5"],
     ]
-
-
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_no_cell_is_a_formula_whatever_a_spreadsheet_splits_at(separator: str) -> None:
-    hostile = ["a;=cmd|'/C calc'!A0", *'a\t=1+1|a,=1+1|a\n=1+1|a\r@x;b|\t=1|\r=1| =1|a;"=1+1;b|\uff1d1'.split("|")]
-    models = {f"m;=1+1;{sign}": 0.5 for sign in "=+-@"} | {"-1": -0.5}
-    taken = [
-        Taken("similarity", {"s1": one, "s2": f"x {one}"}, {}, models, percentiles=dict.fromkeys(models, 12.5))
-        for one in hostile
-    ]
-    for text in map(as_csv, taken):
-        assert all(line.startswith('"') and line.endswith('"') for line in text.split("\r\n")[:-1])
-        cells = [cell for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for cell in row]
-        split = [cell for line in re.split(r"[\r\n]", text) for cell in line.split(separator)]  # heeds no quotes
-        for cell in (*cells, *split):
-            inside = cell.strip(' "')
-            assert not inside.startswith(FORMULA) or a_number(inside), (cell, text)
-    rows = rows_of(as_csv(taken[0]))[1:]
-    assert rows[-1] == ["a;'=cmd|'/C calc'!A0", "x a;'=cmd|'/C calc'!A0", "'-1", "-0.5", "12.5"]
-    assert [row[3] for row in rows] == ["0.5"] * 4 + ["-0.5"]  # a negative number is no formula
-
-
-def test_a_long_text_of_separators_is_guarded_at_once() -> None:
-    assert guard("\t" * 100_000 + "x") == "'" + "\t" * 100_000 + "x"
-    assert guard("a" + ';"' * 50_000 + "=1") == "a" + ';"' * 50_000 + "'=1"
-    plain = ["a=1", "1-2", "", "'=1", "semi-open; no"]
-    assert list(map(guard, plain)) == plain
 
 
 def test_every_result_is_a_table_with_a_row_per_observation() -> None:
@@ -291,7 +261,7 @@ def test_a_pair_is_taken_with_its_percentiles(bert_folder, tmp_path) -> None:
     found = take(state, {"similarity": lambda s1, s2: {"m;=1+1": shown.cosine}}, "similarity", pair)
     assert rows_of(as_csv(found)) == [
         ["first", "second", "model", "cosine", "percentile"],
-        ["the dog", "the cat", "m;'=1+1", repr(shown.cosine), repr(shown.percentile)],
+        ["the dog", "the cat", "m;=1+1", repr(shown.cosine), repr(shown.percentile)],
     ]
     assert json.loads(as_json(found))["percentiles"] == {"m;=1+1": shown.percentile}
 

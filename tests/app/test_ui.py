@@ -1,6 +1,5 @@
 """The modules of the page: columns of models, HTML in which no text of a user is markup, and what a client may send."""
 
-import base64
 import json
 import re
 from types import SimpleNamespace
@@ -14,10 +13,8 @@ from cse.analysis.attribution import Attribution, words
 from cse.analysis.template_lab import Comparison, Trial
 from cse.app.corpus.chosen import DemoCorpus
 from cse.app.drawing import html
-from cse.app.drawing.canvas import LEAST_SHOWN, PARTS, canvas_value, legend, map_of, map_value, pack, shortened
+from cse.app.drawing.canvas import PARTS, canvas_value
 from cse.app.drawing.components import STATIC
-from cse.app.drawing.distribution import Placed, placed_html
-from cse.app.drawing.ramps import COSINES, DIFFERENCES, cell_colours, contrast, signed, tint, tints
 from cse.app.drawing.ranks import Found, search_html
 from cse.app.models.columns import Column, columns, free_name
 from cse.app.models.models import Failure, Models
@@ -27,7 +24,7 @@ from cse.app.sections.template_lab import tried_html
 from cse.app.sections.tokens import Reading, readings_html
 from cse.app.sections.words import words_html
 from cse.app.state.corpora import Demo, unknown_models_note
-from cse.app.state.groups import Groups
+from cse.app.state.groups import Groups, groups_of
 from cse.app.state.model_map import ModelMap
 from cse.evaluation.metrics import Difference
 from index import Hit
@@ -63,7 +60,7 @@ def attribution(*counts: int) -> Attribution:
 
 
 def test_no_component_lets_a_users_text_through_as_markup():
-    hit = Hit(rank=1, score=0.5, row=0, text=HOSTILE)
+    hit = Hit(rank=1, score=0.5, row=1, text=HOSTILE, position=0)
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
     trial = Trial(f"[X] {HOSTILE}", 1.0, [(HOSTILE, 0.5)])
     pages = [
@@ -87,11 +84,16 @@ def drawn(count: int) -> ModelMap:
     return ModelMap(xy, near, lost, 0.9, 0.8, None, groups)
 
 
-def test_the_corner_of_a_table_is_no_heading_and_an_empty_heading_is_one():
-    table = html.headed([None, "", "A"], [html.row("1", "B"), html.row(["2", "3"], "")], "T")
-    assert '<thead><tr><td></td><th scope="col"></th><th scope="col">A</th></tr></thead>' in table
-    assert '<tr><th scope="row">B</th><td>1</td></tr><tr><th scope="row"></th><td>2</td><td>3</td></tr>' in table
-    assert html.row(["2"]) == "<tr><td>2</td></tr>"
+def test_groups_and_attributions_say_how_words_without_spaces_were_cut(monkeypatch):
+    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
+    note = "Chinese words are character pairs (the script has no spaces); install jieba for words"
+    groups = groups_of(["送餐太慢了", "送餐很快", "米饭太硬", "米饭很软"], None, np.eye(4)[[0, 0, 1, 1]], 2)
+    assert sorted(words[0] for words in groups.words) == ["米饭", "送餐"]
+    assert list(groups.notes) == [note]
+    value = canvas_value(["a"] * 4, None, {"m": drawn(4)._replace(groups=groups)}, joined=False)
+    assert json.loads(json.dumps(value))["maps"][0]["groups"]["notes"] == [note]
+    assert note in words_html(["送餐", "b"], {"m": attribution(1, 1)})
+    assert "character pairs" not in words_html(["a", "b"], {"m": attribution(1, 1)})
 
 
 def test_a_map_carries_texts_as_data():
@@ -111,17 +113,6 @@ def test_a_map_carries_texts_as_data():
         assert len(script.splitlines()) <= 250
 
 
-def test_a_map_comes_back_from_its_json_values():
-    before = drawn(7)
-    after = map_of(json.loads(json.dumps(map_value(before))))
-    np.testing.assert_allclose(after.xy, before.xy, atol=1e-5)
-    np.testing.assert_array_equal(after.near, before.near)
-    np.testing.assert_allclose(after.lost, before.lost, atol=1 / 255)
-    assert after[3:6] == before[3:6]
-    np.testing.assert_array_equal(after.groups.of, before.groups.of)
-    assert json.dumps(after.groups[1:]) == json.dumps(before.groups[1:])
-
-
 def test_a_corpus_is_sampled_evenly_and_a_pinned_sentence_is_among_the_points():
     demo = DemoCorpus(SimpleNamespace(demo=Demo()))
     few, more = corpus_points(demo, 120), corpus_points(demo, 120, pin=1199)
@@ -135,20 +126,6 @@ def test_a_corpus_is_sampled_evenly_and_a_pinned_sentence_is_among_the_points():
     assert maps_value(corpus_points(demo), {})["note"] == "1,200 texts"
 
 
-def test_many_labels_share_a_name_and_long_texts_are_cut():
-    labels = ["a"] * 5 + [str(number) for number in range(20)] + ["b"] * 3
-    names, of, missing = legend(labels)
-    assert missing == -1
-    assert (names[:2], names[-1], len(names)) == (["a", "b"], "11 others", 12)
-    assert (of[0], of[-1], of[-4]) == (0, 1, 11)
-    assert legend(["x", "y", "x"])[1].tolist() == [0, 1, 0]
-    more, places, missing = legend(["", *labels, ""])
-    assert (more, missing) == ([*names, "no label"], 12)
-    assert places.tolist() == [12, *of.tolist(), 12]
-    assert shortened(["x" * 500] * 10) == ["x" * 500] * 10
-    assert [len(text) for text in shortened(["x" * 500, "y"] * 10_000)[:2]] == [LEAST_SHOWN + 1, 1]
-
-
 @pytest.mark.parametrize("pin", ["x", "-1", "1e3", "50000", "999999999", 50000, 2.5, True, [], {}])
 def test_what_names_no_sentence_pins_none(pin):
     assert (pinned(""), pinned(None), pinned("57"), pinned(1999)) == (None, None, 57, 1999)
@@ -156,70 +133,12 @@ def test_what_names_no_sentence_pins_none(pin):
         pinned(pin)
 
 
-COLOURS = pytest.mark.parametrize("colours", [*COSINES, *DIFFERENCES])
-
-
-@COLOURS
-def test_numbers_can_be_read_on_every_colour_of_a_ramp(colours):
-    for value in np.linspace(-1, 1, 401):
-        background, text = cell_colours(float(value), colours)
-        assert contrast(background, text) >= 4.5, value  # WCAG 2, level AA
-    assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
-
-
-@COLOURS
-def test_what_is_further_from_zero_stands_out_more(colours):
-    zero = cell_colours(0.0, colours)[0]
-    for sign in (-1, 1):
-        found = [contrast(cell_colours(sign * value, colours)[0], zero) for value in np.linspace(0, 1, 21)]
-        assert found == sorted(found)
-        assert found[-1] >= 3
-
-
-def test_a_tint_has_its_colours_in_both_schemes():
-    assert cell_colours(-1.0, COSINES.light)[0] == (153, 52, 4)
-    assert tint(1.0, COSINES) == "--l:#08306b;--m:#ffffff;--d:#aad4ff;--e:#000000"
-    ramp = tints(DIFFERENCES)
-    assert (ramp[0], ramp[20], ramp[40]) == tuple(tint(value, DIFFERENCES) for value in (-1.0, 0.0, 1.0))
-
-
-def test_words_have_their_sign_and_one_scale_of_colours_in_all_models():
-    page = words_html(
-        ['A "cat", sat!', "Dog."], {"a": attribution(3, 1), "b": attribution(3, 1), "c": Failure(HOSTILE)}
-    )
-    assert [signed(value) for value in (0.125, -0.3, 0.004, -0.0, 1.5)] == [
-        "+.12",
-        "\N{MINUS SIGN}.30",
-        "0",
-        "0",
-        "+1.50",
-    ]
-    half = tint(-0.5, DIFFERENCES)
-    first = f'<span class="cse-tint" style="{half}">A&nbsp;<small>\N{MINUS SIGN}.25</small></span> &quot;<span'
-    assert page.count(first) == 2
-    assert page.count(f'style="{tint(1.0, DIFFERENCES)}">sat&nbsp;<small>+.50</small></span>!') == 2
-    assert page.count(f'style="{tint(0.25, DIFFERENCES)}">Dog&nbsp;<small>+.12</small></span>.') == 2
-    assert page.count("Cosine 0.750; completeness error +.12 in A, \N{MINUS SIGN}.12 in B.") == 2
-    assert page.count("pushes them apart") == 1
-
-
-def test_a_pair_is_placed_among_random_pairs_on_one_axis():
-    low, high = Placed(0.125, 40.0, [0.5, 0.5] + [0.0] * 48), Placed(1.0, 100.0, [0.02] * 50)
-    page = placed_html({"a": low, "b": high, MARKUP: Failure(HOSTILE)}, {"Sentence A": [HOSTILE], "Sentence B": []})
-    assert '<td class="cse-number">0.125</td><td>40.0 %</td>' in page
-    assert "above all random pairs" in page
-    assert page.count('x1="30.00" x2="30.00"') == 1  # 0.125 on an axis from -0.25 to 1
-    assert page.count('x1="100.00" x2="100.00" y1="0"') == 1
-    assert "Seen: from 40.0 % in a to above all random pairs in b." in page
-    assert page.count("cse-warning") == 1
-    assert "<script" not in page
-    assert "<img" not in page
-    assert "Seen: 40.0 % in every model." in placed_html({"a": low, "b": low}, {})
-
-
 def found(*texts: str) -> Found:
     corpus = ["both", "mine", "deep", "x", "one"]
-    hits = [Hit(rank, 1 - rank / 10, corpus.index(text), text) for rank, text in enumerate(texts, start=1)]
+    hits = [
+        Hit(rank, 1 - rank / 10, corpus.index(text) + 1, text, {}, corpus.index(text))
+        for rank, text in enumerate(texts, start=1)
+    ]
     return Found(hits, "Flat", 1.0, 3.2)
 
 
@@ -248,21 +167,6 @@ def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():
     assert "only" not in search_html(1, {"a": found("one"), "c": Failure("broken")})
 
 
-def test_lines_join_a_sentences_ranks_and_end_beneath_the_results():
-    page = search_html(2, {"a": found("both", "mine", "deep"), "b": found("both", "deep", "x")}, findable=True)
-    lines = [line.split('"')[0] for line in page.split('<polyline points="')[1:]]
-    assert lines == ["16,16 146,16", "16,60 146,38", "16,38 146,60"]  # both: 1, 1; deep: 3, 2; mine: 2, none
-    assert page.count('<svg class="cse-lines"') == 1
-    for row, said in ((0, "both: ranks 1, 1"), (2, "deep: ranks none, 2"), (1, "mine: ranks 2, none")):
-        assert page.count(f'data-row="{row}"') == 2  # in the list and in the chart
-        assert f'<g data-row="{row}" tabindex="0" role="img" aria-label="{said}">' in page
-    three = search_html(1, {"a": found("one"), "b": found("x"), "c": found("deep")})
-    ends = [line.split('"')[0].split()[-1] for line in three.split('<polyline points="')[1:]]
-    assert len(set(ends)) == len(ends) == 3  # those that the last model lacks are named below each other
-    assert 'href="?tab=clusters&amp;pin=2"' in page  # deep's row of the corpus
-    assert "<svg" not in search_html(2, {"a": found("both")})
-
-
 def test_what_is_under_the_threshold_is_no_result_and_every_model_says_how_many_are_left():
     low, high = (found("both", "mine", "deep")._replace(least=least) for least in (0.75, 0.85))
     page = search_html(3, {"a": low, "b": high})
@@ -279,31 +183,3 @@ def test_an_index_of_a_model_that_is_no_column_says_what_to_do():
     assert unknown_models_note(models.columns, models) == ""
     note = unknown_models_note([models.columns[0], Column("bert-mean", "bert", "mean")], models)
     assert note.startswith("Indexed with bert-mean, which is no column of this page. To compare, start the app with ")
-
-
-def test_the_words_of_all_models_have_bars_on_one_scale():
-    def reading(*shares: float) -> Reading:
-        before, alone, after = ([("word", share)] for share in shares)
-        return Reading(before, alone, after, 'This : "[X]" means [MASK].', own=shares[0] > 0.3)
-
-    page = readings_html("cats", {"a": reading(0.4, 0.1, 0.2), "b": reading(0.3, 0.05, 0.8)})
-    assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "12.5", "25.0", "37.5", "6.2", "100.0"]
-    assert "<span>This : &quot;</span>cats<span>&quot; means [MASK].</span>" in page
-    assert page.count("This model reads no [MASK]") == 1
-
-
-def test_the_lab_says_what_a_template_gains_and_whether_the_pairs_can_tell():
-    own, other = Trial("[X]", 64.0, [("cat", 0.2)]), Trial("[X] [MASK]", 62.75, [("dog", 0.4)])
-    page = tried_html("cats", {"a": Comparison(own, other, Difference(-1.25, -3, 0.5)), MARKUP: Failure("broken")})
-    minus = "\N{MINUS SIGN}"
-    assert f"<b>{minus}1.2</b>" in page
-    assert f"{minus}3.0 to +0.5: no significant difference" in page
-    assert [part.split("%")[0] for part in page.split("width:")[1:]] == ["50.0", "100.0"]
-    assert "Trained without a [MASK]" in page
-    assert "<img" not in page
-
-
-def test_packed_points_come_back():
-    xy = np.array([[0, 1], [0.25, 0.5], [2, -1]])
-    numbers = np.frombuffer(base64.b64decode(pack(xy)), "<u2").reshape(-1, 2) / 65535
-    np.testing.assert_allclose(numbers, np.clip(xy, 0, 1), atol=1e-5)

@@ -226,26 +226,25 @@ def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_nex
         (running / "upload").write_text("x")
         killed = running.with_name("cse-run-killed")
         killed.mkdir()
-        (killed / LOCK).touch()
+        killed.with_suffix(LOCK).touch()
         (killed / "upload").write_text("x")
         other = running.with_name("others")
         other.mkdir()
         with run_folder(tmp_path / "new") as second:
             assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(
-                [running.name, second.name, "others"]
+                [running.name, running.name + LOCK, second.name, second.name + LOCK, "others"]
             )
     assert list((tmp_path / "new").iterdir()) == [other]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such locks (2026-11)")
-@pytest.mark.parametrize("step", ["mkdtemp", "open", "flock", "rename"])
+@pytest.mark.parametrize("step", ["flock", "mkdir"])
 def test_a_new_folder_outlives_another_server_that_sweeps_at_any_moment(tmp_path, monkeypatch, step) -> None:
     import fcntl
-    import tempfile
 
-    from cse.app.server.run_folder import run_folder, sweep
+    from cse.app.server.run_folder import LOCK, run_folder, sweep
 
-    owner, swept = {"mkdtemp": tempfile, "open": Path, "flock": fcntl, "rename": Path}[step], []
+    owner, swept = {"flock": fcntl, "mkdir": Path}[step], []
     original = getattr(owner, step)
 
     def interrupted(*arguments, **options):
@@ -265,7 +264,7 @@ def test_a_new_folder_outlives_another_server_that_sweeps_at_any_moment(tmp_path
     monkeypatch.setattr(owner, step, interrupted)
     with run_folder(tmp_path) as folder:
         sweep(tmp_path)
-        assert list(tmp_path.iterdir()) == [folder]
+        assert sorted(tmp_path.iterdir()) == [folder, folder.with_suffix(LOCK)]
         (folder / "upload").write_text("x")
     assert swept
     assert list(tmp_path.iterdir()) == []

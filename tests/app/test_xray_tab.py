@@ -1,18 +1,15 @@
 """The X-ray of the Probe tab: what is shown is what the library says, JSON keeps it, and every text is escaped."""
 
 import json
-import re
 
 import numpy as np
 import pytest
 from app_models import MARKUP, write_model
 
 import cse
-from cse.analysis.attention import HeadAttention
 from cse.analysis.calibration import random_cosines
 from cse.analysis.prefix_analysis import PrefixAttention, Prototype, prefix_attention, prototypes, without_prefix
 from cse.app.models.models import Failure
-from cse.app.sections.heads import heads_html, plain_attention
 from cse.app.sections.prefix import Ablation, XRay, layer_choices, layers_of, opened_xray, plain_xray, xray_html, xrays
 from cse.app.state.app_state import AppState, open_state
 
@@ -72,22 +69,3 @@ def test_tables_say_what_is_seen_and_nothing_is_markup() -> None:
     assert "moves by 125 %, and the pair's cosine goes from 0.900 to 0.400" in page
     assert "0.650 to positive ones and 0.500 to negative ones" in page
     assert page.count("cse-mean") == page.count(">chosen<") == 1
-
-
-def test_attention_of_a_head_is_drawn_as_numbers_and_nothing_as_markup() -> None:
-    shares = np.array([[[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]], [[0.2, 0.2, 0.6], [0.4, 0.4, 0.2]]], np.float32)
-    found = HeadAttention("[MASK]", ("prefix 1", MARKUP, "[MASK]"), 1, shares)
-    answers = {MARKUP: found, "other": Failure(MARKUP)}
-    page = heads_html(answers, 2, 2)
-    assert re.findall(r">(\d+) %</text>", page) == ["40", "40", "20"]
-    assert re.findall(r'fill-opacity="([.\d]+)"', page) == ["0.33", "0.67", "0.33", "0.67", "1.00", "0.33"]
-    assert "[MASK] looks most at prefix 1 (40 %), 40 % at the prefix." in page
-    assert re.findall(r">(\d+) %</text>", heads_html(answers, 1, 0)) == ["25", "12", "62"]  # the mean of both
-    cells = re.findall(r'<td class="cse-tint( cse-chosen)?"[^>]*>(\d+)</td>', page)  # of the prefix, by layer and head
-    assert cells == [("", "50"), ("", "0"), ("", "20"), (" cse-chosen", "40")]
-    assert "attention on the token it looks at most" in heads_html({"m": found._replace(prefix=0)}, 1, 0)
-    assert "This model has 2 layers of 2 heads." in heads_html(answers, 3, 0)
-    assert "<img" not in page
-    assert plain_attention(found)["shares"][1][1] == pytest.approx([0.4, 0.4, 0.2], abs=1e-5)
-    with pytest.raises(ValueError, match="The head must be a whole number from 0 to 32"):
-        heads_html(answers, 1, -1)

@@ -6,14 +6,12 @@ Works that are compared run in turn (`tests.bench.timing`), and every result nam
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cse.commands.cli import PRECISIONS, Backend, Pooling, check_choice, log, print_json
-from tests.bench.group import commands
+from cse.commands.cli import PRECISIONS, Backend, Grouped, Pooling, check_choice, command, log, print_json
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU_TIME = "Count processor time, which other work on the machine leaves alone; of all threads."
@@ -54,44 +52,6 @@ def bench_encode(
         clock=time.process_time if cpu_time else time.perf_counter,
     )  # fmt: skip
     _print(json_output, asdict(speed))
-
-
-def bench_precision(
-    pairs: Annotated[Path, typer.Argument(help="Scored pairs: score, sentence, sentence, tab-separated.")],
-    model: Annotated[list[str], typer.Option(help="A bundled name, a checkpoint folder, or a backbone; repeatable.")],
-    pooling: Pooling = None,
-    json_output: Json = False,
-) -> None:
-    """Encode pairs in float32, bfloat16 and int8 on OpenVINO: Spearman, smallest cosine, processor time.
-
-    Example: python -m tests.bench precision dev.tsv --model simcse
-    """
-    from dataclasses import asdict
-
-    from tests.bench.precision import measure_precision
-
-    rows = measure_precision(model, pairs, pooling)
-    _print(json_output, {"rows": list(map(asdict, rows))})
-
-
-def bench_shapes(
-    model: Annotated[str, typer.Option(help="A bundled name, a checkpoint folder, or a backbone.")] = "promptbert",
-    calls: Annotated[int, typer.Option(min=6, help="Lists of texts to encode.")] = 900,
-    json_output: Json = False,
-) -> None:
-    """Encode lists of ever new shapes: resident memory as it grows, and processor time.
-
-    Example: python -m tests.bench shapes --model promptbert
-    """
-    from dataclasses import asdict
-
-    import cse
-    from cse.encoder.devices import bound_kernels
-    from tests.bench.shapes import measure_growth
-
-    bound_kernels()
-    growth = measure_growth(cse.load(model), calls)
-    _print(json_output, asdict(growth))
 
 
 def bench_app(
@@ -152,124 +112,25 @@ def bench_load(
         raise typer.Exit(1)
 
 
-def bench_uploads(
-    visitors: Annotated[int, typer.Option(min=1, max=64, help="Visitors at once.")] = 16,
-    texts: Annotated[int, typer.Option(min=2, max=50_000, help="Texts of each.")] = 200,
-    train: Annotated[str | None, typer.Option(help="What one more visitor trains meanwhile, by its label.")] = None,
-    seconds: Annotated[float, typer.Option(min=0, help="How long visitors come and go; 0: each comes once.")] = 0.0,
-    think: Annotated[
-        float, typer.Option(min=0.001, help="With --seconds, mean seconds between a visitor's calls.")
-    ] = 1.0,
-    json_output: Json = False,
-) -> None:
-    """Start the app and let visitors upload, search and map texts of their own at once, while another compares.
-
-    Prints times by kind, errors, and the server's memory before they came and after they left. Exit code 1 for errors.
-    With `--train SimCSE` one more visitor, in Chromium, trains on the demo corpus beside them. With `--seconds`
-    visitors use everything, in two sessions each, and new ones follow; prints the memory by second and by quarter.
-
-    Example: python -m tests.bench uploads --visitors 16
-    """
-    from tests.bench.app import started_app
-    from tests.bench.app_mix import to_json
-    from tests.bench.app_texts import measure_stays, measure_uploads
-    from tests.bench.film import begin_training, opened_page
-
-    with started_app(ROOT) as (url, first_page, process), ExitStack() as beside:
-        log(f"first page after {first_page:.1f} s; {visitors} visitors with {texts:,} texts each")
-        if train:
-            begin_training(beside.enter_context(opened_page(url, 1280, 720)), train)
-        if seconds:
-            mixed = measure_stays(url, visitors, texts, seconds, process, think=think)
-            figures = {"visitors": visitors, "texts": texts, "think": think, **to_json(mixed)}
-        else:
-            found = measure_uploads(url, visitors, texts, process)
-            mixed, figures = found.mixed, found.to_json()
-    _print(json_output, figures)
-    if mixed.errors:
-        raise typer.Exit(1)
-
-
 def bench_corpus(
     texts: Annotated[int, typer.Option(min=2, max=50_000, help="Texts of the visitor.")] = 2000,
-    rounds: Annotated[int, typer.Option(min=0, help="Of encoding alone.")] = 0,
     model: Annotated[list[str] | None, typer.Option(help="Columns of the app, by default all; repeatable.")] = None,
     json_output: Json = False,
 ) -> None:
     """Start the app and upload, search, map and clean texts as one visitor: seconds of each step, memory after it.
 
-    Steps run one after the other, with the models that are not ready beside them. With `--rounds` one model encodes
-    500 of the texts in three ways, in turn: processor time of each.
+    Steps run one after the other, with the models that are not ready beside them.
 
     Example: python -m tests.bench corpus --texts 20000
     """
     from dataclasses import asdict
 
     from tests.bench.app import started_app
-    from tests.bench.app_corpus import Job, encodings
+    from tests.bench.app_corpus import Job
 
-    with started_app(ROOT, *(word for each in model or () for word in ("--model", each))) as (url, _, process):
+    with started_app(ROOT, *(word for name in model or () for word in ("--model", name))) as (url, _, process):
         steps = Job(url, texts, process, log).run()
-    beside = {"encoding": encodings(min(texts, 500), rounds)} if rounds else {}
-    _print(json_output, {"texts": texts, "steps": list(map(asdict, steps)), **beside})
-
-
-def bench_film(
-    file: Annotated[str, typer.Argument(help="Labelled texts: a table or hub id.")],
-    output: Annotated[Path, typer.Option(help="Folder of the pictures.")],
-    column: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
-    labels: Annotated[str, typer.Option(help="Column of labels.")] = "label",
-    texts: Annotated[int, typer.Option(min=100, max=50_000, help="The most of them, drawn by seed 42.")] = 2000,
-    width: Annotated[int, typer.Option(min=320, help="Of the screen, in CSS pixels.")] = 1440,
-    height: Annotated[int, typer.Option(min=480)] = 900,
-    method: Annotated[str, typer.Option(help="What the Train tab is to do, by its label.")] = "PromptBERT",
-    json_output: Json = False,
-) -> None:
-    """Do a visitor's whole job in Chromium, from the upload to a trained model: seconds and a picture of each step.
-
-    Example: python -m tests.bench film tickets.csv --column text --labels topic --output runs/film
-    """
-    from dataclasses import asdict
-
-    from cse.corpus.labelled import distinct_sample, labelled_texts
-    from tests.bench.app import compare, started_app
-    from tests.bench.film import Film, opened_page
-
-    rows = distinct_sample(list(labelled_texts(file, column, labels).rows), texts, seed=42)
-    with started_app(ROOT) as (url, *_):
-        compare(url, 0, "first")  # opens the models
-        with opened_page(url, width, height) as page:
-            shots = Film(page, rows, output, method, log).run()
-    _print(json_output, {"texts": len(rows), "width": width, "shots": list(map(asdict, shots))})
-
-
-def bench_maps(
-    file: Annotated[str, typer.Argument(help="Texts: a text file, table or hub id.")],
-    model: Annotated[str, typer.Option(help="A bundled name, a checkpoint folder, or a backbone.")] = "simcse",
-    column: Annotated[str | None, typer.Option(help="Column of the texts.")] = None,
-    labels: Annotated[str | None, typer.Option(help="Column of labels.")] = None,
-    texts: Annotated[int, typer.Option(min=20, help="The most of them, sampled evenly.")] = 10_000,
-    peer: Annotated[
-        list[str] | None, typer.Option(help="Other methods, where installed: openTSNE, umap-learn; repeatable.")
-    ] = None,
-    json_output: Json = False,
-) -> None:
-    """Draw one model's map by several methods: processor seconds of one thread, and how faithful each map is.
-
-    Example: python -m tests.bench maps tickets.tsv --column text --labels label --peer openTSNE
-    """
-    import cse
-    from cse.analysis.maps import evenly
-    from cse.corpus.labelled import labelled_texts
-    from tests.bench.maps import PEERS, measure_maps
-
-    for each in peer or ():
-        check_choice("peer", each, PEERS)
-    rows = list(labelled_texts(file, column, labels).rows)
-    chosen = [rows[place] for place in evenly(len(rows), texts)]
-    vectors = cse.load(model).encode([row.text for row in chosen])
-    known = [row.label or "" for row in chosen] if labels else None
-    _print(json_output, {"texts": len(chosen), "methods": measure_maps(vectors, known, peer or ())})
+    _print(json_output, {"texts": texts, "steps": list(map(asdict, steps))})
 
 
 def bench_train(
@@ -400,30 +261,6 @@ def bench_index(
     _print(json_output, {"speeds": [asdict(speed) for speed in found]})
 
 
-def bench_judge(
-    data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
-    texts: Annotated[int, typer.Option(min=20, help="The most of each file.")] = 2500,
-    votes: Annotated[int, typer.Option(min=1, help="Of each session.")] = 30,
-    points: Annotated[float, typer.Option(min=0, help="Least difference of label neighbours, x 100.")] = 3.0,
-    seeds: Annotated[int, typer.Option(min=1, help="Sessions per pair of models.")] = 5,
-    json_output: Json = False,
-) -> None:
-    """Vote in `scripts.judge` by labels: how often it names the better of two models, over pairs of ten readings.
-
-    Example: python -m tests.bench judge --data clustering/agnews.tsv --data clustering/stackoverflow.tsv
-    """
-    import cse
-    from tests.bench.judge import MODELS, Tally, measure
-
-    encoders = {name: cse.load(model, pooling).encode for name, (model, pooling) in MODELS.items()}
-    found: dict[str, Tally] = {}
-    for file in data:
-        found[file.stem] = measure(file, encoders, texts, votes, points, seeds)
-        log(f"{file.stem}: {found[file.stem]}")
-    figures = {name: tally.to_json() for name, tally in {**found, "all": sum(found.values(), Tally())}.items()}
-    _print(json_output, {"votes": votes, "points": points, "sets": figures})
-
-
 def bench_adapt(
     data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
     model: Annotated[list[str], typer.Option(help="A model; NAME:POOLING for a pooling; repeatable.")],
@@ -468,13 +305,11 @@ def bench_recipes(
 
     Example: python -m tests.bench recipes trials.jsonl --model cse/bundled/backbone:cls --data clustering/agnews.tsv
     """
-    from tests.bench.own_ways import WAYS
-    from tests.bench.recipes import MEASURES, RECIPES, Trial, measure, rows_of, summary, trained
+    from tests.bench.recipes import MEASURES, WAYS, Trial, measure, rows_of, summary
 
-    ways = {**WAYS, **{name: trained(recipe) for name, recipe in RECIPES.items()}}
-    for each in way or ():
-        check_choice("way", each, ways)
-    chosen = {name: made for name, made in ways.items() if not way or name in way}
+    for name in way or ():
+        check_choice("way", name, WAYS)
+    chosen = {name: made for name, made in WAYS.items() if not way or name in way}
     for seed in range(seeds):
         for file in data:
             for each in model:
@@ -484,58 +319,6 @@ def bench_recipes(
                 log(f"{row['texts']}, {row['start']}, seed {seed}: {row['scores']}")
     rows = rows_of(output)
     _print(json_output, {"trials": len(rows)} | {name: summary(rows, name) for name in MEASURES})
-
-
-def bench_anchors(
-    questions: Annotated[Path, typer.Option(help="A retrieval folder whose relevant texts are duplicates.")],
-    data: Annotated[Path, typer.Option(help="A file of label<TAB>text lines.")],
-    model: Annotated[str, typer.Option(help="A bundled name, a checkpoint folder, or a backbone.")] = "simcse",
-    texts: Annotated[int, typer.Option(min=300, help="The most of each.")] = 5000,
-    json_output: Json = False,
-) -> None:
-    """Compare near-duplicates with semhash and topics with BERTopic, on the same vectors; both have to be installed.
-
-    Example: python -m tests.bench anchors --questions retrieval/quora --data clustering/stackoverflow.tsv
-    """
-    import cse
-    from cse.corpus.labelled import distinct_sample, labelled_texts
-    from tests.bench.anchors import measure_duplicates, measure_topics
-    from tests.bench.anchors import questions as read_questions
-
-    encoder = cse.load(model)
-    asked, gold = read_questions(questions, texts)
-    rows = distinct_sample(list(labelled_texts(data, "2", "1").rows), texts, seed=42)
-    grouped = [row.text for row in rows]
-    _print(json_output, {
-        "duplicates": measure_duplicates(asked, gold, encoder.encode(asked)),
-        "topics": measure_topics(grouped, [row.label for row in rows], encoder.encode(grouped)),
-    })  # fmt: skip
-
-
-def bench_guard(
-    data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
-    backbone: Annotated[str, typer.Option(help="A backbone.")] = "bundled",
-    texts: Annotated[int, typer.Option(min=20, help="The most scored of each file.")] = 1000,
-    steps: Annotated[int, typer.Option(min=15, help="Of each run.")] = 75,
-    evaluations: Annotated[int, typer.Option(min=2, help="Of each run.")] = 15,
-    seed: Annotated[int, typer.Option(min=0)] = 42,
-    json_output: Json = False,
-) -> None:
-    """Score runs on labelled texts with and without the labels: which score finds a run's best step?
-
-    Example: python -m tests.bench guard --data clustering/agnews.tsv --data clustering/stackoverflow.tsv
-    """
-    from dataclasses import asdict
-
-    from tests.bench.guard import RUNS, Course, follow, summary
-
-    courses: list[Course] = []
-    for file in data:
-        for method, settings in RUNS:
-            changed = {**settings, "max_steps": steps, "seed": seed}
-            courses.append(follow(file, method, backbone, changed, evaluations=evaluations, texts=texts))
-            log(f"{courses[-1].name}: neighbours {courses[-1].neighbours}")
-    _print(json_output, {"runs": list(map(asdict, courses)), "scores": summary(courses)})
 
 
 def _print(json_output: bool, figures: Mapping[str, Any]) -> None:
@@ -570,16 +353,17 @@ def short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-app = commands(
-    "Measure how fast the project is on this machine.",
-    {
-        "encode": bench_encode, "precision": bench_precision, "train": bench_train, "pretrain": bench_pretrain,
-        "index": bench_index, "search": bench_search, "shapes": bench_shapes, "app": bench_app, "load": bench_load,
-        "uploads": bench_uploads, "corpus": bench_corpus, "film": bench_film, "page": bench_page, "maps": bench_maps,
-        "judge": bench_judge, "guard": bench_guard, "adapt": bench_adapt, "recipes": bench_recipes,
-        "anchors": bench_anchors,
-    },
+app = typer.Typer(
+    help="Measure how fast the project is on this machine.", no_args_is_help=True, add_completion=False,
+    pretty_exceptions_enable=False, rich_markup_mode=None,
 )  # fmt: skip
+for function in (
+    bench_encode, bench_train, bench_pretrain, bench_index, bench_search, bench_app, bench_load, bench_corpus,
+    bench_page, bench_adapt, bench_recipes,
+):  # fmt: skip
+    (made,) = command(function).registered_commands
+    assert made.callback
+    app.command(function.__name__.removeprefix("bench_"), cls=Grouped)(made.callback)
 
 if __name__ == "__main__":
     app()

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from cse.adaptation.projection import fit_projection
-from cse.corpus.labelled import distinct_sample, labelled_texts
+from cse.corpus import Corpus
+from cse.corpus.formats import Options
 from cse.evaluation.clustering import same_label_neighbours
 
 Encode = Callable[[list[str]], np.ndarray]
@@ -23,6 +24,11 @@ class Gains:
     model: str
     start: float
     gains: Mapping[int, float]
+
+
+def labelled_texts(file: Path, most: int, seed: int) -> Corpus:
+    """Return the distinct texts of a file of label<TAB>text lines, or `most` of them drawn by the seed."""
+    return Corpus.read(file, "2", "1", options=Options(delimiter="\t", header=False)).distinct_sample(most, seed)
 
 
 def summary(rows: Sequence[Gains]) -> dict[int, dict[str, float]]:
@@ -47,13 +53,13 @@ def measure(
 
     Raises ValueError if there are fewer texts than that many, or fewer to fit on than components.
     """
-    rows = distinct_sample(list(labelled_texts(file, "2", "1").rows), fit + scored, seed=seed)
+    rows = labelled_texts(file, fit + scored, seed)
     order = np.random.default_rng(seed).permutation(len(rows))
-    held, learned = ([rows[number] for number in part] for part in (order[:scored], order[scored:]))
-    gold = np.unique([row.label for row in held], return_inverse=True)[1]
+    held, learned = (rows.take(part) for part in (order[:scored], order[scored:]))
+    gold = np.unique(held.labels, return_inverse=True)[1]
     found = []
     for name, encode in encoders.items():
-        fitted, vectors = (encode([row.text for row in part]) for part in (learned, held))
+        fitted, vectors = (encode(part.sentences) for part in (learned, held))
         start = 100 * same_label_neighbours(vectors, gold)
         scores = {
             each: same_label_neighbours(fit_projection(fitted, each, neighbours)(vectors), gold) for each in components

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import secrets
-import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.support.ports import free_port
 
 START_LIMIT = 300.0  # seconds
 CALL_LIMIT = 600.0
@@ -55,9 +56,7 @@ class Started(NamedTuple):
 @contextmanager
 def started_app(root: Path, *options: str) -> Iterator[Started]:
     """A new app in `root`, on a free port, with further options."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url, begun = f"http://127.0.0.1:{port}", time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "app.py", "--port", str(port), *options],

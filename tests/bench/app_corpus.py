@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
+import random
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
+from cse.evaluation.classification import labelled_rows
+from cse.models.names import BUNDLED
 from tests.bench.app import answer_stream, call, compare, events
-from tests.bench.app_texts import answered, memory_of, ticket, wait_for
-from tests.bench.machine import processor_seconds
-from tests.bench.timing import beside_first
+from tests.bench.machine import processor_seconds, resident_memory
 
 POINTS, GROUPS = 10_000, 12
-SMALL = 64
+WAIT = 1.0  # seconds between looks at an encoding
 MODEL = "simcse"  # the first of the page
 
 
@@ -37,7 +37,8 @@ class Job:
         """Make the texts; `process` is the server's number. `say` gets each measurement in words."""
         self.url, self.process, self.steps, self.say = url, process, list[Step](), say
         self.session = secrets.token_hex(8)
-        self.texts, self.key = [ticket(0, row) for row in range(count)], ""
+        sentences = [text for _, text in labelled_rows(BUNDLED / "demo" / "corpus.tsv")]
+        self.texts, self.key = [ticket(sentences, row) for row in range(count)], ""
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
@@ -46,7 +47,8 @@ class Job:
         yield
         seconds, after = time.perf_counter() - begun, processor_seconds(self.process) if self.process else None
         computed = None if before is None or after is None else after - before
-        self.steps.append(Step(what, seconds, computed, memory_of(self.process)))
+        size = resident_memory(self.process) if self.process else None
+        self.steps.append(Step(what, seconds, computed, None if size is None else round(size / 2**20, 1)))
         self.say(str(self.steps[-1]))
 
     def call(self, endpoint: str, *values: object) -> str:
@@ -65,7 +67,9 @@ class Job:
         with self.step("all models"):
             wait_for(self.url, self.key, self.session, None)
         with self.step("search in all models"):
-            answered(self.search("The printer does not work."))
+            answer = self.search("The printer does not work.")
+        if '{"error": ' in answer:
+            raise ValueError(f"a model has no answer: {answer[:100]}")
         with self.step("maps of all models"):
             self.maps(lambda maps: False)
         with self.step("near-duplicates"):
@@ -90,28 +94,20 @@ class Job:
                     return
 
 
-def encodings(count: int, rounds: int, model: str = MODEL) -> dict[str, dict[str, Any]]:
-    """Return the processor time in which a model encodes so many texts in one call, in small blocks, and as the page.
+def wait_for(url: str, key: str, session: str, models: int | None) -> None:
+    """Wait until so many models, or all, have encoded the texts. Raises ValueError if one fails."""
+    while True:
+        told = json.loads(call(url, "texts", [[], None, key], session))[0]
+        failed = [model["error"] for model in told["models"].values() if model["error"]]
+        if failed:
+            raise ValueError(failed[0])
+        ready = sum(model["done"] == told["texts"] for model in told["models"].values())
+        if ready >= (len(told["models"]) if models is None else models):
+            return
+        time.sleep(WAIT)
 
-    Times are beside those of the one call, in rounds (`beside_first`).
-    """
-    import cse
-    from cse.app.models.models import Models
-    from cse.app.state.encodings import Encoding, Order, encode_block
 
-    texts, models = [ticket(0, row) for row in range(count)], Models([model])
-    encoder, order, column = cse.load(model), Order(texts), models.columns[0]
-
-    def as_the_page() -> None:
-        encoding = Encoding(column, count)
-        while not encoding.ended:
-            encode_block(models, texts, order, encoding)
-
-    works = {
-        "float32 in one call": lambda: encoder.encode(texts),
-        f"float32, {SMALL} texts at a time": lambda: [
-            encoder.encode(texts[start : start + SMALL]) for start in range(0, count, SMALL)
-        ],
-        "as the page": as_the_page,
-    }
-    return beside_first(works, count, rounds, time.process_time)
+def ticket(sentences: Sequence[str], row: int) -> str:
+    """Return a text of the visitor's own: one to four sentences of the demo corpus, drawn by the number."""
+    chance = random.Random(f"0 {row}")
+    return f"Ticket {row}: {' '.join(chance.choices(sentences, k=chance.randint(1, 4)))}"

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from tests.bench.browser import chromium
+from tests.support.chromium import chromium
 
 GRADIO = ("/assets/", "/static/", "/theme.css")  # paths of Gradio's own files, the same for every app
 SETTLED = 1000  # milliseconds after the page has opened

@@ -3,7 +3,8 @@
 The recipes are those of sentence-transformers, SimCSE and TSDAE (Wang et al. 2021), with the settings of its examples:
 SimCSE batches of 128, 32 tokens, rate 5e-5, every text its own positive; TSDAE batches of 8, rate 3e-5, six of ten
 words deleted (split at spaces), decoder tied. The rate is constant. They are scored after one pass over the texts, as
-in the examples, and when their processor time is over. `tests.bench.own_ways` has what this project offers.
+in the examples, and when their processor time is over. Beside them is what this project offers for a user's texts: the
+projection of `adapt`, the same after masked language modelling, the whole of it, and smoothing.
 """
 
 from __future__ import annotations
@@ -19,19 +20,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import cse
-from cse.corpus.labelled import LabelledText, distinct_sample, labelled_texts
+from cse.adaptation.adapt import AdaptRequest, adapt
+from cse.adaptation.choice import START
+from cse.adaptation.facts import LANGUAGE_STEPS, learn_language, split
+from cse.adaptation.projection import project
+from cse.corpus import Corpus
 from cse.corpus.supervised import scored_pairs
 from cse.evaluation.clustering import label_scores
 from cse.evaluation.metrics import spearman
+from cse.vectors import smoothed
+from tests.bench.adapt import labelled_texts
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Encode = Callable[[list[str]], np.ndarray]
 Scores = dict[str, float]
-Rows = Sequence[LabelledText]
 KEPT = 0.4  # of the words of a text that TSDAE's encoder sees
 PASS, END = "one pass", "end"
+NEIGHBOURS = 10  # that smoothing mixes
+ADAPT_SHARE = 2.0  # time of `adapt` by the clock, in the processor time of a training
+LONG_SHARE = 20.0  # the same where it is to train, too
 MEASURES = ("neighbours", "nmi", "ndcg@10", "sts")
 
 
@@ -62,7 +71,7 @@ class Trial:
 
 
 # What makes a model of a trial's texts and returns the scores at each time, and its processor seconds.
-Way = Callable[[Trial, Rows, Callable[[Encode], Scores]], dict[str, Any]]
+Way = Callable[[Trial, Corpus, Callable[[Encode], Scores]], dict[str, Any]]
 
 
 def measure(
@@ -90,11 +99,11 @@ def measure(
     missing = {name: way for name, way in {"start": as_it_is, **ways}.items() if name not in found}
     if not missing:
         return {**key, "scores": found}
-    rows = distinct_sample(list(labelled_texts(file, "2", "1").rows), fit + scored, seed=trial.seed)
+    rows = labelled_texts(file, fit + scored, trial.seed)
     if len(rows) < fit + scored:
         raise ValueError(f"{file}: {len(rows)} different texts, but {fit} to fit and {scored} to score are asked for")
     order = np.random.default_rng(trial.seed).permutation(len(rows))
-    held, seen = ([rows[number] for number in part] for part in (order[:scored], order[scored:]))
+    held, seen = (rows.take(part) for part in (order[:scored], order[scored:]))
     for name, way in missing.items():
         found[name] = way(trial, seen, lambda encode: score(encode, held, pairs))
         with output.open("a", encoding="utf-8") as stream:
@@ -102,14 +111,14 @@ def measure(
     return {**key, "scores": found}
 
 
-def as_it_is(trial: Trial, seen: Rows, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+def as_it_is(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
     """Score the start."""
     return {END: scores(cse.load(trial.start, trial.pooling).encode)}
 
 
-def score(encode: Encode, rows: Sequence[LabelledText], pairs: Path | None = None) -> Scores:
+def score(encode: Encode, rows: Corpus, pairs: Path | None = None) -> Scores:
     """Return the agreement of vectors with labels, and `sts`, Spearman's correlation on graded pairs, both x 100."""
-    found = label_scores(np.asarray(encode([row.text for row in rows])), [row.label for row in rows])
+    found = label_scores(np.asarray(encode(rows.sentences)), rows.labels)
     if pairs is not None:
         found["sts"] = round(spearman(encode, scored_pairs(pairs)), 2)
     return found
@@ -143,7 +152,7 @@ def summary(rows: Sequence[Mapping[str, Any]], measure: str = "neighbours") -> d
 
 def trained(recipe: Recipe) -> Way:
     """Return the way that trains by a recipe."""
-    return lambda trial, seen, scores: _trained(recipe, trial, [row.text for row in seen], scores)
+    return lambda trial, seen, scores: _trained(recipe, trial, seen.sentences, scores)
 
 
 def _trained(recipe: Recipe, trial: Trial, texts: Sequence[str], scores: Callable[[Encode], Scores]) -> dict[str, Any]:
@@ -227,3 +236,62 @@ def _start(trial: Trial) -> SentenceTransformer:
     backbone = Transformer(trial.start)
     pooling = Pooling(backbone.get_embedding_dimension(), trial.pooling or "mean")
     return SentenceTransformer(modules=[backbone, pooling], device="cpu")
+
+
+def projection(language: bool = False) -> Way:
+    """Return the way that fits the projection of `adapt`, with `language` after masked language modelling.
+
+    Both see four fifths of the texts, as in `adapt`.
+    """
+
+    def way(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            began, start = time.process_time(), trial.start
+            learned, output, fitted = (
+                Path(folder) / "language",
+                Path(folder) / "adapted",
+                split(seen, trial.seed)[1].sentences,
+            )
+            if language:
+                start = learn_language(start, fitted, learned, steps=LANGUAGE_STEPS, seed=trial.seed)
+            project(start, fitted, output, pooling=trial.pooling)
+            spent = time.process_time() - began
+            return {END: scores(cse.load(str(output)).encode), "seconds": round(spent, 1)}
+
+    return way
+
+
+def smoothing(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+    """Mix the scored vectors with their nearest others; nothing is learned."""
+    encoder = cse.load(trial.start, trial.pooling)
+    found = scores(lambda texts: smoothed(encoder.encode(texts), NEIGHBOURS))
+    return {END: {name: value for name, value in found.items() if name != "sts"}, "seconds": 0.0}
+
+
+def adapted(share: float) -> Way:
+    """Return the way that runs the whole of `adapt` with the labels, and scores what it advises."""
+
+    def way(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            data, output = Path(folder) / "texts.jsonl", Path(folder) / "adapted"
+            labelled = zip(seen.texts, seen.labels, strict=True)
+            data.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in labelled))
+            minutes, began = share * trial.seconds / 60, time.process_time()
+            request = AdaptRequest(str(data), trial.start, trial.pooling, "text", "label", minutes, trial.seed)
+            report = adapt(request, output)
+            spent = time.process_time() - began
+            kept = cse.load(trial.start, trial.pooling) if report["decision"] == START else cse.load(str(output))
+            return {END: scores(kept.encode), "seconds": round(spent, 1), "decision": report["decision"],
+                    "stages": report["stages"]}  # fmt: skip
+
+    return way
+
+
+WAYS: dict[str, Way] = {
+    "projection": projection(),
+    "language": projection(language=True),
+    "smoothing": smoothing,
+    "adapt": adapted(ADAPT_SHARE),
+    "long adapt": adapted(LONG_SHARE),
+    **{name: trained(recipe) for name, recipe in RECIPES.items()},
+}

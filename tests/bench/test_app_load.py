@@ -8,10 +8,10 @@ import pytest
 from app_models import GOOD, serving, write_model
 
 from tests.bench import app as app_load
-from tests.bench import app_texts
+from tests.bench import app_corpus
 from tests.bench.app import Load, call, measure
-from tests.bench.app_mix import Mixed, bear, timed, to_json
-from tests.bench.app_texts import KINDS, measure_stays, measure_uploads
+from tests.bench.app_corpus import Job
+from tests.bench.app_mix import Mixed, bear, to_json
 from tests.bench.machine import processor_seconds, resident_memory
 
 
@@ -27,17 +27,16 @@ def test_a_load_has_the_nearest_rank_percentiles(count: int) -> None:
 
 def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_path, bert_folder, monkeypatch):
     monkeypatch.setattr(app_load, "POINTS", 120)
-    monkeypatch.setattr(app_texts, "WAIT", 0.1)
-    monkeypatch.setattr(app_texts, "SETTLED", 0.1)
+    monkeypatch.setattr(app_corpus, "WAIT", 0.1)
     folders = [str(write_model(tmp_path / name, bert_folder, name)) for name in GOOD[:2]]
+    monkeypatch.setattr(app_corpus, "MODEL", GOOD[0])
     with serving(folders) as address:
         url = address.rstrip("/")
         loads = measure(url, visitors=3, seconds=0.2)
         with pytest.raises(ValueError, match="/similarity answered"):
             call(url, "similarity", ["", "b"])
         found = bear(url, clients=4, seconds=1.5, process=os.getpid())
-        uploaded = measure_uploads(url, visitors=2, texts=70, process=os.getpid()).to_json()
-        stays = measure_stays(url, visitors=2, texts=40, seconds=1.0, process=os.getpid(), think=0.01)
+        steps = Job(url, 70, os.getpid()).run()
     assert [load.what for load in loads] == ["one visitor", "3 visitors", "one visitor beside a map"]
     assert [load.count >= least for load, least in zip(loads, (1, 3, 1), strict=True)] == [True] * 3
     assert all(0 < load.median <= load.p95 <= load.worst for load in loads)
@@ -47,27 +46,8 @@ def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_
     assert all(size > 50 * 2**20 for _, size in found.memory)
     assert 0 < found.computed < os.cpu_count() * (found.seconds + 1)
     assert to_json(found)["calls"] == found.calls
-    assert uploaded["errors"] == {}
-    kinds = {"upload to first search", "first search", "map", "all models", "own search", "vectors", "deletion"}
-    assert {load["what"] for load in uploaded["loads"]} == kinds | {"comparison"}
-    assert {load["count"] for load in uploaded["loads"] if load["what"] in kinds} == {2}
-    assert min(uploaded["memory_mb"]) > 50
-    assert dict(stays.errors) == {}
-    assert {"page", "upload", "all models"} < set(stays.took) <= {"page", "upload", "all models", "deletion", *KINDS}
-    assert all(size > 50 * 2**20 for _, size in stays.memory)
-
-
-def test_what_goes_wrong_under_load_is_counted_by_its_reason():
-    found, answers = Mixed(), iter((ValueError("no"), ValueError("no"), OSError("gone"), None))
-
-    def work() -> None:
-        if error := next(answers):
-            raise error
-
-    for _ in range(4):
-        timed("similarity", found, work)
-    assert found.errors == {"similarity: ValueError: no": 2, "similarity: OSError: gone": 1}
-    assert found.calls == 1
+    assert [step.what for step in steps][:2] == ["upload to first search", "first map"]
+    assert all(step.seconds > 0 and step.memory_mb > 50 for step in steps)
 
 
 def test_memory_has_grown_by_its_last_quarter_over_its_second():

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import refused, run
 from index_corpus import brute_force, overlap, vectors
 from milvus_server import needs_server, served
-from test_scripts import refused, run
 
 from index import BuildSettings, VectorIndex
-from index.building import encoded
 from tests.bench.index import measure
 
 
@@ -40,20 +39,6 @@ def test_sentences_are_encoded_alone_and_into_an_index_of_each_type(
     assert told["sentences"] == 40
     assert list(told["works"]) == ["encoding alone", "encoding and Flat", "encoding and IVF2,Flat"]
     assert told["works"]["encoding alone"]["times"] == [1, 1, 1]
-
-
-def test_blocks_that_are_encoded_hold_all_texts_in_order_and_are_read_when_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("index.building.BLOCK", 3)
-    texts = iter("abcdefgh")
-    batches = encoded(texts, lambda block: np.array([[ord(text)] for text in block]))
-    assert next(batches)[0] == ["a", "b", "c"]
-    assert next(texts) == "d"
-    assert [(block, rows.ravel().tolist()) for block, rows in batches] == [
-        (["e", "f", "g"], [101, 102, 103]),
-        (["h"], [104]),
-    ]
 
 
 @needs_server

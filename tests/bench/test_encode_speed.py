@@ -1,17 +1,14 @@
 """The figures of `tests.bench encode`: they fit together, and a peer that gives the same vectors or is refused."""
 
 import json
-from itertools import combinations
 from pathlib import Path
 
 import pytest
 import torch
-from bf16 import openvino_has_bf16
+from command_line import refused, run
 from conftest import SENTENCES
-from test_scripts import refused, run
 
 import cse
-from cse.evaluation.metrics import spearman
 from tests.bench import encode as encode_speed
 from tests.bench.encode import measure_encoding
 from tests.bench.flops import encoding_flops
@@ -55,28 +52,3 @@ def test_a_peer_with_other_vectors_is_refused(bert_folder: Path, monkeypatch: py
     monkeypatch.setattr(encode_speed, "_peer", lambda encoder, name: lambda texts: torch.zeros(len(texts), 32).numpy())
     with pytest.raises(ValueError, match="gives other vectors"):
         measure_encoding(encoder, SENTENCES, against=["sentence-transformers"])
-
-
-def test_the_latency_is_the_percentiles_of_single_sentences() -> None:
-    now = [0.0]
-
-    def encode(texts: list[str]) -> None:
-        now[0] += len(texts[0]) / 1000
-
-    found = encode_speed.latency(encode, ["x" * length for length in range(1, 101)], lambda: now[0])
-    assert found == pytest.approx({"p50_ms": 50.5, "p95_ms": 95.05})
-
-
-def test_lower_precision_is_scored_beside_float32(bert_folder: Path, tmp_path: Path) -> None:
-    pairs = [(number % 6, *pair) for number, pair in enumerate(combinations(SENTENCES, 2))]
-    (tmp_path / "dev.tsv").write_text("".join("\t".join(map(str, pair)) + "\n" for pair in pairs))
-    done = run("bench", "precision", tmp_path / "dev.tsv", "--model", bert_folder, "--pooling", "mean", "--json")
-    assert done.exit_code == 0, done.output
-    rows = {row["precision"]: row for row in json.loads(done.stdout)["rows"]}
-    encoder = cse.load(str(bert_folder), "mean", backend="torch")
-    expected = spearman(encoder.encode, pairs)
-    assert rows["no"]["spearman"] == pytest.approx(expected, abs=0.2)
-    assert rows["no"]["least_cosine"] == pytest.approx(1)
-    assert all(rows[name]["least_cosine"] > 0.99 for name in ("bf16", "int8"))
-    rounded = ("bf16", "int8") if openvino_has_bf16() else ("int8",)
-    assert all(rows[name]["least_cosine"] < 0.9999999 for name in rounded)

@@ -19,14 +19,7 @@ def test_all_works_find_the_same_sentences(tmp_path: Path, factory: str) -> None
     found = {name: work() for name, work in works.items()}
     raw = [rows[0].tolist() for _, rows in found[FAISS]]
     assert [rows[0].tolist() for _, rows in found[SEARCH]] == raw
-    assert [[hit.row for hit in hits] for hits in found[HITS]] == raw
-
-
-def test_an_index_that_is_not_the_one_in_the_folder_is_refused(tmp_path: Path) -> None:
-    random_index(50, 8, "Flat", tmp_path / "index")
-    other = random_index(50, 8, "Flat", tmp_path / "other", seed=1)
-    with pytest.raises(ValueError, match="FAISS alone finds other cosines"):
-        searches(other, tmp_path / "index", directions(np.random.default_rng(1), 5, 8), 4)
+    assert [[hit.position for hit in hits] for hits in found[HITS]] == raw
 
 
 def test_the_command_measures_a_folder_and_names_what_it_holds(tmp_path: Path) -> None:

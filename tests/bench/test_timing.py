@@ -7,9 +7,7 @@ import pytest
 from conftest import ROOT
 
 from tests.bench import machine
-from tests.bench.__main__ import lines
-from tests.bench.machine import describe_machine, with_peak_memory
-from tests.bench.timing import Timing, beside_first, interleaved, ratio
+from tests.bench.timing import Timing, interleaved, ratio
 
 
 def test_works_are_timed_in_turn_after_a_first_run_of_each() -> None:
@@ -30,24 +28,6 @@ def test_works_are_timed_in_turn_after_a_first_run_of_each() -> None:
         interleaved({}, rounds=0)
 
 
-def test_works_are_told_beside_the_first() -> None:
-    clock = [0.0]
-
-    def work(took: list[float]) -> None:
-        clock[0] += took.pop(0)
-
-    alone, more = [9.0, 2.0, 2.0, 2.0], [9.0, 4.0, 8.0, 6.0]
-    works = {"alone": lambda: work(alone), "more": lambda: work(more)}
-    found = beside_first(works, 100, 3, lambda: clock[0])
-    assert found == {
-        "alone": {"milliseconds": 20.0, "times": (1.0, 1.0, 1.0)},
-        "more": {"milliseconds": 60.0, "times": (3.0, 2.0, 4.0)},
-    }
-    assert list(lines("", {"works": found, "errors": []})) == [
-        "works alone: milliseconds 20, times 1 / 1 / 1", "works more: milliseconds 60, times 3 / 2 / 4", "errors: []",
-    ]  # fmt: skip
-
-
 PEAKS = """
 from tests.bench.machine import with_peak_memory
 print(*[with_peak_memory(lambda: len(b"x" * size)) for size in (1, 2**28, 1)])
@@ -62,15 +42,3 @@ def test_the_peak_is_of_the_work_alone() -> None:
     assert abs(large - before - 2**28) < 2**20  # the system counts pages by the batch
     assert abs(after - before) < 2**20
     assert Timing((1.0,), large).figures(1)["peak_mb"] == round(large / 2**20)
-
-
-def test_a_machine_that_tells_nothing_is_described_all_the_same(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert describe_machine()["cores"] >= 1
-    for name in ("CPU", "MEMORY", "OWN"):
-        monkeypatch.setattr(machine, name, tmp_path / "none" / name)
-    monkeypatch.setattr("cse.encoder.devices.CPU", tmp_path / "none" / "CPU")
-    found = describe_machine()
-    assert found["extensions"] == found["memory_gb"] == "unknown"
-    done = []
-    assert with_peak_memory(lambda: done.append(1)) is None
-    assert done == [1]

@@ -7,7 +7,6 @@ import torch
 from conftest import SENTENCES
 
 from cse.training.run import TrainRequest, prepare
-from tests.bench.flops import contrastive_flops, encoding_flops
 from tests.bench.train import PEER, measure_training, peer_steps
 
 
@@ -34,10 +33,3 @@ def test_the_peer_learns_the_sentences(texts: str, bert_folder: Path) -> None:
     steps = peer_steps(encoder, run, "no")
     losses = [next(steps) for _ in range(12)]
     assert sum(losses[-3:]) < sum(losses[:3])
-
-
-def test_a_step_is_three_forwards_and_two_where_the_backbone_is_frozen(texts: str, bert_folder: Path) -> None:
-    for name, passes in (("simcse", 3), ("dcpcse", 2)):
-        encoder, _ = prepare(TrainRequest(name, texts, str(bert_folder)))
-        expected = passes * encoding_flops(encoder.model, [5, 9], 4)
-        assert contrastive_flops(encoder.model, [5, 9], 4) == expected

@@ -1,1 +1,1 @@
-"""A campaign against the project's own commands: kills, damaged files and full disks, counted."""
+"""A campaign against the project's own commands: one kill and one damaged byte for each kind of output, counted."""

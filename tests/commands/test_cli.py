@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from cse.commands.cli import check_outputs, command, with_flags
 from cse.errors import IndexFolderError, command_line
 from index.manifest import read_manifest
-from tests.bench.group import commands
 
 
 def refuse(
@@ -124,18 +123,6 @@ def test_outputs_are_files_of_their_own_however_they_are_spelt(tmp_path: Path, m
             check_outputs("in.csv", output=fresh, groups=path)
     check_outputs("in.csv", output=fresh, json=None, groups=Path("circle.csv"))
     check_outputs("owner/name", output=fresh)
-
-
-def test_several_commands_are_asked_for_by_name_and_each_speaks_of_its_own_flags() -> None:
-    def other(k: Annotated[int, typer.Option("--kept")] = 1) -> None:
-        raise ValueError("`k` and `output`")
-
-    for functions in ({"one": refuse}, {"one": refuse, "two": other}):
-        app = commands("All of them.", functions)
-        assert CliRunner().invoke(app, ["one", "x", "`k` and `output`"]).stderr == "Error: -k and --output\n"
-    assert CliRunner().invoke(app, ["two"]).stderr == "Error: --kept and `output`\n"
-    assert "All of them." in CliRunner().invoke(app, ["--help"]).stdout
-    assert [CliRunner().invoke(app, words).exit_code for words in ([], ["three"])] == [2, 2]
 
 
 def test_commands_speak_of_their_own_flags(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import refused, run
 from conftest import SENTENCES
 from milvus_server import needs_server, served
-from test_scripts import refused, run
 from typer.testing import Result
 
 import cse

@@ -1,14 +1,13 @@
 """Commands on good and bad input: their output, one-line errors and exit codes."""
 
-import importlib
 import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import refused, run
 from conftest import SENTENCES
-from typer.testing import CliRunner, Result
 
 import cse
 
@@ -17,20 +16,6 @@ NAMES = [
     "judge", "topics", "duplicates", "adapt",
     "runs",
 ]  # fmt: skip
-
-
-def run(name: str, *arguments: object) -> Result:
-    app = importlib.import_module("tests.bench.__main__" if name == "bench" else f"scripts.{name}").app
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def refused(result: Result, code: int, *words: str) -> None:
-    """Assert one clear line on stderr that names the value and the cure, and nothing on stdout."""
-    assert result.exit_code == code, result.output
-    lines = [line for line in result.stderr.splitlines() if line.startswith("Error")] if code != 2 else [result.stderr]
-    assert len(lines) == 1, result.stderr
-    assert "Traceback" not in result.output
-    assert all(word in lines[0] for word in words), lines[0]
 
 
 @pytest.fixture
@@ -151,7 +136,9 @@ def test_bad_text_files_are_refused_with_exit_code_3(bert_folder: Path, tmp_path
     column = ("--column", "text") if name.endswith(".csv") else ()
     common = ("--output", tmp_path / "out.npy", *column)
     refused(run("train", "simcse", "--backbone", bert_folder, "--data", tmp_path / name, *common), 3, name, message)
-    refused(run("encode", "--model", bert_folder, "--input", tmp_path / name, *common), 3, name, message)
+    if name != "latin.txt":  # `cse.corpus` reads it
+        words = message.replace("sentence", "text")
+        refused(run("encode", "--model", bert_folder, "--input", tmp_path / name, *common), 3, name, words)
     assert not (tmp_path / "out.npy").exists()
 
 

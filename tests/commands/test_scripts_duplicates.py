@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import refused, run
 from conftest import WORDS
-from test_scripts import refused, run
 
 import cse
 from cse.analysis.duplicates import threshold
@@ -31,7 +31,7 @@ TEXTS = made_texts()
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "texts.txt"
-    path.write_text("\n\n".join(TEXTS))
+    path.write_text("\n".join(TEXTS))
     return path
 
 
@@ -89,7 +89,7 @@ def test_the_default_joins_exact_copies_and_leaves_most_others(bert_folder: Path
     assert "percentile 99.999 of random pairs" in done.stderr
 
 
-def test_tables_keep_all_columns_unchanged_and_the_groups_hold_no_formula(bert_folder: Path, tmp_path: Path) -> None:
+def test_tables_and_groups_keep_all_columns_unchanged(bert_folder: Path, tmp_path: Path) -> None:
     rows = [
         (f"{number}", text, "=1+1") for number, text in enumerate(["=the dog", "a cat, big", "=the dog", "the sun"])
     ]
@@ -100,8 +100,16 @@ def test_tables_keep_all_columns_unchanged_and_the_groups_hold_no_formula(bert_f
     assert done.exit_code == 0, done.output
     with (tmp_path / "out.csv").open(newline="") as opened:
         assert list(csv.reader(opened)) == [["id", "body", "note"], *map(list, [rows[0], rows[1], rows[3]])]
-    assert [row["text"] for row in table(tmp_path / "g.csv")] == ["'=the dog"] * 2
-    assert [row["reason"] for row in table(tmp_path / "g.csv")] == ["the first", "equal to the kept row"]
+    groups = table(tmp_path / "g.csv")
+    assert list(groups[0]) == ["group", "row", "kept", "cosine", "reason", "id", "body", "note"]
+    assert [(row["row"], row["id"], row["body"], row["note"]) for row in groups] == [
+        ("1", "0", "=the dog", "=1+1"), ("3", "2", "=the dog", "=1+1")
+    ]  # fmt: skip
+    assert [row["reason"] for row in groups] == ["the first", "equal to the kept row"]
+    done = run("duplicates", tmp_path / "in.csv", "--model", bert_folder, *options, "--for-spreadsheets")
+    assert done.exit_code == 0, done.output
+    assert [row["body"] for row in table(tmp_path / "g.csv")] == ["'=the dog"] * 2
+    assert [row["note"] for row in table(tmp_path / "out.csv")] == ["'=1+1"] * 3
     (tmp_path / "in.tsv").write_text("x\ta dog\ny\ta cat\nz\ta dog\n")
     assert run("duplicates", tmp_path / "in.tsv", "--column", 2, "--model", bert_folder, *options[2:]).exit_code == 0
     assert (tmp_path / "out.csv").read_text() == "1,2\nx,a dog\ny,a cat\n"
@@ -116,13 +124,37 @@ def test_rows_without_a_text_are_kept_and_all_rows_have_the_numbers_of_the_table
     command = ("duplicates", tmp_path / "gap.csv", "--column", "body", "--model", bert_folder, *outputs)
     done = run(*command)
     assert done.exit_code == 0, done.output
-    assert done.stderr.count("3 rows without a text were left out of the comparison; the table keeps them\n") == 1
+    assert done.stderr.count("gap.csv: 8 rows, commas; texts from `body`; 3 rows without a text\n") == 1
     assert done.stdout == "kept 6 of 8 rows; 1 groups of near-duplicates, the largest of 3 rows\n"
     assert [row["id"] for row in table(tmp_path / "out.csv")] == ["1", "2", "3", "5", "6", "8"]
-    groups = [(row["row"], row["kept"], row["text"]) for row in table(tmp_path / "g.csv")]
+    groups = [(row["row"], row["kept"], row["body"]) for row in table(tmp_path / "g.csv")]
     assert groups == [("1", "yes", "a dog"), ("4", "no", "a dog"), ("7", "no", "a dog")]
     summary = json.loads(run(*command, "--json").stdout)
     assert (summary["rows"], summary["kept"], summary["largest"]) == (8, 6, 3)
+
+
+def test_json_lines_and_a_messy_table_lose_their_copies_alone(bert_folder: Path, tmp_path: Path) -> None:
+    objects = [
+        {"id": number, "m": {"text": text, "n": [number]}}
+        for number, text in enumerate([" a dog", "", "the sun", "a dog", "a cat \u2028 x"])
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in objects))
+    options = ("--model", bert_folder, "--groups", tmp_path / "g.jsonl")
+    done = run(
+        "duplicates", tmp_path / "a.jsonl", "--column", "m.text", "--output", tmp_path / "out.jsonl", *options
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    lines = (tmp_path / "out.jsonl").read_text().rstrip("\n").split("\n")
+    assert [json.loads(line) for line in lines] == [*objects[:3], objects[4]]
+    groups = [json.loads(line) for line in (tmp_path / "g.jsonl").read_text().splitlines()]
+    assert [(row["row"], row["id"], row["m.text"]) for row in groups] == [(1, 0, " a dog"), (4, 3, "a dog")]
+    content = "id;text;id\n1;le caf\u00e9 noir;9\n;;\n3;le caf\u00e9 noir;8\n4; bon;7\n"
+    (tmp_path / "a.csv").write_bytes(content.encode("cp1252"))
+    done = run("duplicates", tmp_path / "a.csv", "--output", tmp_path / "out.tsv", *options)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out.tsv").read_text(encoding="utf-8") == (
+        "id\ttext\tid.2\n1\tle caf\u00e9 noir\t9\n\t\t\n4\t bon\t7\n"
+    )
 
 
 def test_equal_texts_are_one_row_and_the_longest_can_be_kept(bert_folder: Path, tmp_path: Path) -> None:
@@ -148,7 +180,11 @@ def test_bad_input_is_refused_and_nothing_is_written(bert_folder: Path, file: Pa
     refused(run("duplicates", file, *options, "--column", "text"), 3, "a text file has no column 'text'")
     refused(run("duplicates", file, *options, "--factory", "Wrong"), 3, "Wrong")
     refused(run("duplicates", file, "--model", "nothing/here", *options[2:]), 4, "no model 'nothing/here'")
-    refused(run("duplicates", file, "--model", bert_folder, "--output", tmp_path / "kept.txt"), 3, "ends in .csv")
+    refused(
+        run("duplicates", file, "--model", bert_folder, "--output", tmp_path / "kept.txt"),
+        3,
+        "ends in .csv, .tsv, .jsonl or .parquet",
+    )
     for wrong in (("--percentile", 100), ("--percentile", -1), ("--keep", "best")):
         refused(run("duplicates", file, *options, *wrong), 2)
     assert not list((tmp_path / "out").iterdir())

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from app_models import write_model
+from command_line import refused, run
 from conftest import SENTENCES
 from safetensors.torch import load_file, save_file
-from test_scripts import refused, run
 
 import cse
 from cse.corpus.supervised import scored_pairs
@@ -37,7 +37,7 @@ def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path,
 def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(
     bert_folder: Path, sts: Path, tmp_path: Path
 ) -> None:
-    from test_encoder import make
+    from encoders import make
 
     from cse.models.checkpoint import save
 

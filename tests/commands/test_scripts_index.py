@@ -153,18 +153,15 @@ def test_search_prints_a_long_text_on_one_line_and_whole_in_json(tmp_path: Path)
     shown = run_search(tmp_path / "x", "a man").stdout
     assert shown.count("\n") == 1
     assert shown.rstrip("\n")[13:] == f"{' '.join(words)[:299]}…"
-    assert json.loads(run_search(tmp_path / "x", "a man", "--json").stdout)["results"][0]["text"] == "\n".join(words)
+    assert json.loads(run_search(tmp_path / "x", "a man", "--json").stdout)[0]["text"] == "\n".join(words)
 
 
-def test_search_prints_json(folder: Path, models: dict[str, str]) -> None:
-    result = run_search(folder, "a dog runs", "-k", 99, "--json")
-    document = json.loads(result.stdout)
-    assert {key: document[key] for key in ("query", "model")} == {
-        "query": "a dog runs", "model": models["promptbert"],
-    }  # fmt: skip
-    assert [entry["rank"] for entry in document["results"]] == [1, 2, 3, 4, 5]
-    assert document["results"][0] == {"rank": 1, "score": pytest.approx(1, abs=1e-6), "row": 1, "text": "a dog runs"}
-    assert [CORPUS[entry["row"]] for entry in document["results"]] == [entry["text"] for entry in document["results"]]
+def test_search_prints_json_with_the_lines_of_the_text_file(folder: Path) -> None:
+    hits = json.loads(run_search(folder, "a dog runs", "-k", 99, "--json").stdout)
+    assert hits[0] == {"row": 3, "score": pytest.approx(1, abs=1e-6), "text": "a dog runs", "fields": {}}
+    lines = "\n\n".join(CORPUS).split("\n")  # every second one is blank
+    assert [lines[hit["row"] - 1] for hit in hits] == [hit["text"] for hit in hits]
+    assert sorted(hit["row"] for hit in hits) == [1, 3, 5, 7, 9]
 
 
 def test_search_leaves_out_missing_answers(corpus: Path, tmp_path: Path) -> None:
@@ -350,7 +347,7 @@ def test_a_smoothed_index_of_any_source_records_it_and_expands_queries(
         hits = index.hits(query, 3, expand=expand)
         assert shown == "".join(f"{hit.rank:>3}  {hit.score:.4f}  {hit.text}\n" for hit in hits)
     plain = VectorIndex.load(folder).hits(query, 5, expand=2)
-    printed = json.loads(run_search(folder, "a dog sings", "--expand", 2, "--json").stdout)["results"]
+    printed = json.loads(run_search(folder, "a dog sings", "--expand", 2, "--json").stdout)
     assert [hit["row"] for hit in printed] == [hit.row for hit in plain]
     assert [hit["score"] for hit in printed] == pytest.approx([hit.score for hit in plain], abs=1e-6)
 
@@ -380,3 +377,106 @@ def test_vectors_stand_in_for_a_model(corpus: Path, tmp_path: Path, arguments: l
     refused = run_build(corpus, *arguments, "--output", tmp_path / "index")
     assert refused.exit_code == 2
     assert "--vectors" in refused.stderr
+
+
+TICKETS = [
+    ("T-1", "billing", "a man plays guitar", "7"), ("T-2", "other", "", "8"),
+    ("T-3", "billing", " =two cats sleep", "9"), ("T-4", "other", "a dog runs", "12"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def tickets(tmp_path: Path) -> Path:
+    path = tmp_path / "tickets.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([("id", "label", "body", "price"), *TICKETS])
+    return path
+
+
+def hits_of(*arguments: object) -> list[dict[str, Any]]:
+    result = run_search(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("way", ["at once", "resume", "vectors"])
+def test_an_index_of_a_table_gives_each_hit_its_row_and_columns(way: str, tickets: Path, tmp_path: Path) -> None:
+    words: list[object] = ["--model", "promptbert"]
+    if way == "vectors":
+        lines = tmp_path / "lines.txt"  # the same sentences
+        lines.write_text("".join(f"{text.strip()}\n" for _, _, text, _ in TICKETS))
+        encode_in_parts(lines, tmp_path / "v")
+        words = ["--vectors", tmp_path / "v"]
+    words += ["--resume"] if way == "resume" else []
+    built = run_build(tickets, "--column", "body", *words, "--output", tmp_path / "x")
+    assert built.exit_code == 0, built.output
+    assert "tickets.csv: 4 rows, semicolons; texts from `body`; 1 row without a text" in built.stderr
+    hits = hits_of(tmp_path / "x", "two cats sleep", "-k", 9)
+    assert sorted((hit["row"], hit["text"], *hit["fields"].values()) for hit in hits) == [
+        (row, text, name, label, price)
+        for row, (name, label, text, price) in enumerate(TICKETS, start=1)
+        if text.strip()
+    ]
+    assert {tuple(hit) for hit in hits} == {("row", "score", "text", "fields")}
+    assert [tuple(hit["fields"]) for hit in hits] == [("id", "label", "price")] * 3
+
+
+@pytest.fixture
+def table_index(tickets: Path, tmp_path: Path) -> Path:
+    done = run_build(tickets, "--column", "body", "--model", "promptbert", "--output", tmp_path / "table")
+    assert done.exit_code == 0, done.output
+    return tmp_path / "table"
+
+
+def test_shown_columns_stand_before_the_text_and_alone_in_json(table_index: Path) -> None:
+    shown = run_search(table_index, "a dog runs", "-k", 1, "--show", "label, id")
+    assert shown.stdout == "  1  1.0000  other  T-4  a dog runs\n"
+    assert run_search(table_index, "a dog runs", "-k", 1, "--show", "body").stdout == "  1  1.0000  a dog runs\n"
+    (hit,) = hits_of(table_index, "a dog runs", "-k", 1, "--show", "price")
+    assert hit == {"row": 4, "score": pytest.approx(1, abs=1e-6), "text": "a dog runs", "fields": {"price": "12"}}
+    refused = run_search(table_index, "a dog", "--show", "id,queue")
+    assert_refused(refused, 3, "no column 'queue' to --show; the index has the columns 'id', 'label', 'price'")
+
+
+def test_a_condition_limits_a_search_to_rows_and_says_how_many(table_index: Path, folder: Path) -> None:
+    billing = run_search(table_index, "a dog runs", "--where", "label = 'billing'")
+    assert sorted(line.split("  ")[-1] for line in billing.stdout.splitlines()) == [
+        "=two cats sleep",
+        "a man plays guitar",
+    ]
+    assert billing.stderr.splitlines()[-1] == "searched 2 of 3 rows"
+    assert [hit["row"] for hit in hits_of(table_index, "a dog runs", "--where", "price > 9 and label <> 'x'")] == [4]
+    nothing = run_search(table_index, "a dog runs", "--where", "label = 'none'", "--json")
+    assert (nothing.exit_code, nothing.stdout) == (0, "[]\n")
+    assert "no row meets \"label = 'none'\"; the columns are 'body', 'id', 'label', 'price'" in nothing.stderr
+    for condition in ("lable = 'x'", "label = ", "", "1; drop table rows"):
+        refused = run_search(table_index, "a dog", "--where", condition)
+        assert_refused(refused, 3, f"cannot read the condition {condition!r}", "of the columns body, id, label, price")
+    assert [hit["row"] for hit in hits_of(folder, "a dog runs", "--where", "text like '%guitar'")] == [1]
+
+
+def test_rows_of_an_added_corpus_are_counted_in_their_file_which_is_named(table_index: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more.jsonl"
+    more.write_text('{"body": "a bird sings", "price": 3, "id": "N-1", "label": null}\n')
+    words = ("--column", "body", "--model", "promptbert", "--output", table_index, "--append")
+    assert run_build(more, *words).exit_code == 0
+    first, *others = hits_of(table_index, "a bird sings", "-k", 9)
+    assert first == {
+        "row": 1, "score": pytest.approx(1, abs=1e-6), "text": "a bird sings",
+        "fields": {"id": "N-1", "label": None, "price": "3"}, "corpus": str(more),
+    }  # fmt: skip
+    assert {hit["corpus"] for hit in others} == {str(tmp_path / "tickets.csv")}
+    before = (table_index / "manifest.json").read_bytes()
+    (tmp_path / "odd.csv").write_text("id,body\nN-2,a fish swims\n")
+    refused = run_build(tmp_path / "odd.csv", *words)
+    assert_refused(refused, 3, "the columns differ: the new rows lack 'label', 'price', which it has")
+    assert (table_index / "manifest.json").read_bytes() == before
+
+
+def test_a_table_is_read_as_its_options_say(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("T-1|a dog runs\nT-2|two cats sleep\n")
+    words = ("--model", "promptbert", "--output", tmp_path / "x", "--column", "2", "--read", "delimiter=|")
+    built = run_build(tmp_path / "t.txt", *words, "--read", "header=no")
+    assert built.exit_code == 0, built.output
+    (hit,) = hits_of(tmp_path / "x", "a dog runs", "-k", 1)
+    assert (hit["row"], hit["text"], hit["fields"]) == (1, "a dog runs", {"1": "T-1"})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_scripts import refused
+from command_line import refused
 from typer.testing import CliRunner, Result
 
 import cse
@@ -73,6 +73,20 @@ def test_the_lists_are_the_nearest_texts_of_each_model(bert_folder: Path, table:
         cosines = vectors @ vectors[texts.index(vote["text"])]
         nearest = [texts[row] for row in np.argsort(-cosines) if texts[row] != vote["text"]]
         assert sorted(vote[side]) == sorted(nearest[:5])
+        assert [texts[row - 1] for row in vote[f"{side}_rows"]] == vote[side]
+    assert texts[vote["row"] - 1] == vote["text"]
+
+
+def test_votes_name_the_rows_and_texts_of_the_source(bert_folder: Path, table: Path, tmp_path: Path) -> None:
+    rows = [{"id": number, "m": {"text": f" {text} " if number % 3 else ""}} for number, (_, text) in enumerate(TEXTS)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("--data", tmp_path / "a.jsonl", "--column", "m.text", "--votes", 2, "--json", tmp_path / "v.json")
+    done = judge(*pair(bert_folder), *words, votes="A\nb\n")
+    assert done.exit_code == 0, done.output
+    assert "a.jsonl: " in done.stderr
+    for vote in json.loads((tmp_path / "v.json").read_text())["votes"]:
+        numbers = [vote["row"], *vote["start_rows"], *vote["result_rows"]]
+        assert [rows[number - 1]["m"]["text"] for number in numbers] == [vote["text"], *vote["start"], *vote["result"]]
 
 
 def test_labels_give_scores_at_once_and_can_vote(bert_folder: Path, table: Path, tmp_path: Path) -> None:

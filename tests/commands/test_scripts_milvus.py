@@ -67,8 +67,9 @@ def test_a_search_prints_what_that_of_the_folder_does(built: tuple[str, Path]) -
     assert run(search, "--store", location, "a dog in the park", "-k", 3).stdout == expected
     assert run(search, location, "a dog in the park", "-k", 3).stdout == expected
     answer = json.loads(run(search, "--store", location, "a dog in the park", "--json").stdout)
-    assert answer["query"] == "a dog in the park"
-    assert len(answer["results"]) == 5
+    of_folder = json.loads(run(search, folder, "a dog in the park", "--json").stdout)
+    assert answer == [{**hit, "score": pytest.approx(hit["score"], abs=1e-6)} for hit in of_folder]
+    assert [len(answer), *answer[0]] == [5, "row", "score", "text", "fields"]
 
 
 def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(
@@ -86,6 +87,24 @@ def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(
         "a larger --probe, such as 4, finds more"
     )
     assert (len(all_of_them.stdout.splitlines()), all_of_them.stderr) == (count, "")
+
+
+def test_a_table_has_conditions_of_milvus_and_columns_to_show(
+    server: str, models: dict[str, Path], tmp_path: Path
+) -> None:
+    location, corpus = f"{server}/table", tmp_path / "table.csv"
+    corpus.write_text(f"id,label,text\n1,billing,{SENTENCES[0]}\n2,other,\n3,other,{SENTENCES[1]}\n")
+    assert run(build_index, corpus, "--model", models["simcse"], "--store", location).exit_code == 0
+    words = ("--store", location, SENTENCES[0])
+    found = run(search, *words, "--where", 'label == "other"', "--json")
+    (hit,) = json.loads(found.stdout)
+    assert (hit["row"], hit["fields"], found.stderr.splitlines()[-1]) == (
+        3, {"id": "3", "label": "other"}, "searched 1 of 2 rows",
+    )  # fmt: skip
+    assert run(search, *words, "-k", 1, "--show", "label,id").stdout == f"  1  1.0000  billing  1  {SENTENCES[0]}\n"
+    assert run(search, *words, "--where", 'lable == "other"', "--json").stdout == "[]\n"
+    refused(run(search, *words, "--where", "label = 'other'"), 3, "of the columns text, id, label")
+    refused(run(search, *words, "--show", "nope"), 3, "no column 'nope' to --show; the index has the columns 'id'")
 
 
 def test_sentences_are_added_and_replaced(server: str, models: dict[str, Path], tmp_path: Path) -> None:

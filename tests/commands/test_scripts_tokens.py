@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from test_scripts import refused, run
+from command_line import refused, run
 
 import cse
 from cse.methods.templates import Template
@@ -36,8 +36,26 @@ def test_tokens_of_a_file_are_those_of_its_sentences_before_and_after(bert_folde
     for (sentence, before, after), row in zip(lines, asked, strict=True):
         assert before.split() == row["before"] == [token for token, _ in encoder.top_tokens(sentence, 5, False)]
         assert after.split() == row["after"] == [token for token, _ in encoder.top_tokens(sentence, 5)]
-    assert [row["sentence"] for row in asked] == ["the dog is sad", "a big cat"]
+    assert [(row["row"], row["sentence"]) for row in asked] == [(1, "the dog is sad"), (3, "a big cat")]
     refused(run("tokens", "--model", bert_folder, "--file", file, "the dog"), 3, "give either a sentence or --file")
     refused(run("tokens", "--model", bert_folder, "--file", tmp_path / "none.txt"), 3, "none.txt")
     refused(run("tokens", "--model", bert_folder, "a", "-k", 9999), 3, "k is 9999")
     refused(run("tokens", "--model", bert_folder, "a", "--pooling", "max"), 3, "unknown pooling", "first-last")
+
+
+def test_tokens_of_a_table_have_its_rows_and_texts(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes('id;body\n7; "the\tdog" \n8;\n9;a caf\u00e9\n'.encode("cp1252"))
+    command = (
+        "tokens",
+        "--model",
+        bert_folder,
+        "--file",
+        tmp_path / "a.csv",
+        "--column",
+        "body",
+        "--read",
+        "quotes=no",
+    )
+    asked = json.loads(run(*command, "--json").stdout)
+    assert [(row["row"], row["sentence"]) for row in asked] == [(1, ' "the\tdog" '), (3, "a caf\u00e9")]
+    assert [line.split("\t")[0] for line in run(*command).stdout.splitlines()] == [' "the dog" ', "a caf\u00e9"]

@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
-from test_scripts import refused, run
+from command_line import refused, run
 
 import cse
 from cse.analysis.topics import class_words, grouped, typical
+from cse.corpus import Corpus
 
 TEXTS = [
     (topic, f"the {word} {noun} is {somewhere}")
@@ -40,20 +41,26 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(
     group_of = {text: int(group) for text, group in zip(texts, groups, strict=True)}
     rows = [*(text for _, text in TEXTS), TEXTS[0][1], texts[-1]]
     numbers = [group_of[text] for text in rows]
+    topics = [*(topic for topic, _ in TEXTS), TEXTS[0][0], ""]
     assert [group["size"] for group in document["groups"]] == [numbers.count(number) for number in range(3)]
     words = class_words(rows, groups[[texts.index(text) for text in rows]], 8)
     central = typical(vectors, groups, 3)
     for number, group in enumerate(document["groups"]):
         assert [entry["word"] for entry in group["words"]] == [word for word, _ in words[number]]
-        assert group["typical"] == [texts[row] for row in central[number]]
+        first_row = {text: row for row, text in reversed(list(enumerate(rows)))}
+        assert group["typical"] == [
+            {"row": first_row[texts[row]] + 1, "text": texts[row], "fields": {"topic": topics[first_row[texts[row]]]}}
+            for row in central[number]
+        ]
+        assert group["rows"] == [row for row, of in enumerate(numbers, 1) if of == number]
     assert (document["texts"], document["scores"]["labelled"]) == (26, 25)
     assert (document["model"], document["fingerprint"]) == ("bert-mean", cse.load(str(bert_folder)).fingerprint)
     with (tmp_path / "t.csv").open(newline="") as file:
         table_rows = list(csv.DictReader(file))
     assert [int(row["group"]) - 1 for row in table_rows] == numbers
     assert [int(row["row"]) for row in table_rows] == list(range(1, 27))
-    assert table_rows[-1]["text"] == "'=the sun was out"  # no formula
-    assert table_rows[0]["label"] == "pets"
+    assert list(table_rows[0]) == ["row", "group", "words", "topic", "text"]
+    assert [(row["topic"], row["text"]) for row in table_rows] == list(zip(topics, rows, strict=True))
     lines = done.stdout.splitlines()
     assert lines[0].split()[:3] == ["1", str(numbers.count(0)), words[0][0][0]]
     assert lines[-1].startswith(f"purity {document['scores']['purity']:.2f}, NMI {document['scores']['nmi']:.2f}")
@@ -67,12 +74,63 @@ def test_rows_without_a_text_are_left_out_and_the_others_have_the_numbers_of_the
     table.write_text("\n".join(lines) + "\n,\n")
     done = run("topics", table, "--model", bert_folder, "--json", "-", "--csv", tmp_path / "t.csv")
     assert done.exit_code == 0, done.output
-    assert done.stderr.count("4 rows without a text were left out\n") == 1
+    assert done.stderr.count("texts.csv: 30 rows, commas; texts from `text`; 4 rows without a text\n") == 1
     assert json.loads(done.stdout)["texts"] == 26
     with (tmp_path / "t.csv").open(newline="") as file:
         rows = [(int(row["row"]), row["text"]) for row in csv.DictReader(file)]
-    texts = [*(text for _, text in TEXTS), TEXTS[0][1], "'=the sun was out"]
+    texts = [*(text for _, text in TEXTS), TEXTS[0][1], "=the sun was out"]
     assert rows == list(zip([1, 2, *range(6, 30)], texts, strict=True))
+
+
+def test_all_columns_come_back_from_a_messy_table_and_the_users_row_and_group_stay(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    content = (
+        "row;group;text;group\nA;x; Un caf\u00e9, s'il vous pla\u00eet ;1\n;;;\nB;y;-5 degr\u00e9s;2\nC;;the dog;3\n"
+        "D;;@home; \nE;;;5\n"
+    )
+    (tmp_path / "a.csv").write_bytes(content.encode("cp1252"))
+    command = ("topics", tmp_path / "a.csv", "--model", bert_folder, "--groups", 2)
+    done = run(*command, "--csv", tmp_path / "t.csv")
+    assert done.exit_code == 0, done.output
+    assert "a.csv: 6 rows, semicolons, windows-1252; texts from `text`; 2 rows without a text\n" in done.stderr
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["cse_row", "cse_group", "words", "row", "group", "text", "group.2"]
+    assert [[row[0], *row[3:]] for row in rows] == [
+        ["1", "A", "x", " Un caf\u00e9, s'il vous pla\u00eet ", "1"], ["3", "B", "y", "-5 degr\u00e9s", "2"],
+        ["4", "C", "", "the dog", "3"], ["5", "D", "", "@home", " "],
+    ]  # fmt: skip
+    assert run(*command, "--csv", tmp_path / "s.csv", "--for-spreadsheets").exit_code == 0
+    with (tmp_path / "s.csv").open(newline="", encoding="utf-8") as file:
+        assert [row["text"] for row in csv.DictReader(file)][1:] == ["'-5 degr\u00e9s", "the dog", "'@home"]
+
+
+def test_three_texts_can_be_two_groups(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text\n1,the dog\n2,\n3,my guitar\n4,the rain\n")
+    options = ("--column", "text", "--model", bert_folder, "--groups", 2, "--csv", tmp_path / "t.csv")
+    assert run("topics", tmp_path / "a.csv", *options).exit_code == 0
+    with (tmp_path / "t.csv").open(newline="") as file:
+        assert [(row["row"], row["id"]) for row in csv.DictReader(file)] == [("1", "1"), ("3", "3"), ("4", "4")]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_nested_values_of_json_lines_come_back_as_they_are(bert_folder: Path, tmp_path: Path, suffix: str) -> None:
+    objects = [
+        {"id": number, "tags": ["a", number], "m": {"text": text}} for number, text in enumerate(["a dog", "rain", "x"])
+    ]
+    objects[1:1] = [{"id": "none", "tags": None, "m": {"text": ""}}]
+    objects.append({"id": 1.5, "tags": [], "m": {"text": "the sun", "n": {"deep": [1]}}})
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in objects))
+    output = tmp_path / f"t{suffix}"
+    done = run("topics", tmp_path / "a.jsonl", "--column", "m.text", "--model", bert_folder, "--csv", output)
+    assert done.exit_code == 0, done.output
+    corpus = Corpus.read(output, "m.text")
+    kept = [objects[0], *objects[2:]]
+    assert [corpus.fields(row) | {"group": 0, "words": ""} for row in range(4)] == [
+        {"row": number, "group": 0, "words": "", **each} for number, each in zip([1, 3, 4, 5], kept, strict=True)
+    ]
+    assert corpus.texts == [each["m"]["text"] for each in kept]
 
 
 def by_text() -> dict[str, str]:
@@ -141,3 +199,20 @@ def test_the_outputs_are_neither_the_file_that_is_read_nor_one_file(
     refused(done, 3, "is the file of --json, too; give --csv another file")
     assert table.read_bytes() == content
     assert not out.exists()
+
+
+def test_how_words_were_cut_is_said_where_a_script_has_no_spaces(
+    bert_folder: Path, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
+    file = tmp_path / "zh.txt"
+    file.write_text(
+        "送餐太慢了以后不点了\n味道很好吃下次再来\n快递小哥服务态度好\n送餐很快味道也不错\n", encoding="utf-8"
+    )
+    done = run("topics", file, "--model", bert_folder, "--groups", 2, "--json", tmp_path / "t.json")
+    assert done.exit_code == 0, done.output
+    note = "Chinese words are character pairs (the script has no spaces); install jieba for words"
+    assert done.stdout.splitlines()[-1] == note
+    assert json.loads((tmp_path / "t.json").read_text())["notes"] == [note]
+    done = run("topics", table, "--model", bert_folder, "--json", "-")
+    assert json.loads(done.stdout)["notes"] == []

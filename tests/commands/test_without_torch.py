@@ -43,7 +43,7 @@ run("encode", "--model", "conpvp", "--input", text, "--output", f"{folder}/parts
 run("duplicates", text, "--model", "promptbert", "--output", f"{folder}/kept.csv")
 words = run("tokens", "--model", "promptbert", "The river flooded the village.", "--json")
 prints = {column.name: state.models.encoder(column).fingerprint for column in state.models.columns}
-print(json.dumps([json.loads(hits)["results"], json.loads(words), cosines, prints]))
+print(json.dumps([json.loads(hits), json.loads(words), cosines, prints]))
 """
 
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import zipfile
+from datetime import datetime, timezone
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,10 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from cse.corpus import Corpus
+from cse.corpus import Corpus, formats
 from cse.corpus import corpus as corpora
 from cse.corpus.formats import Options
-from cse.corpus.output import write_rows
+from cse.corpus.output import beside, csv_text, write_rows
 from cse.corpus.where import rows_where
 
 TABLE = [
@@ -64,6 +65,10 @@ def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path: Path
         ("prose.txt", "A dog, a cat.\n\nHello.\n", ["A dog, a cat.", "Hello."], "2 lines"),
         ("comma.txt", 'a man, "0" rain\na dog, "1" rain\n', ['a man, "0" rain', 'a dog, "1" rain'], "2 lines"),
         ("short.txt", "hello there, friend\ngood day, all\n", ["hello there, friend", "good day, all"], "2 lines"),
+        ("commas.txt", "Hello, world\nGood, morning\nYes, please\n", ["Hello, world", "Good, morning", "Yes, please"],
+         "3 lines"),
+        ("pairs.tsv", "a man plays chess\t0\na cat is asleep\t1\n", ["a man plays chess", "a cat is asleep"],
+         "no header"),
         ("bracket.txt", "[laughs] hello\n{x} is set\n", ["[laughs] hello", "{x} is set"], "2 lines"),
     ],
 )  # fmt: skip
@@ -73,6 +78,15 @@ def test_tables_as_people_write_them(
     corpus = Corpus.read(written(tmp_path / name, content), None if texts else "4")
     assert corpus.texts == (texts or ["A girl, tall, brushes.", "Men play, too."])
     assert line in corpus.understood()
+
+
+def test_a_first_row_that_may_be_a_header_is_asked_about(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.tsv", "hello there\thi\ngood morning\tyo\nsee you\tbye\n")
+    with pytest.raises(ValueError, match=r"first row may name the columns: hello there, hi; .*header=yes or header=no"):
+        Corpus.read(path)
+    assert Corpus.read(path, "1").texts == ["hello there", "good morning", "see you"]
+    assert Corpus.read(path, "hello there").texts == ["good morning", "see you"]
+    assert Corpus.read(path, "2", options=Options.of(["header=no"])).texts == ["hi", "yo", "bye"]
 
 
 def test_a_text_file_counts_its_lines_and_a_table_its_rows(tmp_path: Path) -> None:
@@ -299,3 +313,62 @@ def test_rows_are_taken_with_their_cells(tmp_path: Path) -> None:
     assert (part.texts, part.rows.tolist(), part.cells("id")) == (["b", "a"], [3, 4], ["3", "4"])
     assert sorted(corpus.distinct_sample(5, 0).rows) == [1, 3]
     np.testing.assert_array_equal(corpus.distinct_sample(1, 0).rows, corpus.distinct_sample(1, 0).rows)
+
+
+def test_a_text_leaves_with_its_row_and_the_source_has_no_column_of_a_path(tmp_path: Path) -> None:
+    lines = ['{"id": 1, "message": {"content": " hi "}}', '{"id": 2}', '{"id": 3, "message": {"content": "ho"}}']
+    corpus = Corpus.read(written(tmp_path / "a.jsonl", "\n".join(lines)), "message.content")
+    assert corpus.row(1) == {"row": 3, "text": "ho", "fields": {"id": 3, "message": {"content": "ho"}}}
+    write_rows(tmp_path / "b.jsonl", corpus.source_table)
+    missing = {"id": 2, "message": None}
+    assert [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()] == [
+        json.loads(lines[0]), missing, json.loads(lines[2])
+    ]  # fmt: skip
+    assert corpus.with_text.numbers.tolist() == [1, 3]
+
+
+def test_the_columns_of_a_source_keep_their_names_beside_further_ones() -> None:
+    table = pa.table({"Row": ["x"], "cse_row": ["y"], "text": ["z"]})
+    further = {"row": pa.array([1]), "group": pa.array([2])}
+    assert beside(further, table).schema.names == ["cse_cse_row", "group", "Row", "cse_row", "text"]
+    assert beside(further, table, last=True).to_pylist() == [
+        {"Row": "x", "cse_row": "y", "text": "z", "cse_cse_row": 1, "group": 2}
+    ]
+
+
+def test_a_header_with_a_name_twice_is_a_header(tmp_path: Path) -> None:
+    corpus = Corpus.read(written(tmp_path / "a.csv", "id;text;;id\n1;a cat sleeps here;x;9\n;;;\n"))
+    assert (corpus.columns, corpus.texts) == (["id", "text", "3", "id.2"], ["a cat sleeps here"])
+    assert corpus.fields(0) == {"id": "1", "3": "x", "id.2": "9"}
+
+
+def test_a_text_that_is_stored_once_for_many_rows_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["x" * 10_000, "y", "x" * 10_000] * 100
+    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet")
+    monkeypatch.setattr(formats, "MAX_BATCH_BYTES", 100_000)
+    batches = list(formats.read(str(tmp_path / "a.parquet")).batches)
+    assert [text for _, batch in batches for text in batch.column(0).to_pylist()] == texts
+    assert [int(number) for numbers, _ in batches for number in numbers] == list(range(1, 301))
+    assert max(batch.nbytes for _, batch in batches) < 110_000
+    with pytest.raises(ValueError, match=r"a\.parquet: unpacks to more than 1 MB; give a part of it"):
+        Corpus.read(tmp_path / "a.parquet", max_bytes=1 << 20)
+
+
+def test_a_cell_with_a_carriage_return_comes_back_from_every_table(tmp_path: Path) -> None:
+    texts = ["a\rb", "\r", "a\r\nb", "plain, with a comma"]
+    for suffix in (".csv", ".tsv"):
+        write_rows(tmp_path / f"a{suffix}", pa.table({"id": list("1234"), "text": texts}))
+        assert Corpus.read(tmp_path / f"a{suffix}", "text").table.column("text").to_pylist() == texts
+    (tmp_path / "b.csv").write_text(csv_text(["id", "text"], enumerate(texts)), newline="")
+    assert Corpus.read(tmp_path / "b.csv").table.column("text").to_pylist() == texts
+
+
+def test_fields_are_values_that_json_can_hold() -> None:
+    day = datetime(2026, 11, 2, tzinfo=timezone.utc)
+    table = pa.table({"text": ["one"], "a": [float("nan")], "b": [float("inf")], "c": [day], "d": [[{"on": day}]]})
+    fields = Corpus.of(table).fields(0)
+    assert json.loads(json.dumps(fields, allow_nan=False)) == {
+        "a": None, "b": "inf", "c": str(day), "d": [{"on": str(day)}],
+    }  # fmt: skip

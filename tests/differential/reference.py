@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 import torch
 from conftest import SENTENCES
-from test_encoder import make
-from test_training import CONFIG, OneProcess
+from encoders import make
 from torch.nn.functional import cosine_similarity, gelu, layer_norm
+from training_runs import CONFIG, OneProcess
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.encoder.torch_encoder import TorchEncoder

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from conftest import SENTENCES
 from reference import QUERY, TEXTS, Reference, info_nce, pair
-from test_training import CONFIG, OneProcess
 from torch.nn.functional import cosine_similarity
+from training_runs import CONFIG, OneProcess
 
 from cse.encoder.rows import Row
 from cse.encoder.torch_encoder import TorchEncoder

@@ -16,27 +16,21 @@ from typing import Any
 import pytest
 import torch
 from conftest import SENTENCES
+from encoders import IN_FAMILIES, make
 from pretraining_runs import CONFIG, repeated_sentences
-from test_encoder import IN_FAMILIES, make, reading
-from test_training import CONFIG as TRAINING
-from test_training import run_of
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensorDeviceMismatchError, FakeTensorMode, unset_fake_temporarily
-from torch.nn.functional import cross_entropy
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
+from training_runs import run_of
 from transformers import AutoTokenizer
 
-from cse.encoder.backbone import mlm_head
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.methods.catalogue import UNTRAINED
-from cse.methods.method import Contrast
-from cse.training import losses, step
 from cse.training import pretraining as pretraining
+from cse.training import step
 from cse.training.loop import TrainingLoop
 from cse.training.losses import MomentumQueue
 from cse.training.pretraining import PretrainingSetup
 from cse.training.pretraining_data import POSITIONS_MULTIPLE, MaskedBatch, PretrainConfig, PretrainRequest
 from cse.training.pretraining_model import new_model
-from cse.training.step import contrast
 
 GPU = torch.device("cuda:0")
 GUARDS, CUDA, META = "_ZN3c104impl26device_guard_impl_registryE", 1, 14  # c10's registry by device type
@@ -141,23 +135,6 @@ def test_every_method_encodes(
     check_vectors(encode(make(open_backbone(family), name, supervised), mode))
 
 
-@pytest.mark.parametrize("pooling", UNTRAINED)
-def test_every_pooling_encodes(bert_folder: Path, pooling: str, mode: FakeTensorMode) -> None:
-    check_vectors(encode(reading(str(bert_folder), UNTRAINED[pooling]), mode))
-
-
-@pytest.mark.parametrize("denoise", [False, True])
-@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
-def test_words_at_the_mask_are_predicted(bert_folder: Path, name: str, denoise: bool, mode: FakeTensorMode) -> None:
-    encoder = on_gpu(make(str(bert_folder), name), mode)
-    contents = encoder.tokenise(SENTENCES, [encoder.prompt] * len(SENTENCES))
-    with mode, encoder.inference():
-        templates = [encoder.prompt] * len(contents)
-        states = encoder.read([encoder.prompt.row(ids) for ids in contents])
-        logits = mlm_head(encoder.model)(encoder.bias(templates, list(map(len, contents))) if denoise else states)
-    assert (logits.device, *logits.shape) == (GPU, len(SENTENCES), encoder.model.config.vocab_size)
-
-
 @pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
 def test_every_method_takes_a_training_step(
     open_backbone: Any, family: str, name: str, supervised: bool, step_loss: Callable[..., torch.Tensor]
@@ -169,21 +146,6 @@ def test_every_method_takes_a_training_step(
 @pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
 def test_a_training_step_is_taken_in_chunks(bert_folder: Path, name: str, step_loss: Any) -> None:
     assert step_loss(make(str(bert_folder), name), chunk=3).device == GPU
-
-
-def test_the_masked_language_term_is_computed(bert_folder: Path, step_loss: Callable[..., torch.Tensor]) -> None:
-    encoder = make(str(bert_folder), "dcpcse")
-    encoder.method = encoder.method.replaced(mlm_weight=0.5)
-    assert step_loss(encoder).device == GPU
-
-
-@pytest.mark.parametrize("hinge", [0.0, 10.0])
-@pytest.mark.parametrize(("kind", "views"), [(Contrast.INFO_NCE, 2), (Contrast.INFO_NCE, 3), (Contrast.NT_XENT, 2)])
-def test_every_loss_is_computed(kind: Contrast, views: int, hinge: float, mode: FakeTensorMode) -> None:
-    with mode:
-        vectors, queue = torch.randn(views * 4, 8, device=GPU), torch.randn(5, 8, device=GPU) if views == 3 else None
-        loss = contrast(vectors, views, replace(TRAINING, hinge=hinge), accelerator(mode), kind=kind, queue=queue)
-    assert (loss.device, loss.shape) == (GPU, ())
 
 
 @pytest.fixture
@@ -212,22 +174,3 @@ def pretraining_step(
 def test_a_pretraining_step_is_taken(pretraining_step: Callable[..., torch.Tensor], changes: dict[str, Any]) -> None:
     loss = pretraining_step(replace(CONFIG, **changes))
     assert (loss.device, loss.shape, loss.requires_grad) == (GPU, (), True)
-
-
-def bias_stays(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    bias = encoder.bias
-    monkeypatch.setattr(encoder, "bias", lambda *arguments: bias(*arguments).cpu())
-
-
-def labels_stay(encoder: TorchEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(losses, "cross_entropy", lambda logits, labels: cross_entropy(logits, labels.cpu()))
-
-
-@pytest.mark.parametrize("stays", [bias_stays, labels_stay])
-def test_a_tensor_that_stays_on_the_cpu_is_found_in_training(
-    bert_folder: Path, stays: Any, step_loss: Callable[..., torch.Tensor], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encoder = make(str(bert_folder), "conpvp")
-    stays(encoder, monkeypatch)
-    with pytest.raises(FakeTensorDeviceMismatchError):
-        step_loss(encoder)

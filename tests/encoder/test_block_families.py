@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
-from test_encoder import make
+from encoders import make
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, BertModel, DynamicCache
 
 from cse.encoder.stored_backbone import MODEL_TYPES

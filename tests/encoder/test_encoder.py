@@ -1,6 +1,5 @@
 """Vectors against plain transformers, against attention written by hand, and against themselves in another order."""
 
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from threading import Thread
@@ -9,52 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import SENTENCES, fresh_backbone
+from conftest import SENTENCES
+from encoders import make, reading
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
 from cse.analysis.calibration import input_notes
 from cse.encoder.rows import plain_ids, readable
-from cse.encoder.torch_encoder import TorchEncoder
-from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
-from cse.methods.method import Method, Pooling, When
-from cse.methods.presets import backbone_key, preset
+from cse.methods.catalogue import METHODS, UNTRAINED
+from cse.methods.method import When
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
-
-ALL = {(name, False): method for name, method in METHODS.items()} | {(n, True): m for n, m in SUPERVISED.items()}
-DISTINCT = [  # every other method differs from one of these by a template or the length of a prefix alone
-    *((name, False) for name in ("simcse", "promptbert", "dcpcse", "conpvp", "optiprompt", "consert")),
-    ("simcse", True), ("promptbert", True),
-]  # fmt: skip
-IN_FAMILIES = [  # by family, name, and whether it is supervised
-    *(("bert", *case) for case in [*DISTINCT, ("esimcse", False)]), ("roberta", "conpvp", False),
-    ("roberta", "promptbert", True),
-]  # fmt: skip
-
-
-def make(backbone: str, name: str, supervised: bool = False) -> TorchEncoder:
-    model, tokenizer = fresh_backbone(backbone)
-    method, _ = preset(name, backbone_key(model.config.model_type, model.config.hidden_size), supervised)
-    torch.manual_seed(3)
-    return TorchEncoder(model, tokenizer, method, name=name, backbone=backbone)
-
-
-def reading(backbone: str, method: Method) -> TorchEncoder:
-    return TorchEncoder(*fresh_backbone(backbone), method, name=method.name, backbone=backbone)
-
-
-def test_every_other_method_reads_as_a_distinct_one_does() -> None:
-    """When a bias is subtracted and whether a template has slots are all that an encoder sees of a template."""
-
-    def ways(cases: Iterable[tuple[str, bool]]) -> set[object]:
-        readings = [ALL[case].reading for case in cases]
-        return {
-            (way.template.text == "[X]", "[P]" in way.template.text, way.template.soft, way.denoise is When.ALWAYS,
-             way.head if way.head_when is When.ALWAYS else None, way.frozen, way.prefix > 0, way.pooling)
-            for way in readings
-        }  # fmt: skip
-
-    assert ways(ALL) - ways(DISTINCT) == ways([("dcpcse", True)])  # a prefix and a head
 
 
 @cache
@@ -195,16 +158,6 @@ def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_fold
         encoder.top_tokens("the dog", k=0)
 
 
-def test_a_share_of_the_template_may_be_subtracted(bert_folder: str) -> None:
-    """None of it is the sentence's own words, all of it the denoised ones; the template alone knows no sentence."""
-    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
-    spoken, alone = encoder.mask_logits("the dog")
-    assert encoder.likeliest(spoken, 4) == encoder.top_tokens("the dog", 4, denoise=False)
-    assert encoder.likeliest(spoken - alone, 4) == encoder.top_tokens("the dog", 4)
-    np.testing.assert_allclose(alone, encoder.mask_logits("a cat")[1], atol=1e-6)
-    assert not np.allclose(spoken, encoder.mask_logits("a cat")[0])
-
-
 def test_top_tokens_take_another_template(bert_folder: str) -> None:
     encoder = cse.load(str(bert_folder), "mean", backend="torch")
     tokenizer, model = (
@@ -235,14 +188,6 @@ def test_a_template_without_mask_room_or_plain_words_is_refused(bert_folder: str
         cse.load(str(bert_folder), backend="torch").top_tokens("the dog", template=Template(text))
 
 
-def test_pooling_does_not_change_what_the_mask_says(bert_folder: str) -> None:
-    expected = cse.load(str(bert_folder), "prompt", backend="torch").top_tokens("the dog is sad", k=4)
-    for pooling in ("mean", "cls", "first-last", "static"):
-        assert cse.load(str(bert_folder), pooling, backend="torch").top_tokens("the dog is sad", k=4) == expected, (
-            pooling
-        )
-
-
 def test_a_prefix_that_leaves_no_room_is_refused(bert_folder: str) -> None:
     with pytest.raises(ValueError, match="leave no position"):
         reading(str(bert_folder), METHODS["dcpcse"].replaced(prefix=70))
@@ -260,28 +205,6 @@ def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_fol
     expected = (asked - alone).softmax(-1)
     for token, probability in encoder.top_tokens("the dog", k=3):
         assert probability == pytest.approx(float(expected[encoder.tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
-
-
-def test_encoding_leaves_the_mode_as_it_was(bert_folder: str) -> None:
-    encoder = make(str(bert_folder), "promptbert").train()
-    encoder.encode(SENTENCES)
-    encoder.top_tokens("the dog")
-    assert encoder.training
-
-
-def test_a_method_that_trains_the_backbone_without_a_head_learns_it(bert_folder: str) -> None:
-    headless = reading(str(bert_folder), METHODS["simcse"].replaced(head_when=When.NEVER))
-    with_head = reading(str(bert_folder), METHODS["simcse"])
-    assert headless.head is None
-    assert set(headless.learned()) == set(with_head.learned())
-    for pooling in UNTRAINED.values():
-        assert not reading(str(bert_folder), pooling).learned(training=True), pooling.name
-
-
-def test_a_fingerprint_is_not_of_what_training_alone_needs(bert_folder: str) -> None:
-    method = UNTRAINED["mean"]
-    other = method.replaced(summary="?", queue=8, cutoff=0.5, training_pooling=Pooling.LAST_TWO, loss_weight=2.0)
-    assert reading(str(bert_folder), other).fingerprint == reading(str(bert_folder), method).fingerprint
 
 
 def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder: str) -> None:
@@ -308,12 +231,3 @@ def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_f
     while any(thread.is_alive() for thread in threads):
         input_notes(encoder, "a short text")
     assert set(lengths) == {50}
-
-
-@pytest.mark.parametrize(("side", "kept"), [("right", slice(None, 3)), ("left", slice(-3, None))])
-def test_a_long_sentence_is_cut_where_its_tokenizer_says(bert_folder: Path, side: str, kept: slice) -> None:
-    encoder = make(str(bert_folder), "simcse")
-    encoder.tokenizer.truncation_side = side
-    ids = encoder.tokenizer(SENTENCES[0], add_special_tokens=False)["input_ids"]
-    cut = encoder.tokenizer(SENTENCES[0], add_special_tokens=False, truncation=True, max_length=3)["input_ids"]
-    assert encoder.tokenise([SENTENCES[0]], [encoder.views[0][0]], 3) == [ids[kept]] == [cut]

@@ -11,10 +11,10 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from conftest import SENTENCES
+from encoders import IN_FAMILIES, make, reading
 from pretraining_runs import CONFIG, curve, kill_at, run_pretraining, write_corpus
-from test_encoder import IN_FAMILIES, make, reading
-from test_training import DEV, Killed, kill_after, run_of
-from test_training import losses as logged_losses
+from training_runs import DEV, Killed, kill_after, run_of
+from training_runs import losses as logged_losses
 
 import cse
 from cse.encoder.devices import in_precision

@@ -6,8 +6,6 @@ import itertools
 import random
 from typing import Any
 
-import pytest
-
 import cse
 from cse.encoder.rows import CHARACTERS_PER_TOKEN, shortened
 from tests.conftest import WORDS
@@ -35,25 +33,3 @@ def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(backbone:
             assert len(shortened(text, encoder.tokenizer, limit)) <= CHARACTERS_PER_TOKEN * (limit + 1), (kind, side)
             ids = encoder.tokenise([text], [template], limit)
             assert ids == [uncut(encoder.tokenizer, text, limit)], (kind, side)
-
-
-def lengths_read(encoder: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The lengths of all texts that the tokenizer will be given, as they come."""
-    read: list[int] = []
-    inner = type(encoder.tokenizer)._encode_plus
-
-    def watched(self: Any, text: Any, *arguments: Any, **named: Any) -> Any:
-        read.extend(map(len, [text] if isinstance(text, str) else text))
-        return inner(self, text, *arguments, **named)
-
-    monkeypatch.setattr(type(encoder.tokenizer), "_encode_plus", watched)
-    return read
-
-
-def test_a_line_of_megabytes_is_not_read_by_the_tokenizer(backbone: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = cse.load(backbone, backend="torch")
-    text = "the man is playing guitar, and a woman runs in the park. " * 50_000
-    read = lengths_read(encoder, monkeypatch)
-    encoder.encode([text])
-    encoder.top_tokens(text)
-    assert 0 < max(read) <= CHARACTERS_PER_TOKEN * (encoder.row_limit + 1)

@@ -1,25 +1,19 @@
 """Vectors and words of OpenVINO against those of PyTorch: every method, pooling and head, in any batch."""
 
-import copy
-import gc
-import os
-import pickle
 from pathlib import Path
-from threading import Event, Thread, get_native_id
+from threading import Thread
 
 import numpy as np
 import pytest
 import torch
 from bf16 import openvino_has_bf16
 from conftest import SENTENCES
-from test_encoder import DISTINCT, make, reading
+from encoders import DISTINCT, make, reading
 
 import cse
-from cse.encoder import stored_backbone
-from cse.encoder.backbone import fingerprint, load_backbone
+from cse.encoder.backbone import load_backbone
 from cse.encoder.devices import in_precision
 from cse.encoder.openvino_encoder import OpenVinoEncoder
-from cse.encoder.openvino_graph import Rounded
 from cse.encoder.stored_backbone import UnsupportedError, read_backbone
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
@@ -55,22 +49,6 @@ def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(
     assert other.max_seq_length == ours.max_seq_length
 
 
-def test_a_backbone_is_hashed_once_and_again_when_its_files_change(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hashed = []
-    digest = stored_backbone.backbone_digest
-    monkeypatch.setattr(stored_backbone, "backbone_digest", lambda *arguments: hashed.append(1) or digest(*arguments))
-    model, tokenizer = load_backbone(bert_folder)
-    tokenizer.save_pretrained(tmp_path)
-    for times in (1, 2):
-        with torch.no_grad():
-            model.get_input_embeddings().weight[5] += 1
-        model.save_pretrained(tmp_path)
-        assert {read_backbone(tmp_path).fingerprint for _ in range(2)} == {fingerprint(model, tokenizer)}
-        assert len(hashed) == times
-
-
 @pytest.mark.parametrize("pooling", [name for name in UNTRAINED if name != "pooler"])
 def test_vectors_of_every_pooling_are_pytorchs(bert_folder: Path, pooling: str) -> None:
     ours, other = (cse.load(str(bert_folder), pooling, backend=backend) for backend in ("torch", "openvino"))
@@ -89,12 +67,6 @@ def test_a_vector_is_the_same_in_a_batch_of_any_size_and_order(bert_folder: Path
     np.testing.assert_allclose(encoder.encode(TEXTS[::-1], batch_size=size)[::-1], alone, atol=1e-5)
 
 
-def test_many_texts_of_many_lengths_are_pytorchs(bert_folder: Path) -> None:
-    texts = [" ".join(SENTENCES[0].split()[: 1 + i % 5] * (1 + i % 7)) for i in range(3000)]
-    ours, other = (cse.load(str(bert_folder), backend=backend).encode(texts) for backend in ("torch", "openvino"))
-    np.testing.assert_allclose(other, ours, atol=1e-5)
-
-
 def test_threads_share_an_encoder(bert_folder: Path) -> None:
     encoder = cse.load(str(bert_folder), "prompt-denoised", backend="openvino")
     expected = cse.load(str(bert_folder), "prompt-denoised", backend="torch").encode(TEXTS)
@@ -109,18 +81,6 @@ def test_threads_share_an_encoder(bert_folder: Path) -> None:
         np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
-def test_pickles_and_copies_give_the_same_vectors(bert_folder: Path) -> None:
-    _, encoder = both(make(str(bert_folder), "conpvp"))
-    expected = encoder.encode(SENTENCES)
-    opened = pickle.loads(pickle.dumps(encoder))
-    shallow, deep = copy.copy(encoder), copy.deepcopy(encoder)
-    del encoder
-    gc.collect()  # constants of the graph share the arrays' memory
-    for copied in (opened, shallow, deep):
-        np.testing.assert_array_equal(copied.encode(SENTENCES), expected)
-    assert opened.fingerprint == shallow.fingerprint
-
-
 @pytest.mark.parametrize(("precision", "least"), [("bf16", 0.9995), ("int8", 0.995)])
 def test_vectors_of_lower_precision_are_near_and_the_fingerprint_is_the_same(precision: str, least: float) -> None:
     exact = cse.load("simcse", backend="openvino")
@@ -133,14 +93,6 @@ def test_vectors_of_lower_precision_are_near_and_the_fingerprint_is_the_same(pre
         assert cosines.min() < 0.9999999
     assert vectors.dtype == np.float32
     assert encoder.fingerprint == exact.fingerprint
-
-
-def test_rounded_weights_are_within_half_a_level() -> None:
-    matrix = np.random.default_rng(3).normal(size=(7, 40)).astype(np.float32)
-    matrix[2] = 0
-    rounded = Rounded.of(matrix)
-    assert np.abs(rounded.levels * rounded.scales - matrix).max() <= np.abs(matrix).max() / 127 / 2 * 1.001
-    assert not rounded.levels[2].any()
 
 
 def test_int8_is_refused_on_pytorch(bert_folder: Path) -> None:
@@ -215,34 +167,3 @@ def test_a_template_without_slots_reads_an_encoder_with_slots(bert_folder: Path)
     np.testing.assert_allclose(under(other, MEANS).encode(SENTENCES), under(ours, MEANS).encode(SENTENCES), atol=1e-5)
     assert other.reading.pooling is Pooling.TOKEN
     assert reading(str(bert_folder), UNTRAINED["mean"]).backend == "torch"
-
-
-def test_looking_inside_opens_the_same_model_on_pytorch_once(bert_folder: Path) -> None:
-    from cse.models.loading import on_torch
-
-    encoder = cse.load(str(bert_folder), "prompt", backend="openvino")
-    inside = on_torch(encoder)
-    assert (inside.backend, inside.fingerprint) == ("torch", encoder.fingerprint)
-    assert on_torch(encoder) is on_torch(inside) is inside
-    assert pickle.loads(pickle.dumps(encoder)).on_torch is None
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or os.cpu_count() == 1, reason="asks Linux for several cores")
-def test_the_computing_thread_may_run_on_every_core(monkeypatch: pytest.MonkeyPatch, bert_folder: Path) -> None:
-    """Otherwise two processes with one thread each compute on the same core."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    encoder = cse.load(str(bert_folder), "mean", backend="openvino")
-    encoder.encode(SENTENCES)  # loading OpenVINO and compiling may ask about single cores
-    thread, done, affinities = get_native_id(), Event(), []
-
-    def look() -> None:
-        while not done.is_set():
-            affinities.append(os.sched_getaffinity(thread))
-
-    allowed, watcher = os.sched_getaffinity(0), Thread(target=look)
-    watcher.start()
-    for _ in range(20):
-        encoder.encode(SENTENCES * 8)
-    done.set()
-    watcher.join()
-    assert all(cores == allowed for cores in affinities)

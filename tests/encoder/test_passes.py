@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES, WORDS
-from test_encoder import DISTINCT, make, reading
+from encoders import DISTINCT, make, reading
 
 from cse.encoder import encoder as encoder_module
 from cse.encoder import torch_encoder
-from cse.encoder.rows import SMALL_PASS_DIVISOR, plan_batches
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
@@ -20,12 +19,6 @@ TEXTS = [
     *SENTENCES, "", "a", "dog " * 200,
     *(" ".join(np.random.default_rng(n).choice(WORDS, n % 23)) for n in range(30)),
 ]  # fmt: skip
-RNG = np.random.default_rng(5)
-LENGTHS = {
-    "none": [], "one": [7], "empty ones": [0] * 9, "too long": [9000, 3, 9000], "all alike": [5] * 100,
-    "all different": list(range(1, 80)), "many": RNG.integers(2, 40, 3000).tolist(),
-    "few long ones": [*[500] * 3, *RNG.geometric(0.05, 400).tolist()],
-}  # fmt: skip
 
 
 def plain(encoder: TorchEncoder, texts: list[str]) -> np.ndarray:
@@ -58,23 +51,6 @@ def test_every_pooling_gives_the_vectors_of_the_plain_path(bert_folder: Path, na
     np.testing.assert_allclose(encoder.encode(TEXTS), plain(encoder, TEXTS), atol=1e-5)
 
 
-def counted_queries(encoder: TorchEncoder) -> list[int]:
-    """The positions that the last layer's attention asks from, of every pass from now on."""
-    seen: list[int] = []
-    query = encoder.model.base_model.encoder.layer[-1].attention.self.query
-    query.register_forward_hook(lambda module, inputs, output: seen.append(output.shape[:2].numel()))
-    return seen
-
-
-def test_the_last_layer_is_computed_where_it_is_read(backbone: str) -> None:
-    for pooling, asked in (("cls", 1), ("prompt", 1), ("mean", 6)):
-        encoder = reading(backbone, UNTRAINED[pooling])
-        ids = [7, 8, 9, 10]
-        seen = counted_queries(encoder)
-        encoder.encode_ids([ids])
-        assert seen == [asked], pooling
-
-
 def test_a_long_list_is_tokenised_and_encoded_in_bounded_parts(bert_folder, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = reading(str(bert_folder), UNTRAINED["prompt"].replaced(denoise=When.ALWAYS))
     texts = (TEXTS * 5)[:200]
@@ -88,16 +64,6 @@ def test_a_long_list_is_tokenised_and_encoded_in_bounded_parts(bert_folder, monk
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
     assert all(rows * length <= 120 or rows == 1 for rows, length in read)
     assert len(read) > 200 / 32
-
-
-def test_batch_size_is_the_most_sentences_of_a_pass(bert_folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = reading(str(bert_folder), UNTRAINED["cls"])
-    told: list[int] = []
-    encoder.encode_ids([[5, 6]] * 10, 4, told.append)
-    assert told == [4, 4, 2]
-    told.clear()
-    encoder.encode_ids([[5, 6]] * 10, None, told.append)
-    assert told == [10]
 
 
 def states(encoder: TorchEncoder, how: Callable) -> tuple[torch.Tensor, list[torch.Tensor]]:
@@ -124,24 +90,3 @@ def test_the_token_that_is_read_is_as_if_all_were(backbone: str, name: str) -> N
     assert len(gradients) == len(others) > 0
     for one, other in zip(gradients, others, strict=True):
         torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
-
-
-@pytest.mark.parametrize("name", LENGTHS)
-@pytest.mark.parametrize(("tokens", "sentences"), [(64, None), (1000, None), (1000, 7), (1, 1)])
-def test_every_row_is_in_one_pass_which_keeps_its_budget(name: str, tokens: int, sentences: int | None) -> None:
-    lengths = np.array(LENGTHS[name], dtype=int)
-    plan = list(plan_batches(lengths, tokens, sentences))
-    assert sorted(np.concatenate([np.empty(0, int), *plan])) == list(range(len(lengths)))
-    assert all(len(rows) <= (sentences or len(rows)) for rows in plan)
-    assert all(len(rows) == 1 or len(rows) * lengths[rows].max() <= tokens for rows in plan)
-    longest = [lengths[rows].max() for rows in plan]
-    assert longest == sorted(longest, reverse=True)
-
-
-def test_a_pass_is_padded_only_where_its_rows_were_few() -> None:
-    lengths = np.array(LENGTHS["many"])
-    for rows in plan_batches(lengths, 1000):
-        longest = lengths[rows].max()
-        assert len(set(lengths[rows])) == 1 or len(rows) * longest <= 1000 / SMALL_PASS_DIVISOR
-    plan = list(plan_batches(lengths, 1000))
-    assert sum(len(rows) * lengths[rows].max() for rows in plan) < 1.02 * lengths.sum()

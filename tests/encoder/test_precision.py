@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 from bf16 import openvino_has_bf16
+from command_line import refused, run
 from conftest import SENTENCES
-from test_encoder import DISTINCT, make
-from test_scripts import refused, run
+from encoders import DISTINCT, make
 
 from cse.encoder import devices
 from cse.encoder.devices import computes_in_bf16, in_precision

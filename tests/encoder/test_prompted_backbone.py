@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
-from test_encoder import make, reading
+from encoders import make, reading
 
 from cse.encoder.backbone import load_backbone, set_dropout
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.methods.catalogue import METHODS, UNTRAINED
-from cse.methods.method import When
-from cse.methods.templates import OPTI, Template
+from cse.methods.catalogue import UNTRAINED
+from cse.methods.templates import Template
 
 
 def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
@@ -33,16 +32,6 @@ def test_a_soft_template_at_its_initial_value_is_the_hard_template(backbone: str
     np.testing.assert_allclose(soft.encode(SENTENCES), hard.encode(SENTENCES), atol=1e-6)
 
 
-def test_soft_words_inside_the_sentence_stay_ordinary_words(bert_folder: str) -> None:
-    """PromptBERT's released OptiPrompt replaces template words wherever they occur last; here the place decides."""
-    encoder = reading(str(bert_folder), METHODS["optiprompt"].replaced(template=OPTI, further=((OPTI,),)))
-    template = encoder.views[0][0]
-    (content,) = encoder.tokenise(['this sentence : " means'], [template])
-    row = template.row(content)
-    start = len(template.before)
-    assert set(row.slots[start : start + len(content)]) == {-1}
-
-
 def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder: str, tmp_path: Path) -> None:
     model, tokenizer = load_backbone(bert_folder)
     set_dropout(model, 0.37)
@@ -59,20 +48,6 @@ def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder: str, t
     assert torch.equal(
         model.base_model(**inputs).last_hidden_state, model.eval().base_model(**inputs).last_hidden_state
     )
-
-
-def test_a_template_bias_is_computed_anew_after_training(bert_folder: str) -> None:
-    method = METHODS["promptbert"].replaced(denoise=When.ALWAYS)
-    encoder = reading(str(bert_folder), method)
-    encoder.encode(SENTENCES)
-    optimizer = torch.optim.AdamW(encoder.learned().values(), lr=0.01, fused=True)
-    template = encoder.views[0][0]
-    encoder(encoder.tokenise(SENTENCES, [template] * 7), [template] * 7)[:, 0].sum().backward()  # in eval mode, even
-    optimizer.step()
-    vectors = encoder.encode(SENTENCES)
-    fresh = reading(str(bert_folder), method)
-    fresh.load_state_dict(encoder.state_dict())
-    np.testing.assert_allclose(vectors, fresh.encode(SENTENCES), atol=1e-6)
 
 
 def forget(encoder: TorchEncoder) -> TorchEncoder:
@@ -94,18 +69,3 @@ def test_tokens_after_a_fused_training_step_are_those_of_the_trained_weights(ber
     optimizer.step()
     predictions = encoder.eval().top_tokens("the dog", k=3)
     assert predictions == forget(encoder).top_tokens("the dog", k=3)
-
-
-def test_biases_are_forgotten_when_the_encoder_is_cast(bert_folder: str) -> None:
-    encoder = reading(str(bert_folder), UNTRAINED["prompt-denoised"])
-    encoder.encode(SENTENCES)
-    np.testing.assert_array_equal(encoder.half().encode(SENTENCES), forget(encoder).encode(SENTENCES))
-
-
-def test_a_model_opened_in_inference_mode_encodes(bert_folder: str) -> None:
-    with torch.inference_mode():
-        encoder = reading(str(bert_folder), UNTRAINED["prompt-denoised"])
-        vectors = encoder.encode(SENTENCES)
-    np.testing.assert_allclose(
-        vectors, reading(str(bert_folder), UNTRAINED["prompt-denoised"]).encode(SENTENCES), atol=1e-6
-    )

@@ -17,14 +17,12 @@ from cse.corpus.supervised import scored_pairs
 from cse.encoder.protocol import SentenceModel
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
-from cse.evaluation.metrics import spearman
 from cse.vectors import PRECISIONS, quantised
 
 pytest.importorskip("sentence_transformers", reason="sentence-transformers (tests/requirements.txt) is not installed")
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.evaluation import (
-    EmbeddingSimilarityEvaluator,
     InformationRetrievalEvaluator,
 )
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
@@ -96,19 +94,6 @@ def test_arguments_have_the_order_and_names_of_sentence_transformers(
         ours()
 
 
-def test_nothing_and_lists_come_back_as_in_sentence_transformers(
-    encoder: TorchEncoder, theirs: SentenceTransformer
-) -> None:
-    assert encoder.encode([], convert_to_numpy=False) == theirs.encode([], convert_to_numpy=False) == []
-    assert encoder.encode([]).shape == (0, 32)
-    assert encoder.encode([], convert_to_tensor=True).shape == (0, 32)
-    vectors, expected = (model.encode(SENTENCES, convert_to_numpy=False) for model in (encoder, theirs))
-    assert isinstance(vectors, list)
-    torch.testing.assert_close(vectors, expected, atol=1e-6, rtol=0)
-    (alone,) = (encoder.encode(SENTENCES[0], convert_to_numpy=False),)
-    torch.testing.assert_close(alone, vectors[0], atol=1e-6, rtol=0)
-
-
 def test_a_default_prompt_is_put_before_what_has_no_other(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
     plain = encoder.fingerprint
     encoder.default_prompt_name = "sad"
@@ -174,13 +159,6 @@ def test_queries_and_documents_have_their_prompts(encoder: TorchEncoder, theirs:
     encoder.prompts = {"corpus": "of ", "passage": "in "}
     np.testing.assert_array_equal(encoder.encode_document(SENTENCES), encoder.encode(SENTENCES, prompt="in "))
     np.testing.assert_array_equal(encoder.encode_query(SENTENCES), encoder.encode(SENTENCES))
-
-
-def test_other_names_are_those_of_sentence_transformers(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
-    assert encoder.get_embedding_dimension() == encoder.get_sentence_embedding_dimension() == 32
-    for name in ("similarity_fn_name", "device"):
-        assert getattr(encoder, name) == getattr(theirs, name), name
-    assert encoder.tokenizer("the dog")["input_ids"] == theirs.tokenizer("the dog")["input_ids"]
 
 
 def test_max_seq_length_counts_the_template_and_is_the_recorded_one(bert_folder: Path) -> None:
@@ -267,19 +245,6 @@ def test_a_similarity_without_a_function_is_refused_in_a_line(encoder: TorchEnco
     assert encoder.similarity_fn_name == "cosine"
 
 
-def test_similarities_are_cosines(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
-    first, second = (
-        encoder.encode(SENTENCES[:3]),
-        np.vstack([encoder.encode(SENTENCES[3:5]), np.zeros((1, 32), np.float32)]),
-    )
-    expected = [[cosine(a, b) if b.any() else 0.0 for b in second] for a in first]
-    for rows in (first, torch.tensor(first), list(first), list(torch.tensor(first)), first.tolist()):
-        np.testing.assert_allclose(encoder.similarity(rows, second), expected, atol=1e-6)
-        np.testing.assert_allclose(encoder.similarity_pairwise(rows, second), np.diag(expected), atol=1e-6)
-    np.testing.assert_allclose(encoder.similarity(first[0], second[0]), [expected[0][:1]], atol=1e-6)
-    np.testing.assert_allclose(encoder.similarity(first, second), theirs.similarity(first, second), atol=1e-6)
-
-
 @pytest.mark.parametrize("options", [{}, {"prompt": "the ", "truncate_dim": 9}, {"prompt_name": "sad"}], ids=str)
 def test_paraphrase_mining_gives_the_pairs_of_a_slow_loop(encoder: TorchEncoder, options: dict) -> None:
     before = options.get("prompt", PROMPTS.get(options.get("prompt_name", ""), ""))
@@ -289,15 +254,6 @@ def test_paraphrase_mining_gives_the_pairs_of_a_slow_loop(encoder: TorchEncoder,
     mined = paraphrase_mining(encoder, SENTENCES, **options)
     assert [pair for _, *pair in mined] == [list(pair) for _, *pair in expected]
     np.testing.assert_allclose([score for score, *_ in mined], [score for score, *_ in expected], atol=1e-6)
-
-
-def test_the_similarity_evaluator_gives_this_projects_spearman(encoder: TorchEncoder) -> None:
-    grades, first, second = map(list, zip(*PAIRS, strict=True))
-    scores = EmbeddingSimilarityEvaluator(first, second, grades, name="demo")(encoder)
-    assert 100 * scores["demo_spearman_cosine"] == pytest.approx(spearman(encoder.encode, PAIRS), abs=1e-9)
-    quarter = EmbeddingSimilarityEvaluator(first, second, grades, truncate_dim=8, precision="float32")(encoder)
-    short = spearman(lambda texts: encoder.encode(texts)[:, :8], PAIRS)
-    assert 100 * quarter["spearman_cosine"] == pytest.approx(short, abs=0.01)  # ties in float32 may fall either way
 
 
 def test_the_retrieval_evaluator_gives_a_hand_computation(encoder: TorchEncoder) -> None:

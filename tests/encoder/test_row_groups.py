@@ -1,41 +1,17 @@
 """Rows of a training step in groups: least padding, whole, and gradients that do not depend on them."""
 
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import chain
 
-import numpy as np
 import pytest
 import torch
-from test_encoder import make
-from test_training import OneProcess, run_of
+from encoders import make
+from training_runs import OneProcess, run_of
 
 from cse.encoder.backbone import set_dropout
-from cse.encoder.devices import row_groups
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.training.run import Run
 from cse.training.step import contrast, masked_language_loss, set_up, step_inputs, step_rows
-
-
-def cost(groups: list[list[int]], lengths: list[int], overhead: int) -> int:
-    return sum(len(group) * max(lengths[row] for row in group) + overhead for group in groups)
-
-
-@pytest.mark.parametrize("overhead", [0, 5, 30, 10_000])
-def test_groups_cost_the_least_of_all_ways_to_cut_the_sorted_rows(overhead: int) -> None:
-    lengths = np.random.default_rng(overhead).integers(3, 12, size=9).tolist()
-    order = sorted(range(9), key=lengths.__getitem__)
-    cuts = [cut for count in range(9) for cut in combinations(range(1, 9), count)]
-    ways = [[order[a:b] for a, b in zip((0, *cut), (*cut, 9), strict=True)] for cut in cuts]
-    groups = row_groups(lengths, cost=overhead)
-    assert cost(groups, lengths, overhead) == min(cost(way, lengths, overhead) for way in ways)
-    assert sorted(row for group in groups for row in group) == list(range(9))
-
-
-def test_no_group_has_more_rows_than_asked_for_and_short_ones_come_first() -> None:
-    lengths = [7, 3, 3, 9, 3, 3, 9, 3]
-    groups = row_groups(lengths, max_rows=2, cost=0)
-    assert max(map(len, groups)) == 2
-    assert [lengths[row] for group in groups for row in group] == sorted(lengths)
 
 
 def gradients(encoder: TorchEncoder, run: Run, chunk: int | None) -> dict[str, torch.Tensor]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_scripts import refused, run
+from command_line import refused, run
+from killed_write import leave_killed_write
 
 from cse.encoder import shards
 from cse.encoder.shards import (
@@ -23,7 +24,6 @@ from cse.encoder.shards import (
     write_parts,
 )
 from cse.errors import ArtefactError
-from cse.files.replace import Replacement
 
 TEXTS = [f"sentence {number}" for number in range(23)]
 COUNT, SHA256 = count_texts(TEXTS)
@@ -46,14 +46,6 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def killed_in(path: Path) -> None:
-    """Leave beside a file what a process leaves that is killed while it writes it."""
-    begun = Replacement.begin(path)
-    (begun.fresh / path.name).write_bytes(b"{")
-    assert begun.held is not None
-    begun.held.close()
 
 
 def run_parts(folder: Path, encode: Encode = encode, resume: bool = False, plan: ShardPlan = PLAN) -> int:
@@ -90,7 +82,7 @@ def test_a_run_stopped_at_any_block_resumes_to_the_same_bytes_and_repeats_no_par
 
     with pytest.raises(KeyboardInterrupt):
         run_parts(tmp_path / "v", stopped)
-    killed_in(tmp_path / "v" / "part-00003-of-00004.npy")
+    leave_killed_write(tmp_path / "v" / "part-00003-of-00004.npy")
     again: list[str] = []
     kept = sum(len(np.load(path)) for path in (tmp_path / "v").glob("part-*.npy"))
     assert run_parts(tmp_path / "v", lambda block: again.extend(block) or encode(block), resume=True) == len(TEXTS)
@@ -125,20 +117,6 @@ def test_a_damaged_part_is_written_again_by_a_resumed_run_and_refused_in_a_finis
     (tmp_path / "v" / PLAN.name(2)).write_bytes(b"short")
     with pytest.raises(ArtefactError, match=r"part-00002-of-00004.npy: is missing or damaged"):
         read_plan(tmp_path / "v")
-
-
-def test_a_run_killed_in_its_first_writing_begins_as_if_nothing_were_there(tmp_path: Path) -> None:
-    run_parts(tmp_path / "whole")
-    (tmp_path / "v").mkdir()
-    killed_in(tmp_path / "v" / "plan.json")
-    run_parts(tmp_path / "v")
-    assert contents(tmp_path / "v") == contents(tmp_path / "whole")
-
-
-def test_a_text_without_sentences_is_refused_and_nothing_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="the text has no sentences"):
-        begin(tmp_path / "v", replace(PLAN, count=0), resume=False)
-    assert not (tmp_path / "v").exists()
 
 
 def test_what_does_not_fit_the_run_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ import pytest
 from app_models import write_model
 from typer.testing import CliRunner, Result
 
-from cse.commands import build_index, encode
+from cse.commands import build_index
 from cse.encoder.encoder import Encoder
-from cse.files.replace import Replacement
 from index import VectorIndex, faiss_engine
 
 TEXTS = [f"a dog and {number} cats" for number in range(12)]
@@ -107,16 +106,6 @@ def test_a_broken_off_build_encodes_the_rest_alone_and_ends_in_the_same_bytes(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
-def test_a_broken_off_build_of_another_type_ends_in_the_same_bytes(
-    build_words: tuple[object, ...], tmp_path: Path, seen: list[str]
-) -> None:
-    factory = ("--factory", "HNSW8,SQ8", "--resume")
-    built(*build_words, tmp_path / "whole", *factory)
-    interrupted(seen, 1, *build_words, tmp_path / "out", *factory)
-    built(*build_words, tmp_path / "out", *factory)
-    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
-
-
 def test_a_build_killed_while_it_was_indexed_encodes_nothing_and_ends_in_the_same_bytes(
     build_words: tuple[object, ...],
     tmp_path: Path,
@@ -178,18 +167,6 @@ def test_a_build_that_another_process_goes_on_with_is_refused_and_left_alone(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
 
-def test_a_new_build_is_refused_while_another_process_builds_there(
-    build_words: tuple[object, ...], tmp_path: Path
-) -> None:
-    words = (*build_words, tmp_path / "out")
-    with (tmp_path / ".out.held").open("wb") as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        for option in ([], ["--resume"], ["--overwrite"]):
-            refused(run(*words, *option), 3, "out: another run is writing there; give another --output")
-    built(*words)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
 @pytest.mark.parametrize("deleted", [0, 1, 3])
 def test_a_build_killed_when_the_index_is_there_goes_on_to_the_same(
     build_words: tuple[object, ...], tmp_path: Path, seen: list[str], deleted: int, monkeypatch: pytest.MonkeyPatch
@@ -215,79 +192,6 @@ def test_a_build_killed_when_the_index_is_there_goes_on_to_the_same(
     assert len(seen) == BLOCK * len({path.name[:10] for path in calls})  # those of the parts that lost a file
     assert contents(tmp_path / "out") == whole
     assert not work.exists()
-
-
-def test_an_empty_folder_that_a_killed_deletion_left_is_no_unfinished_build(
-    build_words: tuple[object, ...], tmp_path: Path
-) -> None:
-    words, work = (*build_words, tmp_path / "out"), tmp_path / "out.partial"
-    built(*words)
-    whole = contents(tmp_path / "out")
-    for option in ([], ["--resume"]):
-        work.mkdir()
-        refused(run(*words, *option), 3, "holds an index already")
-        assert not work.exists()
-    assert contents(tmp_path / "out") == whole
-
-
-def test_what_comes_there_during_a_build_stays_and_is_no_error(
-    build_words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    work = tmp_path / "out.partial"
-    really = VectorIndex.build
-
-    def coming(*arguments: Any, **options: Any) -> VectorIndex:
-        result = really(*arguments, **options)
-        (work / ".DS_Store").write_text("icons")
-        (work / "notes").mkdir()
-        return result
-
-    monkeypatch.setattr(VectorIndex, "build", coming)
-    built(*build_words, tmp_path / "out", "--resume")
-    assert sorted(path.name for path in work.iterdir()) == [".DS_Store", "notes"]
-    assert VectorIndex.load(tmp_path / "out").manifest.count == len(TEXTS)
-
-
-def test_a_folder_of_that_name_that_is_no_unfinished_build_is_left_alone(
-    build_words: tuple[object, ...], tmp_path: Path
-) -> None:
-    words = (*build_words, tmp_path / "out")
-    (tmp_path / "out.partial").mkdir()
-    (tmp_path / "out.partial" / "thesis.tex").write_text("years of work")
-    refused(run(*words, "--resume"), 3, "out.partial: holds thesis.tex")
-    built(*words)
-    built(*words, "--overwrite")
-    assert contents(tmp_path / "out.partial") == {"thesis.tex": b"years of work"}
-
-
-def killed_write(target: Path) -> None:
-    """The state that a kill leaves of a write to `place`."""
-    target.parent.mkdir(exist_ok=True)
-    killed = Replacement.begin(target)
-    assert killed.held is not None
-    killed.held.close()
-
-
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [("out.partial", "--resume"), ("out.partial", "--overwrite"), ("out.partial/plan.json", "--resume"),
-     ("out.partial/part-00001-of-00003.npy", "--resume"), ("out.partial/plan.json", "--overwrite")],
-)  # fmt: skip
-def test_what_a_killed_write_left_goes_with_the_build(
-    build_words: tuple[object, ...], tmp_path: Path, seen: list[str], name: str, option: str
-) -> None:
-    interrupted(seen, 1, *build_words, tmp_path / "out", "--resume")
-    killed_write(tmp_path / name)
-    built(*build_words, tmp_path / "out", option)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
-
-
-def test_a_build_killed_in_its_first_write_begins_as_if_nothing_were_there(
-    build_words: tuple[object, ...], tmp_path: Path, seen: list[str]
-) -> None:
-    killed_write(tmp_path / "out.partial" / "plan.json")
-    built(*build_words, tmp_path / "out", "--resume")
-    assert seen == TEXTS
 
 
 def test_another_factory_takes_the_vectors_that_are_there(
@@ -328,27 +232,3 @@ def test_a_damaged_part_is_encoded_again(
     again = [] if encoded and harm == "no record" else TEXTS[BLOCK : 2 * BLOCK]
     assert seen == [*again, *([] if encoded else TEXTS[2 * BLOCK :])]
     assert contents(tmp_path / "out") == whole
-
-
-def test_vectors_that_are_encoded_are_indexed_without_keeping_them_again(
-    build_words: tuple[object, ...], tmp_path: Path, models: dict[str, Path], seen: list[str]
-) -> None:
-    """`--resume` with `--vectors` is a build like any other, and drops no unfinished one."""
-    corpus, parts = build_words[0], tmp_path / "parts"
-    words = ("--model", models["promptbert"], "--input", corpus, "--output", parts, "--shards", 3)
-    assert CliRunner().invoke(encode.app, [str(word) for word in words]).exit_code == 0
-    kept = (corpus, "--vectors", parts, "--output", tmp_path / "out", "--resume")
-    interrupted(seen, 1, *build_words, tmp_path / "out", "--resume")
-    refused(run(*kept), 3, "out.partial: holds an unfinished build")
-    shutil.rmtree(tmp_path / "out.partial")
-    built(*kept)
-    assert seen == []
-    assert VectorIndex.load(tmp_path / "out").manifest.count == len(TEXTS)
-
-
-@pytest.mark.parametrize("words", [["--output", "out", "--append"], ["--store", "milvus://127.0.0.1:1/demo"]])
-def test_what_makes_no_new_folder_is_not_resumed(
-    build_words: tuple[object, ...], tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    refused(run(*build_words[:-1], *words, "--resume"), 2, "scripts.encode --shards")

@@ -1,12 +1,11 @@
 """Few-shot transfer against a slow loop: which rows are drawn, which are scored, what is refused."""
 
 import statistics
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from test_transfer import Rows, arrays, noisy, numbers, separable, slow, write
+from transfer_rows import Rows, arrays, noisy, numbers, separable, slow, write
 
 from cse.evaluation import few_shot
 from cse.evaluation.tasks import TaskData
@@ -24,14 +23,6 @@ def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path:
     assert scores["runs"] == [round(run, 2) for run in runs]
     assert scores["accuracy"] == round(statistics.mean(runs), 2)
     assert scores["deviation"] == round(statistics.stdev(runs), 2)
-
-
-def test_few_shot_draws_16_different_rows_of_each_label_anew_for_each_seed() -> None:
-    names = np.array(list("abc") * 30)
-    draws = [few_shot.drawn(names, seed) for seed in range(10)]
-    assert all(Counter(names[draw]) == {"a": 16, "b": 16, "c": 16} and len(set(draw)) == 48 for draw in draws)
-    assert len({tuple(draw) for draw in draws}) == 10
-    np.testing.assert_array_equal(draws[3], few_shot.drawn(names, 3))
 
 
 def test_few_shot_scores_the_test_part_and_encodes_only_what_is_drawn_or_scored(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cse.evaluation.evaluated_models import ComparedModel, ModelSelection
-from cse.evaluation.harness import EvaluationRequest, cached_encode, evaluate, new_results, run_units
+from cse.evaluation.harness import EvaluationRequest, evaluate, new_results
 from cse.evaluation.results import open_results, read_results
 from cse.evaluation.tasks import TaskData, find_task
 
@@ -34,31 +34,6 @@ def request(task: str, folder: Path, *encoders: LetterCounts, **more: object) ->
     return EvaluationRequest(find_task(task), TaskData(folder), models, **more)
 
 
-def test_each_text_is_encoded_once_in_the_order_asked() -> None:
-    asked: list[str] = []
-
-    def encode(texts: list[str]) -> np.ndarray:
-        asked.extend(texts)
-        return np.array([[float(len(text)), 1.0] for text in texts])
-
-    once = cached_encode(encode)
-    np.testing.assert_array_equal(once(["aa", "b", "aa"]), [[2, 1], [1, 1], [2, 1]])
-    np.testing.assert_array_equal(once(["b", "ccc"]), [[1, 1], [3, 1]])
-    assert asked == ["aa", "b", "ccc"]
-
-
-def test_what_is_done_is_not_done_again_and_each_unit_is_saved() -> None:
-    saved: list[str] = []
-    done = {"b": {"score": 1}}
-    units = {name: (lambda encode, name=name: {"score": name}) for name in ("a", "b", "c")}
-    scores = run_units(lambda texts: np.zeros((0, 1)), units, done, saved.append)
-    assert scores == {"a": {"score": "a"}, "b": {"score": 1}, "c": {"score": "c"}}
-    assert list(scores) == ["a", "b", "c"]
-    other = {"z": {"score": 0}, "b": {"score": 1}}
-    assert list(run_units(lambda texts: np.zeros((0, 1)), {"b": units["b"]}, other, saved.append)) == ["b", "z"]
-    assert saved == ["a", "c"]
-
-
 def test_two_encoders_of_one_name_have_a_record_each_and_are_not_scored_twice(sts: Path, tmp_path: Path) -> None:
     path, lines = tmp_path / "r.json", []
     first, second = LetterCounts("f1", "aeiou"), LetterCounts("f2", "tnrs")
@@ -73,13 +48,6 @@ def test_two_encoders_of_one_name_have_a_record_each_and_are_not_scored_twice(st
     first.seen.clear()
     assert evaluate(asked, open_results(path, new_results(asked, "later")), path, lines.append) == records
     assert first.seen == []
-
-
-def test_points_are_left_out_unless_they_are_kept(sts: Path) -> None:
-    for keep in (False, True):
-        asked = request("sts", sts, LetterCounts("f", "aeiou"), keep_points=keep)
-        records = evaluate(asked, new_results(asked, "command"), None, lambda line: None)
-        assert all(("cosines" in scores) is keep for scores in records["letters"].scores.values())
 
 
 def test_texts_get_a_final_period_where_it_is_asked_for(sts: Path) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from test_scripts import refused, run
+from command_line import refused, run
 
 import cse
 from cse.evaluation.published import ROWS

@@ -4,15 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from plain_vectors import encode
 
 from cse.evaluation.metrics import correlation, correlation_or_none, pearson, spearman
 from cse.vectors import cosines
-
-WORDS = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [-1.0, 0.1], "zero": [0.0, 0.0]}
-
-
-def encode(texts: list[str]) -> np.ndarray:
-    return np.array([WORDS[text] for text in texts])
 
 
 def test_cosines_are_the_formula_and_zero_for_a_zero_vector() -> None:

@@ -1,7 +1,6 @@
 """The number of a run is read from the record of the model that was run, whatever else its results file holds."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,11 +30,6 @@ def write_results(path: Path, *records: tuple[str, str, float]) -> None:
     path.write_text(json.dumps({"task": "sts", "protocol": {"data": "0"}, "command": "", "models": models}))
 
 
-def test_an_outdated_record_of_another_model_after_the_right_one_is_not_read(plan: Plan) -> None:
-    write_results(plan.results(ROW, None), (str(plan.backbone), "0" * 12, 60.0), ("earlier/bert", "1" * 12, 50.0))
-    assert obtained(ROW, plan, None) == 60.0
-
-
 def test_records_of_one_name_are_told_apart_by_fingerprint(plan: Plan) -> None:
     known = cse.load(str(plan.backbone), "mean").fingerprint
     records = [(str(plan.backbone), known, 60.0), (str(plan.backbone), "1" * 12, 50.0)]
@@ -52,15 +46,3 @@ def test_a_file_without_the_models_record_is_refused(plan: Plan) -> None:
     write_results(path, ("earlier/bert", "1" * 12, 50.0))
     with pytest.raises(ValueError, match=r"\.json: no record of .*bert \(mean, [0-9a-f]{12}\); delete it and run"):
         obtained(ROW, plan, None)
-
-
-def test_sets_that_are_missing_give_no_number_and_read_follows_its_keys(plan: Plan) -> None:
-    path = plan.results(ROW, None)
-    write_results(path, (str(plan.backbone), "0" * 12, 60.0))
-    value = json.loads(path.read_text())
-    (record,) = value["models"].values()
-    assert obtained(replace(ROW, read=("STS12", "spearman")), plan, None) == 60.0
-    assert obtained(replace(ROW, read=("STS12", "groups", "all")), plan, None) is None
-    del record["scores"]["STS13"]
-    path.write_text(json.dumps(value))
-    assert obtained(ROW, plan, None) is None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cse.evaluation.published import PAPERS, PUBLISHED_FILE, ROWS, SETS, published, read_rows, rows
+from cse.evaluation.published import PAPERS, PUBLISHED_FILE, ROWS, SETS, read_rows
 from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
 from cse.models.families import PUBLISHED_IDS
 
@@ -35,22 +35,6 @@ def test_every_row_that_is_not_copied_names_something_this_project_has() -> None
             assert reader in (*UNTRAINED, "top-tokens", "top-tokens-denoised"), row
     assert {row.paper for row in ROWS} == set(PAPERS)
     assert all(row.source for row in ROWS if row.copied)
-
-
-def test_a_row_is_found_by_what_it_is_a_row_of() -> None:
-    row = published("sts", "bert-base-uncased prompt")
-    assert row is not None
-    assert (row.table, row.average, row.values["STS13"]) == ("5", 67.85, 73.83)
-    assert published("sts", "mine mean") is None
-    assert published("sts", None) is None
-    with pytest.raises(ValueError, match="choose from promptbert"):
-        rows("simcse", "1")
-    with pytest.raises(ValueError, match="choose from 1, 2, figure-2"):
-        rows("dcpcse", "9")
-
-
-def test_the_table_has_a_row_for_every_published_checkpoint() -> None:
-    assert [row.backbone for row in ROWS if row.checkpoint] == list(PUBLISHED_IDS)
 
 
 def test_a_damaged_table_is_refused_with_its_line(tmp_path: Path) -> None:

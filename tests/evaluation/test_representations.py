@@ -11,10 +11,7 @@ from conftest import DATA, SENTENCES
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
-from cse.encoder.backbone import load_backbone
-from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.representations import glove, top_k_tokens, word_tokens
-from cse.methods.catalogue import UNTRAINED
 
 K = 7
 VECTORS = "the 1 0\nman 0 2\nMan 0 4\nn't 6 6\n. . 9 9\n, -1 -1\n"
@@ -38,41 +35,6 @@ def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone: st
             logits = model(**inputs).logits[inputs["input_ids"] == tokenizer.mask_token_id][0]
         expected = eq3(logits.softmax(-1).numpy(), words, set(tokenizer.all_special_ids))
         np.testing.assert_allclose(vector, expected, atol=1e-5)
-
-
-def test_denoising_subtracts_what_the_template_alone_predicts(bert_folder: Path) -> None:
-    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
-    contents = encoder.tokenise(SENTENCES, [encoder.prompt] * len(SENTENCES))
-    biases = encoder.bias([encoder.prompt] * len(SENTENCES), list(map(len, contents)))
-    filled, alone = encoder.model.cls(torch.from_numpy(encoder.encode(SENTENCES))), encoder.model.cls(biases)
-    probabilities = (filled - alone).softmax(-1).detach().numpy()
-    words = encoder.model.get_input_embeddings().weight.detach().numpy()
-    special = set(encoder.tokenizer.all_special_ids)
-    vectors = top_k_tokens(encoder, k=K, denoise=True).encode(SENTENCES)
-    np.testing.assert_allclose(vectors, [eq3(row, words, special) for row in probabilities], atol=1e-5)
-    assert np.abs(vectors - top_k_tokens(encoder, k=K).encode(SENTENCES)).max() > 1e-3
-
-
-def test_an_encoder_without_mask_is_prompted_as_its_top_tokens_are(backbone: str) -> None:
-    encoder = cse.load(backbone, "mean", backend="torch")
-    prompted = UNTRAINED["prompt"].replaced(template=encoder.prompt_template)
-    same = TorchEncoder(*load_backbone(backbone), prompted, name="prompted")
-    expected = top_k_tokens(same, k=K).encode(SENTENCES)
-    np.testing.assert_allclose(top_k_tokens(encoder, k=K).encode(SENTENCES), expected, atol=1e-6)
-
-
-def test_names_and_fingerprints_tell_the_representations_apart(bert_folder: Path) -> None:
-    encoder = cse.load(str(bert_folder), "prompt", backend="torch")
-    made = [top_k_tokens(encoder, k=5), top_k_tokens(encoder, k=6), top_k_tokens(encoder, k=5, denoise=True)]
-    assert [one.name for one in made] == ["bert-prompt+top5", "bert-prompt+top6", "bert-prompt+top5-denoised"]
-    assert len({one.fingerprint for one in made} | {encoder.fingerprint}) == 4
-    assert top_k_tokens(encoder, k=5).fingerprint == made[0].fingerprint
-    assert made[0].encode([]).shape == (0, 32)
-    assert made[0].encode(SENTENCES[0]).shape == (32,)
-    vocabulary = len(encoder.tokenizer) - 5
-    for k in (0, vocabulary + 1):
-        with pytest.raises(ValueError, match=f"`k` is {k}; choose between 1 and {vocabulary}"):
-            top_k_tokens(encoder, k=k)
 
 
 def test_a_sentence_is_the_mean_of_the_words_found(tmp_path: Path) -> None:
@@ -100,12 +62,6 @@ def test_compressed_files_and_a_word2vec_header_give_the_same_vectors(
     assert glove(plain).fingerprint != known
 
 
-def test_of_a_words_rows_the_first_counts(tmp_path: Path) -> None:
-    file = tmp_path / "words.txt"
-    file.write_text("the 1 2\nthe 3 4\n")
-    np.testing.assert_array_equal(glove(file).encode("the"), [1, 2])
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -124,11 +80,6 @@ def test_a_bad_row_is_named_with_file_and_line(tmp_path: Path, text: str, messag
     with pytest.raises(ValueError, match=r"words\.txt") as caught:
         glove(file).encode(["the man"])
     assert message in str(caught.value)
-
-
-def test_a_missing_file_is_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no such file"):
-        glove(tmp_path / "none.txt")
 
 
 def test_punctuation_and_contractions_are_split_and_split_text_stays() -> None:

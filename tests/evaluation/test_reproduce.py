@@ -6,8 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from command_line import refused, run
 from conftest import SENTENCES
-from test_scripts import refused, run
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Results files: read as they were written, gone on with under the same protocol, refused otherwise."""
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -11,13 +10,11 @@ from cse.evaluation.results import (
     ModelRecord,
     Protocol,
     Results,
-    name_and_checksum,
     open_results,
     read_results,
     save_results,
 )
 from cse.files.checksums import DIGEST
-from cse.files.writing import file_digest
 
 
 def test_a_results_file_is_gone_on_with_and_another_protocol_is_refused(tmp_path: Path) -> None:
@@ -89,36 +86,3 @@ def test_what_an_older_file_leaves_out_has_its_default(tmp_path: Path) -> None:
     assert again.models == {"m": ModelRecord("m", "f", scores={"MR": {"accuracy": 50.0}})}
     with pytest.raises(ValueError, match="'points': True"):
         open_results(path, Results("transfer", Protocol("d", points=True), "command"))
-
-
-def test_comparisons_stand_in_the_file_where_there_are_any(tmp_path: Path) -> None:
-    results = Results("sts", Protocol("d"), "command")
-    assert list(results.to_json()) == ["task", "protocol", "command", "models"]
-    results.comparisons.append("a minus b")
-    save_results(tmp_path / "r.json", results)
-    assert read_results(tmp_path / "r.json") == results
-
-
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match=r"file/r\.json: cannot be written .*give another file"):
-        save_results(tmp_path / "file" / "r.json", Results("sts", Protocol("d"), "command"))
-
-
-def test_other_data_have_another_file_digest(tmp_path: Path) -> None:
-    for name, text in (("a", "1"), ("b", "1"), ("c", "2")):
-        (tmp_path / name / "STS12").mkdir(parents=True)
-        (tmp_path / name / "STS12" / "x.tsv").write_text(text)
-    sums = [file_digest(tmp_path / name) for name in "abc"]
-    assert sums[0] == sums[1] != sums[2]
-    (tmp_path / "b" / "STS12" / "x.tsv").rename(tmp_path / "b" / "STS12" / "y.tsv")
-    assert file_digest(tmp_path / "b") != sums[0]
-
-
-def test_a_text_is_keyed_by_its_name_and_content(tmp_path: Path) -> None:
-    path = tmp_path / "wiki.txt"
-    path.write_bytes(b"One.\n" * 500_000)  # more than is read at once
-    assert file_digest(path) == hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-    assert name_and_checksum(path) == f"wiki.txt {file_digest(path)}"
-    assert name_and_checksum(None) is None
-    assert name_and_checksum(Path("owner/name")) == "owner/name"  # a hub id has no content here

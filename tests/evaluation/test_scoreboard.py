@@ -55,35 +55,6 @@ def test_a_start_stands_in_its_models_row_and_only_there() -> None:
     assert rows["a"].start[0] == Figure(51.5, pytest.approx(statistics.stdev([50, 53])), 2)
 
 
-def test_the_strongest_untrained_reading_has_the_best_first_column() -> None:
-    made = results("sts", a=of_sts(90.0, group="g", seed=1), **{
-        reading: of_sts(value, key=f"bundled {reading}") for reading, value in {"mean": 60.0, "cls": 65.0}.items()
-    })  # fmt: skip
-    assert scoreboard(made).strongest == "cls"
-    low = {name: geometry(anisotropy=value) for name, value in {"mean": 0.2, "cls": 0.6}.items()}
-    for name, record in low.items():
-        record.key = f"bundled {name}"
-    assert scoreboard(results("geometry", **low)).strongest == "mean"
-    assert scoreboard(results("sts", a=of_sts(90.0, group="g", seed=1))).strongest is None
-
-
-def test_models_of_one_group_in_one_table_are_one_row() -> None:
-    board = scoreboard(results("sts", one=of_sts(1.0, group="g", seed=1), two=of_sts(2.0, group="g", seed=2)))
-    assert list(board.rows) == ["one"]
-    assert board.rows["one"].figures[0].value == 1.5
-
-
-def test_the_average_over_the_papers_sets_is_the_first_column_where_all_are_there() -> None:
-    board = scoreboard(results("sts", a=of_sts(60.0)))
-    assert [column.heading for column in board.columns] == ["average", *sts.SETS]
-    lacking = of_sts(60.0)
-    del lacking.scores["STS12"]
-    assert "average" not in [column.heading for column in scoreboard(results("sts", a=lacking)).columns]
-    both = scoreboard(results("sts", a=of_sts(60.0), b=lacking))
-    assert [figure and figure.value for figure in both.rows["b"].figures] == [None, None, *[60.0] * 6]
-    assert both.verdicts[0].best == ("a",)
-
-
 def test_alike_is_what_welchs_test_does_not_tell_from_the_best() -> None:
     from scipy.stats import ttest_ind
 
@@ -97,11 +68,6 @@ def test_alike_is_what_welchs_test_does_not_tell_from_the_best() -> None:
     assert verdict.best == ("a0",)
     assert verdict.alike == tuple(f"{name}0" for name, same in expected.items() if same)
     assert verdict.apart == tuple(f"{name}0" for name, same in expected.items() if not same)
-
-
-def test_single_runs_are_neither_alike_nor_apart_and_equal_ones_are_both_best() -> None:
-    verdict = scoreboard(results("sts", a=of_sts(60.0), b=of_sts(60.0), c=of_sts(59.9))).verdicts[0]
-    assert (verdict.best, verdict.alike, verdict.apart) == (("a", "b"), (), ())
 
 
 def test_less_is_better_where_the_task_says_so() -> None:
@@ -127,21 +93,6 @@ def test_a_deviation_within_one_evaluation_belongs_to_its_score_and_is_no_column
     board = scoreboard(results(task, a=ModelRecord("m", "f", scores={"set": scores})))
     figures = dict(zip([column.score for column in board.columns], board.rows["a"].figures, strict=True))
     assert figures == {score: Figure(scores[score], deviation, 10) for score, deviation in expected.items()}
-
-
-@pytest.mark.parametrize(
-    ("key", "more", "pooling"),
-    [
-        ("bundled mean", {}, "mean"),
-        ("bundled prompt-denoised", {}, "prompt-denoised"),
-        ("bundled mean+whitening", {}, "mean"),
-        ("bundled simcse", {"group": "g", "seed": 1}, None),
-        ("bert cls", {"family": "simcse"}, None),
-        (None, {}, None),
-    ],
-)
-def test_only_a_backbone_read_by_a_pooling_is_untrained(key, more, pooling) -> None:
-    assert scoreboard(results("sts", a=of_sts(1.0, key=key, **more))).rows["a"].pooling == pooling
 
 
 def test_the_shipped_boards_hold_what_the_files_say() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from command_line import refused, run
 from sklearn.model_selection import StratifiedKFold
-from test_scripts import refused, run
-from test_transfer import arrays, noisy, write
+from transfer_rows import arrays, noisy, write
 
 from cse.evaluation import senteval_classifier, transfer
 from cse.evaluation.classification import Part
@@ -59,11 +59,6 @@ def scaled(seed: int, count: int) -> Part:
     """Overlapping rows of two classes, the dimensions of like size, so that a thousandth a step gets somewhere."""
     rows, names = arrays(noisy(seed, count))
     return (rows / np.logspace(-1, 1, rows.shape[1])).astype(np.float32), names
-
-
-def test_the_grid_and_the_folds_are_sentevals() -> None:
-    assert senteval_classifier.STRENGTHS == (1e-5, 1e-4, 1e-3, 1e-2)
-    assert (transfer.FOLDS, transfer.INNER_FOLDS) == (10, 10)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -5,9 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from cse.app.models.models import Failure
-from cse.app.scoreboard.ledger import ledger_html
-from cse.app.state.app_state import RESULTS, open_boards, open_state
+from cse.app.state.app_state import RESULTS
 from cse.evaluation.ledger import shipped_ledger
 from cse.evaluation.published import ROWS
 from cse.evaluation.scoreboard import read_scoreboards
@@ -44,18 +42,3 @@ def test_a_ledger_says_what_was_published_and_the_mean_over_the_shipped_seeds() 
     assert entries["last layer average (promptbert, table 5)"].seeds == ()
     assert len({(entry.published, entry.comparison) for entry in entries.values()}) == len(entries)
     assert not shipped_ledger(boards["retrieval"])
-
-
-def test_the_ledger_is_on_the_page_and_goes_where_results_are_damaged(tmp_path) -> None:
-    state = open_state(["simcse"], ())
-    entries = shipped_ledger(state.boards["sts"])
-    page = ledger_html(state)
-    assert page.count("<tr>") == 1 + sum(len(shipped_ledger(board)) for board in state.boards.values())
-    for entry in entries:
-        assert f"{entry.published:.2f}" in page
-        assert f"{entry.comparison.mean:.2f}" in page
-    (tmp_path / "sts.json").write_text("{}")
-    damaged = open_boards(tmp_path)
-    assert isinstance(damaged, Failure)
-    object.__setattr__(state, "boards", damaged)
-    assert ledger_html(state) == ""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr, ttest_ind
 
-from cse.evaluation.metrics import Difference, Sample, margin, over_seeds, paired_bootstrap, seed_groups, seeds_differ
+from cse.evaluation.metrics import Difference, Sample, margin, paired_bootstrap, seeds_differ
 
 
 def task(quality: float, seed: int, count: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -73,13 +73,3 @@ def test_seeds_are_compared_by_welch() -> None:
     # one run against ten of deviation 0.86: within t(9) x 0.86 x sqrt(1.1) of their mean is where the next may fall
     assert margin(Sample(None, 1), Sample(0.86, 10)) == pytest.approx(2.2622 * 0.86 * np.sqrt(1.1), abs=1e-3)
     assert seeds_differ([2.0, 2.0], [1.0, 1.0]) == Difference(1.0, 1.0, 1.0)
-
-
-def test_deviation_is_the_samples_and_one_run_has_none() -> None:
-    assert over_seeds([1.0, 2.0, 6.0]) == (3.0, pytest.approx(np.sqrt(7)))
-    assert over_seeds([4.0]) == (4.0, None)
-
-
-def test_models_of_one_group_belong_together_and_the_others_stay_alone() -> None:
-    models = {"a": "g", "b": None, "c": "g", "d": None}
-    assert list(seed_groups(models).values()) == [["a", "c"], ["b"], ["d"]]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DATA
-from test_metrics import encode
+from plain_vectors import encode
 
 from cse.corpus.supervised import scored_pairs
 from cse.evaluation.sts import score, units, with_final_period

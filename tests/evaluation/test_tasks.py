@@ -7,32 +7,13 @@ import pytest
 from conftest import ROOT
 
 from cse.evaluation import geometry
-from cse.evaluation.figures import DRAWINGS
-from cse.evaluation.published import SETS
-from cse.evaluation.tasks import TASKS, TaskData, TokenAccess, find_task, tasks_with
+from cse.evaluation.tasks import TASKS, TaskData, TokenAccess, find_task
 from cse.evaluation.token_bias import StaticEmbeddings
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_a_task_is_found_by_its_name_and_has_the_papers_sets(name: str) -> None:
-    task = find_task(name)
-    assert task.name == name
-    assert task.main == task.shown[0]
-    assert task.sets == SETS.get(name, ())
-    assert {*task.pairs} <= {*task.sets}
-    assert ("figures" in task.options) == bool(task.figures)
-    assert {figure for figure, unit in task.figures.items() if unit} <= {*DRAWINGS}
 
 
 def test_an_unknown_task_is_refused_with_the_choices() -> None:
     with pytest.raises(ValueError, match="unknown task 'chess'; choose from sts, transfer, few-shot"):
         find_task("chess")
-
-
-def test_an_option_is_had_by_the_tasks_that_name_it() -> None:
-    assert tasks_with("details") == tasks_with("compare") == ["sts"]
-    assert tasks_with("figures") == ["few-shot", "geometry"]
-    assert tasks_with("final_period") == [name for name in TASKS if name != "geometry"]
 
 
 def test_the_documentation_names_every_task_with_its_files() -> None:
@@ -65,8 +46,3 @@ def test_units_of_tokens_need_tokens_and_all_seven_sets(sts: Path, tmp_path: Pat
     assert not {*geometry.TASK.units(TaskData(tmp_path, tokens=tokens))} & {*geometry.TASK.token_units}
     removal = geometry.TASK.units(TaskData(sts, tokens=tokens))["removal"](lambda texts: np.zeros((0, 2)))
     assert removal["curve"]["removed"] == [*range(0, 101, 10)]
-
-
-def test_retrieval_without_a_search_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="give `search`"):
-        find_task("retrieval").units(TaskData(tmp_path))

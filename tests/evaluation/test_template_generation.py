@@ -3,10 +3,10 @@
 from functools import partial
 from pathlib import Path
 
+import command_line
 import pytest
 import torch
 from conftest import SENTENCES
-from test_template_search import run
 
 from cse.errors import ArtefactError
 from cse.evaluation import template_generation
@@ -18,6 +18,8 @@ GAPS = ["<extra_id_0>", "<extra_id_1>", "<extra_id_2>"]
 WRITTEN = [GAPS[0], "Also", "called", GAPS[1], ".", GAPS[2], "</s>"]
 BEST = "Also called [MASK]. [X]"
 WORD_FIRST, WORD_LAST = ("[MASK]", "[X]"), ("[X]", "[MASK]")
+
+run = partial(command_line.run, "search_templates")
 
 
 def tiny_t5(folder: Path, gaps: list[str], learn: bool) -> Path:

@@ -10,7 +10,6 @@ from conftest import SENTENCES
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
-from cse.evaluation import token_bias
 from cse.evaluation.token_bias import (
     BYTE_FREQUENT,
     WORDPIECE_FREQUENT,
@@ -112,22 +111,6 @@ def first_without_space(texts: list[str]) -> list[list[int]]:
     return [byte_pieces([text])[0] if text.startswith(" ") else [2] for text in texts]
 
 
-def test_a_sentence_with_nothing_left_has_cosine_zero_and_no_set_is_refused() -> None:
-    static = static_of(WORDPIECES)
-    pairs = [(0.0, "the", "cat"), (5.0, "cat", "cat"), (2.0, "the .", "sun")]
-    removal = cumulative_removal(static, {"set": pairs}, ("the",))
-    # cosines 0, 1 and, without the full stop, 0: ranks 1.5, 3, 1.5 against 1, 3, 2
-    assert removal["-Freq&Sub&Case&Pun"]["set"] == pytest.approx(86.6, abs=0.01)
-    with pytest.raises(ValueError, match="at least one set"):
-        cumulative_removal(static, {}, ("the",))
-
-
-def test_a_lower_cased_vocabulary_is_not_cut_again() -> None:
-    static = static_of(WORDPIECES)
-    removal = cumulative_removal(static, {"set": [(1.0, "cat", "dog"), (2.0, "cat", "sun"), (3.0, "dog", "sun")]}, ())
-    assert removal["-Freq&Sub&Case"] == removal["-Freq&Sub"]
-
-
 def test_static_averages_are_the_encoder_s_static_pooling(bert_folder: Path) -> None:
     import cse
 
@@ -162,33 +145,7 @@ def test_the_released_lists_hold_36_tokens_and_belong_to_their_vocabularies() ->
     assert [token for token in BYTE_FREQUENT if not token.startswith("Ġ")] == ["a", "s", ".", "the", "-", "i"]
 
 
-def test_other_vocabularies_are_counted_and_the_first_word_counts_as_a_word() -> None:
-    static = static_of(BYTES)
-    assert frequent_tokens(static, ["cat dog", "cat sun", "cat dog"]) == ("Ġcat", "Ġdog", "Ġsun")
-    with pytest.raises(ValueError, match="no token in 1 sentences"):
-        frequent_tokens(StaticEmbeddings(np.zeros((1, 1)), ["x"], lambda texts: [[]], ()), [""])
-
-
 # -- groups -------------------------------------------------------------------------------------------------------
-
-
-def test_byte_level_pieces_without_the_mark_are_subwords() -> None:
-    groups = token_groups(static_of(BYTES), ["the cat", "Dog cats"])
-    assert [t for t, name in zip(BYTES, groups["piece"], strict=True) if name == "subword"] == ["s", ".", "cat"]
-    assert [t for t, name in zip(BYTES, groups["case"], strict=True) if name == "upper"] == ["ĠDog"]
-
-
-def test_the_commoner_mark_decides_what_kind_a_vocabulary_is() -> None:
-    def pieces(*tokens: str) -> list[str]:
-        return token_groups(StaticEmbeddings(np.zeros((1, 1)), tokens, lambda texts: [[0, 1, 2]], ()), ["x"])["piece"]
-
-    assert pieces("##s", "##ed", "Ġunju", "dog") == ["subword", "subword", "whole word", "whole word"]
-    assert pieces("##", "Ġa", "Ġb", "dog") == ["subword", "whole word", "whole word", "subword"]
-
-
-def test_byte_level_letters_are_read_as_the_bytes_they_spell() -> None:
-    static = StaticEmbeddings(np.zeros((1, 1)), ("ĠÃī", "ĠÃ©a", "ĠâĢľ"), lambda texts: [[0, 1, 2]], ())
-    assert token_groups(static, ["x"])["case"] == ["upper", "lower", ""]  # É, éa and an opening quote
 
 
 COUNTED = ["the cats", "the dogs", "the sun . a1", "Dog the cats", "[MASK]"]  # the 4, ##s 3, cat 2, Dog dog . sun a1 1
@@ -244,18 +201,3 @@ def test_the_picture_is_scikit_learn_s_pca_of_all_embeddings_up_to_signs() -> No
     assert drawn["tokens"] == WORDPIECES[3:]
     assert {kind: drawn[kind] for kind in groups} == {kind: names[3:] for kind, names in groups.items()}
     json.dumps(drawn)
-
-
-def test_the_sample_of_the_picture_depends_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    static = static_of(WORDPIECES)
-    groups = token_groups(static, COUNTED)
-    every = picture(static, groups)
-    assert token_bias.MAX_PICTURE_TOKENS == 2000
-    monkeypatch.setattr(token_bias, "MAX_PICTURE_TOKENS", 6)
-    some = picture(static, groups, seed=1)
-    assert some == picture(static, groups, seed=1)
-    assert len({*some["tokens"]}) == 6
-    assert some["tokens"] != picture(static, groups, seed=2)["tokens"]
-    for token, x, y, band in zip(some["tokens"], some["x"], some["y"], some["frequency"], strict=True):
-        row = every["tokens"].index(token)
-        assert (x, y, band) == (every["x"][row], every["y"][row], every["frequency"][row])

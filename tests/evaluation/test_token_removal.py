@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from plain_vectors import cosine
 from scipy.stats import spearmanr
-from test_isotropy import cosine
 
-from cse.evaluation import token_bias
-from cse.evaluation.token_bias import most_frequent, removal_curve, task_scores
+from cse.evaluation.token_bias import removal_curve, task_scores
 
 SETS = {
     "one": [(5.0, "a b", "b a"), (1.0, "a c", "d d"), (3.0, "a b c", "c d a"), (2.0, "a b", "a d")],
@@ -21,11 +20,6 @@ def letters(texts: list[str]) -> list[list[int]]:
 
 def counts(contents: list[list[int]]) -> np.ndarray:
     return np.array([[1.0, *(content.count(letter) for letter in range(4))] for content in contents], np.float32)
-
-
-def test_the_most_frequent_tokens_are_ranked_and_ties_go_to_the_lower_id() -> None:
-    assert most_frequent([[7, 3, 3], [9, 1, 9], [9]], 3) == [9, 3, 1]
-    assert most_frequent([], 3) == []
 
 
 def test_task_scores_are_spearman_per_set_and_the_mean_of_the_rounded() -> None:
@@ -67,10 +61,3 @@ def test_the_curve_scores_the_sentences_without_the_k_most_frequent_tokens_and_e
     (encoded,) = calls
     assert [] in encoded
     assert len(encoded) == len({tuple(content) for content in encoded})
-
-
-def test_a_curve_of_nothing_is_refused() -> None:
-    for sets, steps in (({}, (0,)), (SETS, ())):
-        with pytest.raises(ValueError, match="at least one set of pairs and one step"):
-            removal_curve(letters, counts, sets, counted=COUNTED, steps=steps)
-    assert token_bias.REMOVED_COUNTS == (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)

@@ -2,64 +2,18 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import DATA
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
+from transfer_rows import Rows, arrays, noisy, numbers, separable, slow, write
 
 from cse.evaluation import classification, few_shot, transfer
-from cse.evaluation.classification import STRENGTHS, features, labelled_rows, labels
+from cse.evaluation.classification import STRENGTHS, labelled_rows, labels
 from cse.evaluation.tasks import TaskData
-
-Rows = list[tuple[str, ...]]
-
-
-def write(folder: Path, name: str, **files: Rows) -> Path:
-    (folder / name).mkdir(exist_ok=True)
-    for file, rows in files.items():
-        (folder / name / f"{file}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-    return folder
-
-
-def numbers(texts: Sequence[str]) -> np.ndarray:
-    """Vectors for texts that are numbers with blanks between."""
-    return np.array([[float(word) for word in text.split()] for text in texts], np.float32)
-
-
-def noisy(seed: int, count: int, texts: int = 1, size: int = 6) -> Rows:
-    """Rows of "0" and "1" whose numbers hint at the label but overlap, with each dimension at its own scale."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for number in range(count):
-        vectors = (rng.normal(size=(texts, size)) + 0.5 * (number % 2)) * np.logspace(-1, 1, size)
-        rows.append((str(number % 2), *(" ".join(f"{x:.4f}" for x in vector) for vector in vectors)))
-    return rows
-
-
-def separable(count: int, names: str = "ab", texts: int = 1) -> Rows:
-    """Rows whose first text points along the label's own axis; a second text is the origin, so |u - v| does too."""
-    rows = []
-    for number in range(count):
-        label = number % len(names)
-        axis = " ".join("10" if n == label else str(number % 7 / 7) for n in range(len(names)))
-        rows.append((names[label], axis, " ".join("0" * len(names)))[: 1 + texts])
-    return rows
-
-
-def arrays(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    return numbers([row[1] for row in rows]), np.array([row[0] for row in rows])
-
-
-def slow(train: tuple, test: tuple, strength: float) -> float:
-    """Accuracy on `test` of a regression on `train`, both standardised by the mean and deviation of `train`."""
-    (x, y), (z, gold) = train, test
-    mean, deviation = x.mean(0), x.std(0)
-    model = LogisticRegression(C=strength, max_iter=1000).fit((x - mean) / deviation, y)
-    return float(np.mean(model.predict((z - mean) / deviation) == gold))
 
 
 def slow_choice(x: np.ndarray, y: np.ndarray, folds: int) -> float:
@@ -67,21 +21,6 @@ def slow_choice(x: np.ndarray, y: np.ndarray, folds: int) -> float:
     splits = list(StratifiedKFold(folds, shuffle=True, random_state=1111).split(x, y))
     means = [np.mean([slow((x[a], y[a]), (x[b], y[b]), c) for a, b in splits]) for c in STRENGTHS]
     return STRENGTHS[int(np.argmax(means))]
-
-
-def test_one_text_is_its_vector_and_two_are_difference_and_product_each_distinct_text_encoded_once() -> None:
-    seen: list[list[str]] = []
-
-    def encode(texts: list[str]) -> np.ndarray:
-        seen.append(texts)
-        return numbers(texts)
-
-    np.testing.assert_array_equal(
-        features(encode, [("a", "1 2"), ("b", "3 -1"), ("a", "1 2")]), [[1, 2], [3, -1], [1, 2]]
-    )
-    pairs = features(encode, [("0", "1 2", "3 -1"), ("1", "3 -1", "3 -1")])
-    np.testing.assert_array_equal(pairs, [[2, 3, 3, -2], [0, 0, 9, 1]])  # |u - v|, then u * v
-    assert seen == [["1 2", "3 -1"], ["1 2", "3 -1"]]
 
 
 def test_nested_folds_are_the_slow_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,50 +71,6 @@ def test_mrpc_counts_accuracy_and_the_f1_of_paraphrases(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("name", "test", "expected"),
-    [
-        ("CR", [], {"accuracy": 100.0}),
-        ("SST2", separable(12), {"accuracy": 100.0}),
-        ("TREC", separable(18, "abc"), {"accuracy": 100.0}),
-        ("MRPC", separable(9, "01", texts=2), {"accuracy": 100.0, "f1": 100.0}),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_separable_set_scores_100_with_one_call_of_encode(
-    tmp_path: Path, name: str, test: Rows, expected: dict[str, float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = {"TREC": "abc", "MRPC": "01"}.get(name, "ab")
-    files = {"train": separable(60, names, texts=1 + (name == "MRPC")), "test": test}
-    if name == "CR":
-        files = {"all": files["train"]}
-    if name == "SST2":
-        files["dev"] = separable(10)
-    monkeypatch.setattr(transfer, "FOLDS", 2)
-    monkeypatch.setattr(transfer, "INNER_FOLDS", 2)
-    calls: list[list[str]] = []
-
-    def encode(texts: list[str]) -> np.ndarray:
-        calls.append(texts)
-        return numbers(texts)
-
-    units = transfer.units(TaskData(write(tmp_path, name, **files)))
-    assert list(units) == [name]
-    assert units[name](encode) == expected
-    assert len(calls) == 1
-    assert sorted(calls[0]) == sorted({text for rows in files.values() for row in rows for text in row[1:]})
-
-
-def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
-    x, y = arrays(noisy(31, 50))
-    fitted = classification.classifier(0.3).fit(x, y)
-    weights = fitted[-1].coef_[0].astype(float)
-    inputs = (x - x.mean(0)) / x.std(0)
-    surplus = 1 / (1 + np.exp(-(inputs @ weights + fitted[-1].intercept_[0]))) - (y == "1")
-    np.testing.assert_allclose(weights, -0.3 * inputs.T @ surplus, atol=5e-3)  # the gradient is zero there
-    assert abs(surplus.sum()) < 5e-3
-
-
-@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("a\tx\n\nb\ty\tz\n", r"rows.tsv: line 3 has 3 columns; give label<TAB>text"),
@@ -189,15 +84,6 @@ def test_a_malformed_file_is_refused_by_name_and_line(tmp_path: Path, content: s
     (tmp_path / "rows.tsv").write_text(content)
     with pytest.raises(ValueError, match=message):
         labelled_rows(tmp_path / "rows.tsv")
-
-
-def test_rows_are_read_as_written_and_a_missing_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "rows.tsv").write_bytes("pos\t a “b” \r\n\r\nneg\tc\r\n".encode())
-    rows = labelled_rows(tmp_path / "rows.tsv")
-    assert rows == [("pos", "a “b”"), ("neg", "c")]
-    assert labels(rows).tolist() == ["pos", "neg"]
-    with pytest.raises(ValueError, match=r"gone.tsv: no such file"):
-        labelled_rows(tmp_path / "gone.tsv")
 
 
 @pytest.mark.parametrize("units", [transfer.units, few_shot.units])

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
+from encoders import make
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 from safetensors.torch import load_file, save_file
-from test_encoder import make
-from test_training import Killed, kill_after, losses, run_of
-from test_training_output import killed_run
+from training_runs import Killed, kill_after, killed_run, losses, run_of
 
 import cse.models.names
 from cse.encoder.backbone import load_backbone

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from killed_write import leave_killed_write
 from safetensors import SafetensorError
 
 from cse.errors import ArtefactError
-from cse.files.replace import MACHINE
 from cse.files.writing import DISK_FULL_ERRORS, FolderKind, check_writable, write_file, write_folder, write_json
 
 KIND = FolderKind(
@@ -81,10 +81,7 @@ def test_a_link_keeps_pointing_at_the_folder_that_is_written_anew(notebook: Path
 
 
 def test_a_write_of_a_file_removes_what_a_killed_one_left_beside_it(tmp_path: Path) -> None:
-    left = tmp_path / f".results.json.new-{MACHINE}-1"
-    left.mkdir()
-    (left / "results.json").write_text("{")
-    left.with_name(f".results.json.lock-{MACHINE}-1").touch()
+    leave_killed_write(tmp_path / "results.json")
     write_json(tmp_path / "results.json", {"a": 1})
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
     assert json.loads((tmp_path / "results.json").read_text()) == {"a": 1}
@@ -174,7 +171,7 @@ def test_a_failed_swap_puts_the_old_folder_back(notebook: Path, monkeypatch: pyt
     rename = os.rename
 
     def broken(source: Path, target: Path) -> None:
-        if ".new-" in source.name:
+        if source.name.endswith(".new"):
             raise OSError("gone")
         rename(source, target)
 

@@ -1,19 +1,23 @@
 """A folder is replaced at once: a kill at any moment leaves the old one or the new one, and litter only until later."""
 
+import errno
 import json
 import os
-import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Timer
 
+import filelock
 import pytest
 from conftest import ROOT
+from encoders import make
 from index_corpus import build
-from test_encoder import make
 
 from cse.files import replace as swap
+from cse.files.writing import replacing, reserved, write_file, write_folder
 from cse.models.checkpoint import save
 from cse.models.loading import load
 from index import VectorIndex
@@ -23,7 +27,6 @@ from index import VectorIndex
 KILLS = """
 import json, os, shutil, sys
 from pathlib import Path
-from threading import Timer
 
 package, exchange = sys.argv[1], sys.argv[2] == "exchange"
 folder = Path(sys.argv[3]) / "place"
@@ -104,8 +107,8 @@ def test_a_kill_before_any_system_call_leaves_the_old_folder_or_the_new_one(
 
 def broken_off(folder: Path, new: Path) -> None:
     """The state that a kill between the two renames leaves of `folder`, which `new` was to replace."""
-    folder.rename(folder.with_name(f".{folder.name}.old-1"))
-    new.rename(folder.with_name(f".{folder.name}.new-1"))
+    folder.rename(swap.beside(folder, "old"))
+    new.rename(swap.beside(folder, "new"))
 
 
 def test_models_and_indexes_broken_off_between_two_names_open(bert_folder: Path, tmp_path: Path) -> None:
@@ -122,96 +125,108 @@ def test_models_and_indexes_broken_off_between_two_names_open(bert_folder: Path,
 def test_a_folder_that_was_deleted_does_not_come_back(tmp_path: Path) -> None:
     """Beside it lies what a kill leaves after a swap, then before one."""
     for left in ("old", "new"):
-        (tmp_path / f".x.{left}-1").mkdir()
+        (tmp_path / f".x.{left}").mkdir()
         swap.recover(tmp_path / "x")
         assert not (tmp_path / "x").exists()
-        (tmp_path / f".x.{left}-1").rmdir()
+        (tmp_path / f".x.{left}").rmdir()
 
 
 WRITER = """
 import sys, time
 from pathlib import Path
-from threading import Timer
-from cse.files.replace import Replacement
-writer = Replacement.begin(Path(sys.argv[1]))
-(writer.fresh / "half").write_text("x")
-print(writer.token, flush=True)
-time.sleep(60)
+from cse.files.replace import replacement
+with replacement(Path(sys.argv[1])) as fresh:
+    (fresh / "half").write_text("x")
+    print(fresh.name, flush=True)
+    time.sleep(60)
 """
 
 
-def writer(folder: Path) -> tuple[subprocess.Popen[str], str]:
-    """A process that is writing `folder`, and its token."""
-    command = [sys.executable, "-c", WRITER, str(folder)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    return process, process.stdout.readline().strip()
+@contextmanager
+def writer(folder: Path) -> Iterator[str]:
+    """A process that is writing `folder`, until it is killed at the end of the block; the name of its new folder."""
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
 
 
-def stop(process: "subprocess.Popen[str]") -> None:
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert process.stdout
-    process.stdout.close()
-
-
-@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
-def test_the_next_write_removes_what_the_dead_left_and_nothing_of_the_living(tmp_path: Path) -> None:
-    folder = tmp_path / "x"
-    (dead, first), (living, second) = writer(folder), writer(folder)
-    stop(dead)
-    abroad = tmp_path / ".x.lock-00000000-1"  # another machine's, whose lock may not be seen here
-    abroad.touch()
-    (tmp_path / ".x.new-12345").mkdir()  # an earlier version's, of which nothing can be proven
-    kept = {".x.new-12345", abroad.name, f".x.new-{second}", f".x.lock-{second}"}
-    assert {path.name for path in tmp_path.iterdir()} == {*kept, f".x.new-{first}", f".x.lock-{first}"}
-    replacement = swap.Replacement.begin(folder)
-    replacement.swap()
-    replacement.clear()
-    assert {path.name for path in tmp_path.iterdir()} == {*kept, "x"}
-    assert (tmp_path / f".x.new-{second}" / "half").read_text() == "x"
-    stop(living)
-    swap.Replacement.begin(folder).clear()
-    assert {path.name for path in tmp_path.iterdir()} == {"x", abroad.name, ".x.new-12345"}
-
-
-@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
-@pytest.mark.parametrize("sweeper_holds", [False, True])
-def test_a_writer_whose_new_lock_another_takes_for_a_dead_ones_still_has_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sweeper_holds: bool
+def test_a_second_writer_of_a_folder_is_refused_in_one_line_and_the_lock_goes_with_its_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(swap, "WAIT_SECONDS", 0.0)
+    with writer(tmp_path / "x") as fresh:
+        for write in (write_folder, write_file):
+            with pytest.raises(ValueError, match=r"x: another run is writing there; give another `output`"):
+                write(tmp_path / "x", lambda path: None)
+        swap.sweep(tmp_path / "x")  # nothing of the living
+        assert (tmp_path / fresh / "half").read_text() == "x"
+    (tmp_path / ".x.new-thing").mkdir()  # another name's
+    write_folder(tmp_path / "x", lambda path: (path / "file").touch())
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".x.new-thing", "x"]
+
+
+def test_a_second_writer_waits_for_one_that_is_nearly_done(tmp_path: Path) -> None:
+    def fill(fresh: Path, say: str) -> None:
+        (fresh / "say").write_text(say)
+        if say == "first":
+            second.start()
+            while not waiting.is_set():
+                os.sched_yield()
+
+    def follow() -> None:
+        waiting.set()
+        write_folder(tmp_path / "x", lambda fresh: fill(fresh, "second"))
+
+    waiting, second = threading.Event(), threading.Thread(target=follow)
+    write_folder(tmp_path / "x", lambda fresh: fill(fresh, "first"))
+    second.join()
+    assert (tmp_path / "x" / "say").read_text() == "second"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_written_without(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(lock: filelock.FileLock, **options: object) -> None:
+        raise OSError(number, "No locks available")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
+    with reserved(tmp_path / "x"):
+        write_folder(tmp_path / "x", lambda fresh: (fresh / "file").touch())
+    assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/file"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
+def test_a_writer_whose_new_lock_another_takes_for_a_dead_ones_still_has_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock is swept between its making and its locking."""
     import fcntl
 
-    folder, flock, others = tmp_path / "x", fcntl.flock, []
+    flock, swept = fcntl.flock, []
 
-    def late(file: object, how: int) -> None:
-        """Sweep as another writer does, between the making of the lock and its locking; it may take some time."""
-        if not others:
-            others.append(next(tmp_path.glob(".x.lock-*")).open("r+b"))
-            flock(others[0], fcntl.LOCK_EX)
-            finish = swap.Replacement(folder, swap._token(Path(others[0].name)), others[0]).clear
-            Timer(0.2, finish).start() if sweeper_holds else finish()
+    def late(file: int, how: int) -> None:
+        if not swept:
+            swept.append(True)
+            swap.sweep(tmp_path / "x")
         flock(file, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    replacement = swap.Replacement.begin(folder)
-    while not others[0].closed:
-        os.sched_yield()
-    swap.sweep(folder)
-    (replacement.fresh / "new").touch()
-    replacement.swap()
-    replacement.clear()
+    write_folder(tmp_path / "x", lambda fresh: (fresh / "new").touch())
+    assert swept
     assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["x", "x/new"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="locks, 2026-11-22")
 def test_nobody_waits_for_a_folder_that_is_written_for_the_first_time(tmp_path: Path) -> None:
-    process, _ = writer(tmp_path / "x")
-    command = f"from pathlib import Path; import cse.files.replace as s; s.recover(Path({str(tmp_path / 'x')!r}))"
-    try:
+    with writer(tmp_path / "x"):
+        command = f"from pathlib import Path; import cse.files.replace as s; s.recover(Path({str(tmp_path / 'x')!r}))"
         subprocess.run([sys.executable, "-c", command], cwd=ROOT, check=True, timeout=30)
-    finally:
-        stop(process)
     assert not (tmp_path / "x").exists()
 
 
@@ -219,8 +234,6 @@ def test_a_swap_that_can_neither_go_on_nor_back_keeps_both_folders_for_the_next_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "x").mkdir()
-    replacement = swap.Replacement.begin(tmp_path / "x")
-    (replacement.fresh / "new").touch()
     rename = os.rename
 
     def once(source: Path, target: Path) -> None:
@@ -231,9 +244,8 @@ def test_a_swap_that_can_neither_go_on_nor_back_keeps_both_folders_for_the_next_
     with monkeypatch.context() as broken:
         broken.setattr(swap, "_exchange", lambda one, other: False)
         broken.setattr("os.rename", once)
-        with pytest.raises(OSError, match="no"):
-            replacement.swap()
-        replacement.clear()
+        with pytest.raises(OSError, match=r"x: cannot be written \(no\); give another folder"):
+            write_folder(tmp_path / "x", lambda fresh: (fresh / "new").touch())
     swap.recover(tmp_path / "x")
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["new"]
 
@@ -242,14 +254,14 @@ def test_a_swap_that_can_neither_go_on_nor_back_keeps_both_folders_for_the_next_
 def test_who_opens_a_folder_waits_for_a_writer_between_two_renames(tmp_path: Path) -> None:
     """The writer is killed while the reader waits: the reader then finishes its work."""
     (tmp_path / "x").mkdir()
-    process, token = writer(tmp_path / "x")
-    (tmp_path / "x").rename(tmp_path / f".x.old-{token}")
     command = f"from pathlib import Path; import cse.files.replace as s; p = Path({str(tmp_path / 'x')!r}); "
-    reader = subprocess.Popen([sys.executable, "-c", command + "s.recover(p); assert p.exists()"], cwd=ROOT)
-    with pytest.raises(subprocess.TimeoutExpired):
-        reader.wait(timeout=2)
-    assert not (tmp_path / "x").exists()
-    stop(process)
+    with writer(tmp_path / "x") as fresh:
+        (tmp_path / fresh).rename(tmp_path / ".x.new")
+        (tmp_path / "x").rename(tmp_path / ".x.old")
+        reader = subprocess.Popen([sys.executable, "-c", command + "s.recover(p); assert p.exists()"], cwd=ROOT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            reader.wait(timeout=2)
+        assert not (tmp_path / "x").exists()
     assert reader.wait(timeout=30) == 0
     assert (tmp_path / "x" / "half").read_text() == "x"
 
@@ -261,12 +273,10 @@ def test_all_of_a_folder_is_stored_before_it_gets_the_name(tmp_path: Path, monke
     monkeypatch.setattr("os.fsync", lambda descriptor: (stored.append(os.fstat(descriptor).st_ino), fsync(descriptor)))
     monkeypatch.setattr(swap, "_exchange", lambda one, other: (stored.append(0), exchange(one, other))[1])
     (tmp_path / "x").mkdir()
-    replacement = swap.Replacement.begin(tmp_path / "x")
-    (replacement.fresh / "deep").mkdir()
-    (replacement.fresh / "deep" / "file").write_text("new")
-    inodes = {path.stat().st_ino for path in (replacement.fresh, *replacement.fresh.rglob("*"))}
-    replacement.swap()
-    replacement.clear()
+    with replacing(tmp_path / "x") as fresh:
+        (fresh / "deep").mkdir()
+        (fresh / "deep" / "file").write_text("new")
+        inodes = {path.stat().st_ino for path in (fresh, *fresh.rglob("*"))}
     assert (set(stored[:-1]), stored[-1]) == (inodes, 0)
 
 
@@ -276,7 +286,7 @@ def test_an_index_that_is_replaced_all_the_time_is_opened_whole() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     report = json.loads(done.stdout)
     assert done.returncode == 0, report
-    assert report.keys() == {"seconds", "index right", "indexes replaced"}
+    assert report.keys() == {"seconds", "index right", "index replaced"}
     assert min(report.values()) > 0
 
 

@@ -28,10 +28,10 @@ def test_hits_are_what_search_finds_for_one_query(tmp_path: Path) -> None:
     query = 7 * vectors(N)[5]
     scores, rows = index.search(query[None], 4)
     assert index.hits(query, 4) == [
-        Hit(rank, float(score), int(row), f"sentence {row} é")
+        Hit(rank, float(score), int(row) + 1, f"sentence {row} é", {}, int(row))
         for rank, score, row in zip((1, 2, 3, 4), scores[0], rows[0], strict=True)
     ]
-    assert index.hits(query, 1)[0] == Hit(1, pytest.approx(1, abs=1e-6), 5, "sentence 5 é")
+    assert index.hits(query, 1)[0] == Hit(1, pytest.approx(1, abs=1e-6), 6, "sentence 5 é", {}, 5)
     with pytest.raises(ValueError, match="shape"):
         index.hits(query[None], 4)
 
@@ -49,7 +49,7 @@ def test_what_an_approximate_type_does_not_find_is_minus_one_and_no_hit(tmp_path
     ):
         hits = index.hits(vectors(N)[0], N)
     assert index.hits(vectors(N)[0], N, quiet=True) == hits
-    assert [hit.row for hit in hits] == rows[0][rows[0] >= 0].tolist()
+    assert [hit.position for hit in hits] == rows[0][rows[0] >= 0].tolist()
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
 
 
@@ -85,7 +85,7 @@ def test_a_collection_passes_its_probe_on_and_says_what_is_missing(tmp_path: Pat
     client = SimpleNamespace(search=answer, get=lambda *words, **options: [{"row": 7, "text": "sentence 7 é"}])
     collection = MilvusIndex(client, parse_address("milvus://127.0.0.1:1/x"), "x", manifest)
     with pytest.warns(FewHitsWarning, match=r"found 1 of 3 hits, since this IVF32,Flat index searched 2 of its cells"):
-        assert [hit.row for hit in collection.hits(vectors(1)[0], 3)] == [7]
+        assert [hit.position for hit in collection.hits(vectors(1)[0], 3)] == [7]
     collection.hits(vectors(1)[0], 3, probe=16, quiet=True)
     assert depths == [{"nprobe": 2}, {"nprobe": 16}]
 

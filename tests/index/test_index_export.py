@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from datasets import load_from_disk
 from index_corpus import build, sentences, vectors
 
+from cse.corpus import Corpus
 from cse.files.writing import write_folder
 from cse.models.export_formats import EXPORT
 from cse.vectors import smoothed, unit_rows
@@ -55,7 +57,7 @@ def test_removed_sentences_are_left_out_and_the_numbers_fit(tmp_path: Path) -> N
     index.remove([0, 7])
     folder = exported(index, "datasets", tmp_path / "out")
     dataset = load_from_disk(str(folder))
-    assert dataset["row"][:3] == [1, 2, 3]
+    assert dataset["row"][:3] == [2, 3, 4]
     dataset.load_faiss_index("vector", str(folder / "vectors.faiss"))
     _, examples = dataset.get_nearest_examples("vector", np.array(dataset[10]["vector"], dtype=np.float32), k=1)
     assert examples["text"] == [dataset[10]["text"]]
@@ -69,7 +71,7 @@ def test_a_type_that_keeps_row_numbers_is_refused_after_removals(tmp_path: Path)
     assert not (tmp_path / "out").exists()
     table = pd.read_parquet(exported(index, "parquet", tmp_path / "out") / "index.parquet")
     left = [row for row in range(COUNT) if row != 3]
-    assert table["row"].tolist() == left
+    assert table["row"].tolist() == [row + 1 for row in left]
     np.testing.assert_allclose(np.stack(table["vector"]), unit_rows(vectors(COUNT))[left], atol=1e-6)
 
 
@@ -92,8 +94,41 @@ def test_the_projectors_files_have_a_line_for_each_sentence(tmp_path: Path) -> N
     folder = exported(index, "projector", tmp_path / "out")
     expected = index.contents()[1]
     np.testing.assert_array_equal(np.loadtxt(folder / "vectors.tsv", dtype=np.float32), expected)
-    assert (folder / "metadata.tsv").read_text().split("\n")[COUNT:] == ["two lines and a tab", " ", ""]
+    lines = (folder / "metadata.tsv").read_text().split("\n")
+    assert (lines[0], lines[COUNT + 1 :]) == ("text\trow", ["two lines and a tab\t61", " \t62", ""])
     assert run_card(folder).strip() == "(62, 32)"
+
+
+TABLE = pa.table(
+    {
+        "row": ["r1", "r2"], "body": ["one\ttext", ""], "vector": [1.5, 2.5], "x": [None, 1], "text": ["a", "b"],
+        "cse_row": [True, False],
+    }
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["parquet", "datasets", "projector"])
+def test_an_export_has_all_columns_under_the_users_names(form: str, tmp_path: Path) -> None:
+    twice = pa.concat_tables([TABLE, TABLE])
+    settings = BuildSettings(model="m", corpus="a.csv")
+    index = VectorIndex.build([(Corpus.of(twice, "body"), np.eye(2, 4))], tmp_path / "x", settings=settings)
+    index.add(Corpus.of(TABLE, "body"), np.eye(1, 4, 2), corpus="/home/me/b.csv")
+    folder = exported(index, form, tmp_path / "out", {"x": [0, 1, 2], "y": [3, 4, 5]} if form == "parquet" else None)
+    if form == "projector":
+        lines = (folder / "metadata.tsv").read_text().splitlines()
+        assert lines[0] == "body\trow\tvector\tx\ttext\tcse_row\tcse_cse_row\tcorpus"
+        assert lines[2:] == ["one text\tr1\t1.5\t \ta\ttrue\t3\ta.csv", "one text\tr1\t1.5\t \ta\ttrue\t1\tb.csv"]
+        return
+    table = pd.read_parquet(folder / "index.parquet") if form == "parquet" else load_from_disk(str(folder)).to_pandas()
+    own = ["cse_vector", "cse_x", "y"] if form == "parquet" else ["cse_vector"]
+    assert list(table) == ["cse_cse_row", "corpus", "body", "row", "vector", "x", "text", "cse_row", *own]
+    assert table["cse_cse_row"].tolist() == [1, 3, 1]
+    assert table["corpus"].tolist() == ["a.csv", "a.csv", "b.csv"]
+    assert table["body"].tolist() == ["one\ttext"] * 3
+    assert (table["row"].tolist(), table["vector"].tolist()) == (["r1"] * 3, [1.5] * 3)
+    np.testing.assert_array_equal(np.stack(table["cse_vector"]), np.eye(3, 4))
+    assert run_card(folder)
+    assert "--text body --vector cse_vector" in (folder / "README.md").read_text() or form == "datasets"
 
 
 def test_an_unknown_form_is_refused(tmp_path: Path) -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from index_corpus import CPU, D, N, brute_force, in_batches, overlap, sentences, vectors
 from milvus_server import free_port, needs_server, served
 
+from cse.corpus import Corpus
 from index import BuildSettings, IndexFolderError, VectorIndex, milvus, milvus_server
 from index.milvus import MilvusIndex
 from index.stores import location_of, manifest_at, open_at, store_of
@@ -88,7 +90,7 @@ def test_only_chosen_rows_are_answers(what: str, edited: bool, location: str, tm
     np.testing.assert_array_equal(rows, chosen[order])
     np.testing.assert_allclose(scores, expected_scores, atol=1e-6)
     assert index.search(queries, 10, among=chosen)[1].shape == (20, 4)
-    assert index.hits(queries[0], 1, among=[8])[0].row == 8
+    assert index.hits(queries[0], 1, among=[8])[0].position == 8
     with pytest.raises(ValueError, match="row 200 does not exist"):
         index.search(queries, 3, among=[200])
 
@@ -200,12 +202,12 @@ def test_who_reads_while_another_appends_gets_all_answers_and_deletes_nothing(lo
     build(location, count=200)
     reader, writer, query = open_at(location), open_at(location), vectors(1, seed=1)[0]
     _, expected = brute_force(query[None], vectors(200), 5)
-    assert [hit.row for hit in reader.hits(query, 5)] == expected[0].tolist()
+    assert [hit.position for hit in reader.hits(query, 5)] == expected[0].tolist()
     near = query + vectors(20, seed=2) / 100
     for first in (200, 220):  # the second time a search knows that there are such rows
         writer.add(sentences(20, first), near)
         writer.save(location)
-        assert [hit.row for hit in reader.hits(query, 5)] == expected[0].tolist()
+        assert [hit.position for hit in reader.hits(query, 5)] == expected[0].tolist()
     assert set(open_at(location).search(query[None], 20)[1][0]) <= set(range(200, 240))
     reader.add(["x"], near[:1])  # which takes the rows for nothing that a killed addition left
     assert open_at(location).texts([201, 239]) == [sentences(40, 200)[at] for at in (1, 39)]
@@ -386,3 +388,77 @@ def test_a_missing_client_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pymilvus", None)
     with pytest.raises(IndexFolderError, match="needs the package pymilvus; pip install pymilvus"):
         open_at("milvus://127.0.0.1:1/x")
+
+
+def table(**more: Any) -> Corpus:
+    """Rows with the names that a collection uses itself."""
+    return Corpus.of(
+        pa.table({"body": ["one ", "", "three"], "row": ["r1", "r2", "r3"], "n": [1, 2, None], **more}), "body"
+    )
+
+
+def rows_of(index: Any) -> list[tuple[int, int, str, dict[str, Any], str | None]]:
+    hits = sorted(index.hits(vectors(1)[0], 9), key=lambda hit: hit.position)
+    return [(hit.position, hit.row, hit.text, hit.fields, hit.corpus) for hit in hits]
+
+
+def test_a_table_gives_the_rows_of_its_folder(location: str, tmp_path: Path) -> None:
+    for place in (tmp_path / "x", location):
+        options: dict[str, Any] = {"settings": SETTINGS, "report": lambda rows: None}
+        store_of(place).build([(table(), vectors(2))], place, **options)
+        index = open_at(place, FINGERPRINT)
+        assert index.columns == ["body", "row", "n"]
+        assert rows_of(index) == [
+            (0, 1, "one ", {"row": "r1", "n": 1}, None), (1, 3, "three", {"row": "r3", "n": None}, None),
+        ]  # fmt: skip
+        index.add(table().take([1]), vectors(1), corpus="b.csv")
+        index.remove([0])
+        index.save(place)
+        for opened in (index, open_at(place)):
+            assert rows_of(opened) == [
+                (1, 3, "three", {"row": "r3", "n": None}, "demo"), (2, 3, "three", {"row": "r3", "n": None}, "b.csv"),
+            ]  # fmt: skip
+        for other in (table(queue=["a"] * 3), ["a list"]):
+            with pytest.raises(ValueError, match="the columns differ: the new rows"):
+                index.add(other, vectors(len(other)))
+        assert len(index) == 2
+
+
+def test_a_condition_is_read_by_milvus(location: str) -> None:
+    corpus = table(label=["billing", "other", "other"])
+    index = MilvusIndex.build([(corpus, vectors(2))], location, settings=SETTINGS)
+    index.add(corpus, vectors(2))
+    for condition, rows in (
+        ('label == "billing"', [0, 2]),
+        ('text like "th%" and n > 0', []),
+        ('row_ == "r3"', [1, 3]),
+    ):
+        met = index.where(condition)
+        assert len(met) == len(rows)
+        assert sorted(hit.position for hit in index.hits(vectors(1)[0], 9, among=met)) == rows
+    index.remove([2])
+    assert len(index.where('label == "billing"')) == 1
+    for wrong in ("label = 'billing'", "label ==", ""):
+        with pytest.raises(
+            ValueError, match=r"^Milvus cannot read the condition .* of the columns text, row_, n, label$"
+        ):
+            index.where(wrong)
+
+
+def test_cells_that_are_too_long_for_milvus_are_refused_with_the_row(location: str) -> None:
+    long = table(label=["a", "b", "é" * 33_000])
+    with pytest.raises(
+        ValueError, match=r"the columns of row 3 hold more than the 65535 bytes Milvus allows; shorten it"
+    ):
+        MilvusIndex.build([(long, vectors(2))], location, settings=SETTINGS)
+    assert collections(location) == []
+
+
+def test_a_collection_of_an_earlier_version_takes_texts_and_counts_on(location: str, tmp_path: Path) -> None:
+    index = build(location, count=3)  # of lists, which is stored as all once were
+    assert [row[1:4] for row in rows_of(index)] == [(n + 1, text, {}) for n, text in enumerate(sentences(3))]
+    (tmp_path / "more.txt").write_text("\nnew\n")
+    index.add(Corpus.read(tmp_path / "more.txt"), vectors(1), corpus="more.txt")
+    index.save(location)
+    assert [row[:4] for row in rows_of(open_at(location))][-1] == (3, 4, "new", {})
+    assert index.columns == ["text"]

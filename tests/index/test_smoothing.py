@@ -46,7 +46,7 @@ def test_an_index_stores_smoothed_vectors_and_expands_queries_alike(factory: str
         np.testing.assert_allclose(scores, expected[0], atol=1e-6)
         np.testing.assert_array_equal(rows, expected[1])
         np.testing.assert_array_equal(index.search(queries, 5, expand=0)[1], brute_force(queries, stored, 5)[1])
-        assert [hit.row for hit in index.hits(queries[0], 5)] == rows[0].tolist()
+        assert [hit.position for hit in index.hits(queries[0], 5)] == rows[0].tolist()
 
 
 @pytest.mark.parametrize("factory", FACTORIES)

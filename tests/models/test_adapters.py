@@ -1,7 +1,6 @@
 """Encoders as models of LangChain and MTEB, with those libraries, and what is said where one is missing."""
 
 import builtins
-import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from cse import adapters
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import spearman
+from index import Hit
 
 # Where a newer Python lacks them, this file fails: nothing skips them in silence.
 with_packages = pytest.mark.skipif(sys.version_info < (3, 11), reason="MTEB and LangChain need Python 3.11, 2026-11-23")
@@ -50,18 +50,13 @@ def test_langchain_gets_the_numbers_of_encode(encoder: TorchEncoder, bert_folder
 
 
 @with_packages
-def test_adapters_come_back_from_a_pickle(encoder: TorchEncoder) -> None:
-    from mteb.types import PromptType
-
-    embeddings = pickle.loads(pickle.dumps(adapters.langchain(encoder, normalize_embeddings=True)))
-    expected = encoder.encode_document(SENTENCES, normalize_embeddings=True).tolist()
-    assert embeddings.embed_documents(SENTENCES) == expected
-    model, where = adapters.mteb(encoder), {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
-    again, batches = pickle.loads(pickle.dumps(model)), [{"text": SENTENCES}]
-    rows = [adapter.encode(batches, prompt_type=PromptType.query, **where) for adapter in (model, again)]
-    np.testing.assert_array_equal(*rows)
-    assert again.mteb_model_meta == model.mteb_model_meta
-    np.testing.assert_array_equal(again.similarity(*rows), model.similarity(*rows))
+def test_documents_have_the_row_and_fields_of_hits() -> None:
+    hits = [
+        Hit(1, 0.5, 3, "a dog", {"id": "T-3"}, 2), Hit(2, 0.25, 1, "a cat", {"row": "mine", "score": 7}, 0, "b.csv"),
+    ]  # fmt: skip
+    first, second = adapters.documents(hits)
+    assert (first.page_content, first.metadata) == ("a dog", {"id": "T-3", "row": 3, "score": 0.5})
+    assert second.metadata == {"row": "mine", "score": 7, "cse_row": 1, "cse_score": 0.25, "corpus": "b.csv"}
 
 
 def demo_task() -> Any:

@@ -3,34 +3,29 @@
 import json
 import shutil
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES, tiny_bert
+from encoders import DISTINCT, make
 from huggingface_hub import constants
 from model_files import written_in_shards
 from released import into_cache
 from safetensors.torch import load_file, save_file
-from test_encoder import DISTINCT, make
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 import cse
 import cse.models.checkpoint
 import cse.models.pipeline
 import cse.models.push
-from cse.commands.cli import STORAGES
-from cse.encoder.backbone import as_arrays, backbone_tensors, describe, load_backbone
+from cse.encoder.backbone import describe, load_backbone
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.presets import preset
 from cse.models.checkpoint import read_checkpoint_config, save
-from cse.models.config import Storage, pack, unpack
+from cse.models.config import Storage
 from cse.models.loading import load
-from cse.models.names import location
-from cse.models.push import copy_checkpoint
 
 
 @pytest.mark.parametrize(("name", "supervised"), DISTINCT)
@@ -98,23 +93,6 @@ def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder
     assert config["learned_numbers"] == sum(tensor.numel() for tensor in start.values())
 
 
-def test_int8_differences_are_off_by_less_than_float16_weights() -> None:
-    """Of a trained model, in the mean; the shipped weights are float16, so a grain is added before they are rounded."""
-    start = as_arrays(backbone_tensors(load_backbone(location("bundled"))[0]))
-    generator = torch.Generator().manual_seed(0)
-    learned = {
-        key: array * (1 + 1e-3 * torch.rand(array.shape, generator=generator).numpy())
-        for key, array in load("promptbert").learned_arrays().items()
-        if array.ndim == 2 and key in start
-    }
-    errors = {
-        storage: np.mean([float(np.abs(np.float32(array) - learned[key]).mean()) for key, array in unpacked.items()])
-        for storage in (Storage.INT8, Storage.FLOAT16)
-        for unpacked in [dict(unpack(pack(learned, start, storage), start, ""))]
-    }
-    assert errors[Storage.INT8] < errors[Storage.FLOAT16]
-
-
 def test_differences_are_never_taken_from_another_backbone(bert_folder: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(bert_folder, tmp_path / "backbone"))
     encoder = make(str(folder), "simcse")
@@ -126,34 +104,6 @@ def test_differences_are_never_taken_from_another_backbone(bert_folder: Path, tm
         save(encoder, tmp_path / "model", {}, storage=Storage.INT8)
     assert not (tmp_path / "model").exists()
     save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16)
-
-
-def test_every_storage_is_a_choice_of_the_command() -> None:
-    assert tuple(storage.value for storage in Storage) == STORAGES
-
-
-def test_a_row_that_did_not_change_stays_exactly_as_it_was() -> None:
-    start = {"a": torch.randn(3, 5).numpy()}
-    learned = {"a": start["a"].copy()}
-    learned["a"][1] += 0.25
-    stored = pack(learned, start, Storage.INT8)
-    assert stored["a.scale"].flatten().tolist() == [0.0, pytest.approx(0.25 / 127, rel=1e-5), 0.0]
-    assert np.array_equal(dict(unpack(stored, start, ""))["a"][[0, 2]], start["a"][[0, 2]])
-
-
-def test_a_difference_that_does_not_fit_is_refused(bert_folder: Path, tmp_path: Path) -> None:
-    save(make(str(bert_folder), "simcse"), tmp_path / "model", {}, storage=Storage.INT8)
-    edit_config(tmp_path / "model", sha256={})  # as an earlier version wrote it
-    file, key = tmp_path / "model" / "model.safetensors", "backbone.encoder.layer.0.output.dense.weight"
-    stored = load_file(file)
-    for changed in (
-        {name: tensor for name, tensor in stored.items() if name != f"{key}.scale"},
-        {**stored, f"{key}.scale": stored[f"{key}.scale"][1:]},
-        {**stored, f"{key}.difference": stored[f"{key}.difference"][:, 1:].contiguous()},
-    ):
-        save_file(changed, file)
-        with pytest.raises(ArtefactError, match=r"model: \S+difference does not fit .*; train it again"):
-            load(str(tmp_path / "model"), backend="torch")
 
 
 def test_saving_replaces_a_checkpoint_and_nothing_else(bert_folder: Path, tmp_path: Path) -> None:
@@ -271,46 +221,3 @@ def test_a_checkpoint_on_a_hub_backbone_records_the_commit_and_opens_at_it(tmp_p
         assert load_backbone(bert_folder)[0].config._commit_hash is None
     finally:
         shutil.rmtree(cache)
-
-
-def test_a_checkpoint_that_is_replaced_while_it_is_opened_or_copied_is_the_old_one_or_the_new_one(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Both learn the same tensors and read them in other ways: one's weights never meet the other's method."""
-    models = {name: make(str(bert_folder), name) for name in ("simcse", "promptbert")}
-    for seed, encoder in enumerate(models.values()):
-        torch.manual_seed(seed)
-        with torch.no_grad():
-            for tensor in encoder.learned().values():
-                tensor += 0.05 * torch.randn_like(tensor)
-    vectors = {name: encoder.encode(SENTENCES) for name, encoder in models.items()}
-    folder, steps = tmp_path / "model", []
-
-    def replacing_after(module: ModuleType, step: str) -> None:
-        original, happened = getattr(module, step), []
-
-        def stepped(*arguments: Any) -> Any:
-            result = original(*arguments)
-            if not happened:
-                happened.append(step)
-                steps.append(step)
-                save(models["promptbert"], folder, {})
-            return result
-
-        save(models["simcse"], folder, {})
-        monkeypatch.setattr(module, step, stepped)
-
-    for step in ("read_checkpoint_config", "verify", "find_weights", "read_arrays"):
-        whole = step in ("find_weights", "read_arrays")
-        replacing_after(cse.models.pipeline if whole else cse.models.checkpoint, step)
-        opened = [load(str(folder), backend="torch")]
-        monkeypatch.undo()
-        if not whole:
-            replacing_after(cse.models.push, step)
-            copy_checkpoint(folder, tmp_path / step)
-            monkeypatch.undo()
-            opened.append(load(str(tmp_path / step), backend="torch"))
-        for encoder in opened:
-            np.testing.assert_array_equal(encoder.encode(SENTENCES), vectors[encoder.method.name], err_msg=step)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "read_checkpoint_config", "verify"]
-    assert len(steps) == 6  # each was replaced once

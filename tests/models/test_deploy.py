@@ -5,9 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,8 +18,7 @@ from typer.testing import CliRunner
 import cse
 from cse.commands.deploy import app
 from cse.errors import ArtefactError
-from cse.files import hub
-from cse.models.space import Hardware, pins, project_texts, requirements
+from cse.models.space import Hardware, project_texts, requirements
 from index import BuildSettings, VectorIndex
 from index.manifest import read_manifest
 
@@ -75,47 +72,10 @@ def test_requirements_fit_the_hardware() -> None:
         assert [line for line in lines if line.startswith("faiss")] == ["faiss-cpu==1.15.1"]
 
 
-def test_what_is_not_installed_is_pinned_to_the_oldest_version_and_other_extras_are_left_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    known = {"torch": "2.13.0+cpu", "faiss-gpu": "1.15.2"}
-
-    def version(name: str) -> str:
-        if name not in known:
-            raise PackageNotFoundError(name)
-        return known[name]
-
-    monkeypatch.setattr("cse.models.space.version", version)
-    needs = ["torch<3,>=2.12", "faiss-cpu>=1.15.1", 'gradio<7,>=6.31.0; extra == "app"', 'onnx>=1.23; extra == "onnx"']
-    assert pins(needs) == [
-        "torch==2.13.0",
-        'faiss-gpu==1.15.2; sys_platform == "linux" and platform_machine == "x86_64"',
-        'faiss-cpu==1.15.2; sys_platform != "linux" or platform_machine != "x86_64"',
-        "gradio==6.31.0",
-    ]
-    assert requirements("\n".join(pins(needs)), Hardware.ZERO_GPU).splitlines() == [
-        "torch==2.11.0", "faiss-cpu==1.15.2", "gradio==6.31.0",
-    ]  # fmt: skip
-
-
 def test_a_folder_that_is_no_clone_is_named(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text(LOCK)
     with pytest.raises(ArtefactError, match=r"no README\.md, which a Space needs; deploy from a clone of the"):
         project_texts(tmp_path)
-
-
-def test_the_guarded_function_is_one_and_none_without_the_package(tmp_path: Path) -> None:
-    folder = tmp_path / "space"
-    deploy("me/space", "--dry-run", "--output", folder)
-    (tmp_path / "spaces.py").write_text(
-        "import sys\nassert 'torch' not in sys.modules\nasked = []\n"
-        "def GPU(function):\n    asked.append(function.__name__)\n    return function\n"
-    )
-    code = "import sys, space; spaces = sys.modules.get('spaces'); print(spaces and spaces.asked)"
-    for path, functions in ((str(tmp_path), "['lent_gpu']"), ("", "None")):
-        environment = {**os.environ, "PYTHONPATH": path}
-        done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
-        assert done.stdout == f"{functions}\n", done.stderr
 
 
 def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: Path, bert_folder: Path) -> None:
@@ -170,41 +130,6 @@ def test_what_is_wrong_is_said_in_one_line_and_leaves_no_folder(
     assert not list(tmp_path.iterdir())
 
 
-class StandIn:
-    """The calls of `HfApi`."""
-
-    asked: list[tuple[str, dict[str, object]]]
-
-    def create_repo(self, **options: object) -> str:
-        self.asked.append(("create_repo", options))
-        return f"https://huggingface.co/spaces/{options['repo_id']}"
-
-    def upload_folder(self, **options: object) -> SimpleNamespace:
-        self.asked.append(("upload_folder", {**options, "files": files_of(Path(str(options["folder_path"])))}))
-        return SimpleNamespace(oid="0123abcd")
-
-
-def test_an_upload_makes_the_space_and_sends_the_staged_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(hub, "reachable", lambda: True)
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
-    assert "no token for the model hub" in deploy("me/space", code=4)
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: "a token")
-    StandIn.asked = []
-    monkeypatch.setattr("huggingface_hub.HfApi", StandIn)
-    said = deploy("me/space", "--private")
-    (made, options), (sent, content) = StandIn.asked
-    assert (made, sent) == ("create_repo", "upload_folder")
-    assert options == {
-        "repo_id": "me/space", "repo_type": "space", "private": True, "exist_ok": True, "space_sdk": "gradio",
-        "space_hardware": "zero-a10g",
-    }  # fmt: skip
-    assert (content["repo_id"], content["repo_type"]) == ("me/space", "space")
-    assert content["files"] == project_files() | OWN
-    assert "uploaded to https://huggingface.co/spaces/me/space as 0123abcd" in said
-    assert not list(tmp_path.iterdir())  # the staged folder is gone
-
-
 @pytest.mark.filterwarnings("ignore:It seems that you are about to commit a data file")  # an index's texts, on purpose
 def test_a_space_deployed_again_keeps_nothing_that_was_dropped(
     tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -240,16 +165,3 @@ def test_a_space_serves_the_indexes_it_was_deployed_with_and_no_other(tmp_path: 
     options = ["--index", tmp_path / "first", "--index", tmp_path / "more" / "first"]
     error = deploy("me/space", *options, "--dry-run", "--output", tmp_path / "other", code=3)
     assert "two index folders are named first; rename one" in error
-
-
-def test_what_the_hub_refuses_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Refusing(StandIn):
-        def create_repo(self, **options: object) -> str:
-            raise OSError("403 Forbidden: no ZeroGPU Space is left to you")
-
-    monkeypatch.setattr(hub, "reachable", lambda: True)
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: "a token")
-    monkeypatch.setattr("huggingface_hub.HfApi", Refusing)
-    error = deploy("me/space", code=4)
-    assert "me/space: the hub refused the upload (403 Forbidden: no ZeroGPU Space is left to you)" in error
-    assert error.count("\n") == 2  # what is uploaded, and the error

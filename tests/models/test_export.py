@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import SENTENCES, fresh_backbone
+from conftest import SENTENCES
+from encoders import encoder_of
 from hub_stand_in import hub_at_hand
 from huggingface_hub import ModelCard
 
 import cse
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
-from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
 from cse.models.export import export_model
 
 ROUNDING = 3e-6  # of sums in another order: batches differ, and numbers go up to 5
@@ -26,22 +26,6 @@ TEXTS = [*SENTENCES[:3], "", " ", "the [MASK] <mask> [SEP] </s> [P0] cat", "a\x0
 METHOD_NAMES = ("simcse", "promptbert", "conpvp", "dcpcse")
 NAMES = (*METHOD_NAMES, "optiprompt")
 ONNX = pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="has no wheel below Python 3.11")
-
-
-def encoder_of(folder: str | Path, method: str, name: str = "mine") -> TorchEncoder:
-    """A method on a backbone, everything that it learns beside that made random, as training would."""
-    model, tokenizer = fresh_backbone(folder)
-    value = {**METHODS, **UNTRAINED, "supervised": SUPERVISED["simcse"]}[method]
-    if "roberta" in model.config.model_type:
-        value = value.on_roberta()
-    if value.reading.prefix:
-        value = value.replaced(prefix=5)
-    torch.manual_seed(3)
-    encoder = TorchEncoder(model, tokenizer, value, name=name, backbone=str(folder))
-    for learned in (encoder.prefix, encoder.slots):
-        if learned is not None:
-            torch.nn.init.normal_(learned, std=0.5)
-    return encoder
 
 
 def open_sentence_transformers(folder: Path, **options: object):
@@ -206,10 +190,3 @@ def test_a_damaged_export_is_refused(bert_folder: Path, tmp_path: Path) -> None:
         record.write_text(json.dumps({**value, **change}))
         with pytest.raises(ArtefactError, match=reason):
             cse.load(str(tmp_path / "out"))
-
-
-def test_a_slot_whose_name_is_a_word_is_refused(bert_folder: Path, tmp_path: Path) -> None:
-    encoder = encoder_of(bert_folder, "conpvp")
-    encoder.tokenizer.add_tokens(["[P0]"])
-    with pytest.raises(ValueError, match=r"its vocabulary already has \[P0\]"):
-        export_model(encoder, "sentence-transformers", tmp_path / "out")

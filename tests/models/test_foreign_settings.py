@@ -242,24 +242,6 @@ def test_an_unknown_key_is_refused_with_the_version_that_wrote_it(whole: Path, t
     assert cse.load(str(folder), "mean").encode(TEXTS).shape == (len(TEXTS), WIDTH)  # the cure
 
 
-@pytest.mark.parametrize(
-    "kind",
-    "LayerNorm WordWeights WeightedLayerPooling WKPooling LSTM CNN BoW WordEmbeddings StaticEmbedding Router Asym "
-    "CLIPModel T5 BERT SpladePooling MultiVectorMask".split(),
-)
-def test_another_module_is_refused_by_name(whole: Path, tmp_path: Path, kind: str) -> None:
-    folder = copied(whole, tmp_path / "m")
-    modules = read(folder, MODULES)
-    module = {"idx": 2, "name": "2", "path": "", "type": f"sentence_transformers.models.{kind}"}
-    write(folder, MODULES, [*modules[:2], module, *modules[3:]])
-    with pytest.raises(
-        ArtefactError, match=rf"its pipeline \(Transformer, Pooling, {kind}, Normalize\) is not .*`pooling`"
-    ):
-        cse.load(str(folder))
-    table = (ROOT / "docs" / "other-tools.md").read_text()
-    assert f"`{kind}`" in table
-
-
 def test_every_setting_that_changes_vectors_changes_the_fingerprint(tmp_path: Path) -> None:
     from sentence_transformers.sentence_transformer.modules import Normalize
 

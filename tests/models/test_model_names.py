@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from conftest import SENTENCES
 from typer.testing import CliRunner, Result
 
 import cse
-from cse.app.models.models import Models
-from cse.app.state.corpora import index_columns
 from cse.commands import build_index, search
 from cse.errors import ArtefactError
 from cse.models.names import Kind, resolve
@@ -91,16 +88,3 @@ def test_options_that_several_models_share_are_ignored_by_those_that_take_none(t
     for options in (("round", None), (None, "round")):
         with pytest.raises(ValueError, match=r"unknown .* 'round'; choose from"):
             resolve("simcse", *options, lenient=True)
-
-
-def test_the_page_and_an_index_of_the_same_backbone_share_one_column(tmp_path: Path, corpus: Path) -> None:
-    built = run(build_index.app, corpus, "--model", "bundled", "--output", tmp_path / "index")
-    assert built.exit_code == 0, built.output
-    from index.manifest import read_manifest
-
-    models = Models(["simcse", "bundled"])
-    (column,) = index_columns({tmp_path / "index": read_manifest(tmp_path / "index")}, models)
-    assert column == models.columns[1]
-    first = models.encoder(models.columns[1])
-    assert models.encoder(column) is first
-    np.testing.assert_array_equal(first.encode(SENTENCES), cse.load("bundled").encode(SENTENCES))

@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
-from model_files import written_in_shards
-from test_encoder import make
-from test_export import encoder_of
-from test_sentence_transformers import POOLING, TRANSFORMER, with_pipeline
+from encoders import encoder_of, make
+from model_files import POOLING, TRANSFORMER, with_pipeline, written_in_shards
 
 import cse
-from cse.errors import ArtefactError
 from cse.models.checkpoint import save
 from cse.models.config import Storage
 from cse.models.export import export_model
@@ -68,19 +65,3 @@ def test_an_export_travels_whole_and_names_no_place(bert_folder: Path, tmp_path:
     assert opened.fingerprint == expected.fingerprint
     texts = [path.read_bytes() for path in (tmp_path / "copy").rglob("*") if path.is_file()]
     assert not any(str(bert_folder.parent).encode() in text for text in texts)
-
-
-def test_an_export_that_does_not_open_or_holds_something_else_does_not_travel(
-    bert_folder: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "out"
-    export_model(encoder_of(bert_folder, "simcse"), "sentence-transformers", folder)
-    (folder / "notes.txt").write_text("private")
-    with pytest.raises(ValueError, match=r"holds notes.txt, which is no part of an export"):
-        copy_model(resolve(str(folder)), tmp_path / "copy")
-    (folder / "notes.txt").unlink()
-    record = folder / "cse_export.json"
-    record.write_text(record.read_text().replace('"sentence-transformers"', '"onnx"'))
-    with pytest.raises(ArtefactError, match=r"an export to onnx, which cse does not run"):
-        copy_model(resolve(str(folder)), tmp_path / "copy")
-    assert not (tmp_path / "copy").exists()

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
-from released import convert, linear, noise, norm, release, trainer_keys, write
+from released import linear, noise, norm, release, trainer_keys, write
 from transformers import AutoModel, AutoModelForMaskedLM, BertModel
 
 import cse
 from cse.errors import ArtefactError
-from cse.models.names import Kind, resolve, resolve_backbone
+from cse.models.names import Kind, resolve
 
 Tensors = dict[str, torch.Tensor]
 WIDTH = 32
@@ -210,30 +210,3 @@ def test_shards_of_both_formats_are_one_model(bert_folder: Path, tmp_path: Path)
     (folder / "part-1.bin").unlink()
     with pytest.raises(ArtefactError, match=r"no part-1\.bin"):
         cse.load(str(folder), backend="torch")
-
-
-def test_a_longer_prompt_has_more_slots_and_other_weights_another_fingerprint(
-    bert_folder: Path, tmp_path: Path
-) -> None:
-    tensors = trainer_keys(bert_folder, "conpvp")
-    longer = {**tensors, "endp": noise(12, 6, WIDTH)}
-    first, second = (
-        cse.load(str(write(tmp_path / name, bert_folder, weights)), backend="torch")
-        for name, weights in (("4", tensors), ("6", longer))
-    )
-    assert second.reading.template.text == "[X] [P][P][P][P][P][P] [MASK] ."
-    assert first.fingerprint != second.fingerprint
-    moved = {**tensors, "endp": tensors["endp"] + 1e-3}
-    assert (
-        cse.load(str(write(tmp_path / "moved", bert_folder, moved)), backend="torch").fingerprint != first.fingerprint
-    )
-
-
-def test_what_is_a_backbone_beside_its_head_can_be_trained_and_a_prompt_cannot(
-    bert_folder: Path, tmp_path: Path
-) -> None:
-    simcse = write(tmp_path / "simcse", bert_folder, convert(trainer_keys(bert_folder, "simcse")), binary=True)
-    assert resolve_backbone(str(simcse)).kind is Kind.BACKBONE
-    promcse = release(tmp_path / "promcse", bert_folder, "promcse")
-    with pytest.raises(ArtefactError, match=r"is a trained checkpoint \(prefix_encoder.*give a backbone"):
-        resolve_backbone(str(promcse))

@@ -9,18 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import refused, run
 from conftest import SENTENCES
 from huggingface_hub import constants
-from released import convert, into_cache, release, trainer_keys, write
-from test_scripts import refused, run
+from released import into_cache, release
 
 import cse
 from cse.app.models.models import Failure, Models
 from cse.app.state.corpora import index_columns
 from cse.errors import ArtefactError
-from cse.models.checkpoint import save
 from cse.models.families import PUBLISHED_IDS
-from cse.models.names import Kind, RecordedModel, resolve
+from cse.models.names import Kind, resolve
 
 Cached = Callable[[Path, str], None]
 
@@ -59,20 +58,6 @@ def test_a_published_id_in_the_cache_opens_without_a_network(
     assert resolve("someone/my-simcse", family="simcse").family == "simcse"
 
 
-def test_a_checkpoint_of_this_project_and_its_backbone_open_from_the_cache(
-    bert_folder: Path, tmp_path: Path, cached: Cached
-) -> None:
-    from test_encoder import make
-
-    cached(bert_folder, "someone/backbone")
-    encoder = make("someone/backbone", "dcpcse")
-    save(encoder, tmp_path / "model", {})
-    cached(tmp_path / "model", "someone/checkpoint")
-    assert resolve("someone/checkpoint").kind is Kind.CHECKPOINT
-    opened = cse.load("someone/checkpoint", backend="torch")
-    np.testing.assert_array_equal(opened.encode(SENTENCES), encoder.encode(SENTENCES))
-
-
 def test_every_command_and_the_app_read_a_folder_alike(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
     family = "promcse"
     folder = str(release(tmp_path / "model", bert_folder, family))
@@ -106,25 +91,6 @@ def test_every_command_and_the_app_read_a_folder_alike(bert_folder: Path, sts: P
     answers = models.apply(lambda column, encoder: encoder.encode(SENTENCES))
     assert not [answer for answer in answers.values() if isinstance(answer, Failure)]
     np.testing.assert_array_equal(answers["model"], vectors)
-
-
-def test_tokens_are_asked_of_a_released_prompt(bert_folder: Path, tmp_path: Path) -> None:
-    from safetensors.torch import load_file
-
-    head = {k: v for k, v in load_file(bert_folder / "model.safetensors").items() if k.startswith("cls.")}
-    folder = write(tmp_path / "model", bert_folder, trainer_keys(bert_folder, "promptbert") | head)
-    done = run("tokens", "--model", folder, "--family", "promptbert", "the dog", "-k", 3, "--json")
-    assert done.exit_code == 0, done.output
-    assert len(json.loads(done.stdout)) == 3
-
-
-def test_an_index_remembers_the_family_unless_another_reading_is_asked_for(bert_folder: Path, tmp_path: Path) -> None:
-    folder = str(write(tmp_path / "model", bert_folder, convert(trainer_keys(bert_folder, "simcse"))))
-    recorded = RecordedModel(folder, family="simcse")
-    assert recorded.resolve(None, None, None).family == "simcse"
-    assert recorded.resolve(folder, None, None).family == "simcse"
-    assert recorded.resolve(folder, None, "simcse-supervised").family == "simcse-supervised"
-    assert recorded.resolve(folder, "cls", None).pooling == "cls"
 
 
 def test_published_stands_for_every_id_and_says_what_is_missing(

@@ -13,11 +13,9 @@ from safetensors.torch import load_file, save_file
 
 import cse
 from cse.encoder.backbone import load_backbone
-from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
-from cse.methods.catalogue import METHODS
 from cse.models.card import CardFacts
-from cse.models.checkpoint import read_checkpoint_config, save
+from cse.models.checkpoint import read_checkpoint_config
 from cse.models.names import resolve
 from cse.models.push import copy_model, stage_checkpoint
 
@@ -179,21 +177,6 @@ def test_a_run_is_the_backbone_of_the_next_one(backbone: str, tmp_path: Path) ->
     np.testing.assert_allclose(sentence_transformer(second).encode(TEXTS), expected, atol=CLOSE)
 
 
-def test_slots_stand_after_rows_that_no_token_has(bert_folder: Path, tmp_path: Path) -> None:
-    """A table padded to a round number keeps its rows, of which the fingerprint depends."""
-    base = Path(shutil.copytree(bert_folder, tmp_path / "base"))
-    model, tokenizer = load_backbone(base)
-    model.resize_token_embeddings(len(tokenizer) + 5)
-    model.save_pretrained(base)
-    encoder = TorchEncoder(*load_backbone(base), METHODS["conpvp"], name="conpvp", backbone=str(base))
-    save(encoder, tmp_path / "run", {})
-    for backend in ("openvino", "torch"):
-        opened = cse.load(str(tmp_path / "run"), backend=backend)
-        assert opened.fingerprint == encoder.fingerprint
-    expected = encoder.encode(TEXTS)
-    np.testing.assert_allclose(sentence_transformer(tmp_path / "run").encode(TEXTS), expected, atol=CLOSE)
-
-
 def test_a_checkpoint_of_an_earlier_version_opens_as_before() -> None:
     """It was written before runs became whole folders: learned tensors in float32 and its backbone in a subfolder."""
     support = ROOT / "tests" / "support"
@@ -218,18 +201,3 @@ def test_a_pipeline_that_was_changed_is_refused(bert_folder: Path, tmp_path: Pat
     with pytest.raises(ArtefactError, match=r"its modules \(Transformer, Pooling\) are not those of .* promptbert"):
         cse.load(str(tmp_path / "shorter"))
     assert cse.load(str(tmp_path / "shorter"), "cls").method.name == "cls"
-
-
-def test_a_copy_of_a_run_names_no_folder_of_this_machine(bert_folder: Path, tmp_path: Path) -> None:
-    folder = train("conpvp", tmp_path / "run", bert_folder)
-    expected = cse.load(str(folder), backend="torch")
-    stage_checkpoint(folder, tmp_path / "copy", CardFacts())
-    assert not (tmp_path / "copy" / "backbone").exists()
-    for path in (tmp_path / "copy").rglob("*.*"):
-        assert str(bert_folder.parent).encode() not in path.read_bytes(), path
-    opened = cse.load(str(tmp_path / "copy"), backend="torch")
-    assert opened.fingerprint == expected.fingerprint
-    np.testing.assert_array_equal(opened.encode(TEXTS), expected.encode(TEXTS))
-    (folder / "1_WordWeights" / "config.json").write_text("{}")
-    with pytest.raises(ArtefactError, match=r"1_WordWeights/config\.json: damaged"):
-        stage_checkpoint(folder, tmp_path / "second", CardFacts())

@@ -1,31 +1,19 @@
 """Models saved by sentence-transformers open as they say; one known model gives its published scores."""
 
 import importlib.util
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from conftest import DATA, SENTENCES
+from model_files import POOLING, TRANSFORMER, with_pipeline
 
 import cse
 from cse.errors import ArtefactError
 from cse.evaluation.sts import units
 from cse.evaluation.tasks import TaskData
-from cse.models.sentence_transformers import RecordedPooling, recorded_pooling
-
-TRANSFORMER = {"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}
-POOLING = {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
-
-
-def with_pipeline(folder: Path, modules: list[dict], pooling: dict, length: int | None = None) -> Path:
-    (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
-    (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
-    if length:
-        (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": length}))
-    return folder
+from cse.models.sentence_transformers import recorded_pooling
 
 
 @pytest.fixture
@@ -36,10 +24,6 @@ def headless(tmp_path: Path, bert_folder: Path) -> Path:
     AutoModel.from_pretrained(bert_folder).save_pretrained(tmp_path / "m")
     AutoTokenizer.from_pretrained(bert_folder).save_pretrained(tmp_path / "m")
     return tmp_path / "m"
-
-
-def test_a_plain_model_has_no_pipeline(bert_folder: Path) -> None:
-    assert recorded_pooling(str(bert_folder)) is None
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -58,16 +42,6 @@ def test_a_headless_model_pools_as_it_records_and_equals_the_whole_one(
     assert whole.fingerprint != opened.fingerprint  # so that no result of one is taken for the other's
     cut = opened.encode("the cat is eating in the park")  # six tokens, two of them special
     np.testing.assert_allclose(cut, opened.encode("the cat is eating"), atol=1e-6)
-
-
-def test_words_are_refused_to_a_model_without_a_head(headless: Path) -> None:
-    with pytest.raises(ArtefactError, match="no masked-language-model head"):
-        cse.load(str(headless), "prompt").top_tokens("the cat is eating")
-
-
-def test_newer_configurations_name_their_pooling(tmp_path: Path) -> None:
-    with_pipeline(tmp_path, [TRANSFORMER, POOLING], {"pooling_mode": "cls", "include_prompt": True})
-    assert recorded_pooling(str(tmp_path)) == RecordedPooling("cls", None, typed_specials=True)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from cse.app.drawing.distribution import in_words
-from cse.app.drawing.glossary import place_of
 from cse.app.drawing.palette import OWN
 from cse.app.drawing.terms import TERMS
 from cse.app.models.naming import title
@@ -26,7 +25,6 @@ from cse.app.state.corpora import Demo
 pytestmark = NEEDS_BROWSER
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> the dog"
 SHOWN = [*map(title, GOOD), MARKUP]
-ON_REQUEST = {"purity"}  # terms of results that no tab opens with
 PAINTS = "marks => marks.map(mark => getComputedStyle(mark).backgroundColor)"
 LINES = [HOSTILE, "a man is playing guitar", "the cat is eating", "a woman is happy in the rain", "they mean it"]
 
@@ -243,23 +241,6 @@ def test_a_copied_link_says_which_texts_it_leaves_out(page):
         expect(page.locator(".cse-copy").first).to_have_text(said)
 
 
-def test_a_refused_clipboard_is_told_and_the_code_is_selected(page):
-    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('refused')); }")
-    link = page.locator(".cse-copy").first
-    link.click()
-    expect(link).to_have_text("Not copied: the browser does not allow it. Copy the address of the page")
-    export = page.get_by_role("button", name="Export results").locator("visible=true")
-    export.click()
-    page.get_by_role("button", name="curl", exact=True).locator("visible=true").click()
-    code = page.locator(".cse-taken pre:visible")
-    code.wait_for()
-    page.locator(".cse-taken button:visible").click()
-    expect(page.locator(".cse-taken p:visible")).to_contain_text("The code is selected: press Ctrl+C.")
-    assert page.evaluate("getSelection().toString().trim()") == code.inner_text().strip()
-    page.evaluate("delete navigator.clipboard.writeText")
-    export.click()
-
-
 def test_search_lists_hits_of_every_model(page):
     open_tab(page, "Search")
     query = page.get_by_label("Query")
@@ -318,27 +299,6 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(page):
     assert table.evaluate("box => box.scrollWidth > box.clientWidth")  # the figures scroll in their own box
 
 
-def test_every_question_mark_is_large_enough_and_has_one_sheet_on_the_page(page):
-    seen = set()
-    for tab in TABS:
-        open_tab(page, tab)
-        if tab == "Tokens":
-            page.get_by_role("button", name="Show words").click()
-            page.locator("#tokens .cse-tokens").first.wait_for()
-        if tab == "Clusters":
-            unfold(page, visible(page, "Texts and settings"))
-            page.get_by_label("Points at most").fill("100")
-            page.get_by_role("button", name="Draw maps").click()
-            page.locator("#maps .cse-faithful tbody tr").nth(4).wait_for()
-        for each in page.locator(".cse-term:visible").all():
-            box = each.bounding_box()
-            assert min(box["width"], box["height"]) >= 24, each
-            place = each.get_attribute("popovertarget")
-            assert page.locator(f'[id="{place}"]').count() == 1
-            seen.add(place)
-    assert {place_of(name) for name in TERMS} - seen <= {place_of(name) for name in ON_REQUEST}
-
-
 def test_a_heading_sorts_its_table_of_results(page):
     open_tab(page, "Results")
     page.evaluate("document.querySelector('#results .cse-fold').open = true")
@@ -385,20 +345,6 @@ def test_an_address_opens_the_page_that_it_was_copied_from(page, browser):
         page.wait_for_url("**tab=tokens**")
         page.go_back()
         expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
-
-
-def test_an_address_that_names_a_corpus_that_is_not_here_searches_no_other(page):
-    found = page.locator("#hits .cse-found")
-    follow(page, "?tab=search&q=the+cat&corpus=own")  # another visitor's texts
-    expect(page.get_by_role("alert").first).to_contain_text("There are no texts of yours on this server")
-    expect(found).to_have_count(0)
-    follow(page, "?tab=search&q=a+dog&corpus=gone.txt")
-    expect(page.get_by_text("This address asks for gone.txt as the corpus, which is not here.")).to_be_visible()
-    page.get_by_test_id("toast-close").click()  # it lies over the tabs
-    expect(page.get_by_label("Query")).to_have_value("the cat")
-    expect(found).to_have_count(0)
-    follow(page, "?tab=search&q=a+dog&k=1&corpus=demo")
-    expect(found).to_have_count(5)
 
 
 def test_a_visitor_adds_a_model_and_takes_the_result_away(page, browser):
@@ -467,16 +413,6 @@ def test_a_visitor_adds_a_model_and_takes_the_result_away(page, browser):
     visible(page, "Look inside").click()
     page.get_by_label("1", exact=True).check()
     expect(page.locator("#xray tr.cse-mean")).to_contain_text("chosen")
-
-
-def test_similarity_says_which_corpus_its_random_pairs_are_of(browser, url):
-    with watched(browser, url) as page:
-        said = page.locator("#similarity .cse-note").last
-        expect(said).to_contain_text("random pairs of the demo corpus")
-        before = page.locator("#similarity td:nth-child(4)").first.inner_text()
-        paste(page, "\n".join(f"the ticket {number} says that nothing works" for number in range(30)))
-        expect(said).to_contain_text("random pairs of Pasted (30)")
-        expect(page.locator("#similarity td:nth-child(4)").first).not_to_have_text(before)
 
 
 def test_a_wrong_file_is_told_where_it_was_given_and_a_table_asks_for_its_columns(own):

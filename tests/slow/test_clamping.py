@@ -1,6 +1,5 @@
 """Long sentences in lists, in a real browser without a server: three lines until they are opened; and map filters."""
 
-import json
 from contextlib import contextmanager
 
 import numpy as np
@@ -10,20 +9,12 @@ from axe_playwright_python.sync_playwright import Axe
 from conftest import ROOT
 from playwright.sync_api import expect
 
-from cse.analysis.perturbations import Disagreement
-from cse.app.drawing import html
 from cse.app.drawing.canvas import SCRIPTS, canvas_value
 from cse.app.drawing.components import script
 from cse.app.drawing.palette import MODELS
-from cse.app.drawing.ramps import COSINES, DIFFERENCES, tints
-from cse.app.drawing.ranks import Found, search_html
 from cse.app.models.naming import TITLES
-from cse.app.sections.all_pairs import AllPairs, pairs_value
-from cse.app.sections.changes import Moved, moved_html
-from cse.app.sections.probe import disagreements_html
 from cse.app.state.groups import Groups
 from cse.app.state.model_map import ModelMap
-from index.base import Hit
 
 pytestmark = NEEDS_BROWSER
 LONG = "<b>word</b> " * 600
@@ -67,21 +58,6 @@ def folded(page, place):
     assert long.bounding_box()["height"] > 20 * line
     summary.click(position={"x": 5, "y": 5})
     assert long.bounding_box()["height"] <= 3 * line + 2
-
-
-@WIDTHS
-def test_search_and_probe_show_three_lines_of_a_long_sentence(browser, width):
-    hits = [Hit(1, 0.9, 7, LONG), Hit(2, 0.8, 8, SHORT)]
-    found = search_html(2, {"simcse": Found(hits, "Flat"), "promptbert": Found(hits[::-1], "Flat")})
-    moved = moved_html([Moved("negation", False, LONG, {"simcse": 0.5})], {})
-    differing = disagreements_html([(LONG, SHORT)], [Disagreement(0, {"simcse": 0.1, "conpvp": 0.9}, 0.8)], {})
-    tables = {"hits": found, "moved": moved, "differing": differing}
-    content = "".join(f'<section id="{name}"><h3>{name}</h3>{table}</section>' for name, table in tables.items())
-    with shown(browser, width, content) as page:
-        assert page.evaluate("document.documentElement.scrollHeight") < 1600
-        assert page.locator(".cse-long summary").count() == len(tables)  # what is short needs no key
-        for name in tables:
-            folded(page, f"#{name}")
 
 
 def drawn(seed, count):
@@ -154,21 +130,3 @@ def test_filters_add_up_and_are_undone_one_by_one(browser):
         expect(page.get_by_role("button", name="Undo")).to_be_disabled()
         words.fill("nothing has this")
         expect(page.locator(".cse-details-part")).to_contain_text("No text passes all filters")
-
-
-@WIDTHS
-def test_the_read_out_pair_shows_three_lines(browser, width):
-    matrix = np.eye(2, dtype=np.float32)
-    value = pairs_value([LONG, SHORT], {"simcse": AllPairs(matrix, 100 * matrix)}, "simcse")
-    ramps = {"values": tints(COSINES), "differences": tints(DIFFERENCES)}
-    with shown(browser, width) as page:
-        mount(page, json.loads(json.dumps(value)), "cse-pairs", "elements", "all_pairs", ramps=ramps)
-        expect(page.locator(".cse-readout summary")).to_have_count(1)
-        folded(page, ".cse-readout")
-
-
-def test_server_and_scripts_agree_on_which_texts_are_long():
-    assert f"const LONG = {html.LONG};" in script("elements")
-    exact, longer = "x" * html.LONG, "x" * (html.LONG + 1)
-    assert html.folded(exact) == exact
-    assert html.folded(longer) == f'<details class="cse-long"><summary><span>{longer}</span></summary></details>'

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -12,7 +11,8 @@ from pathlib import Path
 
 from clients import app_client
 from conftest import ROOT
-from test_project_files import DOCKERFILE, of
+from dockerfile import DOCKERFILE, of
+from ports import free_port
 
 import cse
 
@@ -23,12 +23,6 @@ from importlib.machinery import PathFinder
 find = PathFinder.find_spec
 PathFinder.find_spec = lambda name, *given: None if name.partition(".")[0] in {absent} else find(name, *given)
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_the_app_of_the_image_compares_and_says_what_needs_pytorch(tmp_path: Path) -> None:

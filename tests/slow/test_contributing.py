@@ -121,12 +121,6 @@ def test_every_section_has_an_example_and_every_command_runs_here() -> None:
         assert os.access(ROOT / line.split()[0], os.X_OK)
 
 
-def test_no_example_touches_more_than_five_files() -> None:
-    touched = [{path for path, _, _ in changes(diff)} for diff in DIFFS]
-    of_the_tab = touched[3] | touched[4]
-    assert [len(paths) for paths in (*touched[:3], of_the_tab, *touched[5:])] == [3, 2, 2, 5, 2, 2]
-
-
 def test_the_method_is_trained_with_its_settings_and_opens_by_itself(project: Path, said: dict[str, Any]) -> None:
     recorded = read_json(project / "runs" / "gist" / RECORD)
     assert recorded["method"]["name"] == "gist"

@@ -19,12 +19,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from conftest import ROOT
 from small_models import small_backbone, small_bundled
 from typer.testing import CliRunner, Result
 
-from cse.app import serving
 from cse.app.state.corpora import Demo
 from cse.encoder.openvino_encoder import OpenVinoEncoder
 from cse.models import names
@@ -304,38 +302,6 @@ def test_every_python_snippet_runs(folder: Path, small: Path, monkeypatch: pytes
         assert said.getvalue(), snippet
 
 
-def test_numbers_of_a_page_are_compared_to_two_digits() -> None:
-    assert agrees("mine 0.75 of 1,200 .035", "mine 0.7531 of 1,200 .0349 and more")
-    assert not agrees("mine 0.75 of 1,200", "mine 0.78 of 1,200")
-    assert not agrees("mine 0.75 of 1,200", "mine 0.75 of 1,201")
-    assert not agrees("mine 0.75", "yours 0.75")
-    assert agrees("1 step 0:00:20", "1 step 0:12:34")
-
-
-def test_readme_shows_what_its_three_tasks_print() -> None:
-    assert sum(param.id.startswith("README") for param in PRINTING if param.id) == 3
-
-
-def test_each_page_about_a_task_begins_with_a_command_and_what_it_prints() -> None:
-    tasks, _ = PAGES[ROOT / "docs" / "README.md"].split("To look something up:")
-    named = re.findall(r"\]\(([\w-]+\.md)\) \|$", tasks, re.MULTILINE)
-    assert len(named) == 9
-    for name in named:
-        page = PAGES[ROOT / "docs" / name]
-        assert re.match(r"# [^\n]+\n\n```(bash|python)\n[^`]+```\n\n```text\n[^`]+```\n", page), name
-    (site,) = [part["Tasks"] for part in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"] if "Tasks" in part]
-    assert [path for each in site for path in each.values()] == named
-
-
-def test_the_app_is_served_on_the_port_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the command of the pages; test_container.py asks an app that was started by such a one."""
-    (line,) = [line for line in COMMANDS if line.startswith("python app.py")]
-    served: list[Any] = []
-    monkeypatch.setattr(serving, "serve", served.append)
-    assert serving.main(shlex.split(line)[2:]) == 0
-    assert [options.port for options in served] == [int(line.split("--port ")[1])]
-
-
 def test_every_link_leads_to_a_file_and_a_heading_that_exist() -> None:
     more = {path: path.read_text() for path in (ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md")}
     for page, text in {**PAGES, **more}.items():
@@ -344,15 +310,6 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist() -> None:
             target = (page.parent / name).resolve() if name else page
             assert target.exists(), f"{page.name}: {link}"
             assert not anchor or anchor in anchors(target.read_text()), f"{page.name}: {link}"
-
-
-def test_headings_of_the_questions_have_the_words_that_are_looked_for() -> None:
-    headings = " ".join(re.findall(r"^## (.+)$", PAGES[ROOT / "docs" / "questions.md"], re.MULTILINE)).lower()
-    for words in (
-        *("cuda out of memory", "mps", "experiment trackers", "lora", "tsdae", "matryoshka", "licence of the weights"),
-        *("cite", "how long does it take", "how much memory", "which languages", "how much text", "error message"),
-    ):
-        assert words in headings, words
 
 
 def test_the_readme_is_short_configures_the_space_and_leads_to_every_page() -> None:

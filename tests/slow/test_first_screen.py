@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 from cse.app.training.rules import OWN
 from cse.app.training.trainings import Trainings
 from cse.models.names import BUNDLED_NAMES
-from tests.bench.page import visit
 
 pytestmark = NEEDS_BROWSER
 FIRST = {  # where the first result of each tab, or the line that stands for it, begins
@@ -24,7 +23,6 @@ FIRST = {  # where the first result of each tab, or the line that stands for it,
 }
 DESKTOP = (1280, 720)
 SCREENS = {DESKTOP: 420, (390, 844): 480}  # pixels above which a result begins
-HEAVIEST = 400_000  # bytes of the page beside Gradio's own
 ZOOMED = (640, 360)  # CSS pixels of the desktop at 200 %
 # The visible texts of a tab without those of its charts, which a narrow screen draws with other ticks.
 TEXTS = """() => {
@@ -74,22 +72,3 @@ def test_the_first_result_of_every_tab_is_above_the_fold_and_all_is_there_at_200
             texts[tab, size] = page.evaluate(TEXTS)
             assert page.evaluate("document.documentElement.scrollWidth") <= size[0], (tab, size)
     assert all(texts[tab, DESKTOP] == texts[tab, ZOOMED] for tab in TABS), texts
-
-
-def test_cards_that_follow_the_pointer_have_an_edge_in_forced_colours(page):
-    look(page, forced_colors="active")
-    open_tab(page, "Clusters")
-    canvas = page.locator("#maps .cse-frame canvas").first
-    canvas.wait_for()
-    card, box = page.locator("#maps .cse-tip"), canvas.bounding_box()
-    for across in range(20, int(box["width"]), 12):
-        page.mouse.move(box["x"] + across, box["y"] + box["height"] / 2)
-        if card.is_visible():
-            break
-    assert card.evaluate("card => getComputedStyle(card).borderTopStyle") == "solid"
-
-
-def test_the_page_is_light_beside_what_gradio_sends(browser, url):
-    found = visit(browser, url)
-    assert 50_000 < found.page < HEAVIEST
-    assert found.gradio > 100_000

@@ -17,14 +17,6 @@ pytestmark = NEEDS_BROWSER
 SIZES = ((1280, 720), (390, 844))
 NAMED = {lesson.name: lesson for lesson in LESSONS}
 NEGATION = NAMED["negation"]
-MOVED = """() => {
-  const {style} = document.querySelector('.cse-lessons'), result = document.querySelector('#similarity tbody');
-  const before = result.getBoundingClientRect().top;
-  style.display = 'none';
-  const after = result.getBoundingClientRect().top;
-  style.display = '';
-  return before - after;
-}"""
 # True if nothing of a result lies under the panel, and the page is no wider than the screen.
 APART = """() => {
   const panel = document.querySelector('.cse-lesson').getBoundingClientRect();
@@ -77,13 +69,6 @@ def key_to(page, name: str) -> None:
             page.keyboard.press("Enter")
             return
     pytest.fail(f"no button {name}")
-
-
-def test_the_button_of_the_lessons_moves_the_first_result_by_a_few_pixels_at_most(page):
-    open_tab(page, "Similarity")
-    for size in SIZES:
-        look(page, *size)
-        assert page.evaluate(MOVED) <= 6, size
 
 
 def test_keys_alone_lead_through_a_lesson_with_a_guess_at_every_question_beside_the_page_on_any_screen(page):
@@ -163,42 +148,6 @@ def test_what_a_visitor_tries_during_a_lesson_stays_in_its_address(page):
     expect(page.get_by_role("tab", name="Probe")).to_have_attribute("aria-selected", "true")
     back_to(page, "?lesson=nothing&step=2")  # no such lesson
     expect(panel(page)).to_be_hidden()
-
-
-def test_the_presenters_view_is_large_and_escape_leaves_it(page):
-    look(page)
-    start(page, "vector")
-    text = panel(page).locator(".cse-lesson-body > p").first
-    expect(panel(page).locator(".cse-lesson-numbers")).to_contain_text("384 in every model")
-
-    def sizes():
-        return (
-            text.evaluate("each => parseFloat(getComputedStyle(each).fontSize)"),
-            page.locator("#models b").first.evaluate("each => parseFloat(getComputedStyle(each).fontSize)"),
-            panel(page).bounding_box()["width"],
-        )
-
-    before = sizes()
-    panel(page).get_by_role("button", name="Present").click()
-    expect(page).to_have_url(re.compile("present=1"))
-    larger = sizes()
-    assert larger[0] >= 24  # pixels
-    assert larger[1] >= 1.2 * before[1]
-    assert larger[2] >= 1.3 * before[2]
-    assert page.evaluate(APART)
-    page.keyboard.press("ArrowRight")
-    expect(panel(page)).to_contain_text("Step 2 of 5")
-    assert "present=1" in page.url
-    assert sizes()[0] == larger[0]
-    page.keyboard.press("Escape")
-    expect(page).not_to_have_url(re.compile("present="))
-    assert sizes() == before
-    look(page, 390, 844)
-    panel(page).get_by_role("button", name="Present").click()
-    expect(page).to_have_url(re.compile("present=1"))
-    assert page.evaluate(APART)
-    assert panel(page).locator(".cse-lesson-head").bounding_box()["height"] < 100  # of the 400 pixels of the sheet
-    page.keyboard.press("Escape")
 
 
 def test_axe_finds_nothing_in_a_lesson(page):

@@ -200,3 +200,17 @@ def test_labels_have_names_and_an_address_or_another_tab_pins_a_sentence(pinned)
     expect(quote).to_have_count(0)
     page.get_by_role("button", name="Draw maps").click()
     expect(legend.locator("span")).to_have_text(["0 unrelated", "3 close", "5 the same"])
+
+
+def test_groups_of_texts_without_spaces_say_how_their_words_were_cut_and_marks_are_found_in_any_form(page):
+    page.get_by_role("button", name="Paste").click()
+    lines = ["送餐太慢了", "送餐很快", "米饭太硬", "米饭很软", "un e\u0301te\u0301 chaud"]
+    page.get_by_label("Lines, one text each").fill("\n".join(lines))
+    page.get_by_role("button", name="Use these texts").click()
+    expect(page.locator("#corpus-status")).not_to_have_text(re.compile("waits|to go"))
+    expect(page.locator("#maps .cse-small")).to_have_count(0)
+    page.get_by_role("button", name="Draw maps").click()
+    legend = page.locator("#maps .cse-legend-part h3")
+    expect(legend).to_contain_text("Chinese words are character pairs")
+    page.get_by_role("searchbox").fill("ÉTÉ")
+    expect(page.locator("#maps .cse-tools [role=status]")).to_contain_text("1 of 5")

@@ -2,7 +2,6 @@
 
 import ast
 import email
-import importlib
 import os
 import re
 import subprocess
@@ -18,7 +17,7 @@ from conftest import ROOT
 from packaging.requirements import Requirement
 from packaging.version import Version
 from typer.testing import CliRunner
-from wheels import PACKAGED, build_wheel
+from wheels import build_wheel
 
 import cse
 from cse.app import serving as app
@@ -80,14 +79,6 @@ def test_the_installed_package_deploys_what_a_clone_does(wheel: zipfile.ZipFile,
 
 def test_the_wheel_and_then_a_space_run_with_what_they_declare_alone(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     fresh.check(Path(str(wheel.filename)), tmp_path)
-
-
-def test_the_version_stands_in_one_place(wheel: zipfile.ZipFile) -> None:
-    assert metadata(wheel)["Version"] == cse.__version__
-    sources = [path for name in PACKAGED[:2] for path in (ROOT / name).rglob("*.py")]
-    files = [*sources, *(ROOT / name for name in PACKAGED[2:])]
-    written = [path for path in files if cse.__version__ in path.read_text()]
-    assert written == [ROOT / "cse" / "__init__.py"]
 
 
 def test_the_citation_and_the_changelog_name_this_version() -> None:
@@ -172,18 +163,6 @@ def test_the_group_lists_every_command_with_the_whole_first_line_of_its_file() -
     assert " app Compare models side by side in the browser. " in shown
 
 
-@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
-def test_a_command_of_the_group_is_that_of_its_file(path: Path) -> None:
-    module = importlib.import_module(f"cse.commands.{path.stem}")
-    alone = CALLS.invoke(module.app, ["--help"]).output
-    for name in {path.stem, path.stem.replace("_", "-")}:
-        mounted = CALLS.invoke(group, [name, "--help"])
-        assert mounted.exit_code == 0
-        options = mounted.output.partition("Options:")[2]
-        assert options
-        assert options == alone.partition("Options:")[2]
-
-
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -200,23 +179,6 @@ def test_the_group_keeps_the_exit_codes_and_helps_with_a_mistyped_command(
     done = CALLS.invoke(group, words)
     assert done.exit_code == code
     assert says in done.stderr
-
-
-def test_words_are_completed_by_the_shell() -> None:
-    def completed(words: str, number: int) -> list[str]:
-        asked = {"COMP_WORDS": words, "COMP_CWORD": str(number), "_CSE_COMPLETE": "complete_bash"}
-        return CALLS.invoke(group, [], prog_name="cse", env=asked).output.split()
-
-    assert completed("cse sea", 1) == ["search", "search-templates"]
-    assert completed("cse build-index --over", 2) == ["--overwrite"]
-
-
-def test_the_app_is_given_its_words_and_gives_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[object] = []
-    monkeypatch.setattr(app, "main", lambda *words: given.append(words) or 4)
-    done = CALLS.invoke(group, ["app", "--port", "7861", "--index", "a", "--share", "--index", "b"], prog_name="cse")
-    assert done.exit_code == 4
-    assert given == [(["--port", "7861", "--index", "a", "--share", "--index", "b"], "cse app")]
 
 
 def test_the_app_says_what_is_missing_without_its_extra(

@@ -1,7 +1,6 @@
 """Real checkpoints on a tiny backbone, and a running app, for the tests of the app."""
 
 import os
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 import torch
 from conftest import fresh_backbone
+from ports import free_port
 from typer.testing import CliRunner
 
 MARKUP = "<img src=x onerror=alert(1)>"  # a folder may be called this, and the app shows folder names
@@ -81,9 +81,7 @@ def serving(
     from cse.app.page import launch_options
     from cse.app.serving import build_app
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     given = {} if trainings is None else {"largest": trainings.visitors.file_bytes}
     options = launch_options(**given, rights=rights)
     blocks = build_app(models, indexes, models_root=root, trainings=trainings)

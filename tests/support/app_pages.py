@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from urllib.parse import urlparse
 
 import pytest
+from chromium import CHROMIUM
 from playwright.sync_api import expect
-
-from tests.bench.browser import CHROMIUM
 
 NEEDS_BROWSER = [
     pytest.mark.browser,

@@ -13,18 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ports import free_port
 
 # milvus-lite asks for faiss-cpu, which has the same files as faiss-gpu: scripts/test installs it beside the lock.
 needs_server = pytest.mark.skipif(
     not (importlib.util.find_spec("milvus_lite") and importlib.util.find_spec("pymilvus")),
     reason="no Milvus Lite: pip install --no-deps milvus-lite==3.2.2 (2026-11)",
 )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

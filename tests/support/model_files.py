@@ -1,5 +1,6 @@
 """Model folders as other tools read and write them."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -44,3 +45,16 @@ def check_opens_everywhere(folder: Path, masked: str) -> None:
     filled = pipeline("fill-mask", model=str(folder))(masked)
     assert [entry["token"] for entry in filled] == expected.indices.tolist()
     torch.testing.assert_close(torch.tensor([entry["score"] for entry in filled]), expected.values)
+
+
+TRANSFORMER = {"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}
+POOLING = {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
+
+
+def with_pipeline(folder: Path, modules: list[dict], pooling: dict, length: int | None = None) -> Path:
+    (folder / "1_Pooling").mkdir(parents=True, exist_ok=True)
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    if length:
+        (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": length}))
+    return folder

@@ -1,7 +1,6 @@
 """A staged Space that runs in a process of its own, for the tests that ask it."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,14 +12,13 @@ from pathlib import Path
 
 from clients import app_client
 from gradio_client import Client
+from ports import free_port
 
 
 @contextmanager
 def served(folder: Path, python: str = sys.executable) -> Iterator[Client]:
     """A client of the Space in a folder."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [python, "space.py", "--port", str(port)]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     running = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)

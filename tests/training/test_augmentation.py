@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
-from test_encoder import make
-from test_training import CONFIG, TEXTS
+from encoders import make
 
 from cse.encoder.backbone import first_position
 from cse.encoder.rows import HARD, Row
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.training.step import augmented, cut_off, repeated, step_inputs, step_rows
+from cse.training.step import augmented, cut_off, repeated
 
 
 def row_of(length: int, pool_at: int = 0) -> Row:
@@ -46,17 +45,6 @@ def test_as_many_tokens_repeat_as_released_and_never_the_outer_ones(length: int,
     if most:
         assert set(where) == set(range(1, length - 1))
         assert max(where.values()) < 1.5 * min(where.values())
-
-
-def test_a_repeated_row_has_consecutive_positions_keeps_its_place_of_reading_and_fits() -> None:
-    rng, row = np.random.default_rng(0), replace(row_of(30, pool_at=20), slots=(HARD,) * 29 + (0,))
-    for _ in range(50):
-        longer = repeated(row, 0.5, 512, rng)
-        assert longer.positions == tuple(range(len(longer.ids)))
-        assert longer.ids[longer.pool_at] == row.ids[20]
-        assert longer.slots == (HARD,) * (len(longer.ids) - 1) + (0,)
-    assert max(len(repeated(row, 0.5, 32, rng).ids) for _ in range(50)) == 32
-    assert repeated(row, 0.5, 30, rng) == row
 
 
 def read(encoder: TorchEncoder, rows: list[Row]) -> torch.Tensor:
@@ -114,16 +102,3 @@ def test_a_method_changes_the_view_it_says_and_no_other(bert_folder: str) -> Non
     for name in ("simcse", "conpvp"):
         before, after = change(name)
         assert after == before
-
-
-@pytest.mark.parametrize("name", ["esimcse", "consert"])
-def test_what_is_changed_is_a_function_of_seed_and_step(bert_folder: str, name: str) -> None:
-    encoder = make(str(bert_folder), name)
-
-    def rows(seed: int, step: int) -> list[list[Row]]:
-        config = replace(CONFIG, seed=seed)
-        return step_rows(encoder, *step_inputs(encoder, {"0": TEXTS}, config, step), config, step)
-
-    assert rows(1, 2) == rows(1, 2)
-    assert rows(1, 2) != rows(1, 3)
-    assert rows(1, 2) != rows(2, 2)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
-from test_training import Killed
 from typer.testing import CliRunner
 
 import cse
@@ -15,7 +14,6 @@ from cse.commands.train import app
 from cse.corpus.supervised import Examples
 from cse.models.card import model_card
 from cse.models.checkpoint import read_checkpoint_config
-from cse.training import loop
 from cse.training.held_out import HeldOutScore, held_out_score, hold_out
 from cse.training.loop import train
 from cse.training.recipe import read_recipe
@@ -62,36 +60,11 @@ def test_the_score_is_that_of_a_slow_loop(bert_folder: Path) -> None:
         assert 0 < score.concentration < 100
 
 
-def test_an_equal_cosine_is_not_found() -> None:
-    vectors = {6: [[1, 0], [1, 0], [0, 1], [1, 0], [1, 0], [0, 1]]}  # the texts, then their shortened copies
-    score = held_out_score(lambda texts: np.float32(vectors[len(texts)]), ["a b", "c d", "e f"])
-    assert score.found == pytest.approx(100 / 3, abs=1e-3)
-    assert score.cosine == pytest.approx(2 / 6)
-
-
-def test_concentration_is_the_share_of_directions_that_are_not_used() -> None:
-    def score(rows: list[list[float]]) -> float:
-        return held_out_score(lambda texts: np.float32(rows * 2), [f"text {n}" for n in range(len(rows))]).concentration
-
-    square = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]]
-    assert score(square) == pytest.approx(100 / 3, abs=1e-3)  # two of three
-    assert score([*square, [0, 0, 1], [0, 0, -1]]) == pytest.approx(0, abs=1e-3)
-
-
 @pytest.mark.parametrize("vector", [[1.0, 2.0], [0.0, 0.0], [np.nan, 1.0]])
 def test_texts_with_one_vector_have_collapsed(vector: list[float]) -> None:
     score = held_out_score(lambda texts: np.tile(np.float32(vector), (len(texts), 1)), TEXTS[:30])
     assert score == HeldOutScore(0, 0, 1)
     assert score.has_collapsed(HeldOutScore(50, 60, 0.5))
-
-
-@pytest.mark.parametrize(
-    ("share", "cosine", "collapsed"),
-    [(60, 0.5, False), (31, 0.5, False), (29, 0.5, True), (60, 0.995, True), (60, 0.989, False)],
-)
-def test_a_collapse_is_seen_by_what_is_found_and_by_one_direction(share: float, cosine: float, collapsed: bool) -> None:
-    assert HeldOutScore(90, share, cosine).has_collapsed(HeldOutScore(50, 60, 0.5)) == collapsed
-    assert not HeldOutScore(90, 60, 0.995).has_collapsed(HeldOutScore(50, 60, 0.996))  # no worse than at the start
 
 
 def test_held_out_texts_are_drawn_by_the_seed_and_not_trained_on() -> None:
@@ -145,17 +118,6 @@ def test_the_best_evaluation_is_kept_and_recorded_as_no_correlation(bert_folder:
     assert f"- best: {result.best}" in card
 
 
-def test_the_command_prints_start_best_last_and_what_they_are(bert_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "t.txt").write_text("\n".join(TEXTS))
-    words = ["simcse", "--data", tmp_path / "t.txt", "--backbone", bert_folder, "--output", tmp_path / "out", "--json"]
-    done = CliRunner().invoke(app, [*map(str, words), "--max-steps", "1", "--dev", "auto"])
-    assert done.exit_code == 0, done.output
-    assert {"start", "best", "last", "best_step", "selection"} <= json.loads(done.stdout).keys()
-    assert "texts are held out: they show a collapse, but a higher score is not proof of better" in done.stderr
-    done = CliRunner().invoke(app, [*map(str, words), "--max-steps", "1", "--dev", "none", "--overwrite"])
-    assert json.loads(done.stdout).keys() == {"output", "steps", "seconds", "selection"}
-
-
 def guarded(bert_folder: Path) -> tuple:
     return prepare(TrainRequest("simcse", TEXTS, str(bert_folder), dev="auto", settings=SETTINGS))
 
@@ -189,46 +151,6 @@ def test_a_run_that_collapses_ends_and_keeps_the_evaluation_before(bert_folder: 
     assert len((tmp_path / "out" / "train_log.jsonl").read_text().splitlines()) == 4
 
 
-def test_an_evaluation_of_texts_that_are_nearly_one_is_not_kept_however_it_scores(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scores = iter([HeldOutScore(50, 80, 0.5), HeldOutScore(60, 80, 0.5), HeldOutScore(90, 80, 0.995)])
-    monkeypatch.setattr(loop, "held_out_score", lambda *_: next(scores))
-    summary = train(*guarded(bert_folder), tmp_path / "out")
-    assert {name: summary[name] for name in ("start", "best", "best_step", "last", "steps")} == {
-        "start": 50, "best": 60, "best_step": 2, "last": 90, "steps": 4,
-    }  # fmt: skip
-
-
-def test_a_run_killed_after_its_collapse_is_resumed_to_the_same_end(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*_: object) -> None:
-        raise Killed
-
-    encoder, run = guarded(bert_folder)
-    with monkeypatch.context() as patched:
-        patched.setattr(loop, "publish", stop)
-        with pytest.raises(Killed):
-            train(encoder, run, tmp_path / "out", report=collapsing(encoder))
-    steps: list[dict] = []
-    resumed = train(*guarded(bert_folder), tmp_path / "out", resume=True, report=steps.append)
-    assert (resumed["steps"], resumed["best_step"]) == (4, 2)
-    assert [("note" in entry) for entry in steps] == [True]
-    assert not (tmp_path / "out.partial").exists()
-
-
-def test_a_collapse_before_any_evaluation_to_keep_is_an_error(bert_folder: Path, tmp_path: Path) -> None:
-    encoder, run = guarded(bert_folder)
-
-    def collapse(entry: dict) -> None:
-        collapsing(encoder)({**entry, "step": 3})
-
-    with pytest.raises(ValueError, match=r"^collapsed at step 2 .*; lower `learning_rate`$"):
-        train(encoder, run, tmp_path / "out", report=collapse)
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize("step", [1, 3])
 def test_a_loss_that_is_no_number_ends_a_run_that_has_something_to_keep(
     bert_folder: Path, tmp_path: Path, step: int
@@ -248,16 +170,3 @@ def test_a_loss_that_is_no_number_ends_a_run_that_has_something_to_keep(
     assert (summary["steps"], summary["best_step"]) == (3, 2)
     assert summary["stopped"] == "the loss became nan at step 4; lower `learning_rate`"
     assert np.isfinite(cse.load(str(tmp_path / "out")).encode(SENTENCES)).all()
-
-
-def test_a_guarded_run_is_resumed_to_the_result_of_an_uninterrupted_one(bert_folder: Path, tmp_path: Path) -> None:
-    def kill(entry: dict) -> None:
-        if entry["step"] == 3:
-            raise Killed
-
-    whole = train(*guarded(bert_folder), tmp_path / "whole")
-    with pytest.raises(Killed):
-        train(*guarded(bert_folder), tmp_path / "killed", report=kill)
-    resumed = train(*guarded(bert_folder), tmp_path / "killed", resume=True)
-    same = ("start", "best", "best_step", "last", "steps")
-    assert {name: resumed[name] for name in same} == {name: whole[name] for name in same}

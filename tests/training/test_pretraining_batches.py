@@ -47,22 +47,6 @@ def test_rows_are_text_from_the_start_of_a_sentence(bert_folder: str, corpus: To
         assert tuple(original[1:-1].tolist()) in starts
 
 
-@pytest.mark.parametrize(("max_length", "words", "shape"), [(20, None, (5, 20)), (40, 6, (100 // 8, 8))])
-def test_rows_shrink_to_the_positions_and_the_corpus_there_are(
-    bert_folder: str, corpus: TokenFile, max_length: int, words: int | None, shape: tuple[int, int]
-) -> None:
-    corpus = TokenFile(corpus.ids[:words], corpus.starts[:1])
-    assert sampler(bert_folder, corpus, 100, 64, max_length).batch(0).inputs.shape == shape
-
-
-def test_rows_split_into_micro_batches_that_make_the_whole(bert_folder: str, corpus: TokenFile) -> None:
-    batch = sampler(bert_folder, corpus, tokens=200, length=10).batch(0)
-    parts = batch.split(4)
-    assert [len(part.inputs) for part in parts] == [4, 4, 4, 4, 4]
-    for name in ("inputs", "labels"):
-        assert torch.equal(torch.cat([getattr(part, name) for part in parts]), getattr(batch, name))
-
-
 def test_only_masked_positions_reach_the_vocabulary(bert_folder: str, corpus: TokenFile) -> None:
     model = AutoModelForMaskedLM.from_pretrained(bert_folder).eval()
     batch = sampler(bert_folder, corpus, tokens=200, length=10).batch(0)
@@ -75,15 +59,3 @@ def test_only_masked_positions_reach_the_vocabulary(bert_folder: str, corpus: To
     assert batch.targets.tolist() == hidden_ids + [IGNORED] * (len(logits) - count)
     mean = torch.nn.functional.cross_entropy(everywhere.flatten(0, 1), batch.labels.flatten())
     torch.testing.assert_close(masked_lm_loss(logits, batch.targets), mean)
-
-
-def test_a_micro_batch_with_nothing_to_predict_costs_nothing() -> None:
-    assert masked_lm_loss(torch.zeros(0, 9), torch.zeros(0, dtype=torch.long)).item() == 0.0
-
-
-def test_batches_of_many_steps_come_in_few_shapes(bert_folder: str, corpus: TokenFile) -> None:
-    """Every new shape costs memory that stays: of 40 batches of one row length hardly two mask equally many tokens."""
-    drawn = sampler(bert_folder, corpus, tokens=4096, length=32)
-    batches = [drawn.batch(step) for step in range(40)]
-    assert len({int(batch.masked.sum()) for batch in batches}) > 20
-    assert len({len(batch.positions) for batch in batches}) <= 4

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 from model_files import check_opens_everywhere
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
-from test_scripts import refused, run
 
 from cse.corpus.formats import Options
 from cse.errors import ArtefactError
-from cse.files.replace import MACHINE
 from cse.training import pretraining
 from cse.training.pretraining_data import Reading
 
@@ -170,55 +168,3 @@ def test_a_model_that_is_not_finite_is_not_published(
     monkeypatch.undo()
     assert {path.name: path.read_bytes() for path in (tmp_path / "out" / "model").iterdir()} == before
     assert run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)["step"] == CONFIG.steps
-
-
-def test_a_held_out_loss_that_is_not_finite_ends_the_run(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pretraining, "evaluate", lambda *_: {"held_out_loss": float("nan"), "held_out_accuracy": 0.0})
-    with pytest.raises(ValueError, match="the loss became nan at step 12; lower `learning_rate`"):
-        run_pretraining(corpus, tmp_path / "out", CONFIG)
-    assert not {"model", "state"} & {path.name for path in (tmp_path / "out").iterdir()}
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "message"),
-    [
-        (("missing.txt",), 3, "missing.txt"), (("corpus.txt", "--frozen-layers", 2), 3, "needs a model to continue"),
-        (("corpus.txt", "--learning-rate", "inf"), 3, "--learning-rate is inf"),
-        (("corpus.txt", "--hidden", 100), 2, "--hidden is 100; give a multiple of 64, or less than 64"),
-        (("corpus.txt", "--column", "said"), 3, "--column is 'said'"),
-        (("corpus.txt", "--overwrite"), 3, "already holds something else"),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_everything_is_checked_before_the_work_is_announced(
-    corpus: Path, tmp_path: Path, options: tuple, code: int, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(corpus.parent)
-    if "--overwrite" in options:
-        (tmp_path / "out").mkdir()
-        (tmp_path / "out" / "mine.txt").write_text("mine")
-    result = run("pretrain", *options, "--output", tmp_path / "out", "--tokens", 640)
-    refused(result, code, message)
-    assert "results go to" not in result.output
-    assert (tmp_path / "out").exists() == ("--overwrite" in options)
-
-
-@pytest.mark.parametrize(("content", "message"), [('{"mine": 1}', "already holds something else"), ("{", "damaged")])
-def test_a_source_record_of_someone_else_is_left_alone(
-    corpus: Path, tmp_path: Path, content: str, message: str
-) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "source.json").write_text(content)
-    with pytest.raises(ValueError, match=message):
-        run_pretraining(corpus, tmp_path / "out", CONFIG)
-    assert (tmp_path / "out" / "source.json").read_text() == content
-
-
-def test_a_run_whose_first_write_was_killed_is_begun_as_if_nothing_were_there(corpus: Path, tmp_path: Path) -> None:
-    left = tmp_path / "out" / f".source.json.new-{MACHINE}-1"
-    left.mkdir(parents=True)
-    left.with_name(f".source.json.lock-{MACHINE}-1").touch()
-    run_pretraining(corpus, tmp_path / "out", CONFIG)
-    assert not list((tmp_path / "out").glob(".*"))

@@ -128,13 +128,6 @@ def test_a_tracker_that_is_not_installed_says_what_to_install(
     assert not any(tmp_path.iterdir())
 
 
-def test_tensorboard_writes_beside_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cse.training.tracking import _new_tracker
-
-    tracker = _new_tracker("tensorboard", tmp_path / "runs" / "mine")
-    assert Path(tracker.logging_dir_param, tracker.run_name) == tmp_path / "runs" / "tensorboard" / "mine"
-
-
 def test_what_is_no_tracker_is_refused_and_a_failing_one_is_one_line(bert_folder: Path, tmp_path: Path) -> None:
     for wrong in ("mlflow", 5):
         with pytest.raises(ValueError, match=f"`report_to` is {wrong!r}; .*tensorboard, wandb, trackio"):

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +13,6 @@ from typer.testing import CliRunner
 
 import cse
 from cse.commands.train import app
-from cse.errors import ArtefactError
-from cse.methods.settings import CALLED, SETTINGS
-from cse.training.tracking import progress_options, step_bar
 
 DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(3 * i + 1) % 7]) for i in range(10)]
 SMALL = {"batch_size": 3, "eval_every": 1, "seed": 5, "learning_rate": 1e-3}
@@ -81,57 +76,11 @@ def test_callbacks_get_step_loss_scores_and_the_rate_that_decays_to_zero(
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_run_that_a_callback_ends_is_resumed_in_the_same_process(bert_folder: Path, tmp_path: Path) -> None:
-    def interrupt(entry: dict) -> None:
-        if entry["step"] == 2:
-            raise KeyboardInterrupt
-
-    common = {"backbone": bert_folder, "progress": False, "epochs": 2, **SMALL}
-    whole = cse.train("simcse", SENTENCES, output=tmp_path / "whole", **common)
-    with pytest.raises(KeyboardInterrupt):
-        cse.train("simcse", SENTENCES, output=tmp_path / "out", callbacks=interrupt, **common)
-    with pytest.raises(ValueError, match=r"out\.partial holds an unfinished run; pass `resume`"):
-        cse.train("simcse", SENTENCES, output=tmp_path / "out", **common)
-    steps: list[int] = []
-    resumed = cse.train(
-        "simcse", SENTENCES, output=tmp_path / "out", resume=True, callbacks=lambda e: steps.append(e["step"]), **common
-    )
-    assert steps == [3, 4]
-    np.testing.assert_allclose(resumed.load().encode(SENTENCES), whole.load().encode(SENTENCES), atol=1e-6)
-
-
 def test_training_works_in_a_running_event_loop_as_a_notebook_has_it(bert_folder: Path, tmp_path: Path) -> None:
     async def cell() -> cse.train:
         return cse.train("dcpcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, max_steps=1)
 
     assert asyncio.run(cell()).steps == 1
-
-
-def test_a_bar_moves_where_someone_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # which another test may have imported
-    assert progress_options()["mininterval"] == 30
-    monkeypatch.setitem(sys.modules, "ipykernel", sys)  # a notebook
-    assert progress_options()["mininterval"] == 0.2
-    assert not progress_options()["disable"]
-    monkeypatch.setenv("RANK", "1")
-    assert progress_options()["disable"]
-
-
-def test_a_note_is_printed_on_a_line_without_the_bar(capsys: pytest.CaptureFixture[str]) -> None:
-    with step_bar("simcse", 4) as show:
-        assert not capsys.readouterr().err.endswith("\r")
-        show({"step": 0, "note": "a note"})
-        assert capsys.readouterr().err.endswith("\r")
-
-
-def test_a_note_clears_the_bar_of_its_run(bert_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "out.partial").mkdir()
-    shown: list[dict] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cse.training.api.step_bar", lambda *_: nullcontext(shown.append))
-        cse.train("simcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, resume=True, max_steps=1)
-    assert ["note" in entry for entry in shown] == [True, False]
-    assert "no saved state; the run starts again" in caplog.text
 
 
 def test_a_recipe_completes_a_call_and_arguments_override_it(bert_folder: Path, tmp_path: Path) -> None:
@@ -141,16 +90,6 @@ def test_a_recipe_completes_a_call_and_arguments_override_it(bert_folder: Path, 
     assert weights(again.output) == weights(first.output)
     other = cse.train(None, SENTENCES, output=tmp_path / "c", recipe=first.output, seed=6, **common)
     assert json.loads((Path(other.output) / "config.json").read_text())["settings"]["seed"] == 6
-
-
-def test_the_help_names_every_setting_with_its_type_and_bounds() -> None:
-    lines = cse.train.__doc__.splitlines()
-    for name, setting in SETTINGS.items():
-        (line,) = [line for line in lines if line.strip().startswith(f"{name}: ")]
-        assert CALLED[setting.kind] in line
-        assert line.endswith(setting.help)
-        assert (f"at least {setting.least}" in line) == (setting.least > -np.inf)
-        assert (f"at most {setting.most}" in line) == (setting.most < np.inf)
 
 
 @pytest.mark.parametrize(
@@ -181,11 +120,3 @@ def test_bad_arguments_are_one_line_and_leave_nothing(
         cse.train(arguments.pop("method"), arguments.pop("data"), output=tmp_path / "out", progress=False, **arguments)
     assert "\n" not in str(error.value)
     assert not any(tmp_path.iterdir())
-
-
-def test_a_missing_backbone_and_a_finished_folder_are_refused(bert_folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ArtefactError, match="no model 'nope'"):
-        cse.train("simcse", SENTENCES, output=tmp_path / "out", backbone="nope")
-    cse.train("simcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, progress=False)
-    with pytest.raises(ValueError, match="already holds something"):
-        cse.train("simcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder)

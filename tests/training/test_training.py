@@ -6,46 +6,27 @@ import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from conftest import ROOT, SENTENCES
-from datasets import Dataset
-from milvus_server import free_port
-from test_encoder import DISTINCT, make
+from encoders import DISTINCT, make
+from ports import free_port
+from training_runs import CONFIG, DEV, TEXTS, Killed, OneProcess, kill_after, losses, run_of
 from typer.testing import CliRunner
 
 from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.commands.train import app
 from cse.encoder.backbone import set_dropout
-from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.files.writing import partial_folder
-from cse.methods.settings import TrainConfig
 from cse.models.loading import load
-from cse.training import loop as training
 from cse.training.loop import train
 from cse.training.pretraining import pretrain
 from cse.training.pretraining_data import PretrainRequest
-from cse.training.run import Run, dev_score
 from cse.training.step import contrast
-
-TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES[:4]]
-DEV = [(float(i % 6), SENTENCES[i % 7], SENTENCES[(2 * i) % 7]) for i in range(12)]
-CONFIG = TrainConfig(batch_size=4, learning_rate=1e-3, eval_every=3, seed=5)
-
-
-class OneProcess:
-    num_processes = 1
-
-
-def run_of(encoder: TorchEncoder, dev: object = None, **changes: object) -> Run:
-    columns = {"0": TEXTS, "1": TEXTS[::-1], "2": TEXTS[3:] + TEXTS[:3]} if encoder.method.supervised else {"0": TEXTS}
-    return Run(replace(CONFIG, **changes), Dataset.from_dict(columns), dev, "texts")
 
 
 @pytest.mark.parametrize(("name", "supervised"), [*DISTINCT, ("esimcse", False)])
@@ -59,22 +40,6 @@ def test_frozen_parameters_do_not_move_by_a_bit_and_every_learned_one_does(
     for key, tensor in encoder.named_parameters():
         cancels = key == "head.norm.bias" and supervised  # head(h) - head(bias) does not depend on it
         assert torch.equal(tensor, before[key]) == (cancels or id(tensor) not in learned), key
-
-
-def losses(folder: Path) -> list[float]:
-    return [json.loads(line)["loss"] for line in (folder / "train_log.jsonl").read_text().splitlines()]
-
-
-class Killed(Exception):
-    """The signal that ends a run."""
-
-
-def kill_after(step: int) -> Callable[[dict], None]:
-    def report(entry: dict) -> None:
-        if entry["step"] == step:
-            raise Killed
-
-    return report
 
 
 @pytest.mark.parametrize("name", ["promptbert", "dcpcse", "conpvp", "esimcse", "consert"])
@@ -99,14 +64,6 @@ def test_a_killed_run_resumes_to_the_result_of_an_uninterrupted_one(
     assert not partial_folder(tmp_path / "killed").exists()
 
 
-def test_dev_pairs_that_have_no_correlation_select_nothing(bert_folder: str, tmp_path: Path) -> None:
-    encoder = make(str(bert_folder), "dcpcse")
-    alike = [(float(i), text, text) for i, text in enumerate(SENTENCES)]
-    with pytest.raises(ValueError, match=r"^`dev`: all 7 pairs have the same cosine, .* before the first step; give"):
-        train(encoder, run_of(encoder, alike), tmp_path / "out")
-    assert not any(tmp_path.iterdir())
-
-
 def test_a_model_that_collapses_is_not_selected(bert_folder: str, tmp_path: Path) -> None:
     encoder = make(str(bert_folder), "simcse")
 
@@ -123,49 +80,18 @@ def test_a_model_that_collapses_is_not_selected(bert_folder: str, tmp_path: Path
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no lock elsewhere (2026-11)")
-@pytest.mark.parametrize("linked", [False, True])
-def test_a_run_is_kept_out_from_the_first_check_of_another_to_its_end(
-    bert_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
-) -> None:
+def test_a_second_run_is_refused_while_the_first_lives(bert_folder: str, tmp_path: Path) -> None:
     encoder, other = make(str(bert_folder), "dcpcse"), make(str(bert_folder), "dcpcse")
-    output, target = tmp_path / "new" / "out", tmp_path / "new" / "out"
-    if linked:
-        output.mkdir(parents=True)
-        target = tmp_path / "link"
-        target.symlink_to(output)
-    tried: list[str] = []
+    refused: list[dict] = []
 
-    def second(when: str) -> None:
-        tried.append(when)
-        with pytest.raises(ValueError, match=r"new/out: another run is writing there; give another `output`"):
-            train(other, run_of(other), output, overwrite=True)
+    def second(entry: dict) -> None:
+        with pytest.raises(ValueError, match=r"out: another run is writing there; give another `output`"):
+            train(other, run_of(other), tmp_path / "out", overwrite=True)
+        refused.append(entry)
 
-    def score(*args: object) -> float:
-        second("before its folder is there")
-        return 1.0
-
-    def replaced(*args: object) -> None:
-        second("before its checkpoint is there")
-        publish(*args)
-
-    publish = training.publish
-    monkeypatch.setattr(training, "dev_score", score)
-    monkeypatch.setattr(training, "publish", replaced)
-    run = run_of(encoder, DEV, max_steps=1)
-    train(encoder, run, target, overwrite=True, report=lambda entry: second("after its step"))
-    assert tried == ["before its folder is there"] * 2 + ["after its step", "before its checkpoint is there"]
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["out"]
-    (tmp_path / "new" / ".out.held").touch()  # as a kill leaves it
-    monkeypatch.undo()
-    train(other, run_of(other, max_steps=1), output, overwrite=True)
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["out"]
-
-
-def test_a_run_that_is_refused_leaves_no_folder(bert_folder: str, tmp_path: Path) -> None:
-    encoder = make(str(bert_folder), "dcpcse")
-    with pytest.raises(ArtefactError, match="nothing to resume"):
-        train(encoder, run_of(encoder), tmp_path / "deep" / "er" / "out", resume=True)
-    assert not any(tmp_path.iterdir())
+    train(encoder, run_of(encoder, max_steps=1), tmp_path / "out", report=second)
+    assert len(refused) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_another_recipe_is_refused(bert_folder: str, tmp_path: Path) -> None:
@@ -193,15 +119,6 @@ def test_the_best_dev_evaluation_is_kept_and_the_last_without_dev(bert_folder: s
         cse.load(str(tmp_path / "blind"), backend="torch").encode(SENTENCES), blind.encode(SENTENCES)
     )
     assert "nothing was selected" in (tmp_path / "blind" / "cse_checkpoint.json").read_text()
-
-
-def test_a_run_can_stop_early_with_texts_from_everywhere(bert_folder: str, tmp_path: Path) -> None:
-    encoder = make(str(bert_folder), "simcse")
-    run = run_of(encoder, max_steps=2)
-    assert train(encoder, run, tmp_path / "out")["steps"] == 2
-    seen = {TEXTS.index(text) for step in range(2) for text in run.batch(step)["0"]}
-    assert len(seen) == 8
-    assert max(seen) > 8
 
 
 def test_mixed_precision_leaves_the_loss_and_the_dev_vectors_in_float32(bert_folder: str, tmp_path: Path) -> None:
@@ -244,15 +161,6 @@ def test_a_share_of_the_start_is_averaged_into_what_is_saved_and_not_into_what_i
         np.testing.assert_allclose(saved[name], 0.25 * initial[name] + 0.75 * value, atol=1e-6, err_msg=name)
     assert any(not np.allclose(saved[name], value, atol=1e-5) for name, value in whole.items())
     assert losses(tmp_path / "whole") == losses(tmp_path / "averaged")
-
-
-def test_a_dev_score_is_that_of_the_averaged_model(bert_folder: Path, tmp_path: Path) -> None:
-    encoder = make(str(bert_folder), "simcse")
-    run = run_of(encoder, DEV, start_share=0.5, learning_rate=1e-2, eval_every=100)
-    summary = train(encoder, run, tmp_path / "out")
-    opened = load(str(tmp_path / "out"), backend="torch")
-    assert summary["best"] == summary["last"] == pytest.approx(dev_score(opened, run, 0), abs=2e-3)
-    assert summary["last"] != pytest.approx(dev_score(encoder, run, 0), abs=1e-2)
 
 
 def test_embeddings_can_stay_frozen_and_are_not_stored(bert_folder: str, tmp_path: Path) -> None:

@@ -32,15 +32,6 @@ def test_settings_left_out_are_the_preset_and_those_given_replace_it(texts: str,
     assert encoder.prefix.shape[0] == 3
 
 
-def test_the_seed_decides_what_is_learned_from_noise(texts: str, bert_folder: Path) -> None:
-    def prefix(seed: int) -> torch.Tensor:
-        request = TrainRequest("dcpcse", texts, str(bert_folder), settings={"seed": seed})
-        return prepare(request)[0].prefix.detach()
-
-    assert torch.equal(prefix(1), prefix(1))
-    assert not torch.equal(prefix(1), prefix(2))
-
-
 def test_the_recipe_changes_with_any_text(tmp_path: Path, bert_folder: Path) -> None:
     """Any text of many, so that a run is not resumed on other text."""
     lines = [f"the dog {number}" for number in range(10_002)]
@@ -58,34 +49,6 @@ def test_few_examples_make_a_smaller_batch_and_say_so(texts: str, bert_folder: P
     _, run = prepare(TrainRequest("simcse", texts, str(bert_folder)), notes.append)
     assert run.config.batch_size == len(SENTENCES)
     assert notes == ["texts.txt: 7 lines", f"only {len(SENTENCES)} examples: batch size {len(SENTENCES)}"]
-
-
-@pytest.mark.parametrize(
-    ("method", "settings", "message"),
-    [
-        ("simcse", {"prefix": 4}, "simcse has no prefix"),
-        ("simcse", {"colour": 1, "size": 2}, "unknown settings: colour, size"),
-        ("simcse", {"batch_size": 1}, "batch_size is 1; give at least 2"),
-        ("simcse", {"dropout": 0.95}, "dropout is 0.95; give at most 0.9"),
-        ("simcse", {"learning_rate": "3e-5"}, "learning_rate is '3e-5'; give a number"),
-        ("dcpcse", {"prefix": True}, "prefix is True; give a whole number"),
-        ("dcpcse", {"hinge": 10.0}, "`hinge` is for supervised dcpcse"),
-        ("bert", {}, "unknown method 'bert'"),
-    ],
-)
-def test_settings_that_do_not_exist_are_refused(
-    texts: str, bert_folder: Path, method: str, settings: dict, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        prepare(TrainRequest(method, texts, str(bert_folder), settings=settings))
-
-
-def test_promcses_hinge_is_recorded_with_the_checkpoint(bert_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "nli.tsv").write_text("\n".join("\t".join(SENTENCES[i : i + 3]) for i in range(5)))
-    settings = {"hinge": 10.0, "max_steps": 1}
-    request = TrainRequest("dcpcse", str(tmp_path / "nli.tsv"), str(bert_folder), supervised=True, settings=settings)
-    train(*prepare(request), tmp_path / "out")
-    assert json.loads((tmp_path / "out" / "config.json").read_text())["settings"]["hinge"] == 10.0
 
 
 def test_a_plan_counts_what_will_be_learned_and_shows_the_rows(texts: str, bert_folder: Path) -> None:

@@ -6,14 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from test_encoder import DISTINCT, make
-from test_training import CONFIG, TEXTS, OneProcess, losses, run_of
+from encoders import DISTINCT, make
+from training_runs import CONFIG, OneProcess, losses, run_of
 
-from cse.methods.catalogue import METHODS
 from cse.methods.method import Pooling
 from cse.training.loop import train
 from cse.training.losses import energy_hinge, info_nce, nt_xent
-from cse.training.step import contrast, draw_templates, step_inputs, step_rows, view_texts
+from cse.training.step import contrast, draw_templates, step_inputs, step_rows
 
 
 def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder: str) -> None:
@@ -70,9 +69,3 @@ def test_thirty_two_tokens_hold_a_bare_sentences_specials_and_stand_beside_a_pro
         bare = view[0].text == "[X]"
         assert [len(row) for row in ids] == [30 if bare else 32, 2]
         assert len(chosen[0].row(ids[0]).ids) == (32 if bare else 32 + chosen[0].length)
-
-
-def test_supervised_training_needs_two_columns(bert_folder: str) -> None:
-    with pytest.raises(ValueError, match="two or three columns"):
-        view_texts(make(str(bert_folder), "simcse", True), {"0": TEXTS})
-    assert METHODS["simcse"].supervised is False

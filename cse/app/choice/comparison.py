@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from cse.training.records import Report, silent
 if TYPE_CHECKING:
     from cse.analysis.votes import Question, Setup
     from cse.app.state.app_state import AppState
-    from cse.corpus.labelled import LabelledText
+    from cse.corpus.corpus import Corpus
     from cse.encoder.encoder import Encoder
 
 MODELS = ("The first model", "The second model")
@@ -59,52 +60,48 @@ def compare(
 
     columns = _columns(state, first, second)
     wanted = validation.whole(votes, "The votes", least, MOST_VOTES)
-    rows, places = sample(chosen)
+    drawn, places = sample(chosen)
+    texts, labels = drawn.sentences, [chosen.labels[row] if chosen.labels else "" for row in places]
     vectors, facts = [], []
     for step, (field, column) in enumerate(zip(MODELS, columns, strict=True)):
         report(step, 3, f"reading the texts with {title(column.name)}")
-        found, measured = _read(state, chosen, column, [row.text for row in rows], places, field)
+        found, measured = _read(state, chosen, column, texts, places, field)
         vectors.append(found)
         facts.append(measured)
     report(2, 3, "comparing neighbours")
     differing = questions(vectors[0], vectors[1], SEED)
     if not differing:
         reason = (
-            f"{title(first)} and {title(second)} have the same neighbours for all {len(rows):,} texts: there is "
+            f"{title(first)} and {title(second)} have the same neighbours for all {len(texts):,} texts: there is "
             "nothing to vote on."
         )
         raise validation.FieldError(MODELS[1], reason)
-    judgement = Judgement(_setup(chosen, columns, facts, rows), wanted)
-    judgement.scores, note = _scored(vectors, [row.label for row in rows])
+    judgement = Judgement(_setup(chosen, columns, facts, texts), wanted)
+    judgement.scores, note = _scored(vectors, labels)
     shown = tuple(differing[:MOST_ASKED])
-    return Ballot(judgement, shown, texts_of(shown, rows), (facts[0], facts[1]), len(differing) / len(rows), note)
+    return Ballot(judgement, shown, texts_of(shown, texts), (facts[0], facts[1]), len(differing) / len(texts), note)
 
 
-def sample(chosen: ChosenCorpus) -> tuple[list[LabelledText], np.ndarray]:
-    """Return the different texts to compare with their labels, at most 5,000, and (n,) their rows in the corpus.
+def sample(chosen: ChosenCorpus) -> tuple[Corpus, np.ndarray]:
+    """Return the different texts to compare, at most 5,000, and (n,) their rows in the corpus.
 
     Raises FieldError for too few texts.
     """
     from cse.analysis.votes import LEAST_TEXTS, MOST_TEXTS
-    from cse.corpus.labelled import LabelledText, check_texts, distinct_sample
+    from cse.corpus.corpus import Corpus
 
-    labels = chosen.labels or [""] * len(chosen.texts)
-    rows = [
-        LabelledText(text, label, (str(row),))
-        for row, (text, label) in enumerate(zip(chosen.texts, labels, strict=True))
-    ]
     try:
-        check_texts("The corpus", chosen.texts, LEAST_TEXTS, "a comparison")
+        corpus = replace(Corpus.of(list(chosen.texts)), name="The corpus").check(LEAST_TEXTS, "a comparison")
     except ValueError as error:
         raise validation.FieldError(FIELD, str(error)) from error
-    drawn = distinct_sample(rows, MOST_TEXTS, SEED)
-    return drawn, np.array([int(row.cells[0]) for row in drawn])
+    drawn = corpus.distinct_sample(MOST_TEXTS, SEED)
+    return drawn, drawn.numbers - 1
 
 
-def texts_of(shown: Sequence[Question], rows: Sequence[LabelledText]) -> dict[int, str]:
+def texts_of(shown: Sequence[Question], texts: Sequence[str]) -> dict[int, str]:
     """Return the beginning of each text of the questions and their lists, by row."""
     wanted = {row for question in shown for row in (question.row, *question.start, *question.result)}
-    return {row: cut(" ".join(rows[row].text.split()), TEXT) for row in wanted}
+    return {row: cut(" ".join(texts[row].split()), TEXT) for row in wanted}
 
 
 def _columns(state: AppState, first: str, second: str) -> tuple[Column, Column]:
@@ -167,14 +164,12 @@ def _scored(vectors: Sequence[np.ndarray], labels: Sequence[str]) -> tuple[dict[
         return None, f"No scores of labels: {error}."
 
 
-def _setup(
-    chosen: ChosenCorpus, columns: Sequence[Column], facts: Sequence[Facts], rows: Sequence[LabelledText]
-) -> Setup:
+def _setup(chosen: ChosenCorpus, columns: Sequence[Column], facts: Sequence[Facts], texts: Sequence[str]) -> Setup:
     from cse.analysis.votes import Judged, Setup, texts_digest
 
     one, other = (
         Judged(column.name, column.pooling, fact.fingerprint) for column, fact in zip(columns, facts, strict=True)
     )
     labels = "label" if chosen.labels else None
-    digest = texts_digest(row.text for row in rows)
-    return Setup(one, other, chosen.label, None, labels, digest, len(rows), SEED)
+    digest = texts_digest(texts)
+    return Setup(one, other, chosen.label, None, labels, digest, len(texts), SEED)

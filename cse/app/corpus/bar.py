@@ -18,7 +18,7 @@ from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.encodings import Encoding
 from cse.app.state.own_corpora import GONE, UNDO, OwnCorpus
-from cse.corpus.labelled import left_out
+from cse.app.validation import counted
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
 BUTTONS = ("Upload", "Paste", "Export")
@@ -138,7 +138,10 @@ def status_html(corpus: str, own: OwnCorpus | None) -> str:
         return html.alert(GONE)
     encodings = own.encodings.values()
     failed = "".join(html.alert(f"{title(each.column.name)}: {each.failure}") for each in encodings if each.failure)
-    missing = f'<p class="cse-note">{left_out(own.without_text)}.</p>' if own.without_text else ""
+    left_out = (
+        f"{counted(own.without_text, 'row')} without a text {'was' if own.without_text == 1 else 'were'} left out"
+    )
+    missing = f'<p class="cse-note">{left_out}.</p>' if own.without_text else ""
     ready = ", ".join(html.escape(title(each.column.name)) for each in encodings if each.complete)
     waiting = [each for each in encodings if not each.ended]
     if not waiting:

@@ -41,7 +41,7 @@ class ChosenCorpus:
     """Texts with a label each if they have labels, and each column's vectors of them.
 
     `columns` are those that can search it, None for the page's; `note` is shown above results. `rows` are the texts'
-    rows in the visitor's file if it has others without a text.
+    rows in the visitor's file if they are not 1, 2, 3, ….
     """
 
     key: str
@@ -79,7 +79,8 @@ class ChosenCorpus:
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(vector)  # without a copy of the rows
         scores = np.divide(rows @ vector, lengths, out=np.zeros(len(rows), np.float32), where=lengths > 0)
         best = np.argsort(-scores, kind="stable")[:count]
-        return Nearest(ranked(scores[best], best, lambda rows: [self.texts[row] for row in rows]))
+        numbers = self.numbers
+        return Nearest(ranked(scores[best], best, lambda rows: [(numbers[i], self.texts[i], {}, None) for i in rows]))
 
     def query_prompt(self, column: Column, encoder: Encoder) -> str | None:
         """Return the prompt of a query among a column's vectors, as an index records it."""
@@ -100,7 +101,7 @@ class ChosenCorpus:
 
     def some_vectors(self, rows: Sequence[int], column: Column, encoder: Encoder) -> np.ndarray:
         """Return the vectors (n, d) of a few rows, also before a column has those of all."""
-        return encoder.encode([self.texts[row] for row in rows])
+        return encoder.encode([self.texts[row].strip() for row in rows])
 
     def shortfall(self, column: Column, encoder: Encoder, found: int, count: int) -> str:
         """Return why a search for `count` sentences found fewer, and the cure; empty if it did not."""

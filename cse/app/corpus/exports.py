@@ -19,7 +19,7 @@ from cse.app.drawing.components import file_stem
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of
-from cse.corpus.tables import csv_text
+from cse.corpus.output import csv_text
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
@@ -66,11 +66,11 @@ def columns_of(state: AppState, chosen: ChosenCorpus) -> list[Column]:
 
 
 def table(state: AppState, chosen: ChosenCorpus, model: Any) -> Sent:
-    """Return the texts and their labels as a table, safe in spreadsheets."""
-    labels = chosen.labels
-    columns = ("text",) if labels is None else ("text", "label")
-    rows = [(text,) for text in chosen.texts] if labels is None else list(zip(chosen.texts, labels, strict=True))
-    return Sent(f"{stem(chosen)}.csv", "text/csv", iter([csv_text(columns, rows).encode()]))
+    """Return the texts, with the numbers of their rows and their labels, as a table."""
+    labels = {} if chosen.labels is None else {"label": chosen.labels}
+    columns = {"row": chosen.numbers, "text": chosen.texts, **labels}
+    rows = zip(*columns.values(), strict=True)
+    return Sent(f"{stem(chosen)}.csv", "text/csv", iter([csv_text([*columns], rows).encode()]))
 
 
 def array(state: AppState, chosen: ChosenCorpus, model: Any) -> Sent:
@@ -129,8 +129,10 @@ def zipped(chosen: ChosenCorpus, found: Vectors, name: str) -> Any:
 def stem(chosen: ChosenCorpus, column: Column | None = None) -> str:
     """Return a file name without its suffix."""
     name = chosen.label.rpartition(" (")[0]
-    bare = name.removesuffix(Path(name).suffix if Path(name).suffix.lower() in SUFFIXES else "")
-    return file_stem(bare, column.name if column else "") or "corpus"
+    bare = Path(name)
+    while bare.suffix.lower() in SUFFIXES:
+        bare = bare.with_suffix("")
+    return file_stem(str(bare), column.name if column else "") or "corpus"
 
 
 FILES: dict[str, tuple[str, Callable[[Any, ChosenCorpus, Any], Sent]]] = {  # the button of each kind of file

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from itertools import islice
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from cse.app import validation
-from cse.corpus.sources import JSON, TABLES, UNPACKED
+from cse.corpus import formats
+from cse.corpus.corpus import Corpus, text_column
+from cse.corpus.lines import COMPRESSIONS, DAMAGED, opened
 
 MOST_TEXTS, MOST_CHARACTERS = 50_000, 16_000_000
-MOST_UNPACKED = 128 * 2**20  # bytes of a compressed table
-SUFFIXES = (".txt", *(suffix for suffix in TABLES if suffix != JSON))
+MOST_UNPACKED = 128 * 2**20  # bytes of a table, and of what a compressed file holds
+MOST_JSON = 2 * validation.MAX_FILE_BYTES  # unpacked; it is read as a whole, and takes 20 times its size
+SUFFIXES = (*formats.SUFFIXES, *COMPRESSIONS)
 T = TypeVar("T", bound="tuple[Any, ...]")
 MOST_HEADER = 100_000  # characters of the columns' names, which the server keeps for each session as choices
 SEEN = 5  # rows of a file shown for the choice of its columns
@@ -35,37 +38,72 @@ def preview(path: str) -> Preview:
 
     Raises ValueError for a file that cannot be read; the message has the file's name without its folder.
     """
-    from cse.corpus.labelled import labelled_texts
-    from cse.corpus.sentences import first_rows, usual_column
-
     file = Path(path)
     with named(file):
         check(file)
-        if file.suffix.lower() in TABLES:
-            names, rows = first_rows(file, SEEN)
-            if len(names) > 1 or " " not in "".join(names):  # a single word may be a heading
-                columns = list(dict.fromkeys(names))
-                if (length := sum(map(len, columns))) > MOST_HEADER:
-                    raise ValueError(
-                        f"{file}: the names of its columns have {length:,} characters; give at most {MOST_HEADER:,}."
-                    )
-                return Preview(columns, rows, usual_column(columns))
-        return Preview([], [[row.text] for row in islice(labelled_texts(file).rows, SEEN)])
+        source = formats.read(path)
+        _, batch = next(source.batches, (None, None))
+        names = list(source.schema.names)
+        if (length := sum(map(len, names))) > MOST_HEADER:
+            raise ValueError(
+                f"{file}: the names of its columns have {length:,} characters; give at most {MOST_HEADER:,}."
+            )
+        if batch is None:
+            return Preview([], [])
+        first = batch.slice(0, SEEN + 1)
+        rows = [[shown(value) for value in row.values()] for row in first.to_pylist()]
+        text = None
+        with suppress(ValueError):  # asked for below
+            text = text_column(source, batch)
+        if len(names) > 1 or source.header:
+            return Preview(names, rows[:SEEN], text)
+        if source.format == formats.DELIMITED and text is None:
+            return Preview(rows[0], rows[1:])  # a single word may be a heading
+        return Preview([], rows[:SEEN])
+
+
+def shown(value: Any) -> str:
+    """Return a cell as a text."""
+    return "" if value is None else str(value).strip()
 
 
 def check(file: Path) -> None:
-    """Raise ValueError for a file of another kind or size."""
-    if file.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"{file}: give a file of the kind {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
+    """Raise ValueError for a file of more bytes than a visitor may send, as it is or unpacked."""
     if file.stat().st_size > validation.MAX_FILE_BYTES:
         raise ValueError(f"{file}: has more than {validation.MAX_FILE_BYTES // 2**20} MB; give a part of it.")
-    unpacked = UNPACKED.get(file.suffix.lower())
-    if unpacked and unpacked(file) > MOST_UNPACKED:
-        raise ValueError(f"{file}: unpacks to more than {MOST_UNPACKED // 2**20} MB; give a part of it.")
+    try:
+        unpacked, most = unpacked_bytes(file)
+    except (*DAMAGED, OSError, ValueError) as error:
+        reason = str(error).removeprefix(f"{file}: ")
+        raise ValueError(f"cannot read {file.name!r} ({reason.splitlines()[0][:160]}); write it again.") from error
+    if unpacked > most:
+        raise ValueError(f"{file}: unpacks to more than {most // 2**20} MB; give a part of it.")
+
+
+def unpacked_bytes(file: Path) -> tuple[int, int]:
+    """Return the size of a file's content, as a compressed or packed file says or shows it, and the most it may be."""
+    with file.open("rb") as opened_file:
+        start = opened_file.read(4)
+    if start == b"PAR1":
+        from pyarrow.parquet import read_metadata
+
+        metadata = read_metadata(file)
+        return sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)), MOST_UNPACKED
+    if start == b"PK\x03\x04" and formats.is_workbook(file):
+        with zipfile.ZipFile(file) as archive:
+            return sum(entry.file_size for entry in archive.infolist()), MOST_UNPACKED
+    size = 0
+    with opened(file) as content:
+        text = content.read(1 << 20)
+        most = MOST_JSON if text.lstrip()[:1] in (b"{", b"[") else MOST_UNPACKED
+        while text and size <= most:
+            size += len(text)
+            text = content.read(1 << 20)
+    return size, most
 
 
 class FileTexts(NamedTuple):
-    """The texts of a file, their labels if it has some, and their rows in it, counted from 1 without blank lines.
+    """The texts of a file, their labels if it has some, and the numbers of their rows in it, from 1.
 
     Rows `without_text` were left out.
     """
@@ -81,19 +119,18 @@ def file_texts(path: str, column: str | None, labels: str | None) -> FileTexts:
 
     Raises ValueError as `preview`, for an unknown column, and for a wrong number of texts.
     """
-    from cse.corpus.labelled import labelled_texts
-
     file, seen = Path(path), preview(path)
     with named(file):
         chosen = column or seen.text
-        if seen.columns and chosen not in seen.columns:
+        if seen.columns and chosen not in seen.columns and "." not in (chosen or ""):  # a path into nested values
             raise ValueError(f"{file}: {column_question(seen.columns, chosen)}")
-        read = labelled_texts(file, chosen if seen.columns else None, labels if seen.columns and labels else None)
-        rows = bounded((row.text, row.label, row.row) for row in read.rows)
-        if not rows:
+        columns = (chosen, labels or None) if seen.columns else (None, None)
+        corpus = Corpus.read(path, *columns, max_bytes=MOST_UNPACKED)
+        texts = bounded(zip(corpus.texts, corpus.labels, strict=True))
+        if not texts:
             raise ValueError(f"{file}: no text in it; give a text a line.")
-    named_labels = [label for _, label, _ in rows] if labels else None
-    return FileTexts([text for text, *_ in rows], named_labels, [row for *_, row in rows], read.without_text)
+    named_labels = [label for _, label in texts] if labels else None
+    return FileTexts(corpus.texts, named_labels, corpus.rows.tolist(), corpus.without_text)
 
 
 def bounded(rows: Iterable[T]) -> list[T]:
@@ -113,7 +150,7 @@ def column_question(names: list[str], chosen: str | None) -> str:
     """Return a message that asks for the column of the texts."""
     wrong = f"no column {chosen!r}; " if chosen else ""
     if len(names) == 1:
-        return f"{wrong}choose {names[0]!r} if it is the column's name, or give a {SUFFIXES[0]} file."
+        return f"{wrong}choose {names[0]!r} if it is the column's name, or give a .txt file."
     return f"{wrong}choose the column of the texts: {', '.join(names[:-1])} or {names[-1]}."
 
 

@@ -10,7 +10,7 @@ import gradio as gr
 
 from cse.app import validation
 from cse.app.corpus.chosen import choices_of
-from cse.app.corpus.reading import MOST_TEXTS, SUFFIXES, file_texts, preview
+from cse.app.corpus.reading import MOST_TEXTS, file_texts, preview
 from cse.app.drawing import html
 from cse.app.forms.events import HIDDEN, QUICK, hide
 from cse.app.state.app_state import AppState
@@ -19,8 +19,8 @@ from cse.app.state.own_corpora import PROMISE, SUMMARY, OwnCorpus
 from cse.app.validation import MAX_FILE_BYTES
 
 EXPLANATION = (
-    f"Up to {MOST_TEXTS:,} texts: a {SUFFIXES[0]} file with a text a line, or a table ({', '.join(SUFFIXES[1:])}), of "
-    f"at most {MAX_FILE_BYTES // 2**20} MB. Every model encodes them."
+    f"Up to {MOST_TEXTS:,} texts: a text file with a text a line, or a table (.csv, .tsv, .jsonl, .json, .xlsx, "
+    f".parquet), packed or not, of at most {MAX_FILE_BYTES // 2**20} MB. Every model encodes them."
 )
 KEEPING = f'<details class="cse-note"><summary>{SUMMARY}</summary>{html.escape(PROMISE)}</details>'
 NO_LABELS = "none"

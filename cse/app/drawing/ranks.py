@@ -63,7 +63,7 @@ def search_html(count: int, answers: Mapping[str, Found | Failure], findable: bo
         return (
             f"{failures}{kept_html(count, found)}{html.hint('No sentence reaches the minimum percentile; lower it.')}"
         )
-    shared = agreement({name: [hit.row for hit in answer.results(count)] for name, answer in found.items()})
+    shared = agreement({name: [hit.position for hit in answer.results(count)] for name, answer in found.items()})
     heads = "".join(head(name, answer) for name, answer in found.items())
     body = "".join(row_html(number, row, found, count, findable) for number, row in enumerate(rows, start=1))
     inside = f'<thead><tr><th scope="col">Sentence</th>{heads}</tr></thead><tbody>{body}</tbody>'
@@ -77,13 +77,13 @@ def search_html(count: int, answers: Mapping[str, Found | Failure], findable: bo
 def union(found: Mapping[str, Found], count: int) -> list[int]:
     """Return the rows of the corpus in any model's results, by mean rank."""
     places = {name: ranks_of(answer) for name, answer in found.items()}
-    rows = {hit.row for answer in found.values() for hit in answer.results(count)}
+    rows = {hit.position for answer in found.values() for hit in answer.results(count)}
     return sorted(rows, key=lambda row: (sum(ranks.get(row, MOST + 1) for ranks in places.values()), row))
 
 
 def ranks_of(found: Found) -> dict[int, int]:
     """Return the rank of each row found."""
-    return {hit.row: hit.rank for hit in found.hits}
+    return {hit.position: hit.rank for hit in found.hits}
 
 
 def kept_html(count: int, found: Mapping[str, Found]) -> str:
@@ -113,7 +113,7 @@ def head(name: str, found: Found) -> str:
 
 def row_html(number: int, row: int, found: Mapping[str, Found], count: int, findable: bool) -> str:
     """Return a sentence and its rank in every model, with a badge if only one model found it."""
-    hits = {name: next((hit for hit in answer.hits if hit.row == row), None) for name, answer in found.items()}
+    hits = {name: next((hit for hit in answer.hits if hit.position == row), None) for name, answer in found.items()}
     finders = [name for name, hit in hits.items() if hit in found[name].results(count)]
     alone = len(finders) == 1 and len(found) > 1
     badge = f' <span class="cse-badge">only {html.escape(title(finders[0]))}</span>' if alone else ""
@@ -140,7 +140,7 @@ def lines_svg(rows: Sequence[int], found: Mapping[str, Found], count: int) -> st
     if len(found) < 2:
         return ""
     columns = [ranks_of(answer) for answer in found.values()]
-    texts = {hit.row: hit.text for answer in found.values() for hit in answer.hits}
+    texts = {hit.position: hit.text for answer in found.values() for hit in answer.hits}
     beyond = min(count, max(len(answer.hits) for answer in found.values())) + 1
     below = [row for row in rows if columns[-1].get(row, beyond) >= beyond]
     deep = beyond + max(len(below), 1)
@@ -190,7 +190,7 @@ def agreement_html(count: int, found: Mapping[str, Found]) -> str:
     if len(found) < 2:
         return ""
     names = list(found)
-    lists = [[hit.row for hit in answer.results(count)] for answer in found.values()]
+    lists = [[hit.position for hit in answer.results(count)] for answer in found.values()]
     common, weighted = (agreements(lists, measure) for measure in (shared, rank_biased_overlap))
     rows = []
     for place, name in enumerate(names):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cse.analysis.attribution import MAX_COMPARED_WORDS, Change, changes
+from cse.analysis.attribution import MAX_COMPARED_WORDS, Change, changes, compared
 from cse.analysis.duplicates import COPY_COSINE, SAMPLED_TEXTS, NearDuplicates, Place
 from cse.app.drawing import html
 from cse.app.drawing.glossary import term
@@ -131,7 +131,7 @@ def other_html(member: Member, kept: str, text: str, number: int) -> str:
     """Return a text that would go, its differences from the kept one marked if the two share half of their words."""
     found = changes(kept, text)
     shared, others = (sum(len(each.words) for each in found if (each.kind == "both") is both) for both in (True, False))
-    cut = " …" if len(text.split()) > MAX_COMPARED_WORDS else ""
+    cut = " …" if len(compared(text)) > MAX_COMPARED_WORDS else ""
     marked = html.folding(" ".join(map(marked_html, found)) + cut, len(text))
     shown = marked if shared >= others / 2 else html.folded(text)
     return (

@@ -28,7 +28,7 @@ from cse.app.models.columns import Column
 from cse.app.models.models import Failure
 from cse.app.models.naming import title
 from cse.app.models.visitors import ClientLeft, client_left
-from cse.corpus.tables import csv_text
+from cse.corpus.output import csv_text
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from cse.app.drawing.components import file_stem
 from cse.app.export.taken import Taken
 from cse.app.export.tidy import TABLES
 from cse.app.export.typeset import as_latex, as_markdown
-from cse.corpus.tables import csv_text
+from cse.corpus.output import csv_text
 
 ADD = "add_model"  # the endpoint that adds a model to a session
 MOST_NAMED = 4  # models listed in a file name

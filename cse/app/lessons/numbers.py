@@ -57,7 +57,7 @@ def cosines(state: AppState, values: Values) -> dict[str, np.ndarray]:
 def hits(state: AppState, values: Values) -> dict[str, list[int]]:
     """Return the rows of the corpus that a search finds, best first."""
     found, _ = divided(search(state, values["q"], int(values["k"]), values["corpus"]))
-    return {name: [hit.row for hit in each] for name, each in found.items()}
+    return {name: [hit.position for hit in each] for name, each in found.items()}
 
 
 def thresholds(state: AppState, values: Values) -> dict[str, float]:

@@ -25,7 +25,7 @@ from cse.app.state.groups import MOST as MOST_GROUPS
 from cse.app.state.maps import Points, draw_maps
 from cse.app.state.model_map import ModelMap
 from cse.app.state.selections import describe, point_rows, table
-from cse.corpus.tables import csv_text
+from cse.corpus.output import csv_text
 from cse.methods.settings import MAX_SEED
 
 EMPTY = {"hint": "Press Draw maps to place these texts: near points are texts that the chosen model finds alike."}

@@ -4,7 +4,7 @@
   plain click stays on the page, selects the tab and pins the sentence there.
 - `window.cseShowOnMap(row)` does the same from JavaScript.
 
-`row` counts the sentences of the demo corpus from 0: `Hit.row` of a search in the corpus "demo".
+`row` counts the sentences of the demo corpus from 0: `Hit.position` of a search in the corpus "demo".
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from cse.app.forms.events import PROGRESS, private, reporter
 from cse.app.forms.refusals import refusing
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure, Models, divided
+from cse.corpus.words import word_notes
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def words_html(pair: Sequence[str], answers: Mapping[str, Attribution | Failure]
             + f'<p class="cse-note">Cosine {found.cosine:.3f}; completeness error {first} in A, {second} in B.</p>'
         )
 
-    return f"{html.columns(answers, body, width=WIDTH)}{html.hint(MEANING)}"
+    notes = "".join(f" {note}." for note in word_notes(pair, pair))
+    return f"{html.columns(answers, body, width=WIDTH)}{html.hint(MEANING + notes)}"
 
 
 def tinted(text: str, values: np.ndarray, largest: float) -> str:

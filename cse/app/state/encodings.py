@@ -104,7 +104,7 @@ def encode_block(models: Models, texts: Sequence[str], order: Order, encoding: E
     """Encode the next block of texts. Raises ValueError if the model fails."""
     encoding.begun = encoding.begun or time.monotonic()
     chosen = order.block(encoding.done)
-    block, column = [texts[row] for row in chosen], encoding.column
+    block, column = [texts[row].strip() for row in chosen], encoding.column
     answer = models.apply(lambda _, encoder: (fingerprint_of(encoder), quick(encoder).encode_document(block)), [column])
     found = answer[column.name]
     if isinstance(found, Failure):

@@ -57,7 +57,7 @@ class OwnCorpus:
     """A visitor's texts, a label of each if there are labels, and each model's `Encoding` in the order of the work.
 
     A text without a label has "", and texts that all have none have no labels.
-    `rows` are the texts' rows in their file if some others, `without_text`, were left out, else None.
+    `rows` are the texts' rows in their file, None if they are 1, 2, 3, …; those `without_text` were left out.
     """
 
     _numbers = count(1)
@@ -71,7 +71,8 @@ class OwnCorpus:
         without_text: int = 0,
     ) -> None:
         """`label` names the texts to their visitor; their number is added to it."""
-        self.rows, self.without_text = array("i", rows) if without_text else None, without_text
+        counted = not rows or rows[-1] == len(texts)
+        self.rows, self.without_text = None if counted else array("i", rows), without_text
         self.label, self.texts = f"{label} ({len(texts):,})", list(texts)
         self.labels = list(labels) if labels and any(labels) else None
         self.number = next(self._numbers)

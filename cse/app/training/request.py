@@ -10,7 +10,8 @@ from typing import Any
 
 from cse.app import validation
 from cse.app.training.rules import Rules
-from cse.corpus.labelled import check_texts, write_table
+from cse.corpus.corpus import check_texts
+from cse.corpus.output import csv_text
 from cse.errors import command_line
 from cse.methods.presets import BUNDLED_ROW, preset
 from cse.methods.settings import MAX_SEED, SETTINGS
@@ -85,8 +86,8 @@ class TrainingRequest:
     def write_texts(self, folder: Path) -> None:
         """Write the texts, and the labels, as the table that the command reads."""
         columns = [self.texts, *([self.labels] if self.labels else [])]
-        with (folder / TEXTS).open("w", encoding="utf-8", newline="") as file:
-            write_table(file, [TEXT, LABEL][: len(columns)], zip(*columns, strict=True))
+        table = csv_text([TEXT, LABEL][: len(columns)], zip(*columns, strict=True))
+        (folder / TEXTS).write_text(table, encoding="utf-8", newline="")
 
 
 def steps_of(examples: int, batch_size: int, epochs: int, max_steps: int | None) -> int:

@@ -4,11 +4,11 @@ const STEPS = 5;  // of an ordered colouring, beside none
 const joined = names => names.slice(0, 3).join(' ');
 
 function byGroup() {
-  const {of, words: found, labels: most} = current().groups;
+  const {of, words: found, labels: most, notes: cut} = current().groups;
   const notes = most.map(label => (label ? `${Math.round(100 * label[1])} % ${label[0]}` : ''));
   const half = Math.max(1, Math.floor(of.length / 2)), count = `${found.length} group${found.length === 1 ? '' : 's'}`;
   const title = found.length < half ? `${count} by k-means` : `${count} by k-means, at most half as many as texts`;
-  return {title, names: found.map((each, place) => joined(each) || `group ${place + 1}`), of, notes, named: true};
+  return {title: [title, ...cut].join('. '), names: found.map((each, place) => joined(each) || `group ${place + 1}`), of, notes, named: true};
 }
 
 function byLabel() {

@@ -20,8 +20,9 @@ function clearFilters() {
 
 // While words are typed they are one filter; Enter keeps it, so that more words can follow.
 function find(words, kind) {
-  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-  const has = each => wanted.every(word => each.toLowerCase().includes(word));
+  const plain = text => text.toLowerCase().normalize('NFC');
+  const wanted = plain(words).split(/\s+/).filter(Boolean);
+  const has = each => wanted.every(word => plain(each).includes(word));
   const found = new Set(props.value.texts.flatMap((each, index) => (has(each) ? [index] : [])));
   filter(kind, `“${words.trim()}”`, wanted.length ? found : null, [TYPED]);
 }

@@ -1,4 +1,4 @@
-"""A headless Chromium for what is measured in a browser."""
+"""A headless Chromium for what runs in a browser."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import csv
+import gzip
 import io
 import json
 import time
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from app_models import write_model
 from conftest import SENTENCES
+from openpyxl import Workbook
 from starlette.applications import Starlette
 
 import cse
@@ -32,7 +34,7 @@ from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus, refer
 from cse.app.corpus.export import PATH, file_route
 from cse.app.corpus.exports import taken
 from cse.app.corpus.pairs import drawn_pair, near_pairs
-from cse.app.corpus.reading import file_texts, preview
+from cse.app.corpus.reading import MOST_UNPACKED, file_texts, preview
 from cse.app.corpus.scores import corpus_scores, scores_html
 from cse.app.corpus.texts_form import described, read
 from cse.app.drawing.distribution import placed_html
@@ -79,7 +81,10 @@ def encoded(state: AppState, key: str, own: OwnCorpus) -> ChosenCorpus:
 @pytest.mark.parametrize(
     ("name", "content", "column"),
     [
-        ("a.txt", b"the cat\n\n a dog \n", ""),
+        ("a.txt", b"the cat\na dog\n", ""),
+        ("a.exe", b"the cat\na dog\n", ""),
+        ("a.csv", b"a,b\nthe cat,2\na dog\n", "a"),
+        ("a.jsonl", b'{"m": {"text": "the cat"}}\n{"m": {"text": "a dog"}}\n', "m.text"),
         ("a.csv", b'sentence,n\n"the cat",1\na dog,2\n', ""),
         ("a.CSV", b"text\nthe cat\na dog\n", ""),
         ("a.tsv", b"body\tn\nthe cat\t1\na dog\t2\n", "body"),
@@ -97,15 +102,18 @@ def test_an_uploaded_file_gives_its_sentences(tmp_path, name, content, column) -
     ("name", "content", "column", "message"),
     [
         ("a.txt", b" \n", "", "a.txt: no text in it; give a text a line."),
-        ("a.txt", b"PK\x00\x03", "", "a.txt: line 1 holds a NUL byte; give a text file, not a binary one"),
-        ("a.txt", b"ok\ncaf\xe9\n", "", "a.txt: line 2 is not UTF-8 (invalid continuation byte); convert it, "),
+        (
+            "a.txt",
+            b"MZ\x90\x00 binary",
+            "",
+            "a.txt: line 1 holds a NUL byte; give a text file, not a binary one",
+        ),
         ("a.txt", b"a\n" * 50_001, "", "The file has more than 50,000 texts; give a part of it."),
         ("a.txt", b"a" * (16 * 2**20 + 1), "", "a.txt: has more than 16 MB; give a part of it."),
         ("a.csv", b"a,b\n1,2\n", "", "a.csv: choose the column of the texts: a or b."),
         ("a.csv", b"a,b\n1,2\n", "c", "a.csv: no column 'c'; choose the column of the texts: a or b."),
         ("a.csv", b"cat\ndog\n", "", "a.csv: choose 'cat' if it is the column's name, or give a .txt file."),
-        ("a.csv", b"a,b\n1,2\n1\n", "a", "a.csv: line 3 has 1 cells, not 2 as the first row; "),
-        ("a.exe", b"MZ", "", "a.exe: give a file of the kind .txt, .csv, .tsv, .jsonl or .parquet."),
+        ("a.csv", b"a,b\n1,2\n1,2,3\n", "a", "a.csv: line 3 has 3 cells, not 2 as the first row; "),
         ("a.parquet", b"PAR1", "", "cannot read 'a.parquet' ("),
         ("a.jsonl", b'{"text": 1}\n{', "", "a.jsonl: line 2: cannot read it as JSON"),
     ],
@@ -129,8 +137,37 @@ def test_a_file_shows_its_columns_and_first_rows_before_it_is_read(tmp_path) -> 
     assert preview(str(tmp_path / "a.csv")) == (["id", "body"], rows[:5], None)
     (tmp_path / "a.tsv").write_text("id\ttext\n1\ta cat\n")
     assert preview(str(tmp_path / "a.tsv")) == (["id", "text"], [["1", "a cat"]], "text")
-    (tmp_path / "a.txt").write_text("id,body\n\n7,a cat\n")
-    assert preview(str(tmp_path / "a.txt")) == ([], [["id,body"], ["7,a cat"]], None)
+    (tmp_path / "a.txt").write_text("A cat, a dog.\n\n It rains \n")
+    assert preview(str(tmp_path / "a.txt")) == ([], [["A cat, a dog."], ["It rains"]], None)
+    (tmp_path / "b.txt").write_text("id,body\n\n7,a cat\n")
+    assert preview(str(tmp_path / "b.txt")) == (["id", "body"], [["7", "a cat"]], None)
+
+
+def test_a_table_of_any_kind_is_read_with_its_texts_verbatim_and_the_numbers_of_its_rows(tmp_path) -> None:
+    content = "id;text;;id\n1; Un caf\u00e9 au lait, s'il vous pla\u00eet ;x;9\n;;;\n3;-5 degr\u00e9s dehors;;\n"
+    (tmp_path / "a.csv").write_bytes(content.encode("cp1252"))
+    book = Workbook()
+    for line in content.splitlines():
+        book.active.append([cell or None for cell in line.split(";")])
+    book.save(tmp_path / "a.xlsx")
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(content.replace(";", "\t").encode()))
+    for name in ("a.csv", "a.xlsx", "a.tsv.gz"):
+        found = file_texts(str(tmp_path / name), None, "id.2")
+        assert found.texts == [" Un caf\u00e9 au lait, s'il vous pla\u00eet ", "-5 degr\u00e9s dehors"]
+        assert (found.labels, found.rows, found.without_text) == (["9", ""], [1, 3], 1)
+        assert preview(str(tmp_path / name)).text == "text"
+    (tmp_path / "a.txt").write_bytes(b"caf\xe9 noir\n\n two \n")
+    assert file_texts(str(tmp_path / "a.txt"), None, None) == (["caf\u00e9 noir", " two "], None, [1, 3], 0)
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused_before_it_fills_the_memory(tmp_path) -> None:
+    pq.write_table(pa.table({"text": ["the cat " * 100_000] * 1000}), tmp_path / "a.parquet")  # the text is stored once
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(b"[" + b"[]," * 12_000_000))
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"\n" * (MOST_UNPACKED + 1)))
+    for name, most in (("a.parquet", 128), ("a.json.gz", 32), ("a.txt.gz", 128)):
+        assert (tmp_path / name).stat().st_size < 2**20
+        with pytest.raises(ValueError, match=rf"^{name}: unpacks to more than {most} MB; give a part of it\.$"):
+            file_texts(str(tmp_path / name), None, None)
 
 
 def test_a_column_of_labels_goes_with_the_texts(tmp_path) -> None:
@@ -194,11 +231,14 @@ def test_rows_without_a_text_are_told_and_the_tables_have_the_rows_of_the_file(s
     assert [(member["row"], member["number"]) for member in group] == [(0, 1), (1, 4)]
 
 
-def test_without_gaps_the_rows_are_those_of_the_corpus_and_nothing_is_told(state, tmp_path) -> None:
+def test_rows_are_the_lines_of_a_file_and_nothing_is_told_of_blank_ones(state, tmp_path) -> None:
     (tmp_path / "a.txt").write_text("a dog\n\nthe sun\n")
-    for own in (read(False, str(tmp_path / "a.txt"), "", None, None), read(True, None, "a dog\n\nthe sun", None, None)):
+    for numbers, own in (
+        ([1, 3], read(False, str(tmp_path / "a.txt"), "", None, None)),
+        ([1, 2], read(True, None, "a dog\n\nthe sun", None, None)),
+    ):
         chosen = encoded(state, "8" * 32, own)
-        assert (chosen.texts, list(chosen.numbers)) == (["a dog", "the sun"], [1, 2])
+        assert (chosen.texts, list(chosen.numbers)) == (["a dog", "the sun"], numbers)
         assert "left out" not in status_html(OWN_KEY, own)
     assert list(chosen_corpus(state, DEMO_KEY, None).numbers) == list(range(1, 1201))
 
@@ -206,7 +246,7 @@ def test_without_gaps_the_rows_are_those_of_the_corpus_and_nothing_is_told(state
 def test_a_file_that_cannot_be_read_stays_and_its_fault_is_told(tmp_path) -> None:
     table, text = tmp_path / "a.csv", tmp_path / "a.txt"
     table.write_text("id,<b>\n1,<img src=x>\n")
-    text.write_bytes(b"caf\xe9")
+    text.write_bytes(b"a cat\n\x00")
     column, labels, rows, status = described(str(table))
     assert (column["choices"], column["value"], column["visible"]) == (["id", "<b>"], None, True)
     assert (labels["choices"], labels["value"]) == (["none", "id", "<b>"], "none")
@@ -214,7 +254,7 @@ def test_a_file_that_cannot_be_read_stays_and_its_fault_is_told(tmp_path) -> Non
     assert ("&lt;img src=x&gt;" in rows["value"], "<img" in rows["value"]) == (True, False)
     *hidden, status = described(str(text))
     assert [each["visible"] for each in hidden] == [False] * 3
-    assert "a.txt: line 1 is not UTF-8" in status
+    assert "a.txt: line 2 holds a NUL byte" in status
     assert text.exists()
 
 
@@ -402,7 +442,7 @@ def test_vectors_an_index_and_a_table_are_taken_and_other_commands_open_them(sta
     assert name == "pets-simcse.npy"
     np.testing.assert_array_equal(np.load(io.BytesIO(content)), corpus.vectors(column, encoder))
     name, content = file("csv")
-    assert (name, content.decode().splitlines()[:2]) == ("pets.csv", ['"text","label"', '"\'=1+1 says the cat","a"'])
+    assert (name, content.decode().splitlines()[:2]) == ("pets.csv", ["row,text,label", "1,=1+1 says the cat,a"])
     name, content = file("zip")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         archive.extractall(tmp_path)

@@ -1,0 +1,182 @@
+"""Indexes of tables: each hit has its row's number and its other columns, through edits, files and conditions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import faiss
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import ROOT
+from index_corpus import vectors
+
+from cse.corpus import Corpus
+from index import BuildSettings, Hit, VectorIndex
+from index.export import copy_index
+from index.folder import file_records
+from index.manifest import Manifest, read_manifest, write_manifest
+
+TICKETS = "id,label,body\nT-1,billing,  the parcel \nT-2,other,\nT-3,billing,=my card\nT-4,other,a cat\n"
+
+
+def tickets(folder: Path, text: str = TICKETS, name: str = "tickets.csv") -> Corpus:
+    (folder / name).write_text(text)
+    return Corpus.read(folder / name, "body")
+
+
+def indexed(corpus: Corpus | list[str], folder: Path, size: int = 2) -> VectorIndex:
+    points, settings = vectors(len(corpus)), BuildSettings(corpus="tickets.csv")
+    parts = list(corpus.blocks(size)) if size and isinstance(corpus, Corpus) else [corpus]
+    starts = np.cumsum([0, *map(len, parts)])
+    batches = [(part, points[start : start + len(part)]) for part, start in zip(parts, starts, strict=False)]
+    return VectorIndex.build(batches, folder, settings=settings)
+
+
+def by_position(index: VectorIndex) -> list[Hit]:
+    return sorted(index.hits(vectors(1)[0], len(index)), key=lambda hit: hit.position)
+
+
+def shown(index: VectorIndex) -> list[tuple[int, int, str, dict]]:
+    return [(hit.position, hit.row, hit.text, hit.fields) for hit in by_position(index)]
+
+
+THREE = [
+    (0, 1, "  the parcel ", {"id": "T-1", "label": "billing"}),
+    (1, 3, "=my card", {"id": "T-3", "label": "billing"}),
+    (2, 4, "a cat", {"id": "T-4", "label": "other"}),
+]
+
+
+def test_a_hit_has_the_users_row_and_columns_and_the_text_as_it_stands(tmp_path: Path) -> None:
+    built, whole = indexed(tickets(tmp_path), tmp_path / "x", 2), indexed(tickets(tmp_path), tmp_path / "whole", 0)
+    for index in (built, whole, VectorIndex.load(tmp_path / "x")):
+        assert shown(index) == THREE
+        assert [hit.corpus for hit in by_position(index)] == [None] * 3
+    assert built.columns == ["body", "id", "label"]
+    stripped = indexed([text.strip() for *_, text, _ in THREE], tmp_path / "list")
+    assert built.manifest.corpus_sha256 == stripped.manifest.corpus_sha256
+    assert [(hit.position, hit.row, hit.fields) for hit in by_position(stripped)] == [
+        (0, 1, {}),
+        (1, 2, {}),
+        (2, 3, {}),
+    ]
+    copy_index(tmp_path / "x", tmp_path / "copy")
+    assert shown(VectorIndex.load(tmp_path / "copy")) == THREE
+
+
+def test_a_folder_of_an_earlier_version_opens_with_its_texts_alone(tmp_path: Path) -> None:
+    """Written here by hand, as such a version wrote it."""
+    texts, points = ["one", None, "three"], vectors(2)
+    index = faiss.IndexFlatIP(points.shape[1])
+    index.add(points)
+    (tmp_path / "old").mkdir()
+    faiss.write_index(index, str(tmp_path / "old" / "index.faiss"))
+    schema = pa.schema([("text", pa.large_string())])
+    with pa.OSFile(str(tmp_path / "old" / "texts.arrow"), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        writer.write_batch(pa.record_batch([pa.array(texts, pa.large_string())], schema=schema))
+    facts = {"nprobe": None, "ef_search": None, "recall_at_10": None, "faiss": "1.9", "corpus_sha256": ""}
+    manifest = Manifest.of(
+        BuildSettings(corpus="old.txt"), dimension=points.shape[1], count=2, rows=3,
+        files=file_records(tmp_path / "old"), **facts,
+    )  # fmt: skip
+    write_manifest(tmp_path / "old", manifest)
+    opened = VectorIndex.load(tmp_path / "old")
+    assert shown(opened) == [(0, 1, "one", {}), (2, 3, "three", {})]
+    assert opened.table.schema == schema
+    opened.remove([0])
+    (tmp_path / "new.txt").write_text("\nfour\n")
+    opened.add(Corpus.read(tmp_path / "new.txt"), vectors(1), corpus="new.txt")
+    opened.save(tmp_path / "old")
+    again = VectorIndex.load(tmp_path / "old")
+    assert shown(again) == [(2, 3, "three", {}), (3, 2, "four", {})]
+    assert [hit.corpus for hit in by_position(again)] == ["old.txt", "new.txt"]
+    with pytest.raises(ValueError, match="the new rows have 'id', 'label', which the index lacks; give them the same"):
+        opened.add(tickets(tmp_path), vectors(3))
+
+
+def test_rows_of_another_corpus_are_counted_in_their_own_and_removed_rows_leave_nothing(tmp_path: Path) -> None:
+    index = indexed(tickets(tmp_path), tmp_path / "x")
+    more = tickets(tmp_path, "body,label,id\n,x,\na dog,new,N-2\n", "more.csv")
+    assert index.add(more, vectors(1), corpus="more.csv").tolist() == [3]
+    index.remove([1])
+    index.save(tmp_path / "x")
+    index = VectorIndex.load(tmp_path / "x")
+    assert shown(index) == [THREE[0], THREE[2], (3, 2, "a dog", {"id": "N-2", "label": "new"})]
+    assert [hit.corpus for hit in by_position(index)] == ["tickets.csv", "tickets.csv", "more.csv"]
+    assert b"T-3" not in (tmp_path / "x" / "texts.arrow").read_bytes()
+
+
+def test_another_set_of_columns_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    index = indexed(tickets(tmp_path), tmp_path / "x")
+    other = tickets(tmp_path, "queue,label,body\nq,l,a dog\n", "other.csv")
+    line = "the columns differ: the new rows have 'queue', which the index lacks and lack 'id', which it has; give them"
+    for refused in (lambda: index.check_columns(other), lambda: index.add(other, vectors(1))):
+        with pytest.raises(ValueError, match=line):
+            refused()
+    with pytest.raises(ValueError, match="the new rows lack 'id', 'label', which it has"):
+        index.add(["a list of texts"], vectors(1))
+    assert shown(index) == THREE
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ('{"body": "a", "n": 1}', "n,body\n2,b\n", [1, "2"]),  # numbers, then texts
+        ("n,body\n2,b\n", '{"body": "a", "n": 1}', ["2", "1"]),
+        ('{"body": "a", "n": {"k": [1]}}', '{"body": "b", "n": null}', [{"k": [1]}, None]),
+    ],
+)
+def test_columns_of_another_type_are_converted(first: str, second: str, expected: list, tmp_path: Path) -> None:
+    kinds = [".jsonl" if text.startswith("{") else ".csv" for text in (first, second)]
+    index = indexed(tickets(tmp_path, first, f"a{kinds[0]}"), tmp_path / "x")
+    index.add(tickets(tmp_path, second, f"b{kinds[1]}"), vectors(1), corpus="b")
+    index.save(tmp_path / "x")
+    assert [hit.fields["n"] for hit in by_position(VectorIndex.load(tmp_path / "x"))] == expected
+
+
+def test_a_users_columns_may_have_the_names_of_this_project(tmp_path: Path) -> None:
+    table = pa.table(
+        {"text": ["one", "two"], "row": ["r1", "r2"], "corpus": [7, 8], "body": ["a", "b"], "vector": [1.5, 2]}
+    )
+    index = indexed(Corpus.of(table, "body"), tmp_path / "x")
+    fields = {"text": "two", "row": "r2", "corpus": 8, "vector": 2.0}
+    assert shown(VectorIndex.load(tmp_path / "x"))[1] == (1, 2, "b", fields)
+    assert index.where("row = 'r2' and corpus > 7").tolist() == [1]
+
+
+def test_a_condition_picks_rows_by_their_columns_and_no_removed_ones(tmp_path: Path) -> None:
+    index = indexed(tickets(tmp_path), tmp_path / "x")
+    assert index.where("label = 'billing'").tolist() == [0, 1]
+    assert index.where("body like '%cat'").tolist() == [2]
+    index.remove([0])
+    assert index.where("label = 'billing' or label is null").tolist() == [1]
+    assert [hit.row for hit in index.hits(vectors(3)[2], 5, among=index.where("label = 'billing'"))] == [3]
+    assert index.hits(vectors(1)[0], 5, among=index.where("label = 'none'")) == []
+    with pytest.raises(ValueError, match=r"no such column: lable.*of the columns body, id, label"):
+        index.where("lable = 'billing'")
+
+
+def test_hits_with_columns_load_neither_pandas_nor_pytorch(tmp_path: Path) -> None:
+    indexed(tickets(tmp_path), tmp_path / "x")
+    program = "import sys; from index import VectorIndex; index = VectorIndex.load(sys.argv[1])"
+    program += "; hits = index.hits([1] * index.manifest.dimension, 3, among=index.where(\"label = 'other'\"))"
+    program += "; print(len(hits), hits[0].fields, {'pandas', 'torch'} & sys.modules.keys())"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "x")], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 {'id': 'T-4', 'label': 'other'} set()\n"
+
+
+def test_the_manifest_covers_the_columns(tmp_path: Path) -> None:
+    indexed(tickets(tmp_path), tmp_path / "x")
+    path = tmp_path / "x" / "texts.arrow"
+    path.write_bytes(path.read_bytes().replace(b"billing", b"BILLING"))
+    with pytest.raises(ValueError, match=r"texts.arrow is not what manifest.json describes"):
+        VectorIndex.load(tmp_path / "x")
+    assert (
+        json.loads((tmp_path / "x" / "manifest.json").read_text())["count"] == read_manifest(tmp_path / "x").count == 3
+    )
