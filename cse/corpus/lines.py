@@ -290,7 +290,8 @@ def _wide_lines(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
 
 def _decoded(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
     if coding.checked:
-        yield from io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n")  # type: ignore[type-var]
+        with io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as lines:  # type: ignore[type-var]
+            yield from lines
         return
     number, name = 0, "utf-8" if coding.name == "utf-8-sig" else coding.name
     while raw := file.readline(MAX_LINE_BYTES + 1):
