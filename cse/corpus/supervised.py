@@ -201,6 +201,8 @@ class _Sample:
             if any(set(pair) <= first for pair in PAIRS):
                 options = replace(options, header=True)
                 sample = cls._of(data, options)
+        elif sample.guessed:
+            options = replace(options, header=True)
         return sample, options
 
     @classmethod
@@ -210,7 +212,7 @@ class _Sample:
         else:
             source = formats.read(str(data), options) if isinstance(data, str | Path) else source_in_memory(data)
             _, batch = next(source.batches, (None, None))
-            kind, header = source.format, source.header
+            kind, header = source.format, source.header is not False  # None: the first row may be one
             guessed = kind in (formats.DELIMITED, formats.XLSX) and options.header is None
             first = pa.Table.from_batches([] if batch is None else [batch.slice(0, SAMPLE_ROWS)], source.schema)
             first = first if batch is None else pa.table(first.columns, schema=batch.schema)
