@@ -329,6 +329,8 @@ def _json(path: Path, options: Options) -> Source:
         content = file.read(MAX_JSON_BYTES + 1)
     if len(content) > MAX_JSON_BYTES:
         raise ValueError(f"{path}: is larger than {MAX_JSON_BYTES >> 30} GB; write it as JSON lines, an object a line")
+    if not content.strip():
+        return Source(str(path), JSON, pa.schema([]), iter(()))
     try:
         value = json.loads(content.decode("utf-8-sig" if encoding.name == "utf-8" else encoding.name))
         json.dumps(value, ensure_ascii=False).encode()

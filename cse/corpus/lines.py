@@ -172,7 +172,7 @@ def _of_bytes(path: Path) -> Encoding:
                 if (null := block.find(b"\x00")) >= 0:
                     raise ValueError(binary(path, lines + block.count(b"\n", 0, null) + 1))
                 newlines = block.count(b"\n")
-                length = len(block) - block.rfind(b"\n") if newlines else length + len(block)
+                length = len(block) - block.rfind(b"\n") - 1 if newlines else length + len(block)
                 lines, returns = lines + newlines, returns + block.count(b"\r")
                 if length > MAX_LINE_BYTES and (lines or not returns):
                     raise ValueError(too_long(path, lines + 1))

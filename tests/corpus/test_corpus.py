@@ -63,6 +63,8 @@ def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path: Path
         ("blank.csv", "id,text\n\n1,a b\n\n2,\n3,  c \n", ["a b", "  c "], "1 row without a text"),
         ("mac.txt", "one dog\rtwo cats\r", ["one dog", "two cats"], "2 lines"),
         ("prose.txt", "A dog, a cat.\n\nHello.\n", ["A dog, a cat.", "Hello."], "2 lines"),
+        ("comma.txt", 'a man, "0" rain\na dog, "1" rain\n', ['a man, "0" rain', 'a dog, "1" rain'], "2 lines"),
+        ("short.txt", "hello there, friend\ngood day, all\n", ["hello there, friend", "good day, all"], "2 lines"),
         ("commas.txt", "Hello, world\nGood, morning\nYes, please\n", ["Hello, world", "Good, morning", "Yes, please"],
          "3 lines"),
         ("pairs.tsv", "a man plays chess\t0\na cat is asleep\t1\n", ["a man plays chess", "a cat is asleep"],
