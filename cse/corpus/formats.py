@@ -259,7 +259,8 @@ def _cells(path: Path, dialect: Dialect, encoding: Encoding) -> Iterator[list[st
     and for a row that cannot be read.
     """
     lines = islice(text_lines(path, keep_ends=True, encoding=encoding), dialect.skipped, None)
-    reader, begins, width = dialect.reader(lines), dialect.skipped + 1, 0
+    reader, begins = dialect.reader(lines), dialect.skipped + 1
+    width: int | None = None
     try:
         for row in reader:
             if len(row) != width:
