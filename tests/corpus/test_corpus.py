@@ -218,25 +218,25 @@ def test_what_is_in_memory_is_a_corpus_too() -> None:
             Corpus.of(data)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "error"),
-    [
-        ("semi.csv", "id;text\n1;A dog; a cat.\n", r"line 2 has 3 cells, not 2 as the first row; quote cells"),
-        ("many.csv", "id,text\n1,a,b\n", r"line 2 has 3 cells, not 2 as the first row; quote cells"),
-        ("open.csv", 'id,text\n1,"a, b"\n2,"never, closed\n3,"lost, too"\n', r"line [34]: cannot read this row"),
-        ("prose.csv", "A dog, a cat and a man.\nHello.\nOne, two.\n", r"may be a text a line; say which: format=text"),
-        ("body.csv", "body\nThe first.\n", r"its first line 'body' may be the column's name or a sentence"),
-        ("two.csv", "title,body\nThe title of a text,The body of the text\nAnother long title,Another long body\n",
-         r"which column holds the texts\? Pass `column`, one of title, body"),
-        ("binary.txt", b"\x7fELF\0\1\2\3 a b c", r"line 1 holds a NUL byte"),
-        ("old.xls", b"\xd0\xcf\x11\xe0" + b"\0" * 600, r"workbook of the old format .xls; save it as .xlsx or .csv"),
-        ("wide.csv", ",".join(f"c{n}" for n in range(3000)) + "\n" + "," * 2999 + "\n", "3,000 columns"),
-        ("cell.csv", "id,text\n1,fine\n2," + "x" * 10_000_001 + "\n", "line 3"),
-        ("bomb.txt.gz", gzip.compress((b"dog " * 10_000 + b"\n") * 5_100), "unpacks to more than 200 times its size"),
-        ("bad.jsonl", '{"text": "one"}\n{"text": \n', "line 2: cannot read it as JSON"),
-        ("cut.csv.gz", gzip.compress(b"id,text\n" + bytes(range(97, 123)) * 500)[:-40], "damaged compressed file"),
-    ],
-)  # fmt: skip
+BAD_FILES = [
+    ("semi.csv", "id;text\n1;A dog; a cat.\n", r"line 2 has 3 cells, not 2 as the first row; quote cells"),
+    ("many.csv", "id,text\n1,a,b\n", r"line 2 has 3 cells, not 2 as the first row; quote cells"),
+    ("open.csv", 'id,text\n1,"a, b"\n2,"never, closed\n3,"lost, too"\n', r"line [34]: cannot read this row"),
+    ("prose.csv", "A dog, a cat and a man.\nHello.\nOne, two.\n", r"may be a text a line; say which: format=text"),
+    ("body.csv", "body\nThe first.\n", r"its first line 'body' may be the column's name or a sentence"),
+    ("two.csv", "title,body\nThe title of a text,The body of the text\nAnother long title,Another long body\n",
+     r"which column holds the texts\? Pass `column`, one of title, body"),
+    ("binary.txt", b"\x7fELF\0\1\2\3 a b c", r"line 1 holds a NUL byte"),
+    ("old.xls", b"\xd0\xcf\x11\xe0" + b"\0" * 600, r"workbook of the old format .xls; save it as .xlsx or .csv"),
+    ("wide.csv", ",".join(f"c{n}" for n in range(3000)) + "\n" + "," * 2999 + "\n", "3,000 columns"),
+    ("cell.csv", "id,text\n1,fine\n2," + "x" * 10_000_001 + "\n", "line 3"),
+    ("bomb.txt.gz", gzip.compress((b"dog " * 10_000 + b"\n") * 5_100), "unpacks to more than 200 times its size"),
+    ("bad.jsonl", '{"text": "one"}\n{"text": \n', "line 2: cannot read it as JSON"),
+    ("cut.csv.gz", gzip.compress(b"id,text\n" + bytes(range(97, 123)) * 500)[:-40], "damaged compressed file"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "error"), BAD_FILES, ids=[row[0] for row in BAD_FILES])
 def test_bad_input_is_one_line_with_the_cure(tmp_path: Path, name: str, content: str | bytes, error: str) -> None:
     with pytest.raises(ValueError, match=error) as caught:
         Corpus.read(written(tmp_path / name, content))
