@@ -16,7 +16,7 @@ import numpy as np
 
 from cse.encoder.engine import Update
 from cse.encoder.protocol import SentenceModel
-from cse.encoder.rows import HARD, WINDOW, TokenTemplate, lower_case, plain_ids, readable, render, rendered, shortened
+from cse.encoder.rows import HARD, WINDOW, TokenRows, TokenTemplate, lower_case, plain_ids, render, rendered
 from cse.files.checksums import array_digest
 from cse.methods.method import Head
 from cse.methods.settings import identity
@@ -108,12 +108,14 @@ class Encoder(SentenceModel):
             return []
         room = self.row_limit - self.reading.prefix - max(template.length for template in templates)
         limit = min(room, self.max_content, max_length or self.max_content)
-        clean = map(readable, sentences)  # before `shortened`, which counts characters
-        spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
-        short = [shortened(text, self.tokenizer, limit) for text in spaced]
-        token_ids = plain_ids(self.tokenizer, short, special=self.reading.typed_specials)["input_ids"]
-        keeps_end = self.tokenizer.truncation_side == "left"
-        return [ids[-limit:] if keeps_end else ids[:limit] for ids in token_ids]
+        spaced = [f" {text}" if template.spaced else text for text, template in zip(sentences, templates, strict=True)]
+        return plain_ids(self.tokenizer, spaced, self.reading.typed_specials, limit)
+
+    def rows_of(
+        self, sentences: Sequence[str], templates: Sequence[TokenTemplate], max_length: int | None = None
+    ) -> TokenRows:
+        """Return the rows of sentences, each in its template, truncated as by `tokenise`."""
+        return TokenRows.of(self.tokenise(sentences, templates, max_length), templates)
 
     def _encode_all(self, texts: list[str], before: str, batch_size: int | None, progress: bool) -> np.ndarray:
         from tqdm import tqdm
@@ -147,11 +149,11 @@ class Encoder(SentenceModel):
         """
         if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; give at least 1")
-        around = self.views[0][0].length + self.reading.prefix
-        passes = list(self.batches([around + len(ids) for ids in contents], batch_size))
+        rows = TokenRows.of(contents, [self.views[0][0]] * len(contents))
+        passes = list(self.batches(rows.sizes + self.reading.prefix, batch_size))
         vectors = np.empty((len(contents), self.dim), np.float32)
         if passes:
-            vectors[np.concatenate(passes)] = self.vectors_of(contents, passes, report)
+            vectors[np.concatenate(passes)] = self.vectors_of(rows, passes, report)
         return unit_rows(vectors) if self.reading.normalised else vectors
 
     def _vectors_from(self, states: States, bias: States | None, head: Callable[[States], States] | None) -> States:
@@ -184,7 +186,7 @@ class Encoder(SentenceModel):
         """
         prompt = self.prompt if template is None else self.prompt_of(template)
         room = self.row_limit - self.reading.prefix - prompt.length
-        logits = self.word_logits(np.concatenate(self.mask_states(self.tokenise([sentence], [prompt], room), [prompt])))
+        logits = self.word_logits(np.concatenate(self.mask_states(self.rows_of([sentence], [prompt], room))))
         return logits[0], logits[1]
 
     def likeliest(self, logits: np.ndarray, k: int) -> list[tuple[str, float]]:
