@@ -40,7 +40,7 @@ def head_attention(encoder: TorchEncoder, sentence: str) -> HeadAttention:
     template, length = encoder.views[0][0], encoder.reading.prefix
     row = encoder.rows_of([sentence], [template])
     words = encoder.tokenizer.convert_ids_to_tokens(row.ids.tolist())
-    texts = [word if slot < 0 else LEARNED_TOKEN for word, slot in zip(words, row.slots, strict=True)]
+    texts = [word if slot < 0 else LEARNED_TOKEN for word, slot in zip(words, row.tokens[1], strict=True)]
     weights = torch.stack(attention_weights(encoder, row))  # (layers, heads, L, P + L)
     one, read_at = encoder.reading.pooling is Pooling.TOKEN, int(row.read_at[0])
     shares = weights[:, :, read_at] if one else weights.mean(2)

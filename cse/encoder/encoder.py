@@ -16,7 +16,7 @@ import numpy as np
 
 from cse.encoder.engine import Update
 from cse.encoder.protocol import SentenceModel
-from cse.encoder.rows import HARD, WINDOW, TokenRows, TokenTemplate, lower_case, plain_ids, render, rendered
+from cse.encoder.rows import WINDOW, TokenRows, TokenTemplate, lower_case, plain_ids, plan_batches, render, rendered
 from cse.files.checksums import array_digest
 from cse.methods.method import Head
 from cse.methods.settings import identity
@@ -132,7 +132,7 @@ class Encoder(SentenceModel):
     def _reading_after(self, prompt: str) -> Self:
         """Return an encoder of the same weights whose pooling leaves a prompt, and what is before it, out."""
         other, template = copy(self), self.views[0][0]
-        unread = len(template.before) + len(self.tokenise([prompt], [template])[0])
+        unread = template.start + len(self.tokenise([prompt], [template])[0])
         other.views = ((replace(template, unread=unread),), *self.views[1:])
         return other
 
@@ -144,13 +144,13 @@ class Encoder(SentenceModel):
     ) -> np.ndarray:
         """Return (N, d) float32 vectors of N sentences' token ids from `tokenise`; a sentence may be empty.
 
-        A pass has as many sentences as the engine plans, and at most `batch_size`. `report` is called with the number
+        A pass has as many sentences as suit the device, and at most `batch_size`. `report` is called with the number
         of sentences of each pass. Rows are unit if the reading is `normalised`.
         """
         if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; give at least 1")
         rows = TokenRows.of(contents, [self.views[0][0]] * len(contents))
-        passes = list(self.batches(rows.sizes + self.reading.prefix, batch_size))
+        passes = list(plan_batches(rows.sizes + self.reading.prefix, str(self.device), batch_size))
         vectors = np.empty((len(contents), self.dim), np.float32)
         if passes:
             vectors[np.concatenate(passes)] = self.vectors_of(rows, passes, report)
@@ -205,7 +205,7 @@ class Encoder(SentenceModel):
         if template == self.prompt_template:
             return self.prompt
         prompt = render(template, self.tokenizer)
-        if prompt.mask_index is None or any(slot != HARD for slot in (*prompt.before_slots, *prompt.after_slots)):
+        if prompt.mask_index is None or prompt.slot_ids:
             raise ValueError(
                 f"template {template.text!r} needs a [MASK], where words are predicted, and no learned [P]"
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,10 +62,6 @@ class Engine:
 
     def word_embeddings(self) -> np.ndarray:
         """Return the (V, d) float32 word embeddings."""
-        raise NotImplementedError
-
-    def batches(self, lengths: Sequence[int] | np.ndarray, batch_size: int | None) -> Iterator[np.ndarray]:
-        """Yield the numbers of the rows of each forward pass, over rows of `lengths` tokens."""
         raise NotImplementedError
 
     def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:

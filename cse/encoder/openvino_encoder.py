@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from cse.encoder.encoder import Encoder
 from cse.encoder.engine import Update
 from cse.encoder.openvino_graph import INT8, Graphs
-from cse.encoder.rows import TOKENS, TokenRows, TokenTemplate, bias_rows, plan_batches, rendered
+from cse.encoder.rows import TokenRows, TokenTemplate, bias_rows, rendered
 from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32, head_width, read_backbone
 from cse.errors import ArtefactError
 from cse.methods.method import Head, Method, Pooling, When
@@ -156,10 +156,6 @@ class OpenVinoEncoder(Encoder):
         return copied
 
     # -- rows to vectors ----------------------------------------------------------------------------------------
-
-    def batches(self, lengths: Sequence[int] | np.ndarray, batch_size: int | None) -> Iterator[np.ndarray]:
-        """Yield the numbers of the rows of each pass, as many as suit a CPU."""
-        return plan_batches(lengths, TOKENS["cpu"], batch_size)
 
     def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of rows, in the order of `passes`, their numbers."""

@@ -13,7 +13,7 @@ import numpy as np
 from openvino import Model, PartialShape, Type
 from openvino import opset13 as op
 
-from cse.encoder.rows import HARD, TokenRows, padded
+from cse.encoder.rows import HARD, TokenRows
 from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32
 from cse.methods.method import EMBEDDINGS, LAYERS, Head, Pooling
 
@@ -231,15 +231,13 @@ class Graphs:
         """Return word embeddings (B, L, d), positions, mask and what a mean reads (B, L), padded, and the token that is
         read (B,).
         """
-        mask = rows.mask
-        words = float32(self.stored.blocks[WORD_EMBEDDINGS][padded(rows.ids, mask, self.stored.tokenizer.pad_token_id)])
-        if self.slots is not None:
-            slots = padded(rows.slots, mask, HARD)
-            words[slots != HARD] = self.slots[slots[slots != HARD]]
         first = self.stored.first_position + (0 if self.prefix is None else len(self.prefix))
-        positions = (padded(rows.positions, mask, 0) + first).astype(np.int32)
-        read = mask.astype(np.float32), rows.pooled(mask).astype(np.float32), rows.read_at.astype(np.int32)
-        return [words, positions, *read]
+        ids, slots, positions, mask, pooled = rows.tables(self.stored.tokenizer.pad_token_id, first)
+        words = float32(self.stored.blocks[WORD_EMBEDDINGS][ids])
+        if self.slots is not None:
+            words[slots != HARD] = self.slots[slots[slots != HARD]]
+        read = mask.astype(np.float32), pooled.astype(np.float32), rows.read_at.astype(np.int32)
+        return [words, positions.astype(np.int32), *read]
 
     def _graph(self, key: object, make: Callable[[], Any]) -> CompiledModel:
         """Return a compiled graph, made by the first thread that needs it."""

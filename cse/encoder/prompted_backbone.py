@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from cse.encoder.backbone import attention_kind, first_position, mlm_head, picklable, row_limit, run_behind
 from cse.encoder.devices import FORWARD_COST, row_groups
-from cse.encoder.rows import HARD, TokenRows, TokenTemplate, bias_rows, padded, rendered
+from cse.encoder.rows import HARD, TokenRows, TokenTemplate, bias_rows, rendered
 from cse.methods.method import LAYERS, Head, Method, Pooling
 
 if TYPE_CHECKING:
@@ -267,10 +267,8 @@ class PromptedBackbone(nn.Module):
 
     def _collate(self, rows: TokenRows) -> Tokens:
         """Return the rows as tensors, padded to the longest."""
-        begin, mask = first_position(self.model) + self.method.reading.prefix, rows.mask
-        ids, slots = padded(rows.ids, mask, self.tokenizer.pad_token_id), padded(rows.slots, mask, HARD)
-        tables = np.stack([ids, slots, padded(rows.positions, mask, 0) + begin, mask, rows.pooled(mask)])
-        return Tokens(*torch.from_numpy(tables).to(self.device))
+        begin = first_position(self.model) + self.method.reading.prefix
+        return Tokens(*torch.from_numpy(rows.tables(self.tokenizer.pad_token_id, begin)).to(self.device))
 
     def bias(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) states at the mask of each row's template alone, for a sentence of its length (PromptBERT 4.2).

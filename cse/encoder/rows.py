@@ -87,14 +87,15 @@ WINDOW = 16_384  # sentences tokenised and sorted together, which limits the mem
 SMALL_PASS_DIVISOR = 8  # a pass of fewer than 1/8 of the rows that fit is filled up with shorter ones, padded
 
 
-def plan_batches(lengths: Sequence[int], tokens: int, sentences: int | None = None) -> Iterator[np.ndarray]:
+def plan_batches(lengths: np.ndarray, device: str, sentences: int | None = None) -> Iterator[np.ndarray]:
     """Yield the row numbers of each pass over N rows of `lengths` tokens, longest rows first.
 
-    A pass has at most `tokens`, padding included, but at least one row, and at most `sentences` rows. All its rows have
-    the same length, unless these would be too few.
+    A pass has as many tokens as suit the device, padding included, but at least one row, and at most `sentences` rows.
+    All its rows have the same length, unless these would be too few.
     """
-    order = np.argsort(np.negative(lengths), kind="stable")
-    falling = -np.asarray(lengths)[order]
+    tokens = TOKENS.get(device, MAX_PASS_TOKENS)
+    order = np.argsort(-lengths, kind="stable")
+    falling = -lengths[order]
     start = 0
     while start < len(order):
         room = max(1, tokens // max(1, -int(falling[start])))
@@ -111,30 +112,28 @@ SPECIALS = 2  # the first and the last token of every row
 
 @dataclass(frozen=True)
 class TokenTemplate:
-    """A template in one tokenizer's ids before and after the sentence, special tokens included.
+    """A template in one tokenizer's ids, special tokens included, and the learned slot of each or -1.
 
-    The pooling leaves out the first `unread` tokens: those of a prompt, and what is before it.
+    The sentence comes after the first `start` of them. The pooling leaves out the first `unread` tokens of a row: those
+    of a prompt, and what is before it.
     """
 
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    before_slots: tuple[int, ...]
-    after_slots: tuple[int, ...]
-    mask_index: int | None  # within before + after; None reads the first token
+    ids: tuple[int, ...]
+    slots: tuple[int, ...]
+    start: int
+    mask_index: int | None  # within `ids`; None reads the first token
     spaced: bool  # the sentence follows a space, which matters to byte-level tokenizers
     unread: int = 0
 
     @property
     def length(self) -> int:
         """Number of tokens the template adds to a sentence."""
-        return len(self.before) + len(self.after)
+        return len(self.ids)
 
     @property
     def slot_ids(self) -> tuple[int, ...]:
         """The token id of every learned slot, in slot order."""
-        ids = (*self.before, *self.after)
-        slots = (*self.before_slots, *self.after_slots)
-        return tuple(ids[slots.index(slot)] for slot in range(max(slots) + 1))
+        return tuple(self.ids[self.slots.index(slot)] for slot in range(max(self.slots) + 1))
 
     def content_limit(self, max_length: int) -> int:
         """Return the maximum tokens of a sentence for a training `max_length`.
@@ -151,37 +150,24 @@ def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTempl
     """
     parts = [part for part in TEMPLATE_PARTS.split(template.text) if part]
     where = parts.index("[X]")
-    ids: list[list[int]] = [[tokenizer.cls_token_id], []]
-    slots: list[list[int]] = [[HARD], []]
-    learned, mask_index = 0, None
-    for number, part in enumerate(parts):
-        side = int(number > where)
+    ids, slots = [tokenizer.cls_token_id], [HARD]
+    start, learned, mask_index = 0, 0, None
+    for part in parts:
+        soft, pieces = template.soft, []
         if part == "[X]":
-            continue
-        if part == "[MASK]":
-            mask_index = len(ids[0]) + len(ids[1])
-            pieces, soft = [tokenizer.mask_token_id], False
+            start = len(ids)
+        elif part == "[MASK]":
+            mask_index = len(ids)
+            soft, pieces = False, [tokenizer.mask_token_id]
         elif part == "[P]":
-            pieces, soft = [tokenizer.pad_token_id], True
-        else:
-            pieces, soft = (
-                plain_ids(tokenizer, [part.rstrip()], special=True)[0] if part.strip() else [],
-                template.soft,
-            )
-        for piece in pieces:
-            ids[side].append(piece)
-            slots[side].append(learned if soft else HARD)
-            learned += soft
-    ids[1].append(tokenizer.sep_token_id)
-    slots[1].append(HARD)
-    return TokenTemplate(
-        before=tuple(ids[0]),
-        after=tuple(ids[1]),
-        before_slots=tuple(slots[0]),
-        after_slots=tuple(slots[1]),
-        mask_index=mask_index,
-        spaced=where > 0 and parts[where - 1].endswith(" "),
-    )
+            soft, pieces = True, [tokenizer.pad_token_id]
+        elif part.strip():
+            (pieces,) = plain_ids(tokenizer, [part.rstrip()], special=True)
+        ids += pieces
+        slots += range(learned, learned + len(pieces)) if soft else [HARD] * len(pieces)
+        learned += soft * len(pieces)
+    spaced = where > 0 and parts[where - 1].endswith(" ")
+    return TokenTemplate((*ids, tokenizer.sep_token_id), (*slots, HARD), start, mask_index, spaced)
 
 
 def rendered(method: Method, tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[TokenTemplate, ...], ...]:
@@ -197,11 +183,11 @@ def rendered(method: Method, tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[
 
 @dataclass(frozen=True)
 class TokenRows:
-    """B backbone inputs as flat arrays: `ids`, `slots` and `positions` (T,), row b's from `offsets[b]` (B + 1,) on.
+    """B backbone inputs: the `tokens` (3, T) of row b are those from `offsets[b]` (B + 1,) on.
 
-    A token has a learned slot or -1, and a position from 0. Row b stands in template number `kinds[b]` of `templates`,
-    around `lengths[b]` tokens of a sentence, and is read at its token `read_at[b]`. `cut` (B, d) is True where the
-    embeddings of all its tokens are zero.
+    A token has an id, a learned slot or -1, and a position from 0. Row b stands in template number `kinds[b]` of
+    `templates`, around `lengths[b]` tokens of a sentence, and is read at its token `read_at[b]`. `cut` (B, d) is True
+    where the embeddings of all its tokens are zero.
     """
 
     templates: tuple[TokenTemplate, ...]
@@ -209,9 +195,7 @@ class TokenRows:
     lengths: np.ndarray
     offsets: np.ndarray
     read_at: np.ndarray
-    ids: np.ndarray
-    slots: np.ndarray
-    positions: np.ndarray
+    tokens: np.ndarray
     cut: np.ndarray | None = None
 
     @classmethod
@@ -222,32 +206,24 @@ class TokenRows:
         numbers = {key: distinct.index(template) for key, template in by_id.items()}
         kinds = np.fromiter((numbers[id(template)] for template in templates), np.int64, len(templates))
         lengths = np.fromiter(map(len, contents), np.int64, len(templates))
-        known = [(len(t.before), t.length, HARD if t.mask_index is None else t.mask_index, t.unread) for t in distinct]
+        known = [(t.start, t.length, HARD if t.mask_index is None else t.mask_index, t.unread) for t in distinct]
         starts, around, masks, unread = np.array(known, np.int64).reshape(-1, 4)[kinds].T
         sizes = around + lengths
-        offsets = _offsets(sizes)
-        in_template = np.where(masks < starts, masks, masks + lengths)
-        read_at = np.where(masks == HARD, np.where(unread < sizes, unread, 0), in_template)
-        ids, slots = np.empty(offsets[-1], np.int32), np.full(offsets[-1], HARD, np.int32)
-        positions = _runs(np.zeros_like(sizes), sizes).astype(np.int32)
-        rows = cls(distinct, kinds, lengths, offsets, read_at, ids, slots, positions)
+        read_at = np.where(masks < starts, masks, masks + lengths)
+        read_at = np.where(masks == HARD, np.where(unread < sizes, unread, 0), read_at)
+        tokens = np.full((3, sizes.sum()), HARD, np.int32)
+        tokens[2] = _runs(np.zeros_like(sizes), sizes)
+        rows = cls(distinct, kinds, lengths, _ends(sizes), read_at, tokens)
         inside = rows.inside
-        ids[inside] = np.fromiter(chain.from_iterable(contents), np.int32, int(lengths.sum()))
-        own = np.array([
-            list(chain.from_iterable((*t.before, *t.after) for t in distinct)),
-            list(chain.from_iterable((*t.before_slots, *t.after_slots) for t in distinct)),
-        ], np.int32)  # fmt: skip
-        firsts = _offsets(np.array([template.length for template in distinct], np.int64))
-        ids[~inside], slots[~inside] = own[:, _runs(firsts[kinds], around)]
+        tokens[0, inside] = np.fromiter(chain.from_iterable(contents), np.int32, int(lengths.sum()))
+        own = np.concatenate([np.empty((2, 0), np.int32), *((t.ids, t.slots) for t in distinct)], 1)
+        tokens[:2, ~inside] = own[:, _runs(_ends([t.length for t in distinct])[kinds], around)]
         return rows
 
     @property
-    def inside(self) -> np.ndarray:
-        """(T,) bool: True at the tokens of the sentences, in rows that are not augmented."""
-        starts = np.array([len(template.before) for template in self.templates], np.int64)[self.kinds]
-        inside = np.zeros(len(self.ids), bool)
-        inside[_runs(self.offsets[:-1] + starts, self.lengths)] = True
-        return inside
+    def ids(self) -> np.ndarray:
+        """(T,) the ids of the tokens."""
+        return self.tokens[0]
 
     @property
     def sizes(self) -> np.ndarray:
@@ -255,14 +231,27 @@ class TokenRows:
         return np.diff(self.offsets)
 
     @property
-    def mask(self) -> np.ndarray:
-        """(B, L) bool: True at the tokens of rows that are padded to the longest."""
-        return np.arange(self.sizes.max()) < self.sizes[:, None]
+    def inside(self) -> np.ndarray:
+        """(T,) bool: True at the tokens of the sentences, in rows that are not augmented."""
+        starts = np.array([template.start for template in self.templates], np.int64)[self.kinds]
+        inside = np.zeros(self.tokens.shape[1], bool)
+        inside[_runs(self.offsets[:-1] + starts, self.lengths)] = True
+        return inside
 
-    def pooled(self, mask: np.ndarray) -> np.ndarray:
-        """Return (B, L) bool: True at the tokens, at which `mask` is true, that a mean reads."""
-        unread = np.array([template.unread for template in self.templates])[self.kinds]
-        return mask & (np.arange(mask.shape[1]) >= unread[:, None])
+    def tables(self, padding: int, first: int = 0) -> np.ndarray:
+        """Return (5, B, L) int64: ids, slots and positions of rows padded to the longest, 1 at a token, 1 at one that a
+        mean reads.
+
+        `padding` is the id beside the tokens, and `first` the position of a row's first one.
+        """
+        column, unread = np.arange(self.sizes.max()), np.array([template.unread for template in self.templates])
+        mask = column < self.sizes[:, None]
+        tables = np.empty((5, *mask.shape), np.int64)
+        tables[:3] = np.array([padding, HARD, 0])[:, None, None]
+        tables[:3, mask] = self.tokens
+        tables[2] += first
+        tables[3:] = mask, mask & (column >= unread[self.kinds, None])
+        return tables
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -271,26 +260,17 @@ class TokenRows:
         """Return the rows of these numbers."""
         numbers = np.asarray(numbers, np.int64)
         sizes = self.sizes[numbers]
-        return replace(
-            self, kinds=self.kinds[numbers], lengths=self.lengths[numbers], offsets=_offsets(sizes),
-            read_at=self.read_at[numbers], cut=None if self.cut is None else self.cut[numbers],
-            **self._tokens(_runs(self.offsets[numbers], sizes)),
-        )  # fmt: skip
+        tokens = self.tokens[:, _runs(self.offsets[numbers], sizes)]
+        cut = None if self.cut is None else self.cut[numbers]
+        kinds, lengths, read_at = self.kinds[numbers], self.lengths[numbers], self.read_at[numbers]
+        return TokenRows(self.templates, kinds, lengths, _ends(sizes), read_at, tokens, cut)
 
     def repeated(self, counts: np.ndarray) -> TokenRows:
         """Return the rows with every token `counts` (T,) times in place, 0 to leave it out."""
-        ends = _offsets(counts)
+        ends = _ends(counts)
         offsets = ends[self.offsets]
         read_at = ends[self.offsets[:-1] + self.read_at] - offsets[:-1]
-        tokens = self._tokens(np.repeat(np.arange(len(counts)), counts))
-        return replace(self, offsets=offsets, read_at=read_at, **tokens)
-
-    def renumbered(self) -> TokenRows:
-        """Return the rows with the positions of their tokens in order."""
-        return replace(self, positions=_runs(np.zeros(len(self), np.int64), self.sizes))
-
-    def _tokens(self, order: np.ndarray) -> dict[str, np.ndarray]:
-        return {"ids": self.ids[order], "slots": self.slots[order], "positions": self.positions[order]}
+        return replace(self, offsets=offsets, read_at=read_at, tokens=np.repeat(self.tokens, counts, 1))
 
     def biases(self) -> tuple[list[tuple[TokenTemplate, int]], np.ndarray]:
         """Return the distinct (template, sentence length) as they come, and the number (B,) of every row's."""
@@ -311,17 +291,10 @@ def bias_rows(biases: Sequence[tuple[TokenTemplate, int]], specials: bool) -> To
     return rows.repeated(counts)
 
 
-def _offsets(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)])
+def _ends(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return `sizes` (B,) numbers from `starts` (B,) on, run after run."""
-    return np.arange(sizes.sum()) + np.repeat(starts - _offsets(sizes)[:-1], sizes)
-
-
-def padded(values: np.ndarray, mask: np.ndarray, fill: int) -> np.ndarray:
-    """Return a (B, L) int64 table of flat values where the `mask` (B, L) is true, elsewhere `fill`."""
-    table = np.full(mask.shape, fill)
-    table[mask] = values
-    return table
+    return np.arange(sizes.sum()) + np.repeat(starts - _ends(sizes)[:-1], sizes)

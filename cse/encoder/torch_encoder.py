@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from cse.encoder.devices import device_of
 from cse.encoder.encoder import Encoder
 from cse.encoder.engine import Update
 from cse.encoder.prompted_backbone import PromptedBackbone, head_module, tanh_head, transform_head
-from cse.encoder.rows import MAX_PASS_TOKENS, TOKENS, TokenRows, plan_batches
+from cse.encoder.rows import TokenRows
 from cse.encoder.stored_backbone import head_width
 from cse.methods.method import Head, Method, When
 
@@ -143,10 +143,6 @@ class TorchEncoder(PromptedBackbone, Encoder):
 
     def _applies(self, when: When) -> bool:
         return when is When.ALWAYS or (when is When.TRAINING and self.training)
-
-    def batches(self, lengths: Sequence[int] | np.ndarray, batch_size: int | None) -> Iterator[np.ndarray]:
-        """Yield the numbers of the rows of each forward pass, as many as suit the device."""
-        return plan_batches(lengths, TOKENS.get(self.device.type, MAX_PASS_TOKENS), batch_size)
 
     def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of rows, in the order of `passes`, their numbers."""

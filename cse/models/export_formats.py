@@ -10,11 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from cse.encoder.backbone import first_position, opened_commit, run_behind
-from cse.encoder.rows import padded
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.hub import split_revision
 from cse.files.writing import FolderKind
@@ -163,8 +161,7 @@ def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
     plain = plain_model(encoder)
     write_tokenizer(target, encoder, plain.tokenizer)
     rows = encoder.rows_of(TRACED_TEXTS, [encoder.views[0][0]] * len(TRACED_TEXTS))
-    ids = torch.from_numpy(padded(rows.ids, rows.mask, encoder.tokenizer.pad_token_id))
-    mask = torch.from_numpy(rows.mask.astype(np.int64))
+    ids, _, _, mask, _ = torch.from_numpy(rows.tables(encoder.tokenizer.pad_token_id))
     graph = Graph(plain).eval().cpu()
     axes = {name: {0: "sentences", 1: "tokens"} for name in INPUTS} | {OUTPUT: {0: "sentences"}}
     with warnings.catch_warnings(), torch.no_grad():

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from cse.encoder.backbone import mlm_head, row_limit, set_dropout
-from cse.encoder.rows import TokenRows, padded
+from cse.encoder.rows import TokenRows
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Contrast
 from cse.methods.settings import TrainConfig
@@ -50,21 +50,23 @@ def repeated(rows: TokenRows, numbers: np.ndarray, share: float, room: int, rng:
     n is drawn uniformly from 0 to min(10, floor(share * length)) - 1, as in the released code (the paper's bound is
     max(2, ...)), and reduced to the tokens that fit in `room`.
     """
-    counts = np.ones(len(rows.ids), np.int64)
+    counts = np.ones_like(rows.ids)
     for start, length in zip(rows.offsets[numbers].tolist(), rows.sizes[numbers].tolist(), strict=True):
         most = min(MAX_REPEATED_TOKENS, int(share * length))
         count = min(int(rng.integers(most)) if most else 0, room - length)
         if count > 0:
             counts[start + 1 + rng.choice(length - 2, count, replace=False)] = 2
-    return rows.repeated(counts).renumbered()
+    longer = rows.repeated(counts)
+    longer.tokens[2] = np.arange(longer.offsets[-1]) - np.repeat(longer.offsets[:-1], longer.sizes)
+    return longer
 
 
 def shuffled(rows: TokenRows, numbers: np.ndarray, rng: np.random.Generator) -> TokenRows:
     """The rows, the positions of those of some `numbers` permuted, including the special tokens' (ConSERT)."""
-    positions = rows.positions.copy()
+    tokens = rows.tokens.copy()
     for number in numbers:
-        rng.shuffle(positions[rows.offsets[number] : rows.offsets[number + 1]])
-    return replace(rows, positions=positions)
+        rng.shuffle(tokens[2, rows.offsets[number] : rows.offsets[number + 1]])
+    return replace(rows, tokens=tokens)
 
 
 def cut_off(rows: TokenRows, numbers: np.ndarray, share: float, width: int, rng: np.random.Generator) -> TokenRows:
@@ -164,9 +166,10 @@ def masked_rows(encoder: TorchEncoder, rows: TokenRows) -> tuple[TokenRows, Toke
     sentences = np.split(rows.ids[inside].astype(np.int64), np.cumsum(rows.lengths)[:-1])
     drawn = [mask_tokens(torch.from_numpy(ids), encoder.tokenizer) for ids in sentences]
     changed, chosen = (torch.cat(parts).numpy() for parts in zip(*drawn, strict=True))
-    ids, labels = rows.ids.copy(), np.full(len(rows.ids), NO_LABEL)
-    ids[inside], labels[inside] = changed, np.where(chosen, rows.ids[inside], NO_LABEL)
-    return replace(rows, ids=ids), replace(rows, ids=labels)
+    masked, labels = replace(rows, tokens=rows.tokens.copy()), replace(rows, tokens=rows.tokens.copy())
+    masked.ids[inside], labels.ids[:] = changed, NO_LABEL
+    labels.ids[inside] = np.where(chosen, rows.ids[inside], NO_LABEL)
+    return masked, labels
 
 
 def masked_language_loss(encoder: TorchEncoder, rows: TokenRows) -> torch.Tensor:
@@ -178,8 +181,8 @@ def masked_language_loss(encoder: TorchEncoder, rows: TokenRows) -> torch.Tensor
 
     def summed_losses(numbers: Sequence[int]) -> torch.Tensor:
         """(n,) the sum of the cross-entropies of each row's masked tokens."""
-        hidden, part = encoder.hidden(masked[numbers]), labels[numbers]
-        table = torch.from_numpy(padded(part.ids, part.mask, NO_LABEL)).to(hidden.device)
+        hidden = encoder.hidden(masked[numbers])
+        table = torch.from_numpy(labels[numbers].tables(NO_LABEL)[0]).to(hidden.device)
         row, column = (table != NO_LABEL).nonzero(as_tuple=True)
         logits = mlm_head(encoder.model)(hidden[row, column]).float()
         losses = torch.nn.functional.cross_entropy(logits, table[row, column], reduction="none")
