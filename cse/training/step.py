@@ -175,7 +175,7 @@ def masked_rows(encoder: TorchEncoder, rows: TokenRows) -> tuple[TokenRows, Toke
 def masked_language_loss(encoder: TorchEncoder, rows: TokenRows) -> torch.Tensor:
     """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
     masked, labels = masked_rows(encoder, rows)
-    count = np.count_nonzero(labels.ids != NO_LABEL)
+    count = int(np.count_nonzero(labels.ids != NO_LABEL))
     if not count:
         return torch.zeros((), device=encoder.device)
 
