@@ -213,7 +213,7 @@ class Graphs:
         model = self._graph(pooling, lambda: vectors_graph(stored, pooling, self.prefix))
         request = model.create_infer_request()
         for rows in passes:
-            yield request.infer(self._inputs(rows))[0].copy()
+            yield request.infer(self._inputs(rows), share_inputs=True)[0].copy()
 
     def headed(self, states: np.ndarray, kind: Head) -> np.ndarray:
         """Return (B, m) states (B, d) after the head."""
@@ -233,7 +233,8 @@ class Graphs:
         """
         first = self.stored.first_position + (0 if self.prefix is None else len(self.prefix))
         ids, slots, positions, mask, pooled = rows.tables(self.stored.tokenizer.pad_token_id, first)
-        words = float32(self.stored.blocks[WORD_EMBEDDINGS][ids])
+        distinct, numbers = np.unique(ids, return_inverse=True)  # half precision is slow to convert
+        words = float32(self.stored.blocks[WORD_EMBEDDINGS][distinct])[numbers.reshape(ids.shape)]
         if self.slots is not None:
             words[slots != HARD] = self.slots[slots[slots != HARD]]
         read = mask.astype(np.float32), pooled.astype(np.float32), rows.read_at.astype(np.int32)

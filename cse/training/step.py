@@ -121,12 +121,14 @@ def step_data(encoder: TorchEncoder, batch: dict[str, list[str]], config: TrainC
     rng = np.random.default_rng((config.seed, step, 1))
     texts = view_texts(encoder, batch)
     templates = [draw_templates(encoder, view, len(column), rng) for view, column in enumerate(texts)]
-    # Each method's released code decides whether `max_length` counts the template and its special tokens.
-    contents = [
-        encoder.tokenise(column, chosen, chosen[0].content_limit(config.max_length))
-        for column, chosen in zip(texts, templates, strict=True)
-    ]
-    plain = TokenRows.of(list(chain(*contents)), list(chain(*templates)))
+    contents, known = [], {}
+    for column, chosen in zip(texts, templates, strict=True):
+        # Each method's released code decides whether `max_length` counts the template and its special tokens.
+        limit = chosen[0].content_limit(config.max_length)
+        key = id(column), limit, tuple(template.spaced for template in chosen)  # most views have the same tokens
+        known[key] = known.get(key) or encoder.tokenise(column, chosen, limit)
+        contents += known[key]
+    plain = TokenRows.of(contents, list(chain(*templates)))
     width = encoder.model.get_input_embeddings().embedding_dim
     room = row_limit(encoder.model) - encoder.reading.prefix
     rng = np.random.default_rng((config.seed, step, 2))
