@@ -121,7 +121,8 @@ def step_data(encoder: TorchEncoder, batch: dict[str, list[str]], config: TrainC
     rng = np.random.default_rng((config.seed, step, 1))
     texts = view_texts(encoder, batch)
     templates = [draw_templates(encoder, view, len(column), rng) for view, column in enumerate(texts)]
-    contents, known = [], {}
+    contents: list[list[int]] = []
+    known: dict[tuple[object, ...], list[list[int]]] = {}
     for column, chosen in zip(texts, templates, strict=True):
         # Each method's released code decides whether `max_length` counts the template and its special tokens.
         limit = chosen[0].content_limit(config.max_length)

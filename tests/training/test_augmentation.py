@@ -83,6 +83,7 @@ def test_cut_dimensions_are_zero_in_what_the_blocks_get_of_their_own_row_alone(b
     plain = encoder.rows_of(SENTENCES, encoder.views[0] * len(SENTENCES))
     numbers = np.array([0, 2, 3, 4, 5, 6])  # of different lengths, so padded
     mixed = cut_off(plain, numbers, 0.2, encoder.dim, rng)
+    assert mixed.cut is not None
     assert mixed.cut.sum(1).tolist() == [6, 0, 6, 6, 6, 6, 6]  # floor(0.2 * 32)
     assert len(np.unique(mixed.cut, axis=0)) == len(plain)
     with torch.no_grad():
@@ -108,6 +109,7 @@ def test_a_method_changes_the_view_it_says_and_no_other(bert_folder: str) -> Non
     before, after, (first, second) = change("consert")
     np.testing.assert_array_equal(after[first].tokens, before[first].tokens)
     np.testing.assert_array_equal(after.tokens[:2], before.tokens[:2])
+    assert after.cut is not None
     assert after.cut[first].any(1).all()
     assert not after.cut[second].any()
     for number in second:
