@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 import cse
-from cse.encoder.backbone import load_backbone
 from cse.encoder.rows import TokenRows
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import When
@@ -37,15 +36,16 @@ def measure_host(
 
     Works are `encode` of texts by static embeddings, which has no layers, and the steps of methods over them.
     """
-    static, (backbone, tokenizer) = cse.load(model, "static"), load_backbone(static.backbone)
+    static, backbone = cse.load(model, "static"), cse.load(model, "cls", backend="torch")
+    assert isinstance(backbone, TorchEncoder)
     backend = static.tokenizer.backend_tokenizer
     works: dict[str, Callable[[], object]] = {
         TOKENIZER: partial(backend.encode_batch, texts, add_special_tokens=False),
         ENCODE: partial(static.encode, texts),
     }
     for name in methods:
-        method, config = preset(name, backbone_key(backbone.config.model_type, static.dim), False)
-        encoder = PassesLeftOut(backbone, tokenizer, method, name=name)
+        method, config = preset(name, backbone_key(backbone.model.config.model_type, backbone.dim), False)
+        encoder = PassesLeftOut(backbone.model, backbone.tokenizer, method, name=name)
         works[name] = partial(_steps, encoder, texts, batch_size, config)
     figures = beside_first(works, len(texts), rounds, clock)
     return {
