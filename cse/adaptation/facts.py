@@ -85,7 +85,7 @@ def text_facts(encoder: Encoder, texts: Sequence[str], rows: int, held: np.ndarr
     Tokens are counted in the first `TOKEN_SAMPLE` texts.
     """
     sample, limit, tokenizer = texts[:TOKEN_SAMPLE], encoder.max_content, encoder.tokenizer
-    read = plain_ids(tokenizer, [shortened(text, tokenizer, limit + 1) for text in sample])["input_ids"]
+    read = plain_ids(tokenizer, [shortened(text, tokenizer, limit + 1) for text in sample])
     lengths = [len(ids) for ids in read]
     numbers = sorted({number for ids in read for number in ids})
     pieces = dict(zip(numbers, tokenizer.convert_ids_to_tokens(numbers), strict=True))

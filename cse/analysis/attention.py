@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the app shows stored results before torch is imported
     import torch
     from torch import nn
 
-    from cse.encoder.rows import Row
+    from cse.encoder.rows import TokenRows
     from cse.encoder.torch_encoder import TorchEncoder
 
 LEARNED_TOKEN = "[P]"  # a learned token of a template
@@ -38,17 +38,17 @@ def head_attention(encoder: TorchEncoder, sentence: str) -> HeadAttention:
     import torch
 
     template, length = encoder.views[0][0], encoder.reading.prefix
-    row = template.row(encoder.tokenise([sentence], [template])[0])
-    words = encoder.tokenizer.convert_ids_to_tokens(list(row.ids))
-    texts = [word if slot < 0 else LEARNED_TOKEN for word, slot in zip(words, row.slots, strict=True)]
+    row = encoder.rows_of([sentence], [template])
+    words = encoder.tokenizer.convert_ids_to_tokens(row.ids.tolist())
+    texts = [word if slot < 0 else LEARNED_TOKEN for word, slot in zip(words, row.tokens[1], strict=True)]
     weights = torch.stack(attention_weights(encoder, row))  # (layers, heads, L, P + L)
-    one = encoder.reading.pooling is Pooling.TOKEN
-    shares = weights[:, :, row.pool_at] if one else weights.mean(2)
+    one, read_at = encoder.reading.pooling is Pooling.TOKEN, int(row.read_at[0])
+    shares = weights[:, :, read_at] if one else weights.mean(2)
     tokens = (*(f"prefix {number}" for number in range(1, length + 1)), *texts)
-    return HeadAttention(texts[row.pool_at] if one else None, tokens, length, shares.float().cpu().numpy())
+    return HeadAttention(texts[read_at] if one else None, tokens, length, shares.float().cpu().numpy())
 
 
-def attention_weights(encoder: TorchEncoder, row: Row) -> list[torch.Tensor]:
+def attention_weights(encoder: TorchEncoder, row: TokenRows) -> list[torch.Tensor]:
     """Return each layer's attention (heads, L, P + L) on a prefix of length P, which may be 0, and the L tokens."""
     seen: list[torch.Tensor] = []
 
@@ -59,7 +59,7 @@ def attention_weights(encoder: TorchEncoder, row: Row) -> list[torch.Tensor]:
         hooks = [layer.register_forward_hook(watch) for layer in layers]
         try:
             with encoder.inference():
-                encoder.hidden([row])
+                encoder.hidden(row)
         finally:
             for hook in hooks:
                 hook.remove()

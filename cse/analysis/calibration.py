@@ -90,7 +90,7 @@ WORD_OR_SIGN = regex.compile(rf"{WORD.pattern}|[^\w\s]", regex.V1)
 
 def input_notes(encoder: Encoder, text: str) -> list[str]:
     """Return notes on why a text's vector may represent it badly; an empty list for an ordinary text."""
-    pieces = plain_ids(encoder.tokenizer, text)["input_ids"]
+    (pieces,) = plain_ids(encoder.tokenizer, [text])
     notes = []
     if len(pieces) > encoder.max_content:
         notes.append(f"only the first {encoder.max_content} of its {len(pieces):,} word pieces are read")

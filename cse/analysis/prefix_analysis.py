@@ -33,10 +33,9 @@ class PrefixAttention(NamedTuple):
 def prefix_attention(encoder: TorchEncoder, sentence: str) -> PrefixAttention:
     """Measure a sentence's attention to the prefix. Raises ValueError for a model without a prefix."""
     length = prefix_length(encoder)
-    template = encoder.views[0][0]
-    row = template.row(encoder.tokenise([sentence], [template])[0])
+    row = encoder.rows_of([sentence], [encoder.views[0][0]])
     seen = [shares[..., :length].sum(-1).mean(0) for shares in attention_weights(encoder, row)]  # (L,) by layer
-    read, mean = (tuple(map(float, shares)) for shares in ([s[row.pool_at] for s in seen], [s.mean() for s in seen]))
+    read, mean = (tuple(map(float, shares)) for shares in ([s[row.read_at[0]] for s in seen], [s.mean() for s in seen]))
     return PrefixAttention(read, mean, length / (length + len(row.ids)))
 
 
@@ -111,8 +110,7 @@ def prototypes(encoder: Encoder, sentence: str) -> list[Prototype]:
         raise ValueError(f"{encoder.name} was trained without prototypes")
     drawn = [(template, view == 0) for view, templates in enumerate(sets) for template in templates]
     templates = [encoder.views[0][0], *(render(template, encoder.tokenizer) for template, _ in drawn)]
-    contents = encoder.tokenise([sentence] * len(templates), templates)
-    spoken, alone = encoder.mask_states(contents, templates)
+    spoken, alone = encoder.mask_states(encoder.rows_of([sentence] * len(templates), templates))
     vectors = spoken - alone
     near = cosines(vectors[:1].repeat(len(drawn), 0), vectors[1:])
     compared = (

@@ -16,7 +16,7 @@ import numpy as np
 
 from cse.encoder.engine import Update
 from cse.encoder.protocol import SentenceModel
-from cse.encoder.rows import HARD, WINDOW, TokenTemplate, lower_case, plain_ids, readable, render, rendered, shortened
+from cse.encoder.rows import WINDOW, TokenRows, TokenTemplate, lower_case, plain_ids, plan_batches, render, rendered
 from cse.files.checksums import array_digest
 from cse.methods.method import Head
 from cse.methods.settings import identity
@@ -108,12 +108,14 @@ class Encoder(SentenceModel):
             return []
         room = self.row_limit - self.reading.prefix - max(template.length for template in templates)
         limit = min(room, self.max_content, max_length or self.max_content)
-        clean = map(readable, sentences)  # before `shortened`, which counts characters
-        spaced = [f" {text}" if template.spaced else text for text, template in zip(clean, templates, strict=True)]
-        short = [shortened(text, self.tokenizer, limit) for text in spaced]
-        token_ids = plain_ids(self.tokenizer, short, special=self.reading.typed_specials)["input_ids"]
-        keeps_end = self.tokenizer.truncation_side == "left"
-        return [ids[-limit:] if keeps_end else ids[:limit] for ids in token_ids]
+        spaced = [f" {text}" if template.spaced else text for text, template in zip(sentences, templates, strict=True)]
+        return plain_ids(self.tokenizer, spaced, self.reading.typed_specials, limit)
+
+    def rows_of(
+        self, sentences: Sequence[str], templates: Sequence[TokenTemplate], max_length: int | None = None
+    ) -> TokenRows:
+        """Return the rows of sentences, each in its template, truncated as by `tokenise`."""
+        return TokenRows.of(self.tokenise(sentences, templates, max_length), templates)
 
     def _encode_all(self, texts: list[str], before: str, batch_size: int | None, progress: bool) -> np.ndarray:
         from tqdm import tqdm
@@ -130,7 +132,7 @@ class Encoder(SentenceModel):
     def _reading_after(self, prompt: str) -> Self:
         """Return an encoder of the same weights whose pooling leaves a prompt, and what is before it, out."""
         other, template = copy(self), self.views[0][0]
-        unread = len(template.before) + len(self.tokenise([prompt], [template])[0])
+        unread = template.start + len(self.tokenise([prompt], [template])[0])
         other.views = ((replace(template, unread=unread),), *self.views[1:])
         return other
 
@@ -142,16 +144,16 @@ class Encoder(SentenceModel):
     ) -> np.ndarray:
         """Return (N, d) float32 vectors of N sentences' token ids from `tokenise`; a sentence may be empty.
 
-        A pass has as many sentences as the engine plans, and at most `batch_size`. `report` is called with the number
+        A pass has as many sentences as suit the device, and at most `batch_size`. `report` is called with the number
         of sentences of each pass. Rows are unit if the reading is `normalised`.
         """
         if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; give at least 1")
-        around = self.views[0][0].length + self.reading.prefix
-        passes = list(self.batches([around + len(ids) for ids in contents], batch_size))
+        rows = TokenRows.of(contents, [self.views[0][0]] * len(contents))
+        passes = list(plan_batches(rows.sizes + self.reading.prefix, str(self.device), batch_size))
         vectors = np.empty((len(contents), self.dim), np.float32)
         if passes:
-            vectors[np.concatenate(passes)] = self.vectors_of(contents, passes, report)
+            vectors[np.concatenate(passes)] = self.vectors_of(rows, passes, report)
         return unit_rows(vectors) if self.reading.normalised else vectors
 
     def _vectors_from(self, states: States, bias: States | None, head: Callable[[States], States] | None) -> States:
@@ -184,7 +186,7 @@ class Encoder(SentenceModel):
         """
         prompt = self.prompt if template is None else self.prompt_of(template)
         room = self.row_limit - self.reading.prefix - prompt.length
-        logits = self.word_logits(np.concatenate(self.mask_states(self.tokenise([sentence], [prompt], room), [prompt])))
+        logits = self.word_logits(np.concatenate(self.mask_states(self.rows_of([sentence], [prompt], room))))
         return logits[0], logits[1]
 
     def likeliest(self, logits: np.ndarray, k: int) -> list[tuple[str, float]]:
@@ -203,7 +205,7 @@ class Encoder(SentenceModel):
         if template == self.prompt_template:
             return self.prompt
         prompt = render(template, self.tokenizer)
-        if prompt.mask_index is None or any(slot != HARD for slot in (*prompt.before_slots, *prompt.after_slots)):
+        if prompt.mask_index is None or prompt.slot_ids:
             raise ValueError(
                 f"template {template.text!r} needs a [MASK], where words are predicted, and no learned [P]"
             )

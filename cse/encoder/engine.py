@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from typing_extensions import Self
 
-    from cse.encoder.rows import TokenTemplate
+    from cse.encoder.rows import TokenRows, TokenTemplate
     from cse.methods.method import Method, Reading
 
 Update = Callable[[int], object]
@@ -64,18 +64,12 @@ class Engine:
         """Return the (V, d) float32 word embeddings."""
         raise NotImplementedError
 
-    def batches(self, lengths: Sequence[int], batch_size: int | None) -> Iterator[np.ndarray]:
-        """Yield the numbers of the rows of each forward pass, over rows of `lengths` tokens."""
+    def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
+        """Return (N, d) float32 vectors of rows, in the order of `passes`, their numbers."""
         raise NotImplementedError
 
-    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
-        """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
-        raise NotImplementedError
-
-    def mask_states(
-        self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (B, d) states at the mask of B token id lists, each in its template, and of these templates alone."""
+    def mask_states(self, rows: TokenRows) -> tuple[np.ndarray, np.ndarray]:
+        """Return (B, d) states at the mask of rows, and of their templates alone."""
         raise NotImplementedError
 
     def word_logits(self, states: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from cse.encoder.encoder import Encoder
 from cse.encoder.engine import Update
 from cse.encoder.openvino_graph import INT8, Graphs
-from cse.encoder.rows import TOKENS, TokenTemplate, plan_batches, rendered
+from cse.encoder.rows import TokenRows, TokenTemplate, bias_rows, rendered
 from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32, head_width, read_backbone
 from cse.errors import ArtefactError
 from cse.methods.method import Head, Method, Pooling, When
@@ -157,35 +157,23 @@ class OpenVinoEncoder(Encoder):
 
     # -- rows to vectors ----------------------------------------------------------------------------------------
 
-    def batches(self, lengths: Sequence[int], batch_size: int | None) -> Iterator[np.ndarray]:
-        """Yield the numbers of the rows of each pass, as many as suit a CPU."""
-        return plan_batches(lengths, TOKENS["cpu"], batch_size)
-
-    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
-        """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
-        template = self.views[0][0]
-        rows = ([template.row(contents[i]) for i in numbers] for numbers in passes)
+    def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
+        """Return (N, d) float32 vectors of rows, in the order of `passes`, their numbers."""
         vectors = np.empty((sum(map(len, passes)), int(self.stored.config["hidden_size"])), np.float32)
         start = 0
-        for states in self.graphs.states(rows, self.reading.pooling):
+        for states in self.graphs.states((rows[numbers] for numbers in passes), self.reading.pooling):
             vectors[start : start + len(states)] = states
             start += len(states)
             report(len(states))
-        bias = None
-        if self.reading.denoise is When.ALWAYS:
-            lengths = [len(contents[i]) for numbers in passes for i in numbers]
-            bias = self._bias([template] * len(lengths), lengths)
+        bias = self._bias(rows[np.concatenate(passes)]) if self.reading.denoise is When.ALWAYS else None
         return self._vectors_from(vectors, bias, self._headed if self._applied_head() else None)
 
     def _headed(self, states: np.ndarray) -> np.ndarray:
         return self.graphs.headed(states, self.reading.head)
 
-    def mask_states(
-        self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (B, d) states at the mask of B token id lists, each in its template, and of these templates alone."""
-        rows = [template.row(ids) for template, ids in zip(templates, contents, strict=True)]
-        return next(self.graphs.states([rows], Pooling.TOKEN)), self._bias(templates, list(map(len, contents)))
+    def mask_states(self, rows: TokenRows) -> tuple[np.ndarray, np.ndarray]:
+        """Return (B, d) states at the mask of rows, and of their templates alone."""
+        return next(self.graphs.states([rows], Pooling.TOKEN)), self._bias(rows)
 
     def word_logits(self, states: np.ndarray) -> np.ndarray:
         """Return (B, V) vocabulary logits of states (B, d). Raises ArtefactError for a model without that head."""
@@ -199,16 +187,16 @@ class OpenVinoEncoder(Encoder):
                 "[MASK] come from; give the model it was made from"
             )
 
-    def _bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> np.ndarray:
-        """Return (B, d) states at the mask of each template alone, for a sentence of that length (PromptBERT 4.2).
+    def _bias(self, rows: TokenRows) -> np.ndarray:
+        """Return (B, d) states at the mask of each row's template alone, for a sentence of its length (PromptBERT 4.2).
 
         Distinct (template, length) are computed once.
         """
-        keys, known = list(zip(templates, lengths, strict=True)), self._biases
-        if new := [key for key in dict.fromkeys(keys) if key not in known]:
-            rows = [template.bias_row(length, self.reading.specials_in_bias) for template, length in new]
-            known.update(zip(new, next(self.graphs.states([rows], Pooling.TOKEN)), strict=True))
-        return np.stack([known[key] for key in keys])
+        (biases, numbers), known = rows.biases(), self._biases
+        if new := [bias for bias in biases if bias not in known]:
+            alone = bias_rows(new, self.reading.specials_in_bias)
+            known.update(zip(new, next(self.graphs.states([alone], Pooling.TOKEN)), strict=True))
+        return np.stack([known[bias] for bias in biases])[numbers]
 
 
 def _empty_head(kind: Head, width: int) -> dict[str, np.ndarray]:

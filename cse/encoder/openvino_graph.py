@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from threading import Lock
@@ -13,7 +13,7 @@ import numpy as np
 from openvino import Model, PartialShape, Type
 from openvino import opset13 as op
 
-from cse.encoder.rows import HARD, Row, padded, pooled_mask, token_mask
+from cse.encoder.rows import HARD, TokenRows
 from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32
 from cse.methods.method import EMBEDDINGS, LAYERS, Head, Pooling
 
@@ -206,14 +206,14 @@ class Graphs:
     _compiled: dict[object, CompiledModel] = field(default_factory=dict)
     _lock: Any = field(default_factory=Lock)
 
-    def states(self, passes: Iterable[Sequence[Row]], pooling: Pooling) -> Iterator[np.ndarray]:
+    def states(self, passes: Iterable[TokenRows], pooling: Pooling) -> Iterator[np.ndarray]:
         """Yield the (B, d) pooled states of the rows of each pass."""
 
         stored = rounded(self.stored) if self.precision == INT8 else self.stored
         model = self._graph(pooling, lambda: vectors_graph(stored, pooling, self.prefix))
         request = model.create_infer_request()
         for rows in passes:
-            yield request.infer(self._inputs(rows))[0].copy()
+            yield request.infer(self._inputs(rows), share_inputs=True)[0].copy()
 
     def headed(self, states: np.ndarray, kind: Head) -> np.ndarray:
         """Return (B, m) states (B, d) after the head."""
@@ -227,21 +227,18 @@ class Graphs:
         model = self._graph("words", lambda: words_graph(self.stored))
         return model.create_infer_request().infer([states])[0].copy()
 
-    def _inputs(self, rows: Sequence[Row]) -> list[np.ndarray]:
+    def _inputs(self, rows: TokenRows) -> list[np.ndarray]:
         """Return word embeddings (B, L, d), positions, mask and what a mean reads (B, L), padded, and the token that is
         read (B,).
         """
-        mask = token_mask(rows)
-        ids = padded((row.ids for row in rows), mask, self.stored.tokenizer.pad_token_id)
-        words = float32(self.stored.blocks[WORD_EMBEDDINGS][ids])
-        if self.slots is not None:
-            slots = padded((row.slots for row in rows), mask, HARD)
-            words[slots != HARD] = self.slots[slots[slots != HARD]]
         first = self.stored.first_position + (0 if self.prefix is None else len(self.prefix))
-        positions = padded((row.positions for row in rows), mask, 0) + first
-        read_at = np.array([row.pool_at for row in rows], np.int32)
-        pooled = pooled_mask(rows, mask).astype(np.float32)
-        return [words, positions.astype(np.int32), mask.astype(np.float32), pooled, read_at]
+        ids, slots, positions, mask, pooled = rows.tables(self.stored.tokenizer.pad_token_id, first)
+        distinct, numbers = np.unique(ids, return_inverse=True)  # half precision is slow to convert
+        words = float32(self.stored.blocks[WORD_EMBEDDINGS][distinct])[numbers.reshape(ids.shape)]
+        if self.slots is not None:
+            words[slots != HARD] = self.slots[slots[slots != HARD]]
+        read = mask.astype(np.float32), pooled.astype(np.float32), rows.read_at.astype(np.int32)
+        return [words, positions.astype(np.int32), *read]
 
     def _graph(self, key: object, make: Callable[[], Any]) -> CompiledModel:
         """Return a compiled graph, made by the first thread that needs it."""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 from torch import nn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import embedding, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
 from cse.encoder.backbone import attention_kind, first_position, mlm_head, picklable, row_limit, run_behind
 from cse.encoder.devices import FORWARD_COST, row_groups
-from cse.encoder.rows import HARD, Row, TokenTemplate, padded, pooled_mask, rendered, token_mask
+from cse.encoder.rows import HARD, TokenRows, TokenTemplate, bias_rows, rendered
 from cse.methods.method import LAYERS, Head, Method, Pooling
 
 if TYPE_CHECKING:
@@ -68,16 +68,14 @@ def _forward(
 
 
 @contextmanager
-def zero_cut(embeddings: nn.Module, rows: Sequence[Row]) -> Iterator[None]:
+def zero_cut(embeddings: nn.Module, rows: TokenRows) -> Iterator[None]:
     """Zero the output (B, L, d) of an embedding layer in the dimensions that each of `rows` has `cut` (ConSERT)."""
-    if not any(row.cut for row in rows):
+    if rows.cut is None:
         yield
         return
+    kept = torch.from_numpy(~rows.cut)[:, None]
 
     def zero(module: nn.Module, inputs: tuple[Any, ...], states: torch.Tensor) -> torch.Tensor:
-        kept = torch.ones(len(rows), 1, states.shape[2])
-        for number, row in enumerate(rows):
-            kept[number, :, list(row.cut)] = 0
         return states * kept.to(states)
 
     hook = embeddings.register_forward_hook(zero)
@@ -185,11 +183,11 @@ class PromptedBackbone(nn.Module):
         """The device of the parameters."""
         return self.model.get_input_embeddings().weight.device
 
-    def pool(self, rows: Sequence[Row]) -> torch.Tensor:
+    def pool(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) float32 pooled states, before bias and head."""
         return self._grouped(rows, self._pool)
 
-    def _pool(self, rows: Sequence[Row]) -> torch.Tensor:
+    def _pool(self, rows: TokenRows) -> torch.Tensor:
         pooling = (self.training and self.method.training_pooling) or self.method.reading.pooling
         if pooling is Pooling.TOKEN:
             return self.read(rows)
@@ -215,8 +213,8 @@ class PromptedBackbone(nn.Module):
         values = [checkpoint(read, part, use_reentrant=False) if self.chunk else read(part) for part in groups]
         return torch.cat(values)[np.argsort(np.concatenate(groups))]
 
-    def _grouped(self, rows: Sequence[Row], read: Callable[[Sequence[Row]], torch.Tensor]) -> torch.Tensor:
-        return self.grouped([len(row.ids) for row in rows], lambda part: read([rows[number] for number in part]))
+    def _grouped(self, rows: TokenRows, read: Callable[[TokenRows], torch.Tensor]) -> torch.Tensor:
+        return self.grouped(rows.sizes.tolist(), lambda part: read(rows[part]))
 
     @contextmanager
     def inference(self) -> Iterator[None]:
@@ -229,14 +227,14 @@ class PromptedBackbone(nn.Module):
         finally:
             self.train(mode)
 
-    def read(self, rows: Sequence[Row]) -> torch.Tensor:
-        """Return (B, d) float32: each row's last hidden state at its `pool_at`."""
-        pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
+    def read(self, rows: TokenRows) -> torch.Tensor:
+        """Return (B, d) float32: each row's last hidden state at its `read_at`."""
+        read_at = torch.from_numpy(rows.read_at).to(self.device)
         if self.reads_at and attention_kind(self.model) == FUSED:
-            return self._run(rows, read_at=pool_at)[0][0][:, 0].float()
-        return self.hidden(rows)[torch.arange(len(rows), device=self.device), pool_at].float()
+            return self._run(rows, read_at=read_at)[0][0][:, 0].float()
+        return self.hidden(rows)[torch.arange(len(rows), device=self.device), read_at].float()
 
-    def hidden(self, rows: Sequence[Row]) -> torch.Tensor:
+    def hidden(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, L, d) last hidden states of rows padded to the longest."""
         return self._run(rows)[0][0]
 
@@ -247,7 +245,7 @@ class PromptedBackbone(nn.Module):
         return torch.where(tokens.slots[..., None] == HARD, embeddings, self.slots[tokens.slots.clamp(min=0)])
 
     def _run(
-        self, rows: Sequence[Row], layers: tuple[int, ...] = LAST_LAYER, **read_at: torch.Tensor
+        self, rows: TokenRows, layers: tuple[int, ...] = LAST_LAYER, **read_at: torch.Tensor
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
         """Return the hidden states (B, L, d) of `layers`, as `cse.methods.method.LAYERS` counts, and what a mean reads
         of them, (B, L).
@@ -267,27 +265,22 @@ class PromptedBackbone(nn.Module):
         last = output.last_hidden_state
         return [last if layer == -1 else output.hidden_states[layer] for layer in layers], tokens.pooled
 
-    def _collate(self, rows: Sequence[Row]) -> Tokens:
+    def _collate(self, rows: TokenRows) -> Tokens:
         """Return the rows as tensors, padded to the longest."""
         begin = first_position(self.model) + self.method.reading.prefix
-        mask = token_mask(rows)
-        ids = padded((row.ids for row in rows), mask, self.tokenizer.pad_token_id)
-        slots = padded((row.slots for row in rows), mask, HARD)
-        positions = padded((row.positions for row in rows), mask, 0) + begin
-        tables = (ids, slots, positions, mask.astype(np.int64), pooled_mask(rows, mask).astype(np.int64))
-        return Tokens(*(torch.from_numpy(table).to(self.device) for table in tables))
+        return Tokens(*torch.from_numpy(rows.tables(self.tokenizer.pad_token_id, begin)).to(self.device))
 
-    def bias(self, templates: Sequence[TokenTemplate], lengths: Sequence[int]) -> torch.Tensor:
-        """Return (B, d) states at the mask of each template alone, for a sentence of that length (PromptBERT 4.2).
+    def bias(self, rows: TokenRows) -> torch.Tensor:
+        """Return (B, d) states at the mask of each row's template alone, for a sentence of its length (PromptBERT 4.2).
 
         Distinct (template, length) are computed once per call in training, and once for all calls in inference.
         """
-        keys = list(zip(templates, lengths, strict=True))
-        known = self._remembered_biases()
-        if new := [key for key in dict.fromkeys(keys) if key not in known]:
-            rows = [template.bias_row(length, self.method.reading.specials_in_bias) for template, length in new]
-            known.update(zip(new, self._grouped(rows, self.read), strict=True))
-        return torch.stack([known[key] for key in keys]).to(self.device)
+        (biases, numbers), known = rows.biases(), self._remembered_biases()
+        if new := [bias for bias in biases if bias not in known]:
+            alone = bias_rows(new, self.method.reading.specials_in_bias)
+            known.update(zip(new, self._grouped(alone, self.read), strict=True))
+        table = torch.stack([known[bias] for bias in biases]).to(self.device)
+        return embedding(torch.from_numpy(numbers).to(self.device), table)  # an index's gradient is summed in any order
 
     def forget_biases(self) -> None:
         """Clear the cached biases of inference, but not those of a shallow copy of this module."""

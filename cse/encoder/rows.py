@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -13,11 +13,12 @@ import numpy as np
 from cse.methods.templates import TEMPLATE_PARTS, Template
 
 if TYPE_CHECKING:
-    from transformers import BatchEncoding, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
     from cse.methods.method import Method
 
 CHARACTERS_PER_TOKEN = 256  # that are read of a text per token kept; BERT reads a word of over 100 as unknown
+BLOCK = 1024  # texts tokenised at once; what the tokenizer says of them besides ids takes memory
 _ONE_AT_A_TIME = Lock()
 
 
@@ -35,17 +36,39 @@ def readable(text: str) -> str:
     """Return the text with NUL, which ends texts in some tools, as a space, and half of a surrogate pair, which has no
     UTF-8 form, as "?".
     """
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ")
+    clean = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    return clean.replace("\x00", " ")
 
 
-def plain_ids(tokenizer: PreTrainedTokenizerBase, text: str | Sequence[str], special: bool = False) -> BatchEncoding:
-    """Return the encoding of a text or several, made `readable`; no ids are added; "[MASK]" is text unless `special`.
+def plain_ids(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], special: bool = False, limit: int | None = None
+) -> list[list[int]]:
+    """Return the ids of texts, made `readable`; no ids are added; "[MASK]" is text unless `special`.
 
-    Nothing is truncated, since a limit given to the tokenizer would truncate the texts of other threads.
+    With `limit` a text has at most so many, from the side that the tokenizer keeps. The tokenizer itself truncates
+    nothing, since a limit given to it would truncate the texts of other threads.
     """
+    clean = [readable(text) for text in texts]
+    if limit is not None:
+        clean = [shortened(text, tokenizer, limit) for text in clean]
     with _ONE_AT_A_TIME:
-        texts = readable(text) if isinstance(text, str) else list(map(readable, text))
-        return tokenizer(texts, add_special_tokens=False, split_special_tokens=not special, verbose=False)
+        ids = _batch_ids(tokenizer, clean, special)
+    if limit is None:
+        return ids
+    kept = slice(-limit, None) if tokenizer.truncation_side == "left" else slice(limit)
+    return [numbers[kept] for numbers in ids]
+
+
+def _batch_ids(tokenizer: PreTrainedTokenizerBase, texts: list[str], special: bool) -> list[list[int]]:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:  # written in Python
+        read = tokenizer(texts, add_special_tokens=False, split_special_tokens=not special, verbose=False)
+        return read["input_ids"] if texts else []
+    backend.no_truncation()
+    backend.no_padding()
+    backend.encode_special_tokens = not special
+    blocks = (texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK))
+    return [encoding.ids for block in blocks for encoding in backend.encode_batch_fast(block, add_special_tokens=False)]
 
 
 def lower_case(tokenizer: PreTrainedTokenizerBase) -> None:
@@ -64,14 +87,15 @@ WINDOW = 16_384  # sentences tokenised and sorted together, which limits the mem
 SMALL_PASS_DIVISOR = 8  # a pass of fewer than 1/8 of the rows that fit is filled up with shorter ones, padded
 
 
-def plan_batches(lengths: Sequence[int], tokens: int, sentences: int | None = None) -> Iterator[np.ndarray]:
+def plan_batches(lengths: np.ndarray, device: str, sentences: int | None = None) -> Iterator[np.ndarray]:
     """Yield the row numbers of each pass over N rows of `lengths` tokens, longest rows first.
 
-    A pass has at most `tokens`, padding included, but at least one row, and at most `sentences` rows. All its rows have
-    the same length, unless these would be too few.
+    A pass has as many tokens as suit the device, padding included, but at least one row, and at most `sentences` rows.
+    All its rows have the same length, unless these would be too few.
     """
-    order = np.argsort(np.negative(lengths), kind="stable")
-    falling = -np.asarray(lengths)[order]
+    tokens = TOKENS.get(device, MAX_PASS_TOKENS)
+    order = np.argsort(-lengths, kind="stable")
+    falling = -lengths[order]
     start = 0
     while start < len(order):
         room = max(1, tokens // max(1, -int(falling[start])))
@@ -87,47 +111,29 @@ SPECIALS = 2  # the first and the last token of every row
 
 
 @dataclass(frozen=True)
-class Row:
-    """One backbone input: `ids` (L,), `slots` (L,) with the learned slot or -1, `positions` (L,) from 0.
+class TokenTemplate:
+    """A template in one tokenizer's ids, special tokens included, and the learned slot of each or -1.
 
-    `pool_at` is the token that is read. `cut` lists dimensions in which the embeddings of all its tokens are zero.
-    A mean leaves out the first `unread` tokens.
+    The sentence comes after the first `start` of them. The pooling leaves out the first `unread` tokens of a row: those
+    of a prompt, and what is before it.
     """
 
     ids: tuple[int, ...]
     slots: tuple[int, ...]
-    positions: tuple[int, ...]
-    pool_at: int
-    cut: tuple[int, ...] = ()
-    unread: int = 0
-
-
-@dataclass(frozen=True)
-class TokenTemplate:
-    """A template in one tokenizer's ids before and after the sentence, special tokens included.
-
-    The pooling leaves out the first `unread` tokens: those of a prompt, and what is before it.
-    """
-
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    before_slots: tuple[int, ...]
-    after_slots: tuple[int, ...]
-    mask_index: int | None  # within before + after; None reads the first token
+    start: int
+    mask_index: int | None  # within `ids`; None reads the first token
     spaced: bool  # the sentence follows a space, which matters to byte-level tokenizers
     unread: int = 0
 
     @property
     def length(self) -> int:
         """Number of tokens the template adds to a sentence."""
-        return len(self.before) + len(self.after)
+        return len(self.ids)
 
     @property
     def slot_ids(self) -> tuple[int, ...]:
         """The token id of every learned slot, in slot order."""
-        ids = (*self.before, *self.after)
-        slots = (*self.before_slots, *self.after_slots)
-        return tuple(ids[slots.index(slot)] for slot in range(max(slots) + 1))
+        return tuple(self.ids[self.slots.index(slot)] for slot in range(max(self.slots) + 1))
 
     def content_limit(self, max_length: int) -> int:
         """Return the maximum tokens of a sentence for a training `max_length`.
@@ -135,33 +141,6 @@ class TokenTemplate:
         SimCSE's and DCPCSE's 32 include the two special tokens, PromptBERT's and ConPVP's 32 no part of the template.
         """
         return max_length if self.length > SPECIALS else max(1, max_length - SPECIALS)
-
-    def row(self, content: Sequence[int]) -> Row:
-        """Return the row of a sentence's token ids (n,)."""
-        return self._row(content, range(self.length + len(content)))
-
-    def bias_row(self, n: int, specials: bool = True) -> Row:
-        """Return the row without a sentence, positions after it shifted by n as for n tokens (PromptBERT 4.2).
-
-        `specials=False` leaves out the first and the last token (ConPVP's masked form).
-        """
-        start = len(self.before)
-        row = self._row((), (*range(start), *range(start + n, self.length + n)))
-        if specials:
-            return row
-        return Row(row.ids[1:-1], row.slots[1:-1], row.positions[1:-1], row.pool_at - 1)
-
-    def _row(self, content: Sequence[int], positions: Sequence[int]) -> Row:
-        at = self.mask_index or 0
-        if self.mask_index is None and self.unread < self.length + len(content):
-            at = self.unread
-        return Row(
-            ids=(*self.before, *content, *self.after),
-            slots=(*self.before_slots, *(HARD,) * len(content), *self.after_slots),
-            positions=tuple(positions),
-            pool_at=at if self.mask_index is None or at < len(self.before) else at + len(content),
-            unread=self.unread,
-        )
 
 
 def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTemplate:
@@ -171,37 +150,24 @@ def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTempl
     """
     parts = [part for part in TEMPLATE_PARTS.split(template.text) if part]
     where = parts.index("[X]")
-    ids: list[list[int]] = [[tokenizer.cls_token_id], []]
-    slots: list[list[int]] = [[HARD], []]
-    learned, mask_index = 0, None
-    for number, part in enumerate(parts):
-        side = int(number > where)
+    ids, slots = [tokenizer.cls_token_id], [HARD]
+    start, learned, mask_index = 0, 0, None
+    for part in parts:
+        soft, pieces = template.soft, []
         if part == "[X]":
-            continue
-        if part == "[MASK]":
-            mask_index = len(ids[0]) + len(ids[1])
-            pieces, soft = [tokenizer.mask_token_id], False
+            start = len(ids)
+        elif part == "[MASK]":
+            mask_index = len(ids)
+            soft, pieces = False, [tokenizer.mask_token_id]
         elif part == "[P]":
-            pieces, soft = [tokenizer.pad_token_id], True
-        else:
-            pieces, soft = (
-                plain_ids(tokenizer, part.rstrip(), special=True)["input_ids"] if part.strip() else [],
-                template.soft,
-            )
-        for piece in pieces:
-            ids[side].append(piece)
-            slots[side].append(learned if soft else HARD)
-            learned += soft
-    ids[1].append(tokenizer.sep_token_id)
-    slots[1].append(HARD)
-    return TokenTemplate(
-        before=tuple(ids[0]),
-        after=tuple(ids[1]),
-        before_slots=tuple(slots[0]),
-        after_slots=tuple(slots[1]),
-        mask_index=mask_index,
-        spaced=where > 0 and parts[where - 1].endswith(" "),
-    )
+            soft, pieces = True, [tokenizer.pad_token_id]
+        elif part.strip():
+            (pieces,) = plain_ids(tokenizer, [part.rstrip()], special=True)
+        ids += pieces
+        slots += range(learned, learned + len(pieces)) if soft else [HARD] * len(pieces)
+        learned += soft * len(pieces)
+    spaced = where > 0 and parts[where - 1].endswith(" ")
+    return TokenTemplate((*ids, tokenizer.sep_token_id), (*slots, HARD), start, mask_index, spaced)
 
 
 def rendered(method: Method, tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[TokenTemplate, ...], ...]:
@@ -215,19 +181,120 @@ def rendered(method: Method, tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[
     return views
 
 
-def token_mask(rows: Sequence[Row]) -> np.ndarray:
-    """Return (B, L) bool: True at the tokens of rows that are padded to the longest."""
-    lengths = np.array([len(row.ids) for row in rows])
-    return np.arange(lengths.max()) < lengths[:, None]
+@dataclass(frozen=True)
+class TokenRows:
+    """B backbone inputs: the `tokens` (3, T) of row b are those from `offsets[b]` (B + 1,) on.
+
+    A token has an id, a learned slot or -1, and a position from 0. Row b stands in template number `kinds[b]` of
+    `templates`, around `lengths[b]` tokens of a sentence, and is read at its token `read_at[b]`. `cut` (B, d) is True
+    where the embeddings of all its tokens are zero.
+    """
+
+    templates: tuple[TokenTemplate, ...]
+    kinds: np.ndarray
+    lengths: np.ndarray
+    offsets: np.ndarray
+    read_at: np.ndarray
+    tokens: np.ndarray
+    cut: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]) -> TokenRows:
+        """Return the rows of B sentences' token ids, each in its template."""
+        by_id = {id(template): template for template in templates}  # a template is hashed once, not once a row
+        distinct = tuple(dict.fromkeys(by_id.values()))
+        numbers = {key: distinct.index(template) for key, template in by_id.items()}
+        kinds = np.fromiter((numbers[id(template)] for template in templates), np.int64, len(templates))
+        lengths = np.fromiter(map(len, contents), np.int64, len(templates))
+        known = [(t.start, t.length, HARD if t.mask_index is None else t.mask_index, t.unread) for t in distinct]
+        starts, around, masks, unread = np.array(known, np.int64).reshape(-1, 4)[kinds].T
+        sizes = around + lengths
+        read_at = np.where(masks < starts, masks, masks + lengths)
+        read_at = np.where(masks == HARD, np.where(unread < sizes, unread, 0), read_at)
+        tokens = np.full((3, sizes.sum()), HARD, np.int32)
+        tokens[2] = _runs(np.zeros_like(sizes), sizes)
+        rows = cls(distinct, kinds, lengths, _ends(sizes), read_at, tokens)
+        inside = rows.inside
+        tokens[0, inside] = np.fromiter(chain.from_iterable(contents), np.int32, int(lengths.sum()))
+        own = np.concatenate([np.empty((2, 0), np.int32), *((t.ids, t.slots) for t in distinct)], 1)
+        tokens[:2, ~inside] = own[:, _runs(_ends([t.length for t in distinct])[kinds], around)]
+        return rows
+
+    @property
+    def ids(self) -> np.ndarray:
+        """(T,) the ids of the tokens."""
+        return self.tokens[0]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """(B,) the number of tokens of each row."""
+        return np.diff(self.offsets)
+
+    @property
+    def inside(self) -> np.ndarray:
+        """(T,) bool: True at the tokens of the sentences, in rows that are not augmented."""
+        starts = np.array([template.start for template in self.templates], np.int64)[self.kinds]
+        inside = np.zeros(self.tokens.shape[1], bool)
+        inside[_runs(self.offsets[:-1] + starts, self.lengths)] = True
+        return inside
+
+    def tables(self, padding: int, first: int = 0) -> np.ndarray:
+        """Return (5, B, L) int64: ids, slots and positions of rows padded to the longest, 1 at a token, 1 at one that a
+        mean reads.
+
+        `padding` is the id beside the tokens, and `first` the position of a row's first one.
+        """
+        column, unread = np.arange(self.sizes.max()), np.array([template.unread for template in self.templates])
+        mask = column < self.sizes[:, None]
+        tables = np.empty((5, *mask.shape), np.int64)
+        tables[:3] = np.array([padding, HARD, 0])[:, None, None]
+        tables[:3, mask] = self.tokens
+        tables[2] += first
+        tables[3:] = mask, mask & (column >= unread[self.kinds, None])
+        return tables
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def __getitem__(self, numbers: Sequence[int] | np.ndarray) -> TokenRows:
+        """Return the rows of these numbers."""
+        numbers = np.asarray(numbers, np.int64)
+        sizes = self.sizes[numbers]
+        tokens = self.tokens[:, _runs(self.offsets[numbers], sizes)]
+        cut = None if self.cut is None else self.cut[numbers]
+        kinds, lengths, read_at = self.kinds[numbers], self.lengths[numbers], self.read_at[numbers]
+        return TokenRows(self.templates, kinds, lengths, _ends(sizes), read_at, tokens, cut)
+
+    def repeated(self, counts: np.ndarray) -> TokenRows:
+        """Return the rows with every token `counts` (T,) times in place, 0 to leave it out."""
+        ends = _ends(counts)
+        offsets = ends[self.offsets]
+        read_at = ends[self.offsets[:-1] + self.read_at] - offsets[:-1]
+        return replace(self, offsets=offsets, read_at=read_at, tokens=np.repeat(self.tokens, counts, 1))
+
+    def biases(self) -> tuple[list[tuple[TokenTemplate, int]], np.ndarray]:
+        """Return the distinct (template, sentence length) as they come, and the number (B,) of every row's."""
+        pairs = list(zip(self.kinds.tolist(), self.lengths.tolist(), strict=True))
+        numbers = {pair: number for number, pair in enumerate(dict.fromkeys(pairs))}
+        return [(self.templates[kind], n) for kind, n in numbers], np.array([numbers[pair] for pair in pairs])
 
 
-def pooled_mask(rows: Sequence[Row], mask: np.ndarray) -> np.ndarray:
-    """Return (B, L) bool: True at the tokens of rows, at which the `mask` (B, L) is true, that a mean reads."""
-    return mask & (np.arange(mask.shape[1]) >= np.array([row.unread for row in rows])[:, None])
+def bias_rows(biases: Sequence[tuple[TokenTemplate, int]], specials: bool) -> TokenRows:
+    """Return the row of each (template, n) without a sentence, positions as for one of n tokens (PromptBERT 4.2).
+
+    `specials=False` leaves out the first and the last token (ConPVP's masked form).
+    """
+    rows = TokenRows.of([(0,) * n for _, n in biases], [template for template, _ in biases])
+    counts = np.where(rows.inside, 0, 1)
+    if not specials:
+        counts[[*rows.offsets[:-1], *(rows.offsets[1:] - 1)]] = 0
+    return rows.repeated(counts)
 
 
-def padded(values: Iterable[Sequence[int]], mask: np.ndarray, fill: int) -> np.ndarray:
-    """Return (B, L) int64 values of B rows where the `mask` (B, L) is true, elsewhere `fill`."""
-    table = np.full(mask.shape, fill)
-    table[mask] = np.fromiter(chain.from_iterable(values), table.dtype, np.count_nonzero(mask))
-    return table
+def _ends(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return `sizes` (B,) numbers from `starts` (B,) on, run after run."""
+    return np.arange(sizes.sum()) + np.repeat(starts - _ends(sizes)[:-1], sizes)

@@ -98,20 +98,6 @@ class StoredTokenizer:
     truncation_side: str = "right"
     is_fast: bool = True
 
-    def __call__(
-        self, texts: str | Sequence[str], *, split_special_tokens: bool = False, **others: object
-    ) -> dict[str, Any]:
-        """Return the ids of a text or several under "input_ids", without special tokens.
-
-        With `split_special_tokens` "[MASK]" is text.
-
-        Other options are those that `cse.encoder.rows.plain_ids` gives to every tokenizer.
-        """
-        self.backend_tokenizer.encode_special_tokens = split_special_tokens
-        many = [texts] if isinstance(texts, str) else list(texts)
-        ids = [encoding.ids for encoding in self.backend_tokenizer.encode_batch(many, add_special_tokens=False)]
-        return {"input_ids": ids[0] if isinstance(texts, str) else ids}
-
     def __len__(self) -> int:
         return self.backend_tokenizer.get_vocab_size(with_added_tokens=True)
 

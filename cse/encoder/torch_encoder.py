@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from cse.encoder.devices import device_of
 from cse.encoder.encoder import Encoder
 from cse.encoder.engine import Update
 from cse.encoder.prompted_backbone import PromptedBackbone, head_module, tanh_head, transform_head
-from cse.encoder.rows import MAX_PASS_TOKENS, TOKENS, Row, TokenTemplate, plan_batches
+from cse.encoder.rows import TokenRows
 from cse.encoder.stored_backbone import head_width
 from cse.methods.method import Head, Method, When
 
@@ -130,18 +130,10 @@ class TorchEncoder(PromptedBackbone, Encoder):
 
     # -- text to vectors ----------------------------------------------------------------------------------------
 
-    def forward(
-        self,
-        contents: Sequence[Sequence[int]],
-        templates: Sequence[TokenTemplate],
-        rows: Sequence[Row] | None = None,
-    ) -> torch.Tensor:
-        """Return (B, d) float32 vectors of token ids (B lists), each in its own template.
-
-        `rows` (B) replace those of the templates, for training that augments them.
-        """
-        hidden = self.pool(rows or [template.row(ids) for ids, template in zip(contents, templates, strict=True)])
-        bias = self.bias(templates, list(map(len, contents))) if self._applies(self.reading.denoise) else None
+    def forward(self, rows: TokenRows) -> torch.Tensor:
+        """Return (B, d) float32 vectors of rows."""
+        hidden = self.pool(rows)
+        bias = self.bias(rows) if self._applies(self.reading.denoise) else None
         headed = self.head is not None and self._applies(self.reading.head_when)
         return self._vectors_from(hidden, bias, self._headed if headed else None)
 
@@ -152,30 +144,22 @@ class TorchEncoder(PromptedBackbone, Encoder):
     def _applies(self, when: When) -> bool:
         return when is When.ALWAYS or (when is When.TRAINING and self.training)
 
-    def batches(self, lengths: Sequence[int], batch_size: int | None) -> Iterator[np.ndarray]:
-        """Yield the numbers of the rows of each forward pass, as many as suit the device."""
-        return plan_batches(lengths, TOKENS.get(self.device.type, MAX_PASS_TOKENS), batch_size)
-
-    def vectors_of(self, contents: Sequence[Sequence[int]], passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
-        """Return (N, d) float32 vectors of sentences' token ids, in the order of `passes`, their numbers."""
-        template, outputs = self.views[0][0], []
+    def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
+        """Return (N, d) float32 vectors of rows, in the order of `passes`, their numbers."""
+        outputs = []
         with self.inference():
             for numbers in passes:
                 # The class's forward: during training, accelerate wraps the instance's in mixed precision.
-                vectors = TorchEncoder.forward(self, [contents[i] for i in numbers], [template] * len(numbers))
-                outputs.append(vectors.float())
+                outputs.append(TorchEncoder.forward(self, rows[numbers]).float())
                 report(len(numbers))
         return torch.cat(outputs).cpu().numpy()  # at the end: a copy after each pass would make a GPU wait for the next
 
     # -- vectors to words ---------------------------------------------------------------------------------------
 
-    def mask_states(
-        self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (B, d) states at the mask of B token id lists, each in its template, and of these templates alone."""
+    def mask_states(self, rows: TokenRows) -> tuple[np.ndarray, np.ndarray]:
+        """Return (B, d) states at the mask of rows, and of their templates alone."""
         with self.inference():
-            spoken = self.read([template.row(ids) for template, ids in zip(templates, contents, strict=True)])
-            alone = self.bias(templates, list(map(len, contents)))
+            spoken, alone = self.read(rows), self.bias(rows)
         return spoken.float().cpu().numpy(), alone.float().cpu().numpy()
 
     def word_logits(self, states: np.ndarray) -> np.ndarray:

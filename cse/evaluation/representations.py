@@ -16,7 +16,7 @@ import numpy as np
 
 from cse.corpus.lines import text_lines
 from cse.encoder.encoder import Encoder
-from cse.encoder.rows import plain_ids
+from cse.encoder.rows import TokenRows, plain_ids
 from cse.evaluation.tasks import TokenAccess
 from cse.evaluation.token_bias import StaticEmbeddings
 from cse.files.writing import digest, file_digest
@@ -81,18 +81,18 @@ def top_k_tokens(encoder: Encoder, k: int = 200, denoise: bool = False) -> Repre
 
 
 def _token_vectors(encoder: Encoder, k: int, denoise: bool, texts: list[str], batch_size: int) -> np.ndarray:
-    contents = encoder.tokenise(texts, [encoder.prompt] * len(texts))
-    order = sorted(range(len(texts)), key=lambda number: -len(contents[number]))
+    rows = encoder.rows_of(texts, [encoder.prompt] * len(texts))
+    order = np.argsort(-rows.lengths, kind="stable")
     vectors = np.empty((len(texts), encoder.dim), np.float32)
     for start in range(0, len(texts), batch_size):
         chosen = order[start : start + batch_size]
-        vectors[chosen] = _predicted(encoder, [contents[number] for number in chosen], k, denoise)
+        vectors[chosen] = _predicted(encoder, rows[chosen], k, denoise)
     return vectors
 
 
-def _predicted(encoder: Encoder, contents: Sequence[Sequence[int]], k: int, denoise: bool) -> np.ndarray:
-    """(B, d) float32 vectors by Eq. 3 for B lists of token ids."""
-    spoken, alone = encoder.mask_states(contents, [encoder.prompt] * len(contents))
+def _predicted(encoder: Encoder, rows: TokenRows, k: int, denoise: bool) -> np.ndarray:
+    """(B, d) float32 vectors by Eq. 3 for rows."""
+    spoken, alone = encoder.mask_states(rows)
     logits = encoder.word_logits(spoken)
     if denoise:
         logits = logits - encoder.word_logits(alone)
@@ -208,7 +208,7 @@ def static_embeddings(encoder: Encoder) -> StaticEmbeddings:
     tokenizer = encoder.tokenizer
 
     def tokenise(texts: list[str]) -> list[list[int]]:
-        return plain_ids(tokenizer, texts)["input_ids"] if texts else []
+        return plain_ids(tokenizer, texts)
 
     return StaticEmbeddings(
         encoder.word_embeddings()[: len(tokenizer)],  # the rest is padding

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.nn.utils.rnn import pad_sequence
 
 from cse.encoder.backbone import first_position, opened_commit, run_behind
 from cse.encoder.torch_encoder import TorchEncoder
@@ -161,11 +160,8 @@ def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
         )
     plain = plain_model(encoder)
     write_tokenizer(target, encoder, plain.tokenizer)
-    template = encoder.views[0][0]
-    token_ids = encoder.tokenise(TRACED_TEXTS, [template] * len(TRACED_TEXTS))
-    rows = [torch.tensor(template.row(ids).ids) for ids in token_ids]
-    ids = pad_sequence(rows, batch_first=True, padding_value=encoder.tokenizer.pad_token_id)
-    mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
+    rows = encoder.rows_of(TRACED_TEXTS, [encoder.views[0][0]] * len(TRACED_TEXTS))
+    ids, _, _, mask, _ = torch.from_numpy(rows.tables(encoder.tokenizer.pad_token_id))
     graph = Graph(plain).eval().cpu()
     axes = {name: {0: "sentences", 1: "tokens"} for name in INPUTS} | {OUTPUT: {0: "sentences"}}
     with warnings.catch_warnings(), torch.no_grad():

@@ -163,9 +163,8 @@ def _tokenizer_json(backend: Tokenizer, template: TokenTemplate, slots: list[int
     """The tokenizer with the template as its special tokens; NUL is read as a space, as in `TorchEncoder.tokenise`."""
     value = json.loads(backend.to_str())
     pieces: dict[str, Any] = {}
-    sides = {BEFORE: (template.before, template.before_slots), AFTER: (template.after, template.after_slots)}
-    for name, (ids, of_slots) in sides.items():
-        real = [token if slot == HARD else slots[slot] for token, slot in zip(ids, of_slots, strict=True)]
+    ids = [token if slot == HARD else slots[slot] for token, slot in zip(template.ids, template.slots, strict=True)]
+    for name, real in {BEFORE: ids[: template.start], AFTER: ids[template.start :]}.items():
         pieces[name] = {"id": name, "ids": real, "tokens": [backend.id_to_token(token) for token in real]}
     before, after = ({"SpecialToken": {"id": name, "type_id": 0}} for name in (BEFORE, AFTER))
     first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")

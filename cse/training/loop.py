@@ -30,7 +30,7 @@ from cse.training.output import BEST_FOLDER, check_best, open_log, publish, rese
 from cse.training.records import LogEntry, LogWriter, TrainingState, TrainingSummary, training_record
 from cse.training.resume import check_resume, load_state, save_state, start_accelerator
 from cse.training.run import Run, dev_score
-from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_inputs, step_rows, view_texts
+from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data, view_texts
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -69,15 +69,14 @@ def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
     """
     config = replace(run.config, batch_size=min(MAX_PLANNED_TEXTS, len(run.examples)))
     batch = run.examples[list(range(config.batch_size))]
-    contents, templates = step_inputs(encoder, batch, config, 0)
+    views, _, rows = step_data(encoder, batch, config, 0)
     words = encoder.tokenizer.convert_ids_to_tokens
     lines = [
-        {"text": text, "tokens": " ".join(words(list(row.ids)))}
-        for view in zip(view_texts(encoder, batch), step_rows(encoder, contents, templates, config, 0), strict=True)
-        for text, row in zip(*view, strict=True)
+        {"text": text, "tokens": " ".join(words(ids.tolist()))}
+        for text, ids in zip(chain(*view_texts(encoder, batch)), np.split(rows.ids, rows.offsets[1:-1]), strict=True)
     ]
     return {
-        "method": encoder.method.name, "views": len(contents), "lines": lines, "examples": len(run.examples),
+        "method": encoder.method.name, "views": views, "lines": lines, "examples": len(run.examples),
         "batch_size": run.config.batch_size, "learning_rate": run.config.learning_rate, "steps": run.steps,
         "parameters_total": sum(tensor.numel() for tensor in encoder.parameters()),
         "parameters_learned": sum(tensor.numel() for tensor in encoder.learned(training=True).values()),
@@ -247,8 +246,7 @@ class TrainingLoop:
         own = slice(*(number * self.run.config.batch_size // processes for number in (rank, rank + 1)))
         batch = {name: texts[own] for name, texts in self.run.batch(step).items()}
         number = step * processes + rank  # each process draws its own templates and augmentation
-        contents, templates = step_inputs(self.encoder, batch, self.run.config, number)
-        return StepData(contents, templates, step_rows(self.encoder, contents, templates, self.run.config, number))
+        return step_data(self.encoder, batch, self.run.config, number)
 
     def step(self, step: int, data: StepData) -> float:
         """Take one optimiser step and return its loss, the mean of all processes.
@@ -273,18 +271,17 @@ class TrainingLoop:
     def _losses(self, data: StepData, step: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The loss and its scaled form to differentiate: accelerate averages gradients, which should be summed."""
         encoder, accelerator, method = self.encoder, self.accelerator, self.encoder.method
-        contents, templates, rows = (list(chain(*views)) for views in data)
-        vectors = self.model(contents, templates, rows)
+        vectors = self.model(data.rows)
         queue = self.momentum.negatives() if self.momentum else None
-        loss = contrast(vectors, len(data.rows), self.run.config, accelerator, kind=method.contrast, queue=queue)
+        loss = contrast(vectors, data.views, self.run.config, accelerator, kind=method.contrast, queue=queue)
         loss = loss * method.loss_weight
         if self.momentum:
-            self.momentum.advance(data.contents[0], data.templates[0], accelerator.gather)
+            self.momentum.advance(data.plain[range(len(data.plain) // data.views)], accelerator.gather)
         scaled = loss * accelerator.num_processes
         if not method.mlm_weight:
             return loss, scaled
         with accelerator.autocast():
-            masked = masked_language_loss(encoder, contents, templates)
+            masked = masked_language_loss(encoder, data.plain)
         masked = masked * mlm_weight(method.mlm_weight, step)
         return loss + masked, scaled + masked
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from cse.methods.method import When
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from cse.encoder.rows import TokenTemplate
+    from cse.encoder.rows import TokenRows
     from cse.encoder.torch_encoder import TorchEncoder
 
 
@@ -128,11 +128,11 @@ class MomentumQueue:
             tensor.lerp_(live[name], 1 - MOMENTUM)
 
     @torch.no_grad()
-    def encode(self, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]) -> torch.Tensor:
-        """(B, d) vectors of token ids from the copy, without dropout, through the encoder's own head."""
+    def encode(self, rows: TokenRows) -> torch.Tensor:
+        """(B, d) vectors of rows from the copy, without dropout, through the encoder's own head."""
         encoder, training = self.encoder, self.encoder.training
         encoder.eval()
-        vectors = functional_call(encoder, self.weights, (contents, templates))
+        vectors = functional_call(encoder, self.weights, (rows,))
         if encoder.head is not None and encoder.reading.head_when is When.TRAINING:
             vectors = encoder.head(vectors)
         encoder.train(training)
@@ -144,12 +144,7 @@ class MomentumQueue:
         self.vectors.copy_(torch.cat([self.vectors, vectors])[-size:])
         self.count.add_(len(vectors)).clamp_(max=size)
 
-    def advance(
-        self,
-        contents: Sequence[Sequence[int]],
-        templates: Sequence[TokenTemplate],
-        gather: Callable[[torch.Tensor], torch.Tensor],
-    ) -> None:
+    def advance(self, rows: TokenRows, gather: Callable[[torch.Tensor], torch.Tensor]) -> None:
         """Update the copy after a step's loss and queue its vectors of the sentences of all processes."""
         self.follow()
-        self.push(gather(self.encode(contents, templates)))
+        self.push(gather(self.encode(rows)))

@@ -432,8 +432,9 @@ def masked_inputs(
 ) -> MaskedBatch:
     """Text ids (B, n) between the special tokens `around` it; only the text is masked."""
     changed, chosen = mask_tokens(text, tokenizer, generator)
-    before, after = (text.new_tensor(ids).expand(len(text), -1) for ids in (around.before, around.after))
-    padding = (len(around.before), len(around.after))
+    sides = around.ids[: around.start], around.ids[around.start :]
+    before, after = (text.new_tensor(ids).expand(len(text), -1) for ids in sides)
+    padding = (before.shape[1], after.shape[1])
     labels = torch.nn.functional.pad(text.masked_fill(~chosen, IGNORED), padding, value=IGNORED)
     return MaskedBatch(torch.cat([before, changed, after], 1), labels)
 

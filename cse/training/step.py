@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 
 from cse.encoder.backbone import mlm_head, row_limit, set_dropout
-from cse.encoder.rows import Row
+from cse.encoder.rows import TokenRows
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Contrast
 from cse.methods.settings import TrainConfig
@@ -19,56 +20,61 @@ from cse.training.losses import energy_hinge, info_nce, mask_tokens, nt_xent
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-    from cse.encoder.rows import Row, TokenTemplate
+    from cse.encoder.rows import TokenTemplate
     from cse.methods.method import Method
 
 MAX_REPEATED_TOKENS = 10  # exclusive, as in ESimCSE's released code
+NO_LABEL = -1  # of a token that is not to be predicted
 
 
 def augmented(
-    views: Sequence[Sequence[Row]], method: Method, width: int, room: int, rng: np.random.Generator
-) -> list[list[Row]]:
-    """The rows of every view, augmented as `method` says.
+    rows: TokenRows, views: int, method: Method, width: int, room: int, rng: np.random.Generator
+) -> TokenRows:
+    """The rows of all views, one view after the other, augmented as `method` says.
 
     Embeddings have `width` dimensions, and `room` tokens fit in a row.
     """
-    first, second, *others = (list(rows) for rows in views)
+    count = len(rows) // views
+    first, second = np.split(np.arange(2 * count), 2)
     if method.cutoff:
-        first = [cut_off(row, method.cutoff, width, rng) for row in first]
+        rows = cut_off(rows, first, method.cutoff, width, rng)
     if method.repetition:
-        second = [repeated(row, method.repetition, room, rng) for row in second]
-    if method.shuffled:
-        second = [shuffled(row, rng) for row in second]
-    return [first, second, *others]
+        rows = repeated(rows, second, method.repetition, room, rng)
+    return shuffled(rows, second, rng) if method.shuffled else rows
 
 
-def repeated(row: Row, share: float, room: int, rng: np.random.Generator) -> Row:
-    """The row with n distinct tokens repeated in place, never the first or the last (ESimCSE 3.1).
+def repeated(rows: TokenRows, numbers: np.ndarray, share: float, room: int, rng: np.random.Generator) -> TokenRows:
+    """The rows, n distinct tokens of those of some `numbers` repeated in place, never the first or the last (ESimCSE
+    3.1).
 
     n is drawn uniformly from 0 to min(10, floor(share * length)) - 1, as in the released code (the paper's bound is
     max(2, ...)), and reduced to the tokens that fit in `room`.
     """
-    length = len(row.ids)
-    most = min(MAX_REPEATED_TOKENS, int(share * length))
-    count = min(int(rng.integers(most)) if most else 0, room - length)
-    twice = set((1 + rng.choice(length - 2, count, replace=False)).tolist()) if count > 0 else set()
-    order = [position for position in range(length) for _ in range(1 + (position in twice))]
-    return Row(
-        tuple(row.ids[position] for position in order),
-        tuple(row.slots[position] for position in order),
-        tuple(range(len(order))),
-        order.index(row.pool_at),
-    )
+    counts = np.ones_like(rows.ids)
+    for start, length in zip(rows.offsets[numbers].tolist(), rows.sizes[numbers].tolist(), strict=True):
+        most = min(MAX_REPEATED_TOKENS, int(share * length))
+        count = min(int(rng.integers(most)) if most else 0, room - length)
+        if count > 0:
+            counts[start + 1 + rng.choice(length - 2, count, replace=False)] = 2
+    longer = rows.repeated(counts)
+    longer.tokens[2] = np.arange(longer.offsets[-1]) - np.repeat(longer.offsets[:-1], longer.sizes)
+    return longer
 
 
-def shuffled(row: Row, rng: np.random.Generator) -> Row:
-    """The row with its positions permuted, including those of the special tokens (ConSERT)."""
-    return replace(row, positions=tuple(rng.permutation(row.positions).tolist()))
+def shuffled(rows: TokenRows, numbers: np.ndarray, rng: np.random.Generator) -> TokenRows:
+    """The rows, the positions of those of some `numbers` permuted, including the special tokens' (ConSERT)."""
+    tokens = rows.tokens.copy()
+    for number in numbers:
+        rng.shuffle(tokens[2, rows.offsets[number] : rows.offsets[number + 1]])
+    return replace(rows, tokens=tokens)
 
 
-def cut_off(row: Row, share: float, width: int, rng: np.random.Generator) -> Row:
-    """The row with floor(share * width) embedding dimensions marked to be zeroed (ConSERT's feature cut-off)."""
-    return replace(row, cut=tuple(rng.permutation(width)[: int(share * width)].tolist()))
+def cut_off(rows: TokenRows, numbers: np.ndarray, share: float, width: int, rng: np.random.Generator) -> TokenRows:
+    """The rows, floor(share * width) embedding dimensions of those of some `numbers` cut (ConSERT)."""
+    cut = np.zeros((len(rows), width), bool)
+    for number in numbers:
+        cut[number, rng.permutation(width)[: int(share * width)]] = True
+    return replace(rows, cut=cut)
 
 
 CONTRAST_LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_nce, Contrast.NT_XENT: nt_xent}
@@ -102,44 +108,32 @@ def draw_templates(encoder: TorchEncoder, view: int, count: int, rng: np.random.
     return [choices[i] for i in rng.integers(len(choices), size=count)] if len(choices) > 1 else [choices[0]] * count
 
 
-def step_inputs(
-    encoder: TorchEncoder, batch: dict[str, list[str]], config: TrainConfig, step: int
-) -> tuple[list[list[list[int]]], list[list[TokenTemplate]]]:
-    """Token ids and templates of every view of a batch."""
+class StepData(NamedTuple):
+    """The inputs of a step: how many `views` it has, the rows of all of them in turn, `plain` and augmented."""
+
+    views: int
+    plain: TokenRows
+    rows: TokenRows
+
+
+def step_data(encoder: TorchEncoder, batch: dict[str, list[str]], config: TrainConfig, step: int) -> StepData:
+    """The inputs of a step on a batch: a function of the seed and the step."""
     rng = np.random.default_rng((config.seed, step, 1))
     texts = view_texts(encoder, batch)
     templates = [draw_templates(encoder, view, len(column), rng) for view, column in enumerate(texts)]
-    # Each method's released code decides whether `max_length` counts the template and its special tokens.
-    contents = [
-        encoder.tokenise(column, chosen, chosen[0].content_limit(config.max_length))
-        for column, chosen in zip(texts, templates, strict=True)
-    ]
-    return contents, templates
-
-
-def step_rows(
-    encoder: TorchEncoder,
-    contents: Sequence[Sequence[Sequence[int]]],
-    templates: Sequence[Sequence[TokenTemplate]],
-    config: TrainConfig,
-    step: int,
-) -> list[list[Row]]:
-    """The augmented rows of every view: a function of the seed and the step."""
-    rows = [
-        [template.row(ids) for ids, template in zip(*view, strict=True)]
-        for view in zip(contents, templates, strict=True)
-    ]
+    contents: list[list[int]] = []
+    known: dict[tuple[object, ...], list[list[int]]] = {}
+    for column, chosen in zip(texts, templates, strict=True):
+        # Each method's released code decides whether `max_length` counts the template and its special tokens.
+        limit = chosen[0].content_limit(config.max_length)
+        key = id(column), limit, tuple(template.spaced for template in chosen)  # most views have the same tokens
+        known[key] = known.get(key) or encoder.tokenise(column, chosen, limit)
+        contents += known[key]
+    plain = TokenRows.of(contents, list(chain(*templates)))
     width = encoder.model.get_input_embeddings().embedding_dim
     room = row_limit(encoder.model) - encoder.reading.prefix
-    return augmented(rows, encoder.method, width, room, np.random.default_rng((config.seed, step, 2)))
-
-
-class StepData(NamedTuple):
-    """The inputs of a step: token ids, templates and rows of every view, one of each per text."""
-
-    contents: list[list[list[int]]]
-    templates: list[list[TokenTemplate]]
-    rows: list[list[Row]]
+    rng = np.random.default_rng((config.seed, step, 2))
+    return StepData(len(texts), plain, augmented(plain, len(texts), encoder.method, width, room, rng))
 
 
 def contrast(
@@ -169,35 +163,32 @@ def contrast(
     return loss + config.hinge * energy_hinge(*parts) if config.hinge else loss
 
 
-def masked_rows(
-    encoder: TorchEncoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
-) -> tuple[list[Row], list[list[tuple[int, int]]]]:
-    """Rows with 15 % of their sentence tokens masked (80/10/10), and the place and id of each of these tokens."""
-    rows, targets = [], []
-    for ids, template in zip(contents, templates, strict=True):
-        tokens = torch.tensor(ids, dtype=torch.long)
-        changed, chosen = mask_tokens(tokens, encoder.tokenizer)
-        rows.append(template.row(changed.tolist()))
-        targets.append([(len(template.before) + int(position), ids[position]) for position in chosen.nonzero()[:, 0]])
-    return rows, targets
+def masked_rows(encoder: TorchEncoder, rows: TokenRows) -> tuple[TokenRows, TokenRows]:
+    """Rows with 15 % of their sentence tokens masked (80/10/10), and the rows of these tokens' ids, elsewhere -1."""
+    inside = rows.inside
+    sentences = np.split(rows.ids[inside].astype(np.int64), np.cumsum(rows.lengths)[:-1])
+    drawn = [mask_tokens(torch.from_numpy(ids), encoder.tokenizer) for ids in sentences]
+    changed, chosen = (torch.cat(parts).numpy() for parts in zip(*drawn, strict=True))
+    masked, labels = replace(rows, tokens=rows.tokens.copy()), replace(rows, tokens=rows.tokens.copy())
+    masked.ids[inside], labels.ids[:] = changed, NO_LABEL
+    labels.ids[inside] = np.where(chosen, rows.ids[inside], NO_LABEL)
+    return masked, labels
 
 
-def masked_language_loss(
-    encoder: TorchEncoder, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]
-) -> torch.Tensor:
+def masked_language_loss(encoder: TorchEncoder, rows: TokenRows) -> torch.Tensor:
     """Cross-entropy of 15 % masked sentence tokens (80/10/10) behind the same prefix (DCPCSE); the head is frozen."""
-    rows, targets = masked_rows(encoder, contents, templates)
-    count = sum(map(len, targets))
+    masked, labels = masked_rows(encoder, rows)
+    count = int(np.count_nonzero(labels.ids != NO_LABEL))
     if not count:
         return torch.zeros((), device=encoder.device)
 
     def summed_losses(numbers: Sequence[int]) -> torch.Tensor:
         """(n,) the sum of the cross-entropies of each row's masked tokens."""
-        hidden = encoder.hidden([rows[number] for number in numbers])
-        positions = [(at, *target) for at, number in enumerate(numbers) for target in targets[number]]
-        row, column, labels = torch.tensor(positions, dtype=torch.long, device=hidden.device).reshape(-1, 3).T
+        hidden = encoder.hidden(masked[numbers])
+        table = torch.from_numpy(labels[numbers].tables(NO_LABEL)[0]).to(hidden.device)
+        row, column = (table != NO_LABEL).nonzero(as_tuple=True)
         logits = mlm_head(encoder.model)(hidden[row, column]).float()
-        losses = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
+        losses = torch.nn.functional.cross_entropy(logits, table[row, column], reduction="none")
         return losses.new_zeros(len(numbers)).index_add(0, row, losses)
 
-    return encoder.grouped([len(row.ids) for row in rows], summed_losses).sum() / count
+    return encoder.grouped(rows.sizes.tolist(), summed_losses).sum() / count

@@ -89,7 +89,7 @@ def test_notes_say_what_was_not_read(encoder: TorchEncoder, text: str, notes: li
 
 def test_words_in_many_pieces_are_noted_as_rare_or_of_another_language(encoder: TorchEncoder) -> None:
     german = "Zwischen Hamburg und Berlin fahren stündlich überfüllte Schnellzüge."
-    rate = len(plain_ids(encoder.tokenizer, german)["input_ids"]) / 9  # eight words and a full stop
+    rate = len(plain_ids(encoder.tokenizer, [german])[0]) / 9  # eight words and a full stop
     assert rate > 1.6
     [note] = input_notes(encoder, german)
     assert note.startswith(f"its words break into {rate:.1f} pieces each: rare words, or a language")

@@ -190,6 +190,33 @@ def bench_pretrain(
     _print(json_output, speed)
 
 
+def bench_host(
+    model: Annotated[str, typer.Option(help="Folder or hub id of a masked language model.")] = "bundled",
+    method: Annotated[list[str] | None, typer.Option(help="Methods of the steps, by default PromptBERT's.")] = None,
+    input: Annotated[str | None, typer.Option(help="Text file, table or hub id; the demo corpus without it.")] = None,
+    sentences: Annotated[int, typer.Option(min=2, help="The most of them.")] = 4096,
+    batch_size: Annotated[int, typer.Option(min=2, help="Sentences of a step.")] = 256,
+    rounds: Annotated[int, typer.Option(min=1)] = 5,
+    cpu_time: Annotated[bool, typer.Option("--cpu-time", help=CPU_TIME)] = False,
+    json_output: Json = False,
+) -> None:
+    """Measure the host's microseconds for a sentence, encoded or in a training step, beside the tokenizer's own.
+
+    For one thread set OMP_NUM_THREADS=1 and TOKENIZERS_PARALLELISM=false.
+
+    Example: python -m tests.bench host --method simcse --cpu-time
+    """
+    import time
+
+    from tests.bench.encode import texts_of
+    from tests.bench.host import measure_host
+
+    texts = texts_of(input, None, sentences)
+    clock = time.process_time if cpu_time else time.perf_counter
+    works = measure_host(texts, model, method or ["promptbert"], batch_size, rounds, clock)
+    _print(json_output, {"sentences": len(texts), "batch_size": batch_size, "works": works})
+
+
 def bench_search(
     index: Annotated[Path | None, typer.Option(help="Index folder; one of random vectors without it.")] = None,
     rows: Annotated[int, typer.Option(min=1, help="Random vectors.")] = 100_000,
@@ -358,8 +385,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None,
 )  # fmt: skip
 for function in (
-    bench_encode, bench_train, bench_pretrain, bench_index, bench_search, bench_app, bench_load, bench_corpus,
-    bench_page, bench_adapt, bench_recipes,
+    bench_encode, bench_host, bench_train, bench_pretrain, bench_index, bench_search, bench_app, bench_load,
+    bench_corpus, bench_page, bench_adapt, bench_recipes,
 ):  # fmt: skip
     (made,) = command(function).registered_commands
     assert made.callback

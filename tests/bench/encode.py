@@ -24,7 +24,7 @@ import torch
 from cse.corpus import Corpus
 from cse.encoder.devices import computes_in_bf16, in_precision
 from cse.encoder.encoder import Encoder
-from cse.encoder.rows import TOKENS, plan_batches
+from cse.encoder.rows import plan_batches
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.classification import labelled_rows
 from cse.methods.method import Pooling, When
@@ -183,14 +183,11 @@ def _sorted_batches(encoder: TorchEncoder, run: Callable[[np.ndarray, np.ndarray
     template = encoder.views[0][0]
 
     def encode(texts: list[str]) -> np.ndarray:
-        rows = [template.row(ids).ids for ids in encoder.tokenise(texts, [template] * len(texts))]
+        rows = encoder.rows_of(texts, [template] * len(texts))
         vectors = np.empty((len(texts), encoder.dim), np.float32)
-        for chosen in plan_batches([len(row) for row in rows], TOKENS["cpu"]):
-            lengths = np.array([len(rows[i]) for i in chosen])
-            mask = np.arange(lengths.max()) < lengths[:, None]
-            ids = np.full(mask.shape, encoder.tokenizer.pad_token_id)
-            ids[mask] = np.concatenate([rows[i] for i in chosen])
-            vectors[chosen] = run(ids, mask.astype(np.int64))
+        for chosen in plan_batches(rows.sizes, "cpu"):
+            ids, _, _, mask, _ = rows[chosen].tables(encoder.tokenizer.pad_token_id)
+            vectors[chosen] = run(ids, mask)
         return vectors
 
     return encode

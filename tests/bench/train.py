@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, cycle
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -73,8 +73,8 @@ def measure_training(
 def step_flops(loop: TrainingLoop, steps: int) -> float:
     """The median FLOPs of the first `steps` steps of a run, without denoising and the masked-LM term."""
     model, prefix = loop.encoder.model, loop.encoder.reading.prefix
-    rows = [chain(*loop.data(step % loop.run.steps).rows) for step in range(steps)]
-    return median(contrastive_flops(model, [len(row.ids) for row in each], prefix) for each in rows)
+    sizes = [loop.data(step % loop.run.steps).rows.sizes.tolist() for step in range(steps)]
+    return median(contrastive_flops(model, lengths, prefix) for lengths in sizes)
 
 
 def _steps(loop: TrainingLoop) -> Iterator[float]:

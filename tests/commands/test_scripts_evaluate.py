@@ -46,8 +46,7 @@ def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(
     template = encoder.views[0][0]
 
     def raw(texts: list[str]) -> np.ndarray:
-        contents = encoder.tokenise(texts, [template] * len(texts))
-        return encoder.read([template.row(ids) for ids in contents]).detach().numpy()
+        return encoder.read(encoder.rows_of(texts, [template] * len(texts))).detach().numpy()
 
     encoder.eval()
     scores = {}

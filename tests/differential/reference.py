@@ -19,7 +19,7 @@ from training_runs import CONFIG, OneProcess
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.training.step import contrast, step_inputs
+from cse.training.step import contrast, step_data
 
 TEXTS = [SENTENCES[0], "dog " * 40, SENTENCES[5]]
 COLUMNS = {"0": TEXTS, "1": SENTENCES[1:4], "2": [SENTENCES[4], "the cat", SENTENCES[6]]}
@@ -129,10 +129,11 @@ def check(
     encoder, reference = pair(folder, name, supervised)
     batch = COLUMNS if supervised else {"0": TEXTS}
     encoder.train()
-    contents, templates = step_inputs(encoder, batch, replace(CONFIG, batch_size=3, max_length=32), draw)
-    assert len(contents) == len(views)
-    rows, expected, flat = [], [], []
-    for number, chosen in enumerate(templates):
+    data = step_data(encoder, batch, replace(CONFIG, batch_size=3, max_length=32), draw)
+    assert data.views == len(views)
+    rows, expected = [], []
+    for number, kinds in enumerate(np.split(data.rows.kinds, len(views))):
+        chosen = [data.rows.templates[kind] for kind in kinds]
         texts = batch[str(number)] if supervised else TEXTS
         known = dict(zip(encoder.views[number], encoder.method.views[number], strict=True))
         drawn = [known[template].text for template in chosen]
@@ -141,10 +142,9 @@ def check(
         reference.limit = 30 if drawn[0] == "[X]" else 32  # without a prompt its two special tokens count
         rows += [reference.row(*each) for each in zip(drawn, texts, strict=True)]
         expected.append(torch.stack([vector(reference, *each, True) for each in zip(drawn, texts, strict=True)]))
-        flat += [*zip(contents[number], chosen, strict=True)]
-    assert [list(template.row(ids).ids) for ids, template in flat] == rows
+    assert [ids.tolist() for ids in np.split(data.rows.ids, data.rows.offsets[1:-1])] == rows
 
-    vectors = encoder([ids for ids, _ in flat], [template for _, template in flat])
+    vectors = encoder(data.rows)
     torch.testing.assert_close(vectors, torch.cat(expected), atol=2e-5, rtol=0)
     loss, slow = contrast(vectors, len(views), CONFIG, OneProcess()), info_nce(expected)
     torch.testing.assert_close(loss, slow, atol=2e-4, rtol=1e-4)  # cosines are divided by 0.05

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 import torch
@@ -11,22 +10,24 @@ from reference import QUERY, TEXTS, Reference, info_nce, pair
 from torch.nn.functional import cosine_similarity
 from training_runs import CONFIG, OneProcess
 
-from cse.encoder.rows import Row
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Contrast
-from cse.training.step import contrast, step_inputs, step_rows
+from cse.training.step import contrast, step_data
+
+Row = tuple[list[int], list[int], list[int]]  # ids, positions, and the dimensions that are cut
 
 
 def step(encoder: TorchEncoder, reference: Reference) -> tuple[list[list[Row]], torch.Tensor]:
     """The rows of both views and their vectors; the rows are those of the tokenizer but for what a method changes."""
     encoder.train()
-    contents, templates = step_inputs(encoder, {"0": TEXTS}, replace(CONFIG, batch_size=3, max_length=32), 0)
-    rows = step_rows(encoder, contents, templates, CONFIG, 0)
+    rows = step_data(encoder, {"0": TEXTS}, replace(CONFIG, batch_size=3, max_length=32), 0).rows
     reference.limit = 30
-    for view in rows:
-        for row, text in zip(view, TEXTS, strict=True):
-            assert holds_once_or_twice(row.ids, reference.row("[X]", text))
-    return rows, encoder(list(chain(*contents)), list(chain(*templates)), list(chain(*rows)))
+    single = [rows[[number]] for number in range(6)]
+    for row, text in zip(single, TEXTS * 2, strict=True):
+        assert holds_once_or_twice(row.ids.tolist(), reference.row("[X]", text))
+    cut = [[] if row.cut is None else np.flatnonzero(row.cut[0]).tolist() for row in single]
+    lists = [(row.ids.tolist(), row.tokens[2].tolist(), of_row) for row, of_row in zip(single, cut, strict=True)]
+    return [lists[:3], lists[3:]], encoder(rows)
 
 
 def holds_once_or_twice(ids: Sequence[int], plain: Sequence[int]) -> bool:
@@ -54,8 +55,8 @@ def same_gradient(encoder: TorchEncoder, reference: Reference, loss: torch.Tenso
 def test_esimcse_is_the_released_one(backbone: str) -> None:
     encoder, reference = pair(backbone, "esimcse")
     rows, vectors = step(encoder, reference)
-    assert len(rows[1][1].ids) > len(rows[0][1].ids) == 32  # of thirty tokens some are repeated
-    views = [torch.stack([reference.mlp(reference.read(row.ids)) for row in view]) for view in rows]
+    assert len(rows[1][1][0]) > len(rows[0][1][0]) == 32  # of thirty tokens some are repeated
+    views = [torch.stack([reference.mlp(reference.read(ids)) for ids, _, _ in view]) for view in rows]
     torch.testing.assert_close(vectors, torch.cat(views), atol=2e-5, rtol=0)
     queue = torch.randn(4, encoder.dim, generator=torch.Generator().manual_seed(1))
     same_gradient(
@@ -70,10 +71,11 @@ def test_esimcse_is_the_released_one(backbone: str) -> None:
 def layers(reference: Reference, row: Row) -> list[torch.Tensor]:
     """(L, d) hidden states of every layer, from an embedding layer's output that is zero where the row is cut."""
     model = reference.model.base_model
-    positions = torch.tensor([row.positions]) + (2 if reference.roberta else 0)
-    hidden = model.embeddings(input_ids=torch.tensor([row.ids]), position_ids=positions)
+    ids, numbers, cut = row
+    positions = torch.tensor([numbers]) + (2 if reference.roberta else 0)
+    hidden = model.embeddings(input_ids=torch.tensor([ids]), position_ids=positions)
     kept = torch.ones(hidden.shape[2])
-    kept[list(row.cut)] = 0
+    kept[cut] = 0
     states = [hidden * kept]
     for layer in model.encoder.layer:
         output = layer(states[-1])
@@ -95,9 +97,9 @@ def nt_xent(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
 def test_consert_is_the_released_one(backbone: str) -> None:
     encoder, reference = pair(backbone, "consert")
     rows, vectors = step(encoder, reference)
-    assert {len(row.cut) for row in rows[0]} == {encoder.dim // 5}
-    assert all(sorted(row.positions) == list(range(len(row.ids))) for row in rows[1])
-    assert any(row.positions != tuple(sorted(row.positions)) for row in rows[1])
+    assert {len(cut) for _, _, cut in rows[0]} == {encoder.dim // 5}
+    assert all(sorted(positions) == list(range(len(ids))) for ids, positions, _ in rows[1])
+    assert any(positions != sorted(positions) for _, positions, _ in rows[1])
     views = [torch.stack([layers(reference, row)[-1].mean(0) for row in view]) for view in rows]
     torch.testing.assert_close(vectors, torch.cat(views), atol=2e-5, rtol=0)
     config = replace(CONFIG, temperature=0.1)
@@ -111,5 +113,5 @@ def test_consert_is_the_released_one(backbone: str) -> None:
 
 
 def plain(reference: Reference, text: str) -> Row:
-    ids = tuple(reference.row("[X]", text))
-    return Row(ids, (-1,) * len(ids), tuple(range(len(ids))), 0)
+    ids = reference.row("[X]", text)
+    return ids, list(range(len(ids))), []

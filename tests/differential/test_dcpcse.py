@@ -5,6 +5,7 @@ import torch
 from reference import TEXTS, Reference, check, pair
 from torch.nn.functional import cross_entropy
 
+from cse.encoder.rows import TokenRows
 from cse.training.step import masked_language_loss
 
 
@@ -52,7 +53,7 @@ def test_the_masked_language_term_guesses_15_percent_behind_the_same_prefix(back
     contents = encoder.tokenise(TEXTS, [template] * 3, 30)
     encoder.train()
     torch.manual_seed(2)
-    loss = masked_language_loss(encoder, contents, [template] * 3)
+    loss = masked_language_loss(encoder, TokenRows.of(contents, [template] * 3))
     loss.backward()
 
     torch.manual_seed(2)

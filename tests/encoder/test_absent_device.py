@@ -118,10 +118,10 @@ def step_loss(monkeypatch: pytest.MonkeyPatch, mode: FakeTensorMode) -> Callable
 
 def encode(encoder: TorchEncoder, mode: FakeTensorMode) -> torch.Tensor:
     """Vectors of `SENTENCES` on `GPU`."""
-    contents = encoder.tokenise(SENTENCES, [encoder.views[0][0]] * len(SENTENCES))
+    rows = encoder.rows_of(SENTENCES, [encoder.views[0][0]] * len(SENTENCES))
     on_gpu(encoder, mode)
     with mode, encoder.inference():
-        return encoder(contents, [encoder.views[0][0]] * len(contents))
+        return encoder(rows)
 
 
 def check_vectors(vectors: torch.Tensor) -> None:

@@ -111,7 +111,7 @@ def test_nul_is_a_space_and_half_a_surrogate_a_question_mark_to_everything(
     np.testing.assert_array_equal(encoder.encode([text], prompt="a\x00"), encoder.encode([read], prompt="a "))
     assert encoder.top_tokens(text) == encoder.top_tokens(read)
     assert input_notes(encoder, text) == input_notes(encoder, read)
-    assert plain_ids(encoder.tokenizer, [text])["input_ids"] == plain_ids(encoder.tokenizer, [read])["input_ids"]
+    assert plain_ids(encoder.tokenizer, [text]) == plain_ids(encoder.tokenizer, [read])
 
 
 @pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
@@ -198,10 +198,9 @@ def test_a_prefix_that_leaves_no_room_is_refused(bert_folder: str) -> None:
 def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder: str) -> None:
     encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     template = encoder.prompt
-    (ids,) = encoder.tokenise(["the dog"], [template])
+    rows = encoder.rows_of(["the dog"], [template])
     with torch.no_grad():
-        asked = encoder.model.cls(encoder.pool([template.row(ids)]))[0]
-        alone = encoder.model.cls(encoder.bias([template], [len(ids)]))[0]
+        asked, alone = (encoder.model.cls(states)[0] for states in (encoder.pool(rows), encoder.bias(rows)))
     expected = (asked - alone).softmax(-1)
     for token, probability in encoder.top_tokens("the dog", k=3):
         assert probability == pytest.approx(float(expected[encoder.tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)

@@ -77,8 +77,7 @@ def test_bfloat16_stays_near_float32(bert_folder: Path, name: str) -> None:
 def test_words_at_the_mask_are_the_cpus(bert_folder: Path, name: str) -> None:
     def logits(device: str) -> list[np.ndarray]:
         encoder = make(str(bert_folder), name).to(device)
-        contents = encoder.tokenise(SENTENCES, [encoder.prompt] * len(SENTENCES))
-        states = encoder.mask_states(contents, [encoder.prompt] * len(contents))
+        states = encoder.mask_states(encoder.rows_of(SENTENCES, [encoder.prompt] * len(SENTENCES)))
         return [encoder.word_logits(state) for state in states]
 
     for there, here in zip(logits("cuda"), logits("cpu"), strict=True):

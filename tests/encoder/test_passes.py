@@ -10,7 +10,7 @@ from conftest import SENTENCES, WORDS
 from encoders import DISTINCT, make, reading
 
 from cse.encoder import encoder as encoder_module
-from cse.encoder import torch_encoder
+from cse.encoder import rows
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
@@ -27,7 +27,7 @@ def plain(encoder: TorchEncoder, texts: list[str]) -> np.ndarray:
     with pytest.MonkeyPatch.context() as patch, encoder.inference():
         patch.setattr(encoder, "reads_at", False)
         encoder.forget_biases()
-        rows = [encoder([ids], [template]) for ids in encoder.tokenise(texts, [template] * len(texts))]
+        rows = [encoder(encoder.rows_of([text], [template])) for text in texts]
         return torch.cat(rows).numpy()
 
 
@@ -56,21 +56,19 @@ def test_a_long_list_is_tokenised_and_encoded_in_bounded_parts(bert_folder, monk
     texts = (TEXTS * 5)[:200]
     expected = encoder.encode(texts)
     monkeypatch.setattr(encoder_module, "WINDOW", 32)
-    monkeypatch.setattr(torch_encoder, "TOKENS", {"cpu": 120})
+    monkeypatch.setattr(rows, "TOKENS", {"cpu": 120})
     read: list[tuple[int, ...]] = []  # rows and length of each pass
     encoder.model.base_model.embeddings.register_forward_hook(
         lambda *arguments: read.append(tuple(arguments[-1].shape[:2]))
     )
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
-    assert all(rows * length <= 120 or rows == 1 for rows, length in read)
+    assert all(count * length <= 120 or count == 1 for count, length in read)
     assert len(read) > 200 / 32
 
 
 def states(encoder: TorchEncoder, how: Callable) -> tuple[torch.Tensor, list[torch.Tensor]]:
     template = encoder.views[0][0]
-    contents = encoder.tokenise(SENTENCES, [template] * len(SENTENCES))
-    rows = [template.row(ids) for ids in contents]
-    read = how(rows)
+    read = how(encoder.rows_of(SENTENCES, [template] * len(SENTENCES)))
     encoder.zero_grad()
     (read * torch.randn(read.shape, generator=torch.Generator().manual_seed(0))).sum().backward()
     gradients = [tensor.grad.clone() for tensor in encoder.parameters() if tensor.grad is not None]
@@ -81,8 +79,8 @@ def states(encoder: TorchEncoder, how: Callable) -> tuple[torch.Tensor, list[tor
 def test_the_token_that_is_read_is_as_if_all_were(backbone: str, name: str) -> None:
     encoder = make(backbone, name)
 
-    def whole(rows: list) -> torch.Tensor:
-        return torch.stack([encoder.hidden([row])[0, row.pool_at] for row in rows])
+    def whole(rows: rows.TokenRows) -> torch.Tensor:
+        return torch.stack([encoder.hidden(rows[[number]])[0, at] for number, at in enumerate(rows.read_at)])
 
     read, gradients = states(encoder, encoder.read)
     expected, others = states(encoder, whole)

@@ -9,6 +9,7 @@ from conftest import SENTENCES
 from encoders import make, reading
 
 from cse.encoder.backbone import load_backbone, set_dropout
+from cse.encoder.rows import TokenRows
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.templates import Template
@@ -20,7 +21,7 @@ def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
     encoder.model.eval()
     with torch.no_grad():
         encoder.prefix.normal_()
-        first, second = encoder.pool([encoder.views[0][0].row([9, 10])] * 2)
+        first, second = encoder.pool(TokenRows.of([[9, 10]] * 2, [encoder.views[0][0]] * 2))
     assert float((first - second).abs().max()) > 1e-2
 
 
@@ -63,9 +64,9 @@ def test_tokens_after_a_fused_training_step_are_those_of_the_trained_weights(ber
     encoder.top_tokens("the dog", k=3)  # remembers the bias of the untrained weights
     optimizer = torch.optim.AdamW(encoder.learned(training=True).values(), lr=0.05, fused=True)
     templates = [view[0] for view in encoder.views for _ in range(2)]
-    contents = encoder.tokenise(SENTENCES[:2] * len(encoder.views), templates)
+    rows = encoder.rows_of(SENTENCES[:2] * len(encoder.views), templates)
     encoder.train()
-    encoder(contents, templates).square().sum().backward()
+    encoder(rows).square().sum().backward()
     optimizer.step()
     predictions = encoder.eval().top_tokens("the dog", k=3)
     assert predictions == forget(encoder).top_tokens("the dog", k=3)

@@ -1,7 +1,6 @@
 """Rows of a training step in groups: least padding, whole, and gradients that do not depend on them."""
 
 from dataclasses import replace
-from itertools import chain
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ from training_runs import OneProcess, run_of
 from cse.encoder.backbone import set_dropout
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.training.run import Run
-from cse.training.step import contrast, masked_language_loss, set_up, step_inputs, step_rows
+from cse.training.step import contrast, masked_language_loss, set_up, step_data
 
 
 def gradients(encoder: TorchEncoder, run: Run, chunk: int | None) -> dict[str, torch.Tensor]:
@@ -19,13 +18,11 @@ def gradients(encoder: TorchEncoder, run: Run, chunk: int | None) -> dict[str, t
     set_up(encoder, replace(run.config, chunk=chunk))
     encoder.train().zero_grad()
     torch.manual_seed(3)
-    contents, templates = step_inputs(encoder, run.batch(0), run.config, 0)
-    rows = step_rows(encoder, contents, templates, run.config, 0)
-    flat = [list(chain(*parts)) for parts in (contents, templates, rows)]
-    vectors = encoder(*flat)
-    loss = contrast(vectors, len(contents), run.config, OneProcess(), kind=encoder.method.contrast)
+    views, plain, rows = step_data(encoder, run.batch(0), run.config, 0)
+    vectors = encoder(rows)
+    loss = contrast(vectors, views, run.config, OneProcess(), kind=encoder.method.contrast)
     if encoder.method.mlm_weight:
-        loss = loss + encoder.method.mlm_weight * masked_language_loss(encoder, *flat[:2])
+        loss = loss + encoder.method.mlm_weight * masked_language_loss(encoder, plain)
     loss.backward()
     return {name: tensor.grad.clone() for name, tensor in encoder.learned(training=True).items()}
 
@@ -64,7 +61,7 @@ def kept_bytes(encoder: TorchEncoder, run: Run, chunk: int | None) -> int:
     """The bytes that the forward of a step keeps for the backward pass, apart from the parameters."""
     set_up(encoder, replace(run.config, chunk=chunk))
     encoder.train()
-    contents, templates = step_inputs(encoder, run.batch(0), run.config, 0)
+    rows = step_data(encoder, run.batch(0), run.config, 0).rows
     kept = {}
     own = {parameter.data_ptr() for parameter in encoder.parameters()}
 
@@ -74,7 +71,7 @@ def kept_bytes(encoder: TorchEncoder, run: Run, chunk: int | None) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        vectors = encoder(list(chain(*contents)), list(chain(*templates)))
+        vectors = encoder(rows)
     return sum(kept.values()) + vectors.nbytes
 
 

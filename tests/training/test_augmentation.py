@@ -1,7 +1,6 @@
 """Augmented rows against plain transformers: repeated tokens, cut-off dimensions, shuffled positions."""
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,25 +9,27 @@ from conftest import SENTENCES
 from encoders import make
 
 from cse.encoder.backbone import first_position
-from cse.encoder.rows import HARD, Row
+from cse.encoder.rows import HARD, TokenRows, TokenTemplate
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.training.step import augmented, cut_off, repeated
 
-
-def row_of(length: int, pool_at: int = 0) -> Row:
-    return Row(tuple(range(100, 100 + length)), (HARD,) * length, tuple(range(length)), pool_at)
+BARE = TokenTemplate(ids=(100, 101), slots=(HARD, HARD), start=1, mask_index=None, spaced=False)
 
 
-def doubled(row: Row, longer: Row) -> list[int]:
-    """The positions of `row` whose token is repeated in `longer`; any other difference fails."""
+def row_of(length: int) -> TokenRows:
+    return TokenRows.of([range(200, 198 + length)], [BARE])
+
+
+def doubled(ids: list[int], longer: list[int]) -> list[int]:
+    """The positions of `ids` whose token is repeated in `longer`; any other difference fails."""
     positions, at = [], 0
-    for position, token in enumerate(row.ids):
-        assert longer.ids[at] == token
+    for position, token in enumerate(ids):
+        assert longer[at] == token
         at += 1
-        if at < len(longer.ids) and longer.ids[at] == token:
+        if at < len(longer) and longer[at] == token:
             positions.append(position)
             at += 1
-    assert at == len(longer.ids)
+    assert at == len(longer)
     return positions
 
 
@@ -38,7 +39,9 @@ def doubled(row: Row, longer: Row) -> list[int]:
 def test_as_many_tokens_repeat_as_released_and_never_the_outer_ones(length: int, share: float, most: int) -> None:
     """`most` is min(10, floor(share * length)) - 1."""
     rng, row, draws = np.random.default_rng(0), row_of(length), 4_000
-    positions = [doubled(row, repeated(row, share, 512, rng)) for _ in range(draws)]
+    many = repeated(row[[0] * draws], np.arange(draws), share, 512, rng)
+    assert many.tokens[2].tolist() == [at for size in many.sizes for at in range(size)]
+    positions = [doubled(row.ids.tolist(), ids.tolist()) for ids in np.split(many.ids, many.offsets[1:-1])]
     counts, where = Counter(map(len, positions)), Counter(position for drawn in positions for position in drawn)
     assert set(counts) == set(range(most + 1))
     assert all(abs(count / draws - 1 / (most + 1)) < 0.03 for count in counts.values())
@@ -47,18 +50,26 @@ def test_as_many_tokens_repeat_as_released_and_never_the_outer_ones(length: int,
         assert max(where.values()) < 1.5 * min(where.values())
 
 
-def read(encoder: TorchEncoder, rows: list[Row]) -> torch.Tensor:
-    with torch.no_grad():
-        return encoder.hidden(rows)
+def test_a_repeated_row_is_read_where_it_was(bert_folder: str) -> None:
+    encoder, rng = make(str(bert_folder), "promptbert"), np.random.default_rng(0)
+    rows = encoder.rows_of(SENTENCES * 9, encoder.views[0] * len(SENTENCES) * 9)
+    longer = repeated(rows, np.arange(0, len(rows), 2), 0.32, 80, rng)
+    assert len(longer.ids) > len(rows.ids)
+    masks = np.array(
+        [ids.tolist().index(encoder.tokenizer.mask_token_id) for ids in np.split(longer.ids, longer.offsets[1:-1])]
+    )
+    assert longer.read_at.tolist() == masks.tolist()
+    for number in range(1, len(rows), 2):
+        np.testing.assert_array_equal(longer[[number]].tokens, rows[[number]].tokens)
 
 
-def by_hand(encoder: TorchEncoder, row: Row) -> torch.Tensor:
+def by_hand(encoder: TorchEncoder, row: TokenRows) -> torch.Tensor:
     """(L, d) last hidden states of one row by the blocks of transformers, its dimensions cut in a loop."""
     base = encoder.model.base_model
-    positions = torch.tensor([row.positions]) + first_position(encoder.model)
+    ids, _, positions = torch.tensor(row.tokens, dtype=torch.long)[:, None]
     with torch.no_grad():
-        embedded = base.embeddings(input_ids=torch.tensor([row.ids]), position_ids=positions)
-        for dimension in row.cut:
+        embedded = base.embeddings(input_ids=ids, position_ids=positions + first_position(encoder.model))
+        for dimension in () if row.cut is None else np.flatnonzero(row.cut[0]):
             for token in range(len(row.ids)):
                 embedded[0, token, dimension] = 0.0
         for layer in base.encoder.layer:
@@ -67,38 +78,44 @@ def by_hand(encoder: TorchEncoder, row: Row) -> torch.Tensor:
     return embedded.view(len(row.ids), -1)
 
 
-def rows_of(encoder: TorchEncoder) -> list[Row]:
-    template = encoder.views[0][0]
-    return [template.row(ids) for ids in encoder.tokenise(SENTENCES, [template] * len(SENTENCES))]
-
-
 def test_cut_dimensions_are_zero_in_what_the_blocks_get_of_their_own_row_alone(backbone: str) -> None:
     encoder, rng = make(backbone, "consert"), np.random.default_rng(0)
-    plain = rows_of(encoder)
-    cut = [cut_off(row, 0.2, encoder.dim, rng) for row in plain]
-    assert all(len(set(row.cut)) == 6 and max(row.cut) < 32 for row in cut)  # floor(0.2 * 32)
-    assert len({row.cut for row in cut}) == len(cut)
-    mixed = [cut[0], plain[1], *cut[2:]]  # of different lengths, so padded
-    hidden = read(encoder, mixed)
-    for number, row in enumerate(mixed):
+    plain = encoder.rows_of(SENTENCES, encoder.views[0] * len(SENTENCES))
+    numbers = np.array([0, 2, 3, 4, 5, 6])  # of different lengths, so padded
+    mixed = cut_off(plain, numbers, 0.2, encoder.dim, rng)
+    assert mixed.cut is not None
+    assert mixed.cut.sum(1).tolist() == [6, 0, 6, 6, 6, 6, 6]  # floor(0.2 * 32)
+    assert len(np.unique(mixed.cut, axis=0)) == len(plain)
+    with torch.no_grad():
+        hidden, uncut = encoder.hidden(mixed), encoder.hidden(plain)
+    for number in range(len(plain)):
+        row = mixed[[number]]
         torch.testing.assert_close(hidden[number, : len(row.ids)], by_hand(encoder, row), atol=1e-5, rtol=0)
-    assert float((hidden[0, 0] - read(encoder, plain)[0, 0]).abs().max()) > 1e-3
-    torch.testing.assert_close(read(encoder, plain)[1], hidden[1], atol=1e-6, rtol=0)  # nothing stays cut
+    assert float((hidden[0, 0] - uncut[0, 0]).abs().max()) > 1e-3
+    torch.testing.assert_close(uncut[1], hidden[1], atol=1e-6, rtol=0)  # nothing stays cut
 
 
 def test_a_method_changes_the_view_it_says_and_no_other(bert_folder: str) -> None:
-    def change(name: str) -> tuple[list[list[Row]], list[list[Row]]]:
+    def change(name: str) -> tuple[TokenRows, TokenRows, list[np.ndarray]]:
         encoder = make(str(bert_folder), name)
-        before = [rows_of(encoder) for _ in encoder.views]
-        return before, augmented(before, encoder.method, encoder.dim, 80, np.random.default_rng(0))
+        templates = [view[0] for view in encoder.views for _ in SENTENCES]
+        before = encoder.rows_of(SENTENCES * len(encoder.views), templates)
+        after = augmented(before, len(encoder.views), encoder.method, encoder.dim, 80, np.random.default_rng(0))
+        return before, after, np.split(np.arange(len(before)), len(encoder.views))
 
-    before, after = change("esimcse")
-    assert after[0] == before[0]
-    assert [len(row.ids) for row in after[1]] != [len(row.ids) for row in before[1]]
-    before, after = change("consert")
-    assert [replace(row, cut=()) for row in after[0]] == before[0]
-    assert all(row.cut for row in after[0])
-    assert [replace(row, positions=tuple(sorted(row.positions))) for row in after[1]] == before[1]
+    before, after, (first, second) = change("esimcse")
+    np.testing.assert_array_equal(after[first].tokens, before[first].tokens)
+    assert after[second].sizes.tolist() != before[second].sizes.tolist()
+    before, after, (first, second) = change("consert")
+    np.testing.assert_array_equal(after[first].tokens, before[first].tokens)
+    np.testing.assert_array_equal(after.tokens[:2], before.tokens[:2])
+    assert after.cut is not None
+    assert after.cut[first].any(1).all()
+    assert not after.cut[second].any()
+    for number in second:
+        positions = after[[number]].tokens[2].tolist()
+        assert sorted(positions) == list(range(len(positions)))
+    assert after[second].tokens[2].tolist() != before[second].tokens[2].tolist()
     for name in ("simcse", "conpvp"):
-        before, after = change(name)
-        assert after == before
+        before, after, _ = change(name)
+        assert after is before

@@ -12,7 +12,7 @@ from training_runs import CONFIG, OneProcess, losses, run_of
 from cse.encoder.backbone import set_dropout
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.training.loop import train
-from cse.training.step import contrast, step_inputs, step_rows
+from cse.training.step import contrast, step_data
 
 
 def esimcse(folder: object, queue: int = 6) -> TorchEncoder:
@@ -41,8 +41,8 @@ def test_training_is_the_loop_written_by_hand(bert_folder: Path, tmp_path: Path)
     optimizer = torch.optim.AdamW(hand.learned(training=True).values(), lr=1.0, weight_decay=0.0, fused=True)
     for step in range(run.steps):
         optimizer.param_groups[0]["lr"] = CONFIG.learning_rate * (1 - step / run.steps)
-        contents, templates = step_inputs(hand, run.batch(step), run.config, step)
-        rows = step_rows(hand, contents, templates, run.config, step)
+        rows = step_data(hand, run.batch(step), run.config, step).rows
+        rows = rows[range(4)], rows[range(4, 8)]
         anchors, positives = (hand.head(hand.read(view)) for view in rows)
         candidates = torch.nn.functional.normalize(torch.cat([positives, *queue]), dim=-1)
         logits = torch.nn.functional.normalize(anchors, dim=-1) @ candidates.T / 0.05

@@ -71,12 +71,12 @@ def test_mean_pooling_is_that_of_training_and_of_the_checkpoint_without_a_head(
     encoder, run = prepare(request)
     assert encoder.reading.pooling is Pooling.MEAN
     assert encoder.head is None
-    row = encoder.views[0][0].row(encoder.tokenizer.encode(SENTENCES[0], add_special_tokens=False))
+    rows = encoder.rows_of(SENTENCES[:1], encoder.views[0])
     encoder.train()
     encoder.model.eval()  # no dropout
     encoder.dropout.eval()
-    states = encoder.hidden([row])[0]
-    torch.testing.assert_close(encoder.pool([row])[0], states.mean(0))
+    states = encoder.hidden(rows)[0]
+    torch.testing.assert_close(encoder.pool(rows)[0], states.mean(0))
     train(encoder, run, tmp_path / "out")
     opened = load(str(tmp_path / "out"))
     assert (opened.reading.pooling, opened.reading.head_when) == (Pooling.MEAN, When.NEVER)

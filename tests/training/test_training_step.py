@@ -12,7 +12,7 @@ from training_runs import CONFIG, OneProcess, losses, run_of
 from cse.methods.method import Pooling
 from cse.training.loop import train
 from cse.training.losses import energy_hinge, info_nce, nt_xent
-from cse.training.step import contrast, draw_templates, step_inputs, step_rows
+from cse.training.step import contrast, draw_templates, step_data
 
 
 def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder: str) -> None:
@@ -38,10 +38,9 @@ def test_conserts_first_loss_is_nt_xent_of_mean_pooled_views_without_dropout(ber
     """A trained model pools the mean of the last two layers."""
     encoder = make(str(bert_folder), "consert")
     run = run_of(encoder, temperature=0.1, dropout=0.0)
-    contents, templates = step_inputs(encoder, run.batch(0), run.config, 0)
-    rows = step_rows(encoder, contents, templates, run.config, 0)
+    rows = step_data(encoder, run.batch(0), run.config, 0).rows
     with torch.no_grad():
-        views = [torch.stack([encoder.hidden([row])[0].mean(0) for row in view]) for view in rows]
+        views = torch.stack([encoder.hidden(rows[[number]])[0].mean(0) for number in range(len(rows))]).chunk(2)
     expected = 0.15 * float(nt_xent(*views, temperature=0.1))
     train(encoder, run, tmp_path / "out")
     assert losses(tmp_path / "out")[0] == pytest.approx(expected, rel=1e-5)
@@ -64,8 +63,9 @@ def test_thirty_two_tokens_hold_a_bare_sentences_specials_and_stand_beside_a_pro
 ) -> None:
     encoder = make(backbone, name, supervised)
     batch = {column: ["dog " * 50, "the dog"] for column in "012"}
-    contents, templates = step_inputs(encoder, batch, replace(CONFIG, max_length=32), 0)
-    for view, ids, chosen in zip(encoder.method.views, contents, templates, strict=True):
-        bare = view[0].text == "[X]"
-        assert [len(row) for row in ids] == [30 if bare else 32, 2]
-        assert len(chosen[0].row(ids[0]).ids) == (32 if bare else 32 + chosen[0].length)
+    views, rows, _ = step_data(encoder, batch, replace(CONFIG, max_length=32), 0)
+    assert views == len(encoder.method.views)
+    for number, view in enumerate(encoder.method.views):
+        bare, own = view[0].text == "[X]", rows[[2 * number, 2 * number + 1]]
+        assert own.lengths.tolist() == [30 if bare else 32, 2]
+        assert own.sizes[0] == (32 if bare else 32 + own.templates[own.kinds[0]].length)
