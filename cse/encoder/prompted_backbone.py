@@ -200,10 +200,10 @@ class PromptedBackbone(nn.Module):
             tokens = self._collate(rows)
             return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.pooled)
         if pooling in JOINED:
-            (states,), pooled = self._run(rows)
+            (last,), pooled = self._run(rows)
             pool_at = torch.tensor([row.pool_at for row in rows], device=self.device)
-            first = states[torch.arange(len(rows), device=self.device), pool_at].float()
-            readings = {Pooling.TOKEN: first, Pooling.MEAN: _mean(states, pooled)}
+            first = last[torch.arange(len(rows), device=self.device), pool_at].float()
+            readings = {Pooling.TOKEN: first, Pooling.MEAN: _mean(last, pooled)}
             return torch.cat([readings[part] for part in JOINED[pooling]], dim=1)
         states, pooled = self._run(rows, layers=LAYERS[pooling])
         return _mean(torch.stack(states).mean(0), pooled)

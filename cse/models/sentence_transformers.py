@@ -182,8 +182,8 @@ class RecordedPooling:
 def recorded_pooling(name: str) -> RecordedPooling | None:
     """Return the pooling that a model records; None for a plain transformers model.
 
-    Raises ArtefactError for a pipeline other than a backbone, a pooling by mean, first token or both, at most one linear
-    layer, and at most one normalisation, and for a setting that is not supported.
+    Raises ArtefactError for a pipeline other than a backbone, a pooling by mean, first token or both, at most one
+    linear layer, and at most one normalisation, and for a setting that is not supported.
     """
     modules = modules_of(name)
     if modules is None:
