@@ -28,7 +28,7 @@ from cse.adaptation.choice import (
 )
 from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projection import check_projectable
-from cse.adaptation.report import aligned, changed_neighbours, page, table
+from cse.adaptation.report import aligned, changed_neighbours, model_card, page, table
 from cse.adaptation.workspace import (
     CANDIDATE,
     CANDIDATE_FOLDER,
@@ -136,6 +136,8 @@ def adapt(
             for name, part in ((choice.result, RESULT_FOLDER), (choice.candidate, CANDIDATE_FOLDER))
         ]
         files = {REPORT: json.dumps(report, ensure_ascii=False, indent=1), REPORT_PAGE: page(report)}
+        if models[0] is not None:
+            files["README.md"] = model_card(report)
         workspace.publish(folder, models[0], models[1], files)
         return report
 

@@ -18,7 +18,6 @@ from cse.adaptation.choice import (
     PROJECTION,
     READING,
     START,
-    TOWARDS,
     TRAINED,
     TRAINING,
     VARIANTS,
@@ -276,15 +275,19 @@ class Trial:
         many = count >= MIN_TEXTS_WITH_NEIGHBOURS
         variants = {
             variant: self.scores(f"{name} {variant}", self.vectors(stage).through(self.fitted(stage, variant)))
-            for variant in VARIANTS if many or variant != TOWARDS
+            for variant, made in VARIANTS.items()
+            if (many or not made.neighbours) and (made.share == 1 or self.readings(stage)[1] == 2)
         }  # fmt: skip
         return {"texts": count, "variants": variants}
 
     def fitted(self, stage: str, variant: str) -> Projection:
         """Return a projection of the readings of a stage."""
-        options = {"neighbours": NEIGHBOURS} if variant == TOWARDS else {"exponent": float(variant)}
-        readings = self.vectors(stage).held.shape[1] // self.own(stage).held.shape[1]
-        return fit_joined(self.vectors(stage).fit, readings, **options)
+        made, (_, count) = VARIANTS[variant], self.readings(stage)
+        shares = [1.0] * count
+        if count == 2:
+            shares[self.base(stage)[1].reading.pooling is Pooling.TOKEN] = made.share
+        neighbours = NEIGHBOURS if made.neighbours else 0
+        return fit_joined(self.vectors(stage).fit, shares, neighbours=neighbours, exponent=made.exponent)
 
     def written(self, candidate: str | None, folder: Path) -> Path | None:
         """Write the model of a candidate to a folder, and return that; None for the start and for no candidate."""

@@ -16,11 +16,30 @@ STAGE_WORDS = {
 }  # fmt: skip
 CHEAP = (READING, PROJECTION)
 LATER = (LANGUAGE, TRAINING, TRAINED)  # stages of minutes
-# How a projection weighs its components: "0" as they are, a number as the exponent of the singular values,
-# `TOWARDS` after a layer that moves texts towards their neighbours.
-TOWARDS = "neighbours"
-VARIANTS = {"0": "", "-0.125": ", dial -0.125", "-0.25": ", dial -0.25", "0.25": ", dial 0.25", "0.5": ", dial 0.5",
-            TOWARDS: " towards neighbours"}  # fmt: skip
+TOWARDS, HALF = "neighbours", "half"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A projection: its words, the `exponent` of its spectrum, the `share` of the other reading, and whether its layer
+    moves texts towards their `neighbours` first.
+    """
+
+    words: str = ""
+    exponent: float = 0.0
+    share: float = 1.0
+    neighbours: bool = False
+
+
+# In the order in which they are tried: the first of equals is taken.
+VARIANTS = {
+    "0": Variant(), **{f"{dial:g}": Variant(f", dial {dial:g}", dial) for dial in (-0.125, -0.25, 0.25, 0.5)},
+    HALF: Variant(", other reading by half", share=0.5),
+    TOWARDS: Variant(" towards neighbours", neighbours=True),
+    **{f"{TOWARDS} {dial:g}": Variant(f" towards neighbours, dial {dial:g}", dial, neighbours=True)
+       for dial in (-0.25, -0.5)},
+    f"{TOWARDS} {HALF}": Variant(" towards neighbours, dial -0.25, other reading by half", -0.25, 0.5, True),
+}  # fmt: skip
 GROUPING, FINDING = AXES = ("grouping", "finding")
 MEASURES = {GROUPING: "neighbours", FINDING: "recall@1"}  # by which an axis is decided
 GROUPS, SEARCH, BOTH = PURPOSES = ("groups", "search", "both")
@@ -57,7 +76,7 @@ def called(name: str, stages: Stages) -> str:
     """Return the words for a candidate."""
     stage, _, variant = name.partition(" ")
     pooling = f" read by {stages[READING]['pooling']}" if stage == READING else ""
-    return f"{STAGE_WORDS[stage]}{VARIANTS.get(variant, '')}{pooling}"
+    return f"{STAGE_WORDS[stage]}{VARIANTS.get(variant, Variant()).words}{pooling}"
 
 
 def other_reading(stages: Stages) -> str | None:

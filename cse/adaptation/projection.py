@@ -100,13 +100,13 @@ def fit_projection(
     )
 
 
-def fit_joined(vectors: np.ndarray, readings: int, **options: Any) -> Projection:
-    """Return the projection (`fit_projection`) of so many joined `readings`, (N, d) together, each of length 1.
+def fit_joined(vectors: np.ndarray, shares: Sequence[float], **options: Any) -> Projection:
+    """Return the projection (`fit_projection`) of joined readings, (N, d) together, whose lengths are their `shares`.
 
     The lengths of a reading hardly differ between texts, so it is divided by their mean, which is part of the layer.
     """
-    parts = np.linalg.norm(vectors.reshape(len(vectors), readings, -1), axis=2).mean(axis=0)
-    scale = np.repeat(1 / np.where(parts > 0, parts, 1), vectors.shape[1] // readings)
+    parts = np.linalg.norm(vectors.reshape(len(vectors), len(shares), -1), axis=2).mean(axis=0)
+    scale = np.repeat(np.array(shares) / np.where(parts > 0, parts, 1), vectors.shape[1] // len(shares))
     fitted = fit_projection((vectors * scale).astype(np.float32), **options)
     return Projection(fitted.mean / scale, fitted.components * scale, fitted.explained)
 

@@ -90,6 +90,16 @@ def lines(report: dict[str, Any]) -> list[str]:
     return [report["summary"], *warning, "", *shown, "", explained(report), "", report["verdict"], *commands]
 
 
+def model_card(report: dict[str, Any]) -> str:
+    """Return the card of an adapted model: what it came from, the verdict, and the scores."""
+    header, *rows = scores_table(report)
+    table_lines = ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
+    return "\n".join(
+        ["---", "library_name: sentence-transformers", "pipeline_tag: sentence-similarity", "tags: [cse]", "---", "",
+         f"# {report['start']}, adapted", "", report["verdict"], "", *table_lines, "", explained(report), ""]
+    )  # fmt: skip
+
+
 def page(report: dict[str, Any]) -> str:
     """Return the report as one HTML page: no script, no other file, every text of the user escaped."""
     header, *rows = scores_table(report)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from cse.adaptation.candidates import Vectors, text_values
-from cse.adaptation.projection import fit_joined, fit_projection, joined_reading, raw_vectors
+from cse.adaptation.choice import VARIANTS
+from cse.adaptation.projection import NEIGHBOURS, fit_joined, fit_projection, joined_reading, raw_vectors
 from cse.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.corpus.sentences import scored_pairs
@@ -19,7 +20,6 @@ from cse.evaluation.metrics import spearman
 from cse.methods.method import Pooling
 
 Layer = Callable[[np.ndarray], np.ndarray]
-DIALS = (-0.5, -0.25, -0.125, 0.0, 0.25, 0.5)
 
 
 def labelled_texts(file: Path, most: int, seed: int) -> Corpus:
@@ -42,9 +42,11 @@ def layers(fit: np.ndarray, width: int, own: slice) -> dict[str, Layer]:
         "other reading": lambda rows: rows[:, slice(width) if own.start else slice(width, None)],
         **{f"pca {count}": of(own, count) for count in (64, 256) if count <= width},
     }  # fmt: skip
-    made |= {f"joined 256, dial {dial:g}": fit_joined(fit, 2, exponent=dial) for dial in DIALS}
-    for dial in (0.0, -0.25, -0.5):
-        made[f"joined 256 towards neighbours, dial {dial:g}"] = fit_joined(fit, 2, neighbours=5, exponent=dial)
+    for name, variant in VARIANTS.items():
+        shares = (variant.share, 1.0) if own.start else (1.0, variant.share)
+        made[f"joined {name}"] = fit_joined(
+            fit, shares, neighbours=NEIGHBOURS if variant.neighbours else 0, exponent=variant.exponent
+        )
     return made
 
 
