@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.corpus.sentences import Pair
+from cse.corpus.supervised import Pair
 from cse.evaluation.metrics import Difference, correlation, pair_cosines, paired_bootstrap
 from cse.methods.method import EMBEDDINGS, JOINED, Pooling
 from cse.methods.templates import Template

@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import PRECISIONS, check_choice, command, log, option, print_json, seed_option
-from cse.corpus.sources import TABLES
+from cse.commands.cli import (
+    COLUMN,
+    PRECISIONS,
+    READ,
+    check_choice,
+    command,
+    log,
+    option,
+    print_json,
+    seed_option,
+)
 
 if TYPE_CHECKING:
     from cse.training.pretraining_data import CurveEntry, ResumeNote
@@ -20,16 +29,16 @@ START, SHAPE, LEARNING, RUN = "Start", "Shape", "Learning", "Run"
 
 def main(
     corpus: Annotated[
-        list[Path], typer.Argument(help=f"Text files, a sentence a line, or {' '.join(TABLES)}; .gz, .xz too.")
+        list[Path], typer.Argument(help="Text files, a sentence a line, or tables (packed too), or hub ids.")
     ],
     output: Annotated[Path, option("Folder for the tokenised text, the state and the model.", panel=RUN)],
     init: Annotated[str | None, option("Continue from a model folder, a hub id or bundled.", panel=START)] = None,
     vocabulary: Annotated[
         int | None, option("Word pieces of a new model, default 12,000.", panel=START, min=30)
     ] = None,
-    column: Annotated[
-        str | None, option("Column of tables that holds the sentences; needed where there are several.", panel=START)
-    ] = None,
+    column: Annotated[str | None, option(COLUMN, panel=START)] = None,
+    read: Annotated[list[str] | None, option(READ, metavar="KEY=VALUE", panel=START)] = None,
+    limit: Annotated[int | None, option("Use the first N lines or rows of each.", panel=START, min=1)] = None,
     layers: Annotated[int, option(None, panel=SHAPE, min=1)] = 4,
     hidden: Annotated[
         int,
@@ -83,8 +92,9 @@ def main(
 
     Example: cse pretrain corpus.txt.xz --output runs/backbone --tokens 30000000
     """
+    from cse.corpus.formats import Options
     from cse.training.pretraining import pretrain
-    from cse.training.pretraining_data import PretrainConfig, PretrainRequest
+    from cse.training.pretraining_data import PretrainConfig, PretrainRequest, Reading, is_table, read_table
 
     check_choice("precision", precision, PRECISIONS)
     if hidden > HEAD_SIZE and hidden % HEAD_SIZE:
@@ -97,10 +107,16 @@ def main(
     request = PretrainRequest(
         corpus, output, config,
         init=init, blend=blend, resume=resume, overwrite=overwrite, eval_every=eval_every, precision=precision,
-        column=column,
+        reading=Reading(column, Options.of(read or []), limit),
     )  # fmt: skip
-    begins = f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}"
-    record = pretrain(request, lambda entry: _log_progress(entry, config.steps), lambda: log(begins))
+
+    def begin() -> None:
+        for path in corpus:
+            if is_table(path, request.reading):
+                log(read_table(path, request.reading).understood())
+        log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
+
+    record = pretrain(request, lambda entry: _log_progress(entry, config.steps), begin)
     if json_output:
         print_json(record)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,10 +101,7 @@ def main(
         print_json([_object(hit, shown) for hit in hits])
         return
     for hit in hits:
-        cells = [
-            shortened("" if cell is None else str(cell), FIELD_CHARACTERS)
-            for cell in _fields(hit, shown or []).values()
-        ]
+        cells = map(_cell, _fields(hit, shown or []).values())
         typer.echo("  ".join([f"{hit.rank:>3}", f"{hit.score:.4f}", *cells, shortened(hit.text, SHOWN_CHARACTERS)]))
 
 
@@ -129,6 +127,12 @@ def _met(index: Index, where: str) -> tuple[Any, int]:
 
 def _fields(hit: Hit, shown: Sequence[str] | None) -> dict[str, Any]:
     return hit.fields if shown is None else {name: hit.fields.get(name) for name in shown}
+
+
+def _cell(value: Any) -> str:
+    """A cell on a line of text: a text as it is, other values as JSON."""
+    text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shortened(text, FIELD_CHARACTERS)
 
 
 def _object(hit: Hit, shown: Sequence[str] | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def main(
     model: Annotated[str, option("Backbone: bundled, or a folder or hub id of a masked language model.")],
-    dev: Annotated[Path, option("Scored pairs, tab-separated: score, sentence, sentence (STS-B dev).")],
+    dev: Annotated[Path, option("A file of scored pairs: score and two sentences (STS-B dev).")],
     family: Annotated[str | None, option(f"{FAMILY} Only its backbone is used.")] = None,
     templates: Annotated[Path | None, option("Templates, one a line, instead of PromptBERT's greedy search.")] = None,
     generate: Annotated[
@@ -39,7 +39,7 @@ def main(
 
     Example: cse search-templates --model bundled --dev STSB/dev.tsv
     """
-    from cse.corpus.sentences import scored_pairs
+    from cse.corpus.supervised import scored_pairs
     from cse.evaluation import template_search as search
     from cse.evaluation.metrics import check_grades
     from cse.evaluation.results import name_and_checksum
@@ -49,7 +49,7 @@ def main(
     if generate is not None:
         _write_candidates(generate, templates)
     listed = None if templates is None else search.read_templates(templates)
-    pairs = scored_pairs(dev)
+    pairs = scored_pairs(dev, log)
     check_grades(pairs, dev)
     encoder = open_model(resolve_backbone(model, family))
     score = search.dev_score(encoder, pairs, denoise=denoise, final_period=final_period)

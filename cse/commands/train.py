@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cse.commands.cli import (
+    COLUMN,
     PRECISIONS,
+    READ,
+    SOURCE,
     STORAGES,
     check_choice,
     command,
@@ -20,7 +23,6 @@ from cse.commands.cli import (
     print_json,
     with_flags,
 )
-from cse.corpus.sources import TABLES
 from cse.encoder.processes import together
 from cse.errors import command_line
 from cse.methods.catalogue import METHODS, SUPERVISED
@@ -48,7 +50,7 @@ def setting(name: str) -> Any:
 
 
 def main(
-    data: Annotated[str, option(f"Text file (.gz, .xz too), {' '.join(TABLES)}, or a hub id.", panel=DATA)],
+    data: Annotated[str, option(SOURCE, panel=DATA)],
     output: Annotated[Path, option("The checkpoint folder to write.", panel=RUN)],
     method: Annotated[
         str | None,
@@ -70,17 +72,19 @@ def main(
     dev: Annotated[
         str,
         option(
-            "Scored pairs (score, sentence, sentence; tab-separated) to select on; or auto: hold out texts, end a run "
-            "that collapses and keep the best of a score without labels, which is no proof of a better model; or none.",
+            "A file of scored pairs (score and two sentences) to select on; or auto: hold out texts, end a run that "
+            "collapses and keep the best of a score without labels, which is no proof of a better model; or none.",
             metavar="FILE|auto|none",
             panel=DATA,
         ),
     ] = "none",
     column: Annotated[
-        str | None, option("Column of a table that holds the sentences; needed where there are several.", panel=DATA)
+        str | None,
+        option(f"{COLUMN} With --supervised: ANCHOR,POSITIVE[,NEGATIVE or LABEL].", metavar="NAME", panel=DATA),
     ] = None,
+    read: Annotated[list[str] | None, option(READ, metavar="KEY=VALUE", panel=DATA)] = None,
     supervised: Annotated[
-        bool, option("Data has premise, entailed and contradicted columns.", "--supervised", panel=METHOD)
+        bool, option("Data has pairs, with hard negatives or labels where there are any.", "--supervised", panel=METHOD)
     ] = False,
     limit: Annotated[int | None, option("Use the first N examples; default: all.", min=1, panel=DATA)] = None,
     storage: Annotated[
@@ -145,14 +149,16 @@ def main(
             options.check()  # fail before anything is read
             if main_process():
                 _check_push(push_to_hub)
+        from cse.corpus.formats import Options
         from cse.models.names import BACKBONE
         from cse.training.loop import plan
         from cse.training.run import TrainRequest
 
         repeated = _recipe(recipe, method)
         request = TrainRequest(
-            repeated.name, data, BACKBONE, supervised, None if dev == "none" else dev, column, limit, settings
-        )
+            repeated.name, data, BACKBONE, supervised, None if dev == "none" else dev, column, limit, settings,
+            Options.of(read or []),
+        )  # fmt: skip
         encoder, run = assemble(request, repeated, backbone, log)
         if main_process() and recipe is None and not (supervised or resume or dry_run):
             _warn_if_narrow(encoder, run, settings)

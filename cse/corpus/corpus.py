@@ -89,7 +89,7 @@ class Corpus:
             return replace(data, text=text, label=label)
         if isinstance(data, str | Path):
             return cls.read(data, column, labels, limit=limit)
-        rows = _source_in_memory(data)
+        rows = source_in_memory(data)
         return _corpus(rows, next(rows.batches, None), column, labels, Options(), limit)
 
     def __len__(self) -> int:
@@ -172,11 +172,16 @@ class Corpus:
             if len(part):
                 yield part.with_text
 
-    def understood(self) -> str:
-        """Return one line that says how the source was read: rows, format, columns, and rows without a text."""
+    @property
+    def heading(self) -> str:
+        """The name of the source, its rows and its format."""
         name = self.name if self.name == IN_MEMORY else Path(self.name).name
         rows = f"{self.table.num_rows:,} {'line' if self.lines else 'row'}{'' if self.table.num_rows == 1 else 's'}"
-        parts = [", ".join([f"{name}: {rows}", *self.facts])]
+        return ", ".join([f"{name}: {rows}", *self.facts])
+
+    def understood(self) -> str:
+        """Return one line that says how the source was read: rows, format, columns, and rows without a text."""
+        parts = [self.heading]
         if len(self.columns) > 1:
             labels = f", labels from `{self.label}`" if self.label else ""
             parts.append(f"texts from `{self.text}`{labels}")
@@ -445,7 +450,7 @@ def _inner(value: Any, keys: Sequence[str]) -> str | None:
     return None if value is None else value if isinstance(value, str) else formats.as_json(value)
 
 
-def _source_in_memory(data: Any) -> Source:
+def source_in_memory(data: Any) -> Source:
     """Return the rows of texts, objects, a data frame, an Arrow table or a Dataset. Raises ValueError for others."""
     if hasattr(data, "column_names") and hasattr(data, "with_format"):  # a Dataset
         data = data.with_format("arrow")[:] if len(data) else pa.table({name: [] for name in data.column_names})
@@ -466,7 +471,7 @@ def _source_in_memory(data: Any) -> Source:
         )
     items = list(data)
     if not items or not all(isinstance(item, Mapping) for item in items):
-        items = [{TEXT_NAMES[1]: _text(item, number)} for number, item in enumerate(items, 1)]
+        items = [{TEXT_NAMES[1]: check_text(item, number)} for number, item in enumerate(items, 1)]
     return formats.of_dicts(IN_MEMORY, "table", iter(items))
 
 
@@ -484,14 +489,13 @@ def _of_frame(frame: Any) -> pa.Table:
     return pa.table(columns, schema=pa.schema(entries))
 
 
-def _text(item: Any, number: int) -> str:
-    """Return a text. Raises ValueError unless it is a string that can be written as UTF-8."""
+def check_text(item: Any, number: int, where: str | None = None) -> str:
+    """Return a text. Raises ValueError, with its number, unless it is a string that can be written as UTF-8."""
+    where = where or f"{IN_MEMORY}: item {number}"
     if not isinstance(item, str):
-        raise ValueError(f"{IN_MEMORY}: item {number} is {item!r:.60}, not a text; give a list of texts, or a Dataset")
+        raise ValueError(f"{where} is {item!r:.60}, not a text; give a list of texts, or a Dataset")
     if not is_utf_8(item):
-        raise ValueError(
-            f"{IN_MEMORY}: item {number} holds half of a surrogate pair: {item!r:.60}; decode it again, or remove it"
-        )
+        raise ValueError(f"{where} holds half of a surrogate pair: {item!r:.60}; decode it again, or remove it")
     return item
 
 

@@ -259,7 +259,8 @@ def _cells(path: Path, dialect: Dialect, encoding: Encoding) -> Iterator[list[st
     and for a row that cannot be read.
     """
     lines = islice(text_lines(path, keep_ends=True, encoding=encoding), dialect.skipped, None)
-    reader, begins, width = dialect.reader(lines), dialect.skipped + 1, 0
+    reader, begins = dialect.reader(lines), dialect.skipped + 1
+    width: int | None = None
     try:
         for row in reader:
             if len(row) != width:
@@ -329,6 +330,8 @@ def _json(path: Path, options: Options) -> Source:
         content = file.read(MAX_JSON_BYTES + 1)
     if len(content) > MAX_JSON_BYTES:
         raise ValueError(f"{path}: is larger than {MAX_JSON_BYTES >> 30} GB; write it as JSON lines, an object a line")
+    if not content.strip():
+        return Source(str(path), JSON, pa.schema([]), iter(()))
     try:
         value = json.loads(content.decode("utf-8-sig" if encoding.name == "utf-8" else encoding.name))
         json.dumps(value, ensure_ascii=False).encode()

@@ -24,7 +24,7 @@ ZIP = b"PK\x03\x04"
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
 MAX_LINE_BYTES = 10_000_000  # a compressed file of a few kB can hold a line of gigabytes
 # Text shrinks to a third or a tenth; a file that unpacks to more than this was made to fill a disk or the memory.
-MAX_EXPANSION, FREE_EXPANSION_BYTES = 200, 256 << 20
+MAX_EXPANSION, FREE_EXPANSION_BYTES = 200, 64 << 20
 BOMS = {
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
@@ -172,7 +172,7 @@ def _of_bytes(path: Path) -> Encoding:
                 if (null := block.find(b"\x00")) >= 0:
                     raise ValueError(binary(path, lines + block.count(b"\n", 0, null) + 1))
                 newlines = block.count(b"\n")
-                length = len(block) - block.rfind(b"\n") if newlines else length + len(block)
+                length = len(block) - block.rfind(b"\n") - 1 if newlines else length + len(block)
                 lines, returns = lines + newlines, returns + block.count(b"\r")
                 if length > MAX_LINE_BYTES and (lines or not returns):
                     raise ValueError(too_long(path, lines + 1))
@@ -290,7 +290,9 @@ def _wide_lines(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
 
 def _decoded(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
     if coding.checked:
-        yield from io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n")  # type: ignore[type-var]
+        # Closed by name: a reader that stops early would leave that to the garbage collector, which warns.
+        with io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as lines:  # type: ignore[type-var]
+            yield from lines
         return
     number, name = 0, "utf-8" if coding.name == "utf-8-sig" else coding.name
     while raw := file.readline(MAX_LINE_BYTES + 1):

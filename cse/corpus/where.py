@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
@@ -17,6 +16,7 @@ from cse.corpus.formats import is_json
 MAX_STEPS = 2_000_000_000  # of SQLite's machine: a minute, so that no condition runs for ever
 STEPS_AT_ONCE = 1_000_000
 NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")  # not 007, which is a text
+COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r",\d{3}$")  # 1,500 may be 1500
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 
 
@@ -73,17 +73,17 @@ def _only_reading(action: int, first: str | None, second: str | None, *_: Any) -
     return sqlite3.SQLITE_OK if action in ALLOWED and not harmful else sqlite3.SQLITE_DENY
 
 
-def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, Iterator[Any]]:
-    """Return the type that SQLite compares a column by, and its values."""
+def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
+    """Return the type that SQLite compares a column by, and its values; numbers may have a decimal comma."""
     values = [_plain(value, is_json(entry)) for value in column.to_pylist()]
-    texts = [value for value in values if isinstance(value, str)]
-    if (
-        texts
-        and all(not text.strip() or NUMBER.fullmatch(text.strip()) for text in texts)
-        and any(map(str.strip, texts))
+    texts = {value.strip() for value in values if isinstance(value, str)} - {""}
+    commas = any("," in text for text in texts)
+    if not texts.issubset(text for text in texts if (COMMA_NUMBER if commas else NUMBER).fullmatch(text)) or (
+        commas and all("," not in text or THOUSANDS.search(text) for text in texts)
     ):
-        return "NUMERIC", iter([None if isinstance(value, str) and not value.strip() else value for value in values])
-    return "TEXT" if texts else "NUMERIC", iter(values)
+        return "TEXT", values
+    texts_to_numbers = {"": None, **{text: text.replace(",", ".") for text in texts}}
+    return "NUMERIC", [texts_to_numbers[value.strip()] if isinstance(value, str) else value for value in values]
 
 
 def _plain(value: Any, as_json: bool) -> Any:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.corpus.sentences import text_lines
-from cse.corpus.tables import names_text
+from cse.corpus.dialect import TEXT_NAMES
+from cse.corpus.lines import text_lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,7 @@ def labelled_rows(path: Path, texts: int = 1) -> list[LabelledRow]:
         if not line.strip():
             continue
         row = tuple(cell.strip() for cell in line.split("\t"))
-        if not rows and len(row) == 1 + texts and names_text(row):
+        if not rows and len(row) == 1 + texts and row[-1].lower() in TEXT_NAMES:
             continue
         if len(row) != 1 + texts:
             raise ValueError(f"{path}: line {number} has {len(row)} columns; give {layout}, tab-separated")

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cse.corpus.sentences import sentences
+from cse.corpus.corpus import Corpus
+from cse.corpus.supervised import log_once
 from cse.encoder.encoder import Encoder
 from cse.errors import ArtefactError
 from cse.evaluation.representations import TextEncoder, glove, top_k_tokens
@@ -96,7 +96,7 @@ class ModelSelection:
         models = named(self.models)
         for model in models:
             check_name(model)
-        if self.fit is not None and next(sentences(self.fit), None) is None:
+        if self.fit is not None and not len(Corpus.read(self.fit, limit=FIT_SENTENCES)):
             raise ValueError(f"{self.fit}: no sentence in it to fit `postprocess` on; give another `fit`")
         first = next(iter(self.poolings), None)  # it decides which models take a pooling
         pooling = "prompt" if first in TOP_TOKENS else first
@@ -138,8 +138,9 @@ class ModelSelection:
             return encoder
         from cse.evaluation.postprocessing import flowed, whitened
 
-        texts = list(islice(sentences(self.fit), FIT_SENTENCES))
-        return (whitened if self.postprocess == "whitening" else flowed)(encoder, texts)
+        corpus = Corpus.read(self.fit, limit=FIT_SENTENCES)
+        log_once(corpus.understood())
+        return (whitened if self.postprocess == "whitening" else flowed)(encoder, corpus.sentences)
 
 
 def named(models: Sequence[str]) -> list[str]:

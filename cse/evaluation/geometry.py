@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.corpus.sentences import scored_pairs
-from cse.corpus.sentences import sentences as read_sentences
+from cse.corpus.corpus import Corpus
+from cse.corpus.supervised import log_once, scored_pairs
 from cse.evaluation import sts
 from cse.evaluation.isotropy import DIGITS, alignment, anisotropy, pair_map, uniformity
 from cse.evaluation.metrics import distinct_texts, pair_vectors
@@ -89,7 +88,9 @@ def _anisotropy(pairs: Path, sentences: Path | None, encode: Encode) -> Scores:
     if sentences is None:
         texts = distinct_texts(scored_pairs(pairs))
     else:  # lower-cased and cut to 32 words by PromptBERT's released code
-        words = (sentence.lower().split() for sentence in islice(read_sentences(sentences), MAX_SENTENCES))
+        corpus = Corpus.read(sentences, limit=MAX_SENTENCES)
+        log_once(corpus.understood())
+        words = (sentence.lower().split() for sentence in corpus.sentences)
         texts = list(dict.fromkeys(" ".join(of_sentence[:MAX_SENTENCE_WORDS]) for of_sentence in words))
     return {"anisotropy": round(anisotropy(encode(texts)), DIGITS), "sentences": len(texts)}
 

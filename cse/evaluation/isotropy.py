@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.corpus.sentences import Pair, scored_pairs
+from cse.corpus.supervised import Pair, scored_pairs
 from cse.vectors import cosines, unit_rows
 
 if TYPE_CHECKING:

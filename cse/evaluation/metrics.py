@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.corpus.sentences import Pair
+from cse.corpus.supervised import Pair
 from cse.vectors import cosines
 
 if TYPE_CHECKING:

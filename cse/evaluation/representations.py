@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from cse.corpus.sentences import text_lines
+from cse.corpus.lines import text_lines
 from cse.encoder.encoder import Encoder
 from cse.encoder.rows import plain_ids
 from cse.evaluation.tasks import TokenAccess

@@ -1,8 +1,10 @@
 """Retrieval: nDCG@10, MRR@10 and recall over a corpus with relevance grades, with any vector search.
 
-A set is a folder with `corpus.tsv` (id, title, text or id, text), `queries*.tsv` (id, text) and `qrels*.tsv` (query,
-document, grade). Every positive grade is relevant with gain 1, as in trec_eval's binary measures: editions of Cranfield
-disagree on whether high grades are best or worst.
+A set is a folder as BEIR and MTEB publish it: `corpus.jsonl` (_id, title, text), `queries.jsonl` (_id, text) and
+`qrels/test.tsv` (query-id, corpus-id, score under a header), or without a test split `dev.tsv` or `train.tsv`. Or it
+has `corpus.tsv` (id, title, text or id, text), `queries*.tsv` (id, text) and `qrels*.tsv` (query, document, grade). All
+may be packed as .gz. Every positive grade is relevant with gain 1, as in trec_eval's binary measures: editions of
+Cranfield disagree on whether high grades are best or worst.
 """
 
 from __future__ import annotations
@@ -15,23 +17,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.corpus.sentences import text_lines
+from cse.corpus.corpus import Corpus
+from cse.corpus.dialect import is_number
+from cse.corpus.lines import text_lines
+from cse.corpus.supervised import Cells
 from cse.evaluation.tasks import Task, TaskData
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Search, Unit
 
 TOP, RECALL_DEPTH = 10, 100
+CORPORA = ("corpus.jsonl", "corpus.tsv")
+SPLITS = ("test", "dev", "train")  # of BEIR's relevance; the first that is there is scored
 
 
 def units(data: TaskData) -> dict[str, Unit]:
     """Return a unit for each set in the folder or its subfolders. Raises ValueError without a set or a `search`."""
     if data.search is None:
         raise ValueError("retrieval needs a vector search; give `search`")
-    folders = [path for path in (data.folder, *sorted(data.folder.glob("*"))) if (path / "corpus.tsv").is_file()]
+    folders = [path for path in (data.folder, *sorted(data.folder.glob("*"))) if _files(path, *CORPORA)]
     if not folders:
         raise ValueError(
-            f"{data.folder}: no corpus.tsv in it or its subfolders; a set has corpus, queries and qrels .tsv"
+            f"{data.folder}: no corpus.jsonl or corpus.tsv in it or its subfolders; a set has {TASK.layout}"
         )
     one = partial(score, search=data.search, query_prompt=data.query_prompt, document_prompt=data.document_prompt)
     return {folder.resolve().name: partial(one, folder=folder) for folder in folders}
@@ -44,9 +51,10 @@ def score(
 
     `encode` has an argument `prompt` if a prompt is not None.
     """
-    documents = read_texts(folder / "corpus.tsv")
-    queries = read_texts(_only(folder, "queries"))
-    relevant = read_relevance(_only(folder, "qrels"), queries, documents)
+    documents = read_texts(_only(folder, *CORPORA))
+    queries = read_texts(_only(folder, "queries.jsonl", "queries*.tsv"))
+    qrels = next((files for split in SPLITS if (files := _files(folder, f"qrels/{split}.tsv"))), None)
+    relevant = read_relevance(qrels[0] if qrels else _only(folder, "qrels*.tsv"), queries, documents)
     names = list(documents)
     judged = [query for query in queries if query in relevant]
     depth = min(RECALL_DEPTH + 1, len(names))
@@ -83,7 +91,12 @@ def measures(ranking: Sequence[str], relevant: Set[str | None]) -> dict[str, flo
 
 
 def read_texts(path: Path) -> dict[str, str]:
-    """Texts by id of `id<TAB>text` or `id<TAB>title<TAB>text`; a title that the text begins with is not repeated."""
+    """Texts by id of JSON lines, or of `id<TAB>text` or `id<TAB>title<TAB>text`.
+
+    A title stands before the text, as BEIR joins them; in a .tsv one that the text begins with is not repeated.
+    """
+    if ".jsonl" in path.suffixes:
+        return _read_objects(path)
     texts: dict[str, str] = {}
     for number, line in enumerate(text_lines(path), start=1):
         if not line.strip():
@@ -99,8 +112,24 @@ def read_texts(path: Path) -> dict[str, str]:
     return texts
 
 
+def _read_objects(path: Path) -> dict[str, str]:
+    corpus = Corpus.read(path, "text")
+    if "_id" not in corpus.columns:
+        raise ValueError(f"{path}: no key '_id'; it has {', '.join(corpus.columns)}")
+    columns = ["_id", *(["title"] if "title" in corpus.columns else []), "text"]
+    cells = [Cells(corpus.table, name).texts(np.arange(corpus.table.num_rows)) for name in columns]
+    texts: dict[str, str] = {}
+    for number, (name, *parts) in enumerate(zip(*cells, strict=True), start=1):
+        if not name or name in texts:
+            raise ValueError(f"{path}: row {number} {f'repeats the id {name!r}' if name else 'has no id'}")
+        texts[name] = " ".join(parts).strip()
+    if not texts:
+        raise ValueError(f"{path}: no text in it")
+    return texts
+
+
 def read_relevance(path: Path, queries: Mapping[str, str], documents: Mapping[str, str]) -> dict[str, set[str]]:
-    """The documents with a positive grade by query; queries without any are left out.
+    """The documents with a positive grade by query; queries without any are left out, and so is a header.
 
     Raises ValueError with file and line for a row that is not query, document, grade, and for an unknown id.
     """
@@ -111,6 +140,8 @@ def read_relevance(path: Path, queries: Mapping[str, str], documents: Mapping[st
         cells = [cell.strip() for cell in line.split("\t")]
         if len(cells) != 3:
             raise ValueError(f"{path}: line {number} has {len(cells)} columns, not query, document, grade")
+        if number == 1 and cells[0] not in queries and not is_number(cells[2]):
+            continue  # a header
         for kind, name, known in (("query", cells[0], queries), ("document", cells[1], documents)):
             if name not in known:
                 raise ValueError(f"{path}: line {number}: no {kind} {name!r}")
@@ -125,17 +156,25 @@ def read_relevance(path: Path, queries: Mapping[str, str], documents: Mapping[st
     return dict(relevant)
 
 
-def _only(folder: Path, stem: str) -> Path:
-    files = sorted(folder.glob(f"{stem}*.tsv"))
+def _files(folder: Path, *patterns: str) -> list[Path]:
+    """Return the files in a folder with one of the names, packed or not: those of the first name that is there."""
+    for pattern in patterns:
+        if files := [path for end in ("", ".gz") for path in sorted(folder.glob(pattern + end)) if path.is_file()]:
+            return files
+    return []
+
+
+def _only(folder: Path, *patterns: str) -> Path:
+    files = _files(folder, *patterns)
     if len(files) != 1:
-        raise ValueError(f"{folder}: {len(files)} files {stem}*.tsv; a set has exactly one")
+        raise ValueError(f"{folder}: {len(files)} files {' or '.join(patterns)}; a set has exactly one")
     return files[0]
 
 
 TASK = Task(
     name="retrieval",
     units=units,
-    layout="corpus.tsv, queries*.tsv, qrels*.tsv",
+    layout="corpus.jsonl, queries.jsonl, qrels/test.tsv, or corpus.tsv, queries*.tsv, qrels*.tsv",
     shown=("ndcg@10", "mrr@10", "recall@10", "recall@100"),
     title="Retrieval",
     summary="Relevant documents among the nearest of the whole corpus, by exact search.",

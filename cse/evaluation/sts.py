@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.corpus.sentences import Pair, scored_pairs
+from cse.corpus.supervised import Pair, scored_pairs
 from cse.evaluation.metrics import correlation, correlation_or_none, mean_or_none, pair_cosines, pearson
 from cse.evaluation.tasks import Task, TaskData
 
@@ -28,6 +28,7 @@ SETS = {
     "STS-B": "STSB/test.tsv",
     "SICK-R": "SICK/test.tsv",
 }
+PUBLISHED = {"STS-B": "STSB/sts-test.csv", "SICK-R": "SICK/SICK_test_annotated.txt"}  # names of the published files
 PAIRS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927}
 LAYOUT = ", ".join(SETS.values())
 
@@ -58,7 +59,10 @@ def sources(data: TaskData) -> dict[str, list[Path]]:
 
 def files(folder: Path) -> dict[str, list[Path]]:
     """The files in `folder` of each of the seven tasks."""
-    paths_of = {task: sorted(folder.glob(pattern)) for task, pattern in SETS.items()}
+    paths_of = {
+        task: sorted(folder.glob(pattern)) or sorted(folder.glob(PUBLISHED.get(task, pattern)))
+        for task, pattern in SETS.items()
+    }
     return {task: paths for task, paths in paths_of.items() if paths}
 
 

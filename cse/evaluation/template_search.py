@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.corpus.sentences import Pair, text_lines
+from cse.corpus.lines import text_lines
+from cse.corpus.supervised import Pair
 from cse.evaluation.metrics import spearman
 from cse.evaluation.published import TEMPLATES
 from cse.evaluation.sts import with_final_period

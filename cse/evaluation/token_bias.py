@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.corpus.sentences import Pair
+from cse.corpus.supervised import Pair
 from cse.evaluation.isotropy import DIGITS, anisotropy
 from cse.evaluation.metrics import check_grades, correlation_or_none, distinct_texts, mean_or_none
 from cse.vectors import cosines

@@ -42,6 +42,7 @@ def locked(lock: Path, subject: Path, seconds: float = 0.0) -> Iterator[None]:
 
     held = FileLock(lock, thread_local=False)  # a generator may end on another thread
     try:
+        lock.touch()  # raises at once where a folder refuses files, which filelock would take for a lock
         held.acquire(timeout=seconds)
     except Timeout as error:
         raise ValueError(f"{subject}: another run is writing there; give another `output`") from error

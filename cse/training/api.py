@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cse.corpus.sentences import is_items
+from cse.corpus.supervised import is_items
 from cse.encoder.devices import PRECISIONS
 from cse.encoder.encoder import Encoder
 from cse.encoder.processes import together
@@ -28,11 +28,6 @@ from cse.training.records import LogEntry
 from cse.training.run import Run, TrainRequest, prepare
 from cse.training.tracking import Tracker, check_trackers, main_process, step_bar, tracked_settings, tracking
 from cse.versions import check_versions
-
-if TYPE_CHECKING:
-    from datasets import Dataset
-
-    from cse.corpus.sentences import Pair, Texts
 
 Note = Callable[[str], object]
 Callback = Callable[[LogEntry], object]
@@ -153,11 +148,11 @@ log = logging.getLogger("cse.training")
 
 def train(
     method: str | None,
-    data: str | Path | Texts | Dataset,
+    data: Any,
     *,
     output: str | Path,
     backbone: str | Path | None = None,
-    dev: str | Path | Sequence[Pair] | None = None,
+    dev: Any = None,
     supervised: bool | None = None,
     column: str | None = None,
     limit: int | None = None,
@@ -184,16 +179,18 @@ def train(
         method: simcse, promptbert, dcpcse, conpvp or another of `cse.methods.catalogue.METHODS`, with its citation;
             None takes the recipe's.
         data: Texts, such as a list; for supervised training tuples (premise, entailed) or (premise, entailed,
-            contradicted). Or a `datasets.Dataset`, a path (of text or a table, .gz and .xz too) or a hub id.
-            At least two examples. Texts in memory are copied.
+            contradicted). Or a `cse.corpus.Corpus`, a data frame, an Arrow table, a `datasets.Dataset`, the path of a
+            file of any common format, or a hub id. At least two examples.
         output: The checkpoint folder to write. An unfinished run is in the folder `output` + ".partial".
         backbone: Folder or hub id of a masked language model; default: the recipe's or the bundled one.
-        dev: Scored pairs (score, sentence, sentence), or a tab-separated file of them, to select on: the best
+        dev: Scored pairs (score, sentence, sentence), or a file or table of them, to select on: the best
             evaluation is kept. "auto" holds out texts, ends a run that collapses, and keeps the best of a score without
             labels, which is not proof of a better model (`cse.training.held_out` has the evidence). By default, or with
             "none", nothing is selected, and the last step is kept.
-        supervised: Whether `data` has tuples, or columns sent0, sent1 and hard_neg; default: yes for a list of tuples.
-        column: The column of a table or `Dataset` that holds the texts; needed where there are several.
+        supervised: Whether `data` has pairs: tuples, or columns such as sent0, sent1 and hard_neg, or sentence1,
+            sentence2 and label (docs/train.md); default: yes for a list of tuples.
+        column: The column of a table that holds the texts, where it cannot be told; of pairs the columns of anchor,
+            positive, and hard negative or label, separated by commas.
         limit: Use the first N examples, at least 1; default: all.
         recipe: A JSON or YAML file, checkpoint folder or bundled name whose settings are repeated where none is given.
         storage: float32 (default) or float16: the whole model, for other tools, too; or delta (float16) or int8:
@@ -224,9 +221,8 @@ def train(
     reports = list(report_to) if isinstance(report_to, list | tuple) else [report_to]
     options = JobOptions(Path(output), resume, overwrite, storage, precision, reports)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # tokenizers warn of it in every later fork of a notebook
-    request = TrainRequest(
-        repeated.name, data, BACKBONE, bool(supervised), None if dev == "none" else dev, column, limit, settings
-    )
+    dev = None if isinstance(dev, str) and dev == "none" else dev
+    request = TrainRequest(repeated.name, data, BACKBONE, bool(supervised), dev, column, limit, settings)
     with together():
         options.check()
         encoder, run = assemble(request, repeated, None if backbone is None else str(backbone), log.warning)

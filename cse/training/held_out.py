@@ -21,7 +21,7 @@ to 83.8) while the concentration falls from 83.7 to 73.8, SimCSE 1.9 in 75 (84.0
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,8 +31,7 @@ from cse.evaluation.isotropy import effective_rank
 from cse.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from datasets import Dataset
-
+    from cse.corpus.supervised import Examples
     from cse.evaluation import Encode
 
 MAX_HELD_OUT, MIN_HELD_OUT = 500, 20  # held-out texts
@@ -41,7 +40,6 @@ MIN_WORDS = 6  # fewer leave too little when some are dropped
 DROPPED_SHARE = 0.4  # share of the words
 COLLAPSED_COSINE = 0.99  # mean cosine of different texts
 COSINE_TOLERANCE = 1e-6  # cosines that differ by less are equal in float32
-TEXTS_PER_READ = 10_000  # texts at a time
 HELD_OUT_SELECTION = "highest concentration of held-out texts, without labels"
 
 
@@ -104,14 +102,14 @@ def _long(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(text for text in texts if len(text.split()) >= MIN_WORDS))
 
 
-def hold_out(examples: Dataset, seed: int) -> tuple[Dataset, tuple[str, ...]]:
+def hold_out(examples: Examples, seed: int) -> tuple[Examples, tuple[str, ...]]:
     """Split examples into those to train on and held-out texts: a fifth, at most 500, drawn by the seed.
 
-    Texts of column "0" with six words or more are held out, each once, and no example that has one there is trained on;
-    as the second text of a pair one may still be.
+    Texts of the first view with six words or more are held out, each once, and no example that has one there is trained
+    on; as the second text of a pair one may still be.
     Raises ValueError if there are fewer than 20, or too few others.
     """
-    long = _long(_texts(examples))
+    long = _long(examples.anchors())
     count = min(MAX_HELD_OUT, len(long) // HELD_OUT_EVERY)
     if count < MIN_HELD_OUT:
         raise ValueError(
@@ -121,10 +119,5 @@ def hold_out(examples: Dataset, seed: int) -> tuple[Dataset, tuple[str, ...]]:
     chosen = np.random.default_rng((seed, MAX_HELD_OUT)).permutation(len(long))[:count]
     texts = tuple(long[number] for number in sorted(chosen.tolist()))
     held = set(texts)
-    kept = [number for number, text in enumerate(_texts(examples)) if text not in held]
+    kept = [number for number, text in enumerate(examples.anchors()) if text not in held]
     return examples.select(kept), texts
-
-
-def _texts(examples: Dataset) -> Iterator[str]:
-    """The texts of column "0", read in parts: one at a time takes a hundred times as long."""
-    return (text for part in examples.iter(TEXTS_PER_READ) for text in part["0"])

@@ -111,12 +111,12 @@ def check_request(request: PretrainRequest) -> None:
     Only the first line of a corpus is read. Raises OSError for one that is missing.
     """
     _check_settings(request)
-    if request.column is not None and not any(map(is_table, request.corpora)):
+    if request.reading.column is not None and not any(is_table(path, request.reading) for path in request.corpora):
         raise ValueError(
-            f"`column` is {request.column!r}, but text files have no columns; leave it out or give a table"
+            f"`column` is {request.reading.column!r}, but text files have no columns; leave it out or give a table"
         )
     for corpus in request.corpora:
-        next(corpus_lines(corpus, request.column), None)
+        next(corpus_lines(corpus, request.reading), None)
 
 
 def _check_settings(request: PretrainRequest) -> None:
@@ -171,7 +171,7 @@ def _tokenizer(request: PretrainRequest) -> PreTrainedTokenizerBase:
     if saved.is_dir():
         check_checksums(saved, REMAKE_CURE)
         return AutoTokenizer.from_pretrained(saved)
-    tokenizer = train_tokenizer(request.corpora, request.config.vocabulary or NEW_VOCABULARY, request.column)
+    tokenizer = train_tokenizer(request.corpora, request.config.vocabulary or NEW_VOCABULARY, request.reading)
 
     def fill(folder: Path) -> None:
         tokenizer.save_pretrained(folder)
@@ -189,7 +189,7 @@ def _tokenised(request: PretrainRequest, tokenizer: PreTrainedTokenizerBase) -> 
     folder = request.output / "corpus"
     recover(folder)
     if not folder.is_dir():
-        tokenise(request.corpora, tokenizer, folder, request.column)
+        tokenise(request.corpora, tokenizer, folder, request.reading)
     check_checksums(folder, REMAKE_CURE)
     return TokenFile.open(folder, "train"), TokenFile.open(folder, "valid")
 

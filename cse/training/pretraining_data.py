@@ -6,17 +6,18 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
-from itertools import chain
+from functools import cached_property, lru_cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, final
 
 import numpy as np
 import torch
 
-from cse.corpus.files import text_lines
-from cse.corpus.sentences import sentences
-from cse.corpus.sources import Table, source_of
+from cse.corpus import formats
+from cse.corpus.corpus import Corpus
+from cse.corpus.formats import Options
+from cse.corpus.lines import text_lines
 from cse.encoder.backbone import mlm_head
 from cse.encoder.rows import TokenTemplate, render
 from cse.files.checksums import write_checksums
@@ -74,10 +75,28 @@ class PretrainConfig:
 
 
 @dataclass(frozen=True)
-class PretrainRequest:
-    """A pretraining run: text files `corpora`, one sentence a line, to a model in the folder `output / MODEL_FOLDER`.
+class Reading:
+    """How corpora are read: the `column` of tables, with `options`, and the first `limit` lines or rows of each."""
 
-    A table among the `corpora` gives the texts of its `column`, by default the one that its name shows.
+    column: str | None = None
+    options: Options = field(default_factory=Options)
+    limit: int | None = None
+
+    def changes(self) -> dict[str, object]:
+        """Return what is not read by default, as JSON values."""
+        options = {name: value for name, value in asdict(self.options).items() if value is not None}
+        values = {"column": self.column, "read": options or None, "limit": self.limit}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+DEFAULT_READING = Reading()
+
+
+@dataclass(frozen=True)
+class PretrainRequest:
+    """A pretraining run: `corpora`, text files of a sentence a line, tables or hub ids, to `output / MODEL_FOLDER`.
+
+    A table gives the texts of the column in `reading`, by default the one that its name or content shows.
     `init` is a backbone to continue from, named as in `cse.load`, or None for a new model; a BERT saved without a
     masked-LM head gets a new one. `blend` is an encoder of the same shape and vocabulary, averaged into `init` first,
     below the head. `resume` continues a killed run from its last evaluation, `overwrite` starts it again.
@@ -94,13 +113,13 @@ class PretrainRequest:
     overwrite: bool = False
     eval_every: int = 500
     precision: str = "auto"
-    column: str | None = None
+    reading: Reading = field(default_factory=Reading)
 
     def recipe(self) -> dict[str, object]:
         """Everything that decides the result, as JSON values: `config` and the names of `init`, `blend` and corpora."""
         start = {"init": _portable(self.init), "blend": _portable(self.blend)}
-        column = {} if self.column is None else {"column": self.column}  # older recipes have none
-        recipe = {**asdict(self.config), **start, "corpora": [path.name for path in self.corpora], **column}
+        names = [path.name for path in self.corpora]
+        recipe = {**asdict(self.config), **start, "corpora": names, **self.reading.changes()}  # older ones have none
         return json.loads(json.dumps(recipe))
 
     def source(self) -> dict[str, object]:
@@ -108,16 +127,22 @@ class PretrainRequest:
 
         Files are recorded by name and digest, tables by their column too.
         """
+        column, changes = self.reading.column, self.reading.changes()
         texts = [
-            [path.name, file_digest(path) if path.is_file() else "", *([self.column] if is_table(path) else [])]
+            [
+                path.name,
+                file_digest(path) if path.is_file() else "",
+                *([column] if is_table(path, self.reading) else []),
+            ]
             for path in self.corpora
         ]
-        return {"texts": texts, "vocabulary": self.config.vocabulary, "init": self.init}
+        rest = {name: value for name, value in changes.items() if name != "column"}
+        return {"texts": texts, "vocabulary": self.config.vocabulary, "init": self.init, **rest}
 
 
-def is_table(corpus: Path) -> bool:
-    """True for a file that is read as a table, not as lines. Raises ValueError for a workbook."""
-    return isinstance(source_of(corpus), Table)
+def is_table(corpus: Path, reading: Reading) -> bool:
+    """True for a file or hub id that is read as a table, not as lines. Raises ValueError if it cannot be read."""
+    return formats.is_hub_id(str(corpus)) or formats.read(str(corpus), reading.options).format != formats.TEXT
 
 
 def _portable(name: str | None) -> str | None:
@@ -217,15 +242,33 @@ class TokenFile:
         return np.bincount(self.ids, minlength=vocabulary).astype(np.float32)
 
 
-def corpus_lines(corpus: Path, column: str | None = None) -> Iterator[str]:
-    """Yield the lines of a text file, empty ones too, or the texts in the `column` of a table.
+def corpus_lines(corpus: Path, reading: Reading) -> Iterator[str]:
+    """Yield the lines of a text file, empty ones too, or the texts of a table.
 
     Raises ValueError for a file or column that cannot be read.
     """
-    return sentences(corpus, column) if is_table(corpus) else text_lines(corpus)
+    source = None if formats.is_hub_id(str(corpus)) else formats.read(str(corpus), reading.options)
+    if source is not None and source.format == formats.TEXT:
+        yield from islice(text_lines(corpus, encoding=source.encoding), reading.limit)
+        return
+    for block in read_table(corpus, reading).blocks(LINES_PER_BATCH):
+        yield from block.sentences
 
 
-def train_tokenizer(corpora: Sequence[Path], vocabulary: int, column: str | None = None) -> PreTrainedTokenizerBase:
+def read_table(corpus: Path, reading: Reading) -> Corpus:
+    """Return the table of a corpus; that of a hub id is streamed once, though its texts are read several times."""
+    stamp = (corpus.stat().st_mtime_ns, corpus.stat().st_size) if corpus.exists() else None
+    return _read_table(str(corpus), reading, stamp)
+
+
+@lru_cache(maxsize=8)
+def _read_table(name: str, reading: Reading, stamp: tuple[int, int] | None) -> Corpus:
+    return Corpus.read(name, reading.column, options=reading.options, limit=reading.limit)
+
+
+def train_tokenizer(
+    corpora: Sequence[Path], vocabulary: int, reading: Reading = DEFAULT_READING
+) -> PreTrainedTokenizerBase:
     """An uncased WordPiece tokenizer learned from text files or tables; the same files give the same one.
 
     Raises ValueError if the text does not support so many word pieces.
@@ -234,9 +277,9 @@ def train_tokenizer(corpora: Sequence[Path], vocabulary: int, column: str | None
     from transformers import BertTokenizer
 
     trainer = BertWordPieceTokenizer(lowercase=True)
-    first, inside = _characters(corpora, trainer, column)
+    first, inside = _characters(corpora, trainer, reading)
     trainer.train_from_iterator(
-        _sentences(corpora, column),
+        _sentences(corpora, reading),
         vocab_size=vocabulary,
         min_frequency=2,
         special_tokens=[*SPECIAL_TOKENS, *(CONTINUATION + letter for letter in inside)],
@@ -255,7 +298,7 @@ def train_tokenizer(corpora: Sequence[Path], vocabulary: int, column: str | None
 
 
 def _characters(
-    corpora: Sequence[Path], tokenizer: BertWordPieceTokenizer, column: str | None
+    corpora: Sequence[Path], tokenizer: BertWordPieceTokenizer, reading: Reading
 ) -> tuple[list[str], list[str]]:
     """The commonest characters of text files, and those of them that occur inside words.
 
@@ -265,7 +308,7 @@ def _characters(
     counts: Counter[str] = Counter()
     inside: set[str] = set()
     normalise, split = tokenizer.normalizer.normalize_str, tokenizer.pre_tokenizer.pre_tokenize_str
-    for line in _sentences(corpora, column):
+    for line in _sentences(corpora, reading):
         for word, _ in split(normalise(line)):
             counts.update(word)
             inside.update(word[1:])
@@ -273,9 +316,9 @@ def _characters(
     return common, [letter for letter in common if letter in inside]
 
 
-def _sentences(corpora: Sequence[Path], column: str | None) -> Iterator[str]:
+def _sentences(corpora: Sequence[Path], reading: Reading) -> Iterator[str]:
     """The lines that are not empty, without words too long for WordPiece."""
-    for line in chain.from_iterable(corpus_lines(path, column) for path in corpora):
+    for line in chain.from_iterable(corpus_lines(path, reading) for path in corpora):
         words = line.split()
         short = [word for word in words if len(word) <= MAX_WORD_CHARACTERS]  # a megabyte would take the trainer hours
         if words:
@@ -283,7 +326,7 @@ def _sentences(corpora: Sequence[Path], column: str | None) -> Iterator[str]:
 
 
 def tokenise(
-    corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder: Path, column: str | None = None
+    corpora: Sequence[Path], tokenizer: PreTrainedTokenizerBase, folder: Path, reading: Reading = DEFAULT_READING
 ) -> None:
     """Write the ids and sentence starts of the corpora into `folder`; every 100th document of a file is held out.
 
@@ -296,7 +339,7 @@ def tokenise(
         handles = {
             name: (target / name).open("wb") for name in ("train.ids", "train.starts", "valid.ids", "valid.starts")
         }
-        for split, batch in _split_batches(corpora, column):
+        for split, batch in _split_batches(corpora, reading):
             encoded = tokenizer(batch, add_special_tokens=False, return_attention_mask=False)["input_ids"]
             lengths = np.array([len(ids) for ids in encoded], np.int64)
             handles[f"{split}.starts"].write((counts[split] + np.cumsum(lengths) - lengths).tobytes())
@@ -311,12 +354,12 @@ def tokenise(
     write_folder(folder, fill)
 
 
-def _split_batches(corpora: Sequence[Path], column: str | None) -> Iterator[tuple[str, list[str]]]:
+def _split_batches(corpora: Sequence[Path], reading: Reading) -> Iterator[tuple[str, list[str]]]:
     """Batches of sentences, each with the split ("train" or "valid") of its documents."""
     waiting: dict[str, list[str]] = {"train": [], "valid": []}
     for path in corpora:
         document = 0
-        for line in corpus_lines(path, column):
+        for line in corpus_lines(path, reading):
             if not line.strip():
                 document += 1
                 continue

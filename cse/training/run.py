@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
-from cse.corpus.sentences import IN_MEMORY, given_examples, given_pairs, load_examples, scored_pairs
+from cse.corpus.corpus import IN_MEMORY, Corpus
+from cse.corpus.formats import Options
+from cse.corpus.supervised import Examples, Note, Pair, is_items, pairs_in_memory, scored_pairs, training_examples
 from cse.encoder.backbone import load_backbone
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
@@ -23,11 +25,6 @@ from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig, to_json
 from cse.models.names import BACKBONE, location, resolve_backbone
 from cse.training.held_out import HELD_OUT_SELECTION, hold_out
 
-if TYPE_CHECKING:
-    from datasets import Dataset
-
-    from cse.corpus.sentences import Pair, Texts
-
 EXAMPLES_PER_READ = 10_000  # examples at a time
 AUTO_DEV = "auto"  # dev: texts are held out
 
@@ -36,39 +33,43 @@ AUTO_DEV = "auto"  # dev: texts are held out
 class TrainRequest:
     """A request to train: a method by name, a backbone, texts, and changes to the published preset.
 
-    `data` is a file or hub id, or the texts themselves as `given_examples` takes them; `column` and the first `limit`
-    examples are read. `dev` is a file of scored pairs, the pairs, or `AUTO_DEV` to hold out texts. `settings` are those
-    of `cse.methods.settings`; None keeps the preset's.
+    `data` is a file or hub id, read with `options`, or what `training_examples` takes; `column` and the first `limit`
+    examples are read. `dev` is a file or table of scored pairs, the pairs, or `AUTO_DEV` to hold out texts. `settings`
+    are those of `cse.methods.settings`; None keeps the preset's.
     """
 
     method: str
-    data: str | Path | Texts | Dataset
+    data: Any
     backbone: str = BACKBONE
     supervised: bool = False
-    dev: str | Path | Sequence[Pair] | None = None
+    dev: Any = None
     column: str | None = None
     limit: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Options | None = None
 
     @property
     def source(self) -> str:
         """The name of the data in errors and records."""
+        if isinstance(self.data, Corpus):
+            return self.data.name
         return str(self.data) if isinstance(self.data, str | Path) else IN_MEMORY
 
-    def examples(self) -> Dataset:
-        """The examples as a dataset with a column per text. Raises ValueError for bad data."""
-        if isinstance(self.data, str | Path):
-            return load_examples(str(self.data), self.column, self.supervised, self.limit)
-        return given_examples(self.data, self.column, self.supervised, self.limit)
+    def examples(self) -> Examples:
+        """The examples. Raises ValueError for bad data."""
+        return training_examples(
+            self.data, self.column, supervised=self.supervised, options=self.options, limit=self.limit
+        )
 
-    def dev_pairs(self) -> list[Pair] | None:
-        """The scored pairs, if there are any. Raises ValueError for bad ones and for grades that are all equal."""
-        if self.dev in (None, AUTO_DEV):
+    def dev_pairs(self, note: Note = lambda line: None) -> list[Pair] | None:
+        """The scored pairs, if there are any; `note` gets what was understood of a file.
+
+        Raises ValueError for bad ones and for grades that are all equal.
+        """
+        if self.dev is None or (isinstance(self.dev, str) and self.dev == AUTO_DEV):
             return None
-        if isinstance(self.dev, str | Path):
-            pairs, name = scored_pairs(Path(self.dev)), str(self.dev)
-        else:
-            pairs, name = given_pairs(self.dev, "`dev`"), "`dev`"
+        name = str(self.dev) if isinstance(self.dev, str | Path) else "`dev`"
+        pairs = pairs_in_memory(self.dev, name) if is_items(self.dev) else scored_pairs(self.dev, note)
         check_grades(pairs, name)
         return pairs
 
@@ -88,13 +89,13 @@ class TrainRequest:
 
 @dataclass(frozen=True)
 class Run:
-    """A run without its encoder: settings, texts (columns "0", "1", "2"), dev pairs, source of the texts.
+    """A run without its encoder: settings, texts, dev pairs, source of the texts.
 
     `held_out` are texts that are not trained on, to select on without labels in place of dev pairs.
     """
 
     config: TrainConfig
-    examples: Dataset
+    examples: Examples
     dev: Sequence[Pair] | None
     source: str
     held_out: tuple[str, ...] = ()
@@ -143,7 +144,7 @@ class Run:
         epoch, within = divmod(step, self.steps_per_epoch)
         order = _order(self.config.seed, epoch, len(self.examples))
         size = self.config.batch_size
-        return self.examples[order[within * size : (within + 1) * size].tolist()]
+        return self.examples[order[within * size : (within + 1) * size]]
 
 
 def dev_score(encoder: TorchEncoder, run: Run, step: int) -> float:
@@ -170,17 +171,19 @@ def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     return np.random.default_rng((seed, epoch)).permutation(count)
 
 
-def prepare(request: TrainRequest, note: Callable[[str], object] = lambda line: None) -> tuple[TorchEncoder, Run]:
-    """The encoder and the run of a request; `note` gets a line if there are too few examples for a batch.
+def prepare(request: TrainRequest, note: Note = lambda line: None) -> tuple[TorchEncoder, Run]:
+    """The encoder and the run of a request; `note` gets lines that say how files were read, and of a small batch.
 
     Raises ValueError for bad data, settings or methods, ArtefactError for a backbone that cannot be opened.
     """
     reference = resolve_backbone(request.backbone)
     name = reference.name
     examples = request.examples()
+    if isinstance(request.data, str | Path) or request.supervised:
+        note(examples.understood)
     if len(examples) < 2:
         raise ValueError(f"{request.source}: contrastive training needs at least 2 examples, got {len(examples)}")
-    dev = request.dev_pairs()
+    dev = request.dev_pairs(note)
     model, tokenizer = load_backbone(location(name))
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
     if reference.recorded and request.settings.get("pooling") is None and method.settings["pooling"]:

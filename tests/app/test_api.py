@@ -206,7 +206,7 @@ def test_a_threshold_leaves_what_is_closer_than_that_share_of_random_pairs(clien
 
 
 def test_a_template_is_tried_beside_each_models_own(client, encoders):
-    from cse.corpus.sentences import scored_pairs
+    from cse.corpus.supervised import scored_pairs
     from cse.evaluation.metrics import spearman
 
     pairs = scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")
@@ -284,7 +284,7 @@ def test_map_of_the_demo_corpus_is_an_even_sample_with_groups_and_their_labels(c
 
 
 def test_map_of_graded_pairs_has_both_sentences_of_a_pair_together(client):
-    from cse.corpus.sentences import scored_pairs
+    from cse.corpus.supervised import scored_pairs
 
     found = client.predict("pairs", api_name="/map")
     pairs = {(first, second): grade for grade, first, second in scored_pairs(ROOT / "cse/bundled/demo/pairs.tsv")}

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from cse.corpus.sentences import sentences as sentences_of
+from cse.corpus import Corpus
 from cse.encoder.devices import computes_in_bf16, in_precision
 from cse.encoder.encoder import Encoder
 from cse.encoder.rows import TOKENS, plan_batches
@@ -63,7 +63,7 @@ def texts_of(source: str | None, column: str | None, most: int) -> list[str]:
     """At most so many sentences of a file, table or hub id, or of the demo corpus."""
     if source is None:
         return [text for _, text in labelled_rows(BUNDLED / "demo" / "corpus.tsv")][:most]
-    return list(islice(sentences_of(source, column), most))
+    return list(islice(Corpus.read(source, column).sentences, most))
 
 
 def measure_encoding(

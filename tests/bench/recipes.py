@@ -25,7 +25,7 @@ from cse.adaptation.choice import START
 from cse.adaptation.facts import LANGUAGE_STEPS, learn_language, split
 from cse.adaptation.projection import project
 from cse.corpus import Corpus
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.evaluation.clustering import label_scores
 from cse.evaluation.metrics import spearman
 from cse.vectors import smoothed

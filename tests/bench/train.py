@@ -102,7 +102,7 @@ def peer_steps(encoder: TorchEncoder, run: Run, precision: str) -> Iterator[floa
         encoder.tokenizer.save_pretrained(folder)
         backbone = Transformer(folder, max_seq_length=run.config.max_length)
         model = SentenceTransformer(modules=[backbone, Pooling(encoder.dim, "mean")], device=str(encoder.device))
-        texts = run.examples["0"]
+        texts = list(run.examples.anchors())
         options: dict[str, Any] = {
             "per_device_train_batch_size": run.config.batch_size, "report_to": [], "save_strategy": "no",
             "bf16": precision == "bf16", "use_cpu": encoder.device.type == "cpu", "disable_tqdm": True,

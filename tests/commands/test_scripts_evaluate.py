@@ -13,7 +13,7 @@ from conftest import SENTENCES
 from safetensors.torch import load_file, save_file
 
 import cse
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.evaluation.metrics import spearman
 from cse.evaluation.retrieval import score
 from cse.evaluation.sts import SETS

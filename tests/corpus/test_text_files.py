@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cse.corpus import files as text_files
-from cse.corpus import sentences as data
-from cse.corpus.files import MAX_LINE_BYTES, text_lines
-from cse.corpus.sentences import examples, scored_pairs, sentences
+from cse.corpus import Corpus
+from cse.corpus import lines as text_files
+from cse.corpus.lines import MAX_LINE_BYTES, Encoding, text_lines
+from cse.corpus.supervised import scored_pairs, training_examples
 from cse.files.writing import file_digest
 
 
@@ -22,7 +22,7 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path, suffix
     os.mkfifo(pipe)
     device.symlink_to("/dev/zero")
     for path in (pipe, device):
-        for read in (lambda path: list(sentences(path)), scored_pairs, file_digest):
+        for read in (Corpus.read, scored_pairs, file_digest):
             with pytest.raises(ValueError, match=rf"{path.name}: is a device or a pipe; give a file"):
                 read(path)
 
@@ -33,7 +33,7 @@ def test_a_name_that_is_no_utf_8_is_refused_before_anything_is_read(tmp_path: Pa
     for path in (tmp_path / f"caf\udce9{suffix}", tmp_path / "d\udcff" / f"a{suffix}"):
         path.parent.mkdir(exist_ok=True)
         path.write_text("5\ta dog\ta cat\n")
-        for read in (lambda path: next(sentences(path)), scored_pairs, file_digest):
+        for read in (Corpus.read, scored_pairs, file_digest):
             with pytest.raises(ValueError, match=r"^b'.*\\x.*': the name is not UTF-8; rename it$") as caught:
                 read(path)
             assert str(caught.value).isascii()
@@ -66,34 +66,18 @@ def test_a_line_of_five_megabytes_is_read_and_the_limit_is_exact(tmp_path: Path,
         list(text_lines(tmp_path / "short.txt"))
 
 
-def test_lines_that_end_as_on_old_macs_are_refused_in_text_as_in_tables(tmp_path: Path) -> None:
-    for name, content in (
-        ("a.txt", b"a dog\n\r\na cat\rb\n"),
-        ("b.tsv", b"1\ta\tb\r2\tc\td\r"),
-        ("c.csv", b"text\ra\r"),
-    ):
-        (tmp_path / name).write_bytes(content)
-    cure = r"holds a carriage return inside it, as old Macs end lines; convert it, for example with tr '\\r' '\\n'"
-    with pytest.raises(ValueError, match=rf"a\.txt: line 3 {cure}"):
-        list(sentences(tmp_path / "a.txt"))
-    with pytest.raises(ValueError, match=rf"b\.tsv: line 1 {cure}"):
-        scored_pairs(tmp_path / "b.tsv")
-    with pytest.raises(ValueError, match=r"c\.csv: line 1: cannot read this row"):
-        list(sentences(tmp_path / "c.csv"))
-
-
 def test_a_carriage_return_before_a_newline_or_at_the_end_is_no_part_of_a_line(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"a dog\r\na cat\r\r\na man\r")
     assert list(text_lines(tmp_path / "a.txt")) == ["a dog", "a cat", "a man"]
     (tmp_path / "a.csv").write_bytes(b'sentence\r\n"a\rdog"\r\n')
-    assert list(sentences(tmp_path / "a.csv")) == ["a\rdog"]  # quoted, so it belongs to the cell
+    assert Corpus.read(tmp_path / "a.csv").texts == ["a\rdog"]  # quoted, so it belongs to the cell
 
 
 def test_a_longer_cell_of_a_table_is_refused_too(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(data, "MAX_LINE_BYTES", 4)
+    monkeypatch.setattr("cse.corpus.corpus.MAX_LINE_BYTES", 4)
     (tmp_path / "a.json").write_text('[{"text": "four"}, {"text": "fives"}]')
     with pytest.raises(ValueError, match=r"a\.json: row 2 is longer than 4 characters; cut it into sentences"):
-        list(sentences(tmp_path / "a.json"))
+        len(Corpus.read(tmp_path / "a.json"))
 
 
 def test_an_error_of_the_disk_names_the_file(tmp_path: Path, monkeypatch) -> None:
@@ -113,9 +97,9 @@ def test_an_error_of_the_disk_names_the_file(tmp_path: Path, monkeypatch) -> Non
                 return line
             raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(text_files, "_opened", lambda path: Broken())
+    monkeypatch.setattr(text_files, "opened", lambda path: Broken())
     with pytest.raises(OSError, match=r"a\.txt: cannot be read after line 1 \(.*Input/output error\); copy it again"):
-        list(text_lines(tmp_path / "a.txt"))
+        list(text_lines(tmp_path / "a.txt", encoding=Encoding()))
 
 
 @pytest.mark.parametrize(
@@ -133,13 +117,14 @@ def test_an_error_of_the_disk_names_the_file(tmp_path: Path, monkeypatch) -> Non
 def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str, reason: str) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "one"}\n\n' + line + "\n")
     with pytest.raises(ValueError, match=reason) as caught:
-        list(sentences(tmp_path / "a.jsonl"))
+        Corpus.read(tmp_path / "a.jsonl")
     assert len(str(caught.value)) < 400
 
 
 def test_values_of_json_lines_are_text_as_they_stand_and_a_missing_one_is_empty(tmp_path: Path) -> None:
     rows = ['{"sent0": " a ", "sent1": 1.5}', "", '{"sent1": true, "sent0": "\\ud83d\\ude00"}']
     (tmp_path / "a.jsonl").write_text("\n".join(rows))
-    assert list(examples(tmp_path / "a.jsonl", supervised=True)) == [("a", "1.5"), ("\N{GRINNING FACE}", "True")]
+    examples = training_examples(tmp_path / "a.jsonl", supervised=True)
+    assert examples[:] == {"0": ["a", "\N{GRINNING FACE}"], "1": ["1.5", "True"]}
     (tmp_path / "a.jsonl").write_text('{"text": "a", "id": 1}\n{"id": 2}\n{"text": null}\n{"text": "b"}\n')
-    assert list(sentences(tmp_path / "a.jsonl", "text")) == ["a", "b"]
+    assert Corpus.read(tmp_path / "a.jsonl", "text").texts == ["a", "b"]

@@ -13,7 +13,7 @@ import torch
 from conftest import ROOT, SENTENCES
 
 import cse
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.encoder.protocol import SentenceModel
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.evaluation import sts
 from cse.evaluation.hub_data import HUB_SETS, fetch
 from cse.evaluation.tasks import TaskData

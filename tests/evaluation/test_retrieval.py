@@ -1,5 +1,8 @@
 """Ranking measures against hand-worked cases, files read with their errors, and a set through the index."""
 
+import gzip
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -84,11 +87,38 @@ def test_bad_files_are_named_with_their_line(tmp_path: Path, corpus: str, qrels:
 
 
 def test_a_folder_without_a_set_and_a_set_without_queries_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no corpus\.tsv"):
+    with pytest.raises(ValueError, match=r"no corpus\.jsonl or corpus\.tsv in it"):
         units(TaskData(tmp_path, search=exact))
     (write(tmp_path / "s", "1\ta\n", "q\tb\n", "q\t1\t1\n") / "queries_dev.tsv").unlink()
-    with pytest.raises(ValueError, match=r"0 files queries\*\.tsv"):
+    with pytest.raises(ValueError, match=r"0 files queries\.jsonl or queries\*\.tsv"):
         units(TaskData(tmp_path, search=exact))["s"](lambda texts: np.ones((len(texts), 2)))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_folder_of_beir_is_read_as_published(tmp_path: Path, pack: Callable[[bytes], bytes], inside: bool) -> None:
+    folder, end = tmp_path / "set", "" if pack is bytes else ".gz"
+    (folder / "qrels").mkdir(parents=True)
+    documents = [{"_id": "d1", "title": "Post", "text": "it is late", "metadata": {}}]
+    documents.append({"_id": "d2", "title": "", "text": "a cat", "metadata": {}})
+    queries = [{"_id": "q1", "text": "where is it", "metadata": {}}, {"_id": "q2", "text": "unjudged"}]
+    for name, rows in (("corpus", documents), ("queries", queries)):
+        (folder / f"{name}.jsonl{end}").write_bytes(pack("\n".join(map(json.dumps, rows)).encode()))
+    for split, row in (("dev", "q1\td1\t1"), ("train", "q1\td9\t1")):
+        (folder / f"qrels/{split}.tsv{end}").write_bytes(pack(f"query-id\tcorpus-id\tscore\n{row}\n".encode()))
+    assert read_texts(folder / f"corpus.jsonl{end}") == {"d1": "Post it is late", "d2": "a cat"}
+    seen: list[list[str]] = []
+
+    def encode(texts: list[str]) -> np.ndarray:
+        seen.append(texts)
+        return np.eye(2)[: len(texts)]
+
+    (scored,) = units(TaskData(folder if inside else tmp_path, search=exact)).items()
+    assert (scored[0], scored[1](encode)["ndcg@10"]) == ("set", 100)
+    assert seen == [["Post it is late", "a cat"], ["where is it"]]
+    (folder / f"qrels/test.tsv{end}").write_bytes(pack(b"query-id\tcorpus-id\tscore\nq1\td7\t1\n"))
+    with pytest.raises(ValueError, match=r"test\.tsv.*: line 2: no document 'd7'$"):
+        scored[1](encode)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real retrieval sets beside the project (2026-11)")

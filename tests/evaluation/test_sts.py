@@ -7,7 +7,7 @@ import pytest
 from conftest import DATA
 from plain_vectors import encode
 
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.evaluation.sts import score, units, with_final_period
 from cse.evaluation.tasks import TaskData
 
@@ -61,6 +61,29 @@ def test_tokenised_text_takes_the_place_of_a_task_where_there_is_some(tmp_path: 
         units(TaskData(tmp_path / "raw", tmp_path / "gone"))
     tasks = units(TaskData(tmp_path / "raw", tmp_path / "cut"))
     assert {name: unit(encode)["spearman"] for name, unit in tasks.items()} == {"STS12": -100.0, "STS13": 100.0}
+
+
+def test_sts_b_and_sick_are_read_in_their_published_files_and_that_is_said(tmp_path: Path, caplog) -> None:
+    for name, content in (
+        ("STSB/sts-test.csv",
+         'cap\tMSRvid\t2012\t0001\t5.0\tA "dog.\tA dog.\ncap\tMSRvid\t2012\t0002\t1\tMen.\tCats.\n'),
+        ("SICK/SICK_test_annotated.txt",
+         "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+         "6\tA dog\tA dog\t5\tENTAILMENT\n7\tMen\tCats\t1.2\tNEUTRAL\n"),
+    ):  # fmt: skip
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(content)
+    read = units(TaskData(tmp_path))
+
+    def by_length(texts: list[str]) -> np.ndarray:
+        return np.array([[len(text), text.count("a"), 1.0] for text in texts])
+
+    assert [read[name](by_length)["grades"] for name in ("STS-B", "SICK-R")] == [[5.0, 1.0], [5.0, 1.2]]
+    assert caplog.messages == [
+        "sts-test.csv: 2 pairs in the columns of STS-B as published",
+        "SICK_test_annotated.txt: 2 rows, tabs, csv by its content, though named .txt; scores from "
+        "`relatedness_score`, sentences from `sentence_A` and `sentence_B`",
+    ]
 
 
 def test_the_final_period_is_promptberts() -> None:

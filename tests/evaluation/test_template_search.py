@@ -11,7 +11,7 @@ from conftest import SENTENCES, fresh_backbone
 from scipy.stats import spearmanr
 
 import cse
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.published import TEMPLATES
 from cse.evaluation.template_search import (  # fmt: skip
@@ -119,7 +119,8 @@ def test_the_command_prints_table_4_and_marks_the_best(bert_folder: Path, dev: P
         line for line in lines if f"  {best.text}  (best)" in line and line.startswith(f"{expected[best]:6.2f} ")
     ]
     assert lines[0].split(maxsplit=2) == [f"{expected[Template('[X] [MASK] .')]:.2f}", "39.34", "[X] [MASK] ."]
-    assert len(done.stderr.splitlines()) == 8
+    assert len(done.stderr.splitlines()) == 1 + 8
+    assert done.stderr.startswith("dev.tsv: 14 pairs\n")
 
 
 def test_the_command_scores_a_list_with_its_options(bert_folder: Path, dev: Path, listed: Path) -> None:

@@ -11,7 +11,7 @@ from conftest import ROOT, SENTENCES
 
 import cse
 from cse import adapters
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import spearman
 from index import Hit

@@ -10,7 +10,7 @@ from conftest import DATA
 
 import cse
 from cse.app.state.corpora import Demo
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import spearman
 from cse.models.names import BACKBONE, BUNDLED, BUNDLED_NAMES, START

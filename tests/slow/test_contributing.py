@@ -153,7 +153,7 @@ def test_the_tab_is_on_the_page_with_its_endpoint_and_its_table(said: dict[str, 
     vector = cse.load("simcse").encode("The cat sleeps.", normalize_embeddings=False)
     assert said["tabs"][-2:] == ["norms", "train"]
     assert said["answer"] == {"simcse": pytest.approx(float(np.linalg.norm(vector)), rel=1e-5)}
-    assert said["table"].splitlines()[0] == '"sentence","model","norm"'
+    assert said["table"].splitlines()[0] == "sentence,model,norm"
 
 
 def test_the_format_is_read_by_commands_and_uploads(project: Path, said: dict[str, Any]) -> None:

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
-from datasets import Dataset
 from typer.testing import CliRunner
 
 import cse
 from cse.commands.train import app
+from cse.corpus.supervised import Examples
 from cse.models.card import model_card
 from cse.models.checkpoint import read_checkpoint_config
 from cse.training.held_out import HeldOutScore, held_out_score, hold_out
@@ -69,15 +69,15 @@ def test_texts_with_one_vector_have_collapsed(vector: list[float]) -> None:
 
 def test_held_out_texts_are_drawn_by_the_seed_and_not_trained_on() -> None:
     repeated = [*TEXTS, *TEXTS[:40], "too short"]
-    kept, held = hold_out(Dataset.from_dict({"0": repeated}), 5)
+    kept, held = hold_out(Examples.of(repeated), 5)
     long = {text for text in repeated if len(text.split()) >= 6}
     assert len(held) == len(set(held)) == len(long) // 5
     assert set(held) <= long
-    assert kept["0"][:] == [text for text in repeated if text not in held]
-    assert hold_out(Dataset.from_dict({"0": repeated}), 5)[1] == held
-    assert hold_out(Dataset.from_dict({"0": repeated}), 6)[1] != held
+    assert kept[:]["0"] == [text for text in repeated if text not in held]
+    assert hold_out(Examples.of(repeated), 5)[1] == held
+    assert hold_out(Examples.of(repeated), 6)[1] != held
     many = [f"one two three four five {number}" for number in range(3000)]
-    assert len(hold_out(Dataset.from_dict({"0": many}), 5)[1]) == 500
+    assert len(hold_out(Examples.of(many), 5)[1]) == 500
 
 
 def test_too_few_texts_are_refused(bert_folder: Path, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_too_few_texts_are_refused(bert_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "few.txt").write_text("\n".join(few))
     words = ["simcse", "--data", tmp_path / "few.txt", "--backbone", bert_folder, "--output", tmp_path / "out"]
     done = CliRunner().invoke(app, [*map(str, words), "--dev", "auto"])
-    assert (done.exit_code, done.stderr.startswith("Error: --dev auto needs 100")) == (3, True)
+    assert (done.exit_code, "\nError: --dev auto needs 100" in done.stderr) == (3, True)
     assert not (tmp_path / "out").exists()
 
 
@@ -107,7 +107,7 @@ def test_the_best_evaluation_is_kept_and_recorded_as_no_correlation(bert_folder:
     encoder.eval()
     assert held_out_score(encoder.encode, run.held_out).concentration == pytest.approx(result.start, abs=1e-3)
     assert held_out_score(result.load().encode, run.held_out).concentration == pytest.approx(result.best, abs=1e-3)
-    assert not set(run.held_out) & set(run.examples["0"])
+    assert not set(run.held_out) & set(run.examples[:]["0"])
     config = read_checkpoint_config(tmp_path / "a")
     assert config.training["selection"] == result.selection
     assert "without labels" in result.selection

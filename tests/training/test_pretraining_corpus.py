@@ -11,7 +11,7 @@ import pytest
 from conftest import SENTENCES
 from pretraining_runs import write_corpus
 
-from cse.training.pretraining_data import TokenFile, tokenise, train_tokenizer
+from cse.training.pretraining_data import Reading, TokenFile, tokenise, train_tokenizer
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def test_a_table_is_read_by_its_column(tmp_path: Path, suffix: str) -> None:
     write_table(tmp_path / f"table{suffix}", texts)
     (tmp_path / "plain.txt").write_text("\n".join(texts[1:]))
     table, plain = [tmp_path / f"table{suffix}"], [tmp_path / "plain.txt"]
-    tokenizer = train_tokenizer(table, 90, "said")
+    tokenizer = train_tokenizer(table, 90, Reading("said"))
     assert tokenizer.get_vocab() == train_tokenizer(plain, 90).get_vocab()
-    tokenise(table, tokenizer, tmp_path / "a", "said")
+    tokenise(table, tokenizer, tmp_path / "a", Reading("said"))
     tokenise(plain, tokenizer, tmp_path / "b")
     for name in ("train.ids", "train.starts", "valid.ids", "valid.starts"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()

@@ -64,7 +64,7 @@ def test_a_step_in_parts_is_the_whole_step(corpus: Path, tmp_path: Path) -> None
 
 
 def test_pretraining_needs_no_data_index_or_app_library(corpus: Path, tmp_path: Path) -> None:
-    """A rented GPU machine may have torch, transformers, tokenizers, accelerate, numpy and typer alone."""
+    """A rented GPU machine may have torch, transformers, tokenizers, accelerate, numpy, pyarrow and typer alone."""
     options = ["--vocabulary", "90", "--layers", "1", "--hidden", "16", "--tokens", "128", "--batch-tokens", "64"]
     arguments = [str(corpus), "--output", str(tmp_path / "out"), *options]
     code = f"""
@@ -73,7 +73,7 @@ from cse.commands.pretrain import app
 try:
     app({arguments})
 finally:
-    print([name for name in ("datasets", "faiss", "gradio", "pyarrow", "pandas", "matplotlib") if name in sys.modules])
+    print([name for name in ("datasets", "faiss", "gradio", "pandas", "matplotlib") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -12,8 +12,10 @@ import pytest
 from model_files import check_opens_everywhere
 from pretraining_runs import CONFIG, run_pretraining, write_corpus
 
+from cse.corpus.formats import Options
 from cse.errors import ArtefactError
 from cse.training import pretraining
+from cse.training.pretraining_data import Reading
 
 
 @pytest.fixture
@@ -118,21 +120,25 @@ def test_a_table_needs_its_column_and_a_run_keeps_it(corpus: Path, tmp_path: Pat
     table = tmp_path / "table.csv"
     lines = [line for line in corpus.read_text().splitlines() if line]
     table.write_text("number,said,again\n" + "".join(f'{row},"{line}",{line}\n' for row, line in enumerate(lines)))
-    with pytest.raises(ValueError, match=r"table.csv: which column holds the sentences\? Pass `column`, one of number"):
+    with pytest.raises(ValueError, match=r"table.csv: which column holds the texts\? Pass `column`, one of number"):
         run_pretraining(table, tmp_path / "out", CONFIG)
     with pytest.raises(ValueError, match="no column 'text'; it has number, said, again"):
-        run_pretraining(table, tmp_path / "out", CONFIG, column="text")
+        run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("text"))
     with pytest.raises(ValueError, match="`column` is 'said', but text files have no columns"):
-        run_pretraining(corpus, tmp_path / "out", CONFIG, column="said")
-    with pytest.raises(ValueError, match=r"book\.xlsx: workbooks are not read"):
-        run_pretraining(tmp_path / "book.xlsx", tmp_path / "out", CONFIG)
+        run_pretraining(corpus, tmp_path / "out", CONFIG, reading=Reading("said"))
     assert not (tmp_path / "out").exists()
-    record = run_pretraining(table, tmp_path / "out", CONFIG, column="said")
+    record = run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("said"))
+    part = Reading("2", Options(header=False, delimiter=","), 400)
+    limited = run_pretraining(table, tmp_path / "part", CONFIG, reading=part)["recipe"]
+    assert (limited["column"], limited["read"], limited["limit"]) == ("2", {"delimiter": ",", "header": False}, 400)
     assert record["recipe"]["column"] == "said"
     assert "column" not in run_pretraining(corpus, tmp_path / "plain", CONFIG)["recipe"]
     with pytest.raises(ValueError, match="begun with other text"):
-        run_pretraining(table, tmp_path / "out", CONFIG, column="again", overwrite=True)
-    assert run_pretraining(table, tmp_path / "out", CONFIG, column="said", overwrite=True)["step"] == CONFIG.steps
+        run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("again"), overwrite=True)
+    assert (
+        run_pretraining(table, tmp_path / "out", CONFIG, reading=Reading("said"), overwrite=True)["step"]
+        == CONFIG.steps
+    )
 
 
 @pytest.mark.parametrize("rate", [float("inf"), float("nan"), 0.0, -1.0])

@@ -48,7 +48,7 @@ def test_few_examples_make_a_smaller_batch_and_say_so(texts: str, bert_folder: P
     notes: list[str] = []
     _, run = prepare(TrainRequest("simcse", texts, str(bert_folder)), notes.append)
     assert run.config.batch_size == len(SENTENCES)
-    assert notes == [f"only {len(SENTENCES)} examples: batch size {len(SENTENCES)}"]
+    assert notes == ["texts.txt: 7 lines", f"only {len(SENTENCES)} examples: batch size {len(SENTENCES)}"]
 
 
 def test_a_plan_counts_what_will_be_learned_and_shows_the_rows(texts: str, bert_folder: Path) -> None:

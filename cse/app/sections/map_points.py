@@ -56,7 +56,7 @@ def demo_points(state: AppState) -> Points:
 
 def graded_points() -> Points:
     """Return both sentences of each graded pair, one after the other."""
-    from cse.corpus.sentences import scored_pairs
+    from cse.corpus.supervised import scored_pairs
 
     pairs = sorted(scored_pairs(DEMO / "pairs.tsv"), key=lambda pair: pair[0])
     texts = [sentence for _, first, second in pairs for sentence in (first, second)]

@@ -52,7 +52,7 @@ def pairs_of(state: AppState, source: str, lines: str, corpus: str, key: str | N
 
 def graded_pairs() -> list[tuple[str, str]]:
     """Return the demo's graded pairs."""
-    from cse.corpus.sentences import scored_pairs
+    from cse.corpus.supervised import scored_pairs
 
     return [(first, second) for _, first, second in scored_pairs(DEMO / "pairs.tsv")]
 

@@ -47,7 +47,7 @@ def try_template(
     state: AppState, sentence: str, template: str, k: int = WORDS, report: Report = silent
 ) -> dict[str, Comparison | Failure]:
     """Return each model's words for a sentence and score on the graded pairs, under its own and another template."""
-    from cse.corpus.sentences import scored_pairs
+    from cse.corpus.supervised import scored_pairs
 
     spoken, text = validation.sentence(sentence, "The sentence"), validation.sentence(template, "The template")
     if len(text) > LONGEST:
