@@ -13,7 +13,7 @@ from cse.adaptation.choice import VARIANTS
 from cse.adaptation.projection import NEIGHBOURS, fit_joined, fit_projection, joined_reading, raw_vectors
 from cse.corpus import Corpus
 from cse.corpus.formats import Options
-from cse.corpus.sentences import scored_pairs
+from cse.corpus.supervised import scored_pairs
 from cse.encoder.encoder import Encoder
 from cse.evaluation.known_items import every_second_word
 from cse.evaluation.metrics import spearman
