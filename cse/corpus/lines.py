@@ -24,7 +24,7 @@ ZIP = b"PK\x03\x04"
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
 MAX_LINE_BYTES = 10_000_000  # a compressed file of a few kB can hold a line of gigabytes
 # Text shrinks to a third or a tenth; a file that unpacks to more than this was made to fill a disk or the memory.
-MAX_EXPANSION, FREE_EXPANSION_BYTES = 200, 64 << 20
+MAX_EXPANSION, FREE_EXPANSION_BYTES = 200, 192 << 20
 BOMS = {
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",

@@ -279,7 +279,7 @@ def test_the_page_searches_with_the_prompts(folders: dict[str, Path], corpus: Pa
         expected = cosines(folders[kind], chosen.texts)
         # Own vectors are kept as float16, and made in bfloat16 where the processor is fast at it.
         for hit in found.hits:
-            assert hit.score == pytest.approx(expected[hit.row], abs=1e-3)
+            assert hit.score == pytest.approx(expected[hit.position], abs=1e-3)
         assert found.hits[0].score == pytest.approx(max(expected), abs=1e-3)
         # Sentences that are compared have no prompt but the default one, so those of random pairs have no other.
         chosen.random_cosines(state, column, encoder)
