@@ -8,17 +8,42 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cse.adaptation.candidates import MIN_FITTED_TEXTS, Trial
-from cse.adaptation.choice import FOLDERS, LANGUAGE, PROJECTION, READING, START, TRAINED, TRAINING, Choice, choose
+from cse.adaptation.candidates import MIN_FITTED_TEXTS, Trial, left_out
+from cse.adaptation.choice import (
+    BOTH,
+    CHEAP,
+    GROUPS,
+    LANGUAGE,
+    LATER,
+    MEASURES,
+    PROJECTION,
+    PURPOSES,
+    READING,
+    START,
+    TRAINED,
+    TRAINING,
+    Choice,
+    candidates,
+    choose,
+)
 from cse.adaptation.facts import split, text_facts
 from cse.adaptation.projection import check_projectable
-from cse.adaptation.report import changed_neighbours, page
-from cse.adaptation.workspace import CANDIDATE, REPORT, REPORT_PAGE, Workspace, check_output
+from cse.adaptation.report import aligned, changed_neighbours, model_card, page, table
+from cse.adaptation.workspace import (
+    CANDIDATE,
+    CANDIDATE_FOLDER,
+    REPORT,
+    REPORT_PAGE,
+    RESULT_FOLDER,
+    Workspace,
+    check_output,
+)
 from cse.analysis.votes import texts_digest
 from cse.corpus.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.encoder.processes import check_alone
 from cse.errors import command_line
+from cse.evaluation.known_items import every_second_word
 from cse.files.writing import reserved
 from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model
@@ -34,7 +59,9 @@ Note = Callable[[str], object]
 class AdaptRequest:
     """A request: texts in `data`, in the column `column`, their labels in the column `label`; a start and its pooling.
 
-    `minutes` bounds the whole run. `read` are the words of `cse.corpus.formats.Options`.
+    `minutes` bounds the whole run. `purpose` is what the model is for: groups, search or both. `titles` names a column
+    of short forms by which texts are to be found, instead of their every second word. `read` are the words of
+    `cse.corpus.formats.Options`.
     """
 
     data: str
@@ -45,6 +72,8 @@ class AdaptRequest:
     minutes: float | None = DEFAULT_MINUTES
     seed: int = 42
     read: tuple[str, ...] = ()
+    purpose: str = BOTH
+    titles: str | None = None
 
 
 def adapt(
@@ -58,15 +87,21 @@ def adapt(
     """Look at texts, try a projection and training, write the better model with a report, and return the report.
 
     `output` becomes a folder for `cse.load` and sentence-transformers with `report.html` and `report.json`; if nothing
-    beats the start, it holds the report alone. Without labels a trained model is in its subfolder `candidate`, for
-    `cse judge`. `note` gets lines on the progress. A killed run continues with `resume` from its last finished stage.
-    Raises ValueError for bad texts and as `check_output` does, ArtefactError for a model that cannot be opened.
+    beats the start, it holds the report alone. A model that is better at one thing only, or that may group better where
+    there are no labels, is in its subfolder `candidate`, for `cse judge`. `note` gets lines on the progress. Ctrl-C
+    during the stages that take minutes ends them with the best so far. A killed run continues with `resume` from its
+    last finished stage. Raises ValueError for bad texts and as `check_output` does, ArtefactError for a model that
+    cannot be opened.
     """
     folder = Path(output)
     check_alone("an adaptation")
     SETTINGS["seed"].check(request.seed)
     if request.minutes is not None and not 0 < request.minutes < float("inf"):
         raise ValueError(f"`minutes` is {request.minutes!r}; give a number above 0")
+    if request.purpose not in PURPOSES:
+        raise ValueError(f"`for` is {request.purpose!r}; choose from {', '.join(PURPOSES)}")
+    if request.purpose == GROUPS and not request.label:
+        raise ValueError("`for` is groups, which only labels can measure; give `label`, or leave out `for`")
     with reserved(folder):
         check_output(folder, resume=resume, overwrite=overwrite)
         options = Options.of(request.read)
@@ -79,39 +114,47 @@ def adapt(
         check_projectable(reference, encoder)
         settings = {name: value for name, value in asdict(request).items() if name not in ("minutes", "read")}
         texts = texts_digest(f"{text}\0{label}" for text, label in zip(corpus.sentences, corpus.labels, strict=True))
-        record = {**settings, "texts": texts, "fingerprint": encoder.fingerprint, "candidates": [*FOLDERS]}
+        record = {**settings, "texts": texts, "fingerprint": encoder.fingerprint, "candidates": [*CHEAP, *LATER]}
         held, fit = split(corpus, request.seed)
         labels = held.labels if request.label else []
         _check_labels(request, labels)
+        forms = _short_forms(held, request.titles)
         workspace = Workspace.begin(folder, record, request.minutes, resume)
-        trial = Trial(reference, encoder, fit.sentences, held.sentences, labels, request.seed, workspace)
+        trial = Trial(
+            reference, encoder, fit.sentences, held.sentences, labels, forms, request.seed, workspace, request.purpose
+        )
         _run_stage(trial, START, note)
         facts = text_facts(encoder, [*trial.held, *trial.fit], count, workspace.kept(START), request.seed)
         note(facts.warning or str(facts))
-        for name in FOLDERS:
+        for name in CHEAP:
             _run_stage(trial, name, note)
-        choice = choose(workspace.stages)
+        _try_later(trial, note)
+        choice = choose(workspace.stages, request.purpose)
         report = _report(request, folder, trial, choice, held) | {"facts": facts.known(), "summary": str(facts)}
-        models = [None if name in (None, START) else workspace.work / FOLDERS[name]
-                  for name in (choice.result, choice.candidate)]  # fmt: skip
+        models = [
+            trial.written(name, workspace.work / part)
+            for name, part in ((choice.result, RESULT_FOLDER), (choice.candidate, CANDIDATE_FOLDER))
+        ]
         files = {REPORT: json.dumps(report, ensure_ascii=False, indent=1), REPORT_PAGE: page(report)}
+        if models[0] is not None:
+            files["README.md"] = model_card(report)
         workspace.publish(folder, models[0], models[1], files)
         return report
 
 
 def _run_stage(trial: Trial, name: str, note: Note) -> None:
-    """Try a candidate, unless it is finished already."""
+    """Try candidates, unless they are finished already."""
     make, what = {
         START: (trial.start, f"scoring {trial.encoder.name}"),
-        READING: (trial.reading, "scoring its other pooling"), PROJECTION: (trial.projection, "fitting a projection"),
+        READING: (trial.reading, "scoring its other pooling"), PROJECTION: (trial.projection, "fitting projections"),
         LANGUAGE: (trial.language, "masked language modelling"), TRAINING: (trial.training, "training"),
-        TRAINED: (trial.trained_projection, "fitting a projection of the trained model"),
+        TRAINED: (trial.trained_projection, "fitting projections of the trained model"),
     }[name]  # fmt: skip
-    if name == TRAINED and "guard" not in trial.workspace.stages[TRAINING]:
-        return
     is_backbone = trial.reference.kind is Kind.BACKBONE
-    if name == READING and not (trial.labels and is_backbone):
-        return  # without labels nothing tells which pooling is better
+    if name == TRAINED and "scores" not in trial.workspace.stages[TRAINING]:
+        return
+    if name == READING and not is_backbone:
+        return  # a sentence-transformers model keeps the pooling that it records
     if name == LANGUAGE and (trial.labels or not is_backbone or trial.reference.pooling != "cls"):
         return  # with labels training gains more; read by the mean a model gains too little (docs/own-text.md)
     if name not in trial.workspace.stages:
@@ -119,6 +162,37 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
     result = trial.workspace.stage(name, make)
     if "left_out" in result:
         note(f"left out: {result['left_out']}")
+
+
+def _try_later(trial: Trial, note: Note) -> None:
+    """Try the candidates that take minutes, after a first answer, until Ctrl-C."""
+    stages = trial.workspace.stages
+    if TRAINING not in stages and (seconds := trial.training_seconds):
+        for line in aligned(table(stages, choose(stages, trial.purpose))):
+            note(line)
+        minutes = max(1, round(seconds / 60))
+        note(
+            f"training takes about {minutes} minute{'s' if minutes > 1 else ''} and may add about 2 points: Ctrl-C "
+            "keeps this"
+        )
+    for name in LATER:
+        try:
+            _run_stage(trial, name, note)
+        except KeyboardInterrupt:
+            note("stopped: the best so far is kept")
+            stages[name] = {**left_out("stopped by Ctrl-C"), "seconds": 0.0}
+            return
+
+
+def _short_forms(held: Corpus, titles: str | None) -> list[str]:
+    """Return the short form of each text, "" for none: its cell of `titles` if that says less, or its words."""
+    if titles is None:
+        return [every_second_word(text) for text in held.sentences]
+    cells = [cell.strip() for cell in held.cells(titles)]
+    forms = [cell if cell != text else "" for cell, text in zip(cells, held.sentences, strict=True)]
+    if not any(forms):
+        raise ValueError(f"{held.name}: the column {titles!r} has no short form of the held-out texts; leave it out")
+    return forms
 
 
 def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:
@@ -133,14 +207,18 @@ def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:
 
 def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice, held: Corpus) -> dict[str, Any]:
     workspace = trial.workspace
-    compared = choice.candidate if choice.kept else choice.result
-    if compared is None:
-        tried = (name for name in FOLDERS if name != READING and "guard" in workspace.stages.get(name, {}))
-        compared = next(tried, START)
+    scored = candidates(workspace.stages)
+    compared = next((name for name in (choice.result, choice.candidate, *scored) if name not in (None, START)), START)
     rows = [held.row(row) for row in range(len(held))]
-    changed = changed_neighbours(workspace.kept(START), workspace.kept(compared), rows)
+    changed = changed_neighbours(workspace.kept(START), workspace.kept(str(compared)), rows)
+    axes = {
+        axis: {side: scored[name]["scores"][measure] for side, name in (("start", START), ("result", choice.result))}
+        if measure in scored[START]["scores"] else None
+        for axis, measure in MEASURES.items()
+    }  # fmt: skip
     return {
-        "run": workspace.run, "decision": choice.result, "candidate": choice.candidate, "sentence": choice.sentence,
+        "run": workspace.run, "decision": choice.result, "chosen": choice.result, "candidate": choice.candidate,
+        "verdict": choice.sentence, **axes, "for": request.purpose,
         "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held), "fitted": len(trial.fit),
         "stages": workspace.stages, "seconds": workspace.spent, "compared": compared,
         "commands": _commands(request, folder, choice),
@@ -154,7 +232,8 @@ def _commands(request: AdaptRequest, folder: Path, choice: Choice) -> dict[str, 
         "column": request.column, "label": request.label, "pooling": request.pooling, "read": list(request.read) or None
     }  # fmt: skip
     options = {"output": str(folder), "backbone": request.backbone, **data, "seed": request.seed,
-             "minutes": request.minutes}  # fmt: skip
+               "minutes": request.minutes, "titles": request.titles,
+               "for": None if request.purpose == BOTH else request.purpose}  # fmt: skip
     commands = {"repeat this run": _command("adapt", [request.data], options)}
     # A pooling given once would read the result's backbone without its projection.
     pooling = [] if request.pooling is None else [request.pooling, "own"]

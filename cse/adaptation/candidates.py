@@ -1,40 +1,64 @@
-"""Candidates of an adaptation: the start, its other pooling, projections, training; and their scores."""
+"""Candidates of an adaptation: the start, its other pooling, projections, training; and their scores on two axes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cse.adaptation.choice import FOLDERS, LANGUAGE, PROJECTION, READING, START, TRAINED, TRAINING, other_reading
-from cse.adaptation.facts import BATCH_TOKENS, LANGUAGE_STEPS, learn_language, training_precision
+from cse.adaptation.choice import (
+    BOTH,
+    LANGUAGE,
+    MEASURES,
+    PROJECTION,
+    READING,
+    START,
+    TRAINED,
+    TRAINING,
+    VARIANTS,
+    other_reading,
+)
+from cse.adaptation.facts import (
+    BATCH_TOKENS,
+    LANGUAGE_STEPS,
+    learn_language,
+    learned_backbone,
+    training_precision,
+)
 from cse.adaptation.projection import (
     MIN_TEXTS_WITH_NEIGHBOURS,
     NEIGHBOURS,
     PLAIN_POOLINGS,
+    Projection,
     copy_plain,
+    fit_joined,
     fit_projection,
+    joined_reading,
     raw_vectors,
     write_projected,
 )
-from cse.adaptation.workspace import LANGUAGE_FOLDER, TRAINING_INPUTS, Workspace
+from cse.adaptation.workspace import LANGUAGE_FOLDER, TRAINED_FOLDER, TRAINING_INPUTS, Workspace
 from cse.encoder.encoder import Encoder
-from cse.evaluation.clustering import label_scores
+from cse.evaluation.clustering import neighbour_values
+from cse.evaluation.known_items import known_item_values
+from cse.evaluation.metrics import mean_difference
 from cse.files.writing import read_json, write_folder, write_json
+from cse.methods.method import TRAINED_POOLINGS, Pooling
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.loading import load, on_torch, open_model
 from cse.models.names import Kind, ModelReference, resolve
-from cse.training.held_out import MAX_HELD_OUT, can_hold_out, held_out_score
+from cse.training.held_out import MAX_HELD_OUT, can_hold_out
 from cse.vectors import nearest_others
 
-MAX_FITTED_TEXTS = 20_000  # texts of a projection
+MAX_FITTED_TEXTS = 4_000  # texts of a projection, which are also those among which a text has to be found
 MAX_TRAINED_TEXTS = 6_000  # texts of a training: its batches and what it holds out
 MIN_FITTED_TEXTS = 256  # texts that a projection is fitted on
+DRAWS, OTHERS = 3, 2_000  # draws of other texts among which a held-out text has to be found
 BATCH_SIZE, MAX_STEPS, EVAL_EVERY = 64, 75, 15
 MAX_EPOCHS = 5  # passes over few texts
 TRAINING_SETTINGS = {"learning_rate": 1e-5, "temperature": 0.2, "batch_size": BATCH_SIZE, "eval_every": EVAL_EVERY}
@@ -46,17 +70,55 @@ class OutOfTimeError(Exception):
     """The time of the adaptation is over."""
 
 
+@dataclass(frozen=True)
+class Vectors:
+    """A model's vectors (N, d) of the held-out texts, (Q, d) of their short forms, and (M, d) of texts to fit on."""
+
+    held: np.ndarray
+    forms: np.ndarray
+    fit: np.ndarray
+
+    def through(self, layer: Callable[[np.ndarray], np.ndarray]) -> Vectors:
+        """Return the vectors after a layer."""
+        return Vectors(layer(self.held), layer(self.forms), layer(self.fit))
+
+
+def text_values(vectors: Vectors, labels: Sequence[str], asked: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+    """Return the values of held-out texts, in [0, 1], by measure: what is not known of a text is left out.
+
+    "neighbours": `neighbour_values` among the texts with a label. "recall@1", "mrr": `known_item_values` of the short
+    forms of the texts `asked`, each among all held-out texts and three draws of 2,000 texts to fit on.
+    """
+    values: dict[str, np.ndarray] = {}
+    if known := [row for row, label in enumerate(labels) if label]:
+        gold = np.unique([labels[row] for row in known], return_inverse=True)[1]
+        values["neighbours"] = neighbour_values(vectors.held[known], gold)
+    if len(asked):
+        rng, count = np.random.default_rng((seed, DRAWS)), len(vectors.held)
+        others = [count + rng.permutation(len(vectors.fit))[:OTHERS] for _ in range(DRAWS)]
+        draws = [np.concatenate([np.arange(count), drawn]) for drawn in others]
+        values |= known_item_values(vectors.forms, asked, np.concatenate([vectors.held, vectors.fit]), draws)
+    return values
+
+
 @dataclass
 class Trial:
-    """The data of all candidates: the start, the texts to fit on, the held-out texts, and their labels, if any."""
+    """The data of all candidates: the start, the texts to fit on, the held-out texts, and their labels, if any.
+
+    `forms` are the short forms of the held-out texts, "" for a text that has none.
+    """
 
     reference: ModelReference
     encoder: Encoder
     fit: Sequence[str]
     held: Sequence[str]
     labels: Sequence[str]
+    forms: Sequence[str]
     seed: int
     workspace: Workspace
+    purpose: str = BOTH
+    known: dict[str, Vectors] = field(default_factory=dict)
+    opened: dict[str, tuple[ModelReference, Encoder]] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -64,50 +126,98 @@ class Trial:
         return self.workspace.work
 
     @cached_property
-    def base(self) -> tuple[ModelReference, Encoder]:
-        """The model that later candidates begin with: the start, or its other pooling if the labels prefer that."""
-        pooling = other_reading(self.workspace.stages)
-        return (self.reference, self.encoder) if pooling is None else self._read_by(pooling)
+    def asked(self) -> np.ndarray:
+        """The numbers of the held-out texts that have a short form."""
+        return np.flatnonzero([bool(form) for form in self.forms])
 
-    def _read_by(self, pooling: str) -> tuple[ModelReference, Encoder]:
-        reference = replace(self.reference, pooling=pooling)
-        return reference, open_model(reference)
+    def base(self, stage: str = START) -> tuple[ModelReference, Encoder]:
+        """Return the model of a stage, as it is read."""
+        if stage == START:
+            return self.reference, self.encoder
+        if stage not in self.opened:
+            if stage == READING:
+                reference = replace(self.reference, pooling=self.workspace.stages[READING]["pooling"])
+            elif stage == LANGUAGE:
+                reference = replace(self.reference, name=learned_backbone(self.folder / LANGUAGE_FOLDER))
+            else:
+                reference = resolve(str(self.folder / TRAINED_FOLDER))
+            self.opened[stage] = reference, open_model(reference)
+        return self.opened[stage]
 
-    def scores(self, name: str, encoder: Encoder, vectors: np.ndarray | None = None) -> dict[str, Any]:
-        """Return a candidate's dimension, its guard and, with labels, its scores; keep its held-out vectors."""
-        rows = raw_vectors(encoder, self.held) if vectors is None else vectors
-        self.workspace.keep(name, rows)
-        guarded = slice(MAX_HELD_OUT)
-        score = held_out_score(lambda texts: raw_vectors(encoder, texts), self.held[guarded], rows[guarded])
-        value: dict[str, Any] = {"dimension": rows.shape[1], "guard": asdict(score)}
-        if self.labels:
-            value["labels"] = label_scores(rows, self.labels)
-        return value
+    def readings(self, stage: str) -> tuple[Encoder, int]:
+        """Return the model of a stage read by first token and mean, joined, and 2; or as it is, and 1."""
+        encoder = self.base(stage)[1]
+        joined = joined_reading(encoder)
+        return (encoder, 1) if joined is None else (joined, 2)
+
+    # -- scores -------------------------------------------------------------------------------------------------
+
+    def values(self, vectors: Vectors) -> dict[str, np.ndarray]:
+        """Return `text_values`."""
+        return text_values(vectors, self.labels, self.asked, self.seed)
+
+    @cached_property
+    def start_values(self) -> dict[str, np.ndarray]:
+        """The values of the start."""
+        return self.values(self.own(START))
+
+    def scores(self, name: str, vectors: Vectors) -> dict[str, Any]:
+        """Return a candidate's dimension, scores, and gains over the start; keep its held-out vectors."""
+        self.workspace.keep(name, vectors.held)
+        values = self.start_values if name == START else self.values(vectors)
+        scores = {measure: round(100 * float(value.mean()), 2) for measure, value in values.items()}
+        gains = {
+            axis: list(astuple(mean_difference(values[measure], self.start_values[measure])))
+            for axis, measure in MEASURES.items() if measure in values
+        }  # fmt: skip
+        return {"dimension": vectors.held.shape[1], "scores": scores, **({} if name == START else {"gains": gains})}
+
+    def vectors(self, stage: str) -> Vectors:
+        """Return the kept vectors of the model of a stage, of all readings."""
+        if stage not in self.known:
+            parts = (self.workspace.kept(f"{stage}-{part}") for part in ("held", "forms", "fit"))
+            self.known[stage] = Vectors(*parts)
+        return self.known[stage]
+
+    def own(self, stage: str, pooling: str | None = None) -> Vectors:
+        """Return the vectors of the model of a stage, as it is read, or by one of its joined readings."""
+        encoder = self.base(stage)[1]
+        if joined_reading(encoder) is None:
+            return self.vectors(stage)
+        wanted = encoder.reading.pooling if pooling is None else TRAINED_POOLINGS[pooling]
+        side = slice(encoder.width) if wanted is Pooling.TOKEN else slice(encoder.width, None)
+        return self.vectors(stage).through(lambda rows: np.ascontiguousarray(rows[:, side]))
+
+    def encode(self, stage: str, encoder: Encoder, held: np.ndarray | None = None, count: int | None = None) -> None:
+        """Encode the texts by the readings of a stage, `count` of those to fit on (as many as the start), and keep."""
+        count = len(self.vectors(START).fit) if count is None else count
+        held = raw_vectors(encoder, self.held) if held is None else held
+        forms = raw_vectors(encoder, [self.forms[row] for row in self.asked])
+        parts = {"held": held, "forms": forms, "fit": raw_vectors(encoder, self.fit[:count])}
+        for part, rows in parts.items():
+            self.workspace.keep(f"{stage}-{part}", rows)
 
     # -- stages -------------------------------------------------------------------------------------------------
 
     def start(self) -> dict[str, Any]:
         """Score the start, and measure its speed in texts a second."""
-        self.encoder.encode(list(self.held[:8]))  # compiles what the first call needs
+        encoder, _ = self.readings(START)
+        encoder.encode(list(self.held[:8]))  # compiles what the first call needs
         began = time.monotonic()
-        vectors = raw_vectors(self.encoder, self.held)
+        held = raw_vectors(encoder, self.held)
         speed = len(self.held) / max(1e-3, time.monotonic() - began)
-        return {"texts_per_second": round(speed, 1), **self.scores(START, self.encoder, vectors)}
+        count = min(len(self.fit), MAX_FITTED_TEXTS, int(max(0.0, min(self.workspace.left / 2 * speed, 1e9))))
+        self.encode(START, encoder, held, count)
+        return {"texts_per_second": round(speed, 1), **self.scores(START, self.own(START))}
 
     def reading(self) -> dict[str, Any]:
-        """Score the backbone by the other of the two poolings, and write it if the labels prefer it."""
+        """Score the backbone by the other of the two poolings."""
         pooling = next(name for name in PLAIN_POOLINGS if name != self.reference.pooling)
-        if self.workspace.left < self.workspace.stages[START]["seconds"]:
-            return {"pooling": pooling, **left_out("to encode the held-out texts again does not fit in the time")}
-        reference, encoder = self._read_by(pooling)
-        result = {"pooling": pooling, **self.scores(READING, encoder)}
-        if other_reading({**self.workspace.stages, READING: result}):
-            write_folder(self.folder / FOLDERS[READING], lambda target: copy_plain(reference, encoder, target))
-        return result
+        return {"pooling": pooling, **self.scores(READING, self.own(START, pooling))}
 
     def projection(self) -> dict[str, Any]:
-        """Fit and score a projection, on as many texts as half of the time that is left allows."""
-        return self._projected(PROJECTION, *self.base)
+        """Fit and score projections of the start."""
+        return self._projected(PROJECTION, START)
 
     def language(self) -> dict[str, Any]:
         """Continue the masked language modelling of a backbone on the texts, and project the new backbone."""
@@ -121,19 +231,19 @@ class Trial:
         if steps < EVAL_EVERY:
             return left_out(f"{EVAL_EVERY} batches of masked language modelling do not fit in the time")
         try:
-            self.encoder.word_logits(np.zeros((1, self.encoder.dim), np.float32))  # raises where there is no head
+            self.encoder.word_logits(np.zeros((1, self.encoder.width), np.float32))  # raises where there is no head
             folder = self.folder / LANGUAGE_FOLDER
-            name = learn_language(self.reference.name, texts, folder, steps=steps, seed=self.seed)
+            learn_language(self.reference.name, texts, folder, steps=steps, seed=self.seed)
         except ValueError as error:
             return left_out(str(error))
-        learned = replace(self.reference, name=name)
-        return {"steps": steps, **self._projected(LANGUAGE, learned, open_model(learned))}
+        self.encode(LANGUAGE, self.readings(LANGUAGE)[0])
+        return {"steps": steps, **self._projected(LANGUAGE, LANGUAGE)}
 
     def training(self) -> dict[str, Any]:
         """Train the start, or its better pooling, and score the model of the best evaluation."""
         if self.reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
             return left_out(f"{self.encoder.name} is a trained model, and training starts from a backbone")
-        steps = self._steps()
+        steps = self.steps
         if steps < EVAL_EVERY:
             return left_out(f"{EVAL_EVERY} batches of training do not fit in the time")
         try:
@@ -142,8 +252,7 @@ class Trial:
             return left_out("training took longer than the time that was left")
         if record.get("best") is not None and record["best"] <= record["start"]:
             return left_out("no evaluation of the training beat the start")
-
-        reference, encoder = self.base
+        reference, encoder = self._before_training
 
         def fill(target: Path) -> None:
             from cse.models.plain import plain_model
@@ -151,26 +260,67 @@ class Trial:
             tensors = plain_model(on_torch(trained)).tensors
             copy_plain(reference, encoder, target, {name: tensor.numpy() for name, tensor in tensors.items()})
 
-        write_folder(self.folder / FOLDERS[TRAINING], fill)
-        return {"record": record, **self.scores(TRAINING, load(str(self.folder / FOLDERS[TRAINING])))}
+        write_folder(self.folder / TRAINED_FOLDER, fill)
+        self.encode(TRAINING, self.readings(TRAINING)[0])
+        return {"record": record, **self.scores(TRAINING, self.own(TRAINING))}
 
     def trained_projection(self) -> dict[str, Any]:
-        """Fit and score a projection of the trained model."""
-        folder = str(self.folder / FOLDERS[TRAINING])
-        return self._projected(TRAINED, resolve(folder), load(folder))
+        """Fit and score projections of the trained model."""
+        return self._projected(TRAINED, TRAINING)
 
-    def _projected(self, name: str, reference: ModelReference, encoder: Encoder) -> dict[str, Any]:
-        speed, left = self.workspace.stages[START]["texts_per_second"], self.workspace.left
-        count = min(len(self.fit), MAX_FITTED_TEXTS, int(max(0.0, min(left / 2 * speed, MAX_FITTED_TEXTS))))
+    def _projected(self, name: str, stage: str) -> dict[str, Any]:
+        count = len(self.vectors(stage).fit)
         if count < MIN_FITTED_TEXTS:
             return left_out(f"to encode {MIN_FITTED_TEXTS} texts does not fit in the time")
-        projection = fit_projection(raw_vectors(encoder, self.fit[:count]))
-        folder = self.folder / FOLDERS[name]
-        write_folder(folder, lambda target: write_projected(reference, encoder, projection, count, target))
-        facts = {"texts": count, "components": len(projection.components), "explained": round(projection.explained, 4)}
-        return {**facts, **self.scores(name, load(str(folder)))}
+        many = count >= MIN_TEXTS_WITH_NEIGHBOURS
+        variants = {
+            variant: self.scores(f"{name} {variant}", self.vectors(stage).through(self.fitted(stage, variant)))
+            for variant, made in VARIANTS.items()
+            if (many or not made.neighbours) and (made.share == 1 or self.readings(stage)[1] == 2)
+        }  # fmt: skip
+        return {"texts": count, "variants": variants}
 
-    def _steps(self) -> int:
+    def fitted(self, stage: str, variant: str) -> Projection:
+        """Return a projection of the readings of a stage."""
+        made, (_, count) = VARIANTS[variant], self.readings(stage)
+        shares = [1.0] * count
+        if count == 2:
+            shares[self.base(stage)[1].reading.pooling is Pooling.TOKEN] = made.share
+        neighbours = NEIGHBOURS if made.neighbours else 0
+        return fit_joined(self.vectors(stage).fit, shares, neighbours=neighbours, exponent=made.exponent)
+
+    def written(self, candidate: str | None, folder: Path) -> Path | None:
+        """Write the model of a candidate to a folder, and return that; None for the start and for no candidate."""
+        name, _, variant = (candidate or START).partition(" ")
+        if name == START:
+            return None
+        if name == TRAINING:
+            return self.folder / TRAINED_FOLDER
+        stage = {PROJECTION: START, TRAINED: TRAINING}.get(name, name)
+        reference, encoder = self.base(stage)
+
+        def fill(target: Path) -> None:
+            if not variant:
+                return copy_plain(reference, encoder, target)
+            joined, count = self.readings(stage)[0], len(self.vectors(stage).fit)
+            return write_projected(reference, joined, self.fitted(stage, variant), count, target)
+
+        write_folder(folder, fill)
+        return folder
+
+    @property
+    def _before_training(self) -> tuple[ModelReference, Encoder]:
+        return self.base(START if other_reading(self.workspace.stages) is None else READING)
+
+    @property
+    def training_seconds(self) -> float:
+        """The seconds that training will take; 0 if it will be left out."""
+        if self.reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS) or self.steps < EVAL_EVERY:
+            return 0.0
+        return self.steps * BATCH_SIZE * 2 * STEP_COST / self.workspace.stages[START]["texts_per_second"]
+
+    @property
+    def steps(self) -> int:
         """The batches of training that fit in the time, by the measured speed, in whole evaluations."""
         speed = self.workspace.stages[START]["texts_per_second"]
         guarded = 2 * min(MAX_HELD_OUT, len(self.fit) // 5)  # texts encoded by an evaluation
@@ -203,7 +353,7 @@ class Trial:
 
     def _inputs(self, steps: int) -> dict[str, Any]:
         """The examples and the settings of a training."""
-        reference, encoder = self.base
+        reference, encoder = self._before_training
         texts = self.fit[:MAX_TRAINED_TEXTS]
         paired = len(texts) >= MIN_TEXTS_WITH_NEIGHBOURS
         batches = max(1, len(texts) * 4 // 5 // BATCH_SIZE)
@@ -219,7 +369,7 @@ class Trial:
 def neighbour_pairs(encoder: Encoder, texts: Sequence[str], seed: int) -> list[tuple[str, str]]:
     """Return each text with one of its five nearest others by projected vectors, drawn by the seed."""
     vectors = raw_vectors(encoder, texts)
-    near = nearest_others(fit_projection(vectors)(vectors), NEIGHBOURS)
+    near = nearest_others(fit_projection(vectors, neighbours=NEIGHBOURS)(vectors), NEIGHBOURS)
     drawn = near[np.arange(len(texts)), np.random.default_rng(seed).integers(NEIGHBOURS, size=len(texts))]
     return [(text, texts[other]) for text, other in zip(texts, drawn.tolist(), strict=True)]
 

@@ -1,4 +1,4 @@
-"""The choice among the candidates of an adaptation."""
+"""The verdict of an adaptation on two axes, grouping and finding, and the choice among its candidates."""
 
 from __future__ import annotations
 
@@ -6,103 +6,156 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cse.adaptation.projection import MIN_TEXTS_WITH_NEIGHBOURS
-from cse.training.held_out import HeldOutScore
+from cse.evaluation.metrics import Difference
 
-NEIGHBOUR_MARGIN = 0.3  # points of label neighbours by which a candidate has to beat the start
-LABEL_MEASURE = "neighbours"
 START, READING, PROJECTION, LANGUAGE = "start", "reading", "projection", "language"
 TRAINING, TRAINED = "training", "trained-projection"
 STAGE_WORDS = {
     START: "your model as it is", READING: "your model", PROJECTION: "projection",
     LANGUAGE: "masked language modelling, then projection", TRAINING: "training", TRAINED: "training, then projection",
 }  # fmt: skip
-RESULTS = {PROJECTION: "the projection", LANGUAGE: "the model that learned the words of your texts, with a projection"}
-# The folders of the candidates, in the order in which they are tried.
-FOLDERS = {
-    READING: "reading", PROJECTION: "projection", LANGUAGE: "language-projection", TRAINING: "trained",
-    TRAINED: "trained-projection",
+CHEAP = (READING, PROJECTION)
+LATER = (LANGUAGE, TRAINING, TRAINED)  # stages of minutes
+TOWARDS, HALF = "neighbours", "half"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A projection: its words, the `exponent` of its spectrum, the `share` of the other reading, and whether its layer
+    moves texts towards their `neighbours` first.
+    """
+
+    words: str = ""
+    exponent: float = 0.0
+    share: float = 1.0
+    neighbours: bool = False
+
+
+# In the order in which they are tried: the first of equals is taken.
+VARIANTS = {
+    "0": Variant(), **{f"{dial:g}": Variant(f", dial {dial:g}", dial) for dial in (-0.125, -0.25, 0.25, 0.5)},
+    HALF: Variant(", other reading by half", share=0.5),
+    TOWARDS: Variant(" towards neighbours", neighbours=True),
+    **{f"{TOWARDS} {dial:g}": Variant(f" towards neighbours, dial {dial:g}", dial, neighbours=True)
+       for dial in (-0.25, -0.5)},
+    f"{TOWARDS} {HALF}": Variant(" towards neighbours, dial -0.25, other reading by half", -0.25, 0.5, True),
 }  # fmt: skip
+GROUPING, FINDING = AXES = ("grouping", "finding")
+MEASURES = {GROUPING: "neighbours", FINDING: "recall@1"}  # by which an axis is decided
+GROUPS, SEARCH, BOTH = PURPOSES = ("groups", "search", "both")
+AXIS_OF = {GROUPS: GROUPING, SEARCH: FINDING}
+MAX_LOSS = 1.0  # points that a candidate for both may lose on one axis
+NEIGHBOUR_MARGIN = 0.3  # points of label neighbours that count where there is no interval
+
+Stages = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The `result`, a stage or `START`; the `candidate` to judge, a stage or None; and the reason as a `sentence`."""
+    """The `result`, the name of a candidate or `START`; another `candidate` to judge or None; the verdict's sentence.
+
+    A candidate is named by its stage and, after a space, its variant.
+    """
 
     result: str
     candidate: str | None
     sentence: str
 
-    @property
-    def kept(self) -> bool:
-        """True if nothing beat the start."""
-        return self.result == START
+
+def candidates(stages: Stages) -> dict[str, Mapping[str, Any]]:
+    """Return the scores of the start and of each candidate by name, in the order in which they were tried."""
+    scored: dict[str, Mapping[str, Any]] = {}
+    for name, stage in stages.items():
+        scored |= {f"{name} {variant}": scores for variant, scores in stage.get("variants", {}).items()}
+        if "scores" in stage:
+            scored[name] = stage
+    return scored
 
 
-def other_reading(stages: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return the pooling of `READING` if its label neighbours beat those of the start, so that candidates begin there.
+def called(name: str, stages: Stages) -> str:
+    """Return the words for a candidate."""
+    stage, _, variant = name.partition(" ")
+    pooling = f" read by {stages[READING]['pooling']}" if stage == READING else ""
+    return f"{STAGE_WORDS[stage]}{VARIANTS.get(variant, Variant()).words}{pooling}"
 
-    A pooling that has collapsed does not count.
-    """
+
+def other_reading(stages: Stages) -> str | None:
+    """Return the pooling of `READING` if training should begin with it: if it is taken before the start for both."""
     reading = stages.get(READING, {})
-    return reading["pooling"] if _gain(stages, READING) > NEIGHBOUR_MARGIN and _sound(stages, READING) else None
+    return reading["pooling"] if "gains" in reading and is_taken(gains_of(reading), BOTH) else None
 
 
-def called(name: str, stages: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the words for a stage, with its pooling if this is not the start's."""
-    pooling = stages[READING]["pooling"] if name == READING else name != START and other_reading(stages)
-    return f"{STAGE_WORDS[name]} read by {pooling}" if pooling else STAGE_WORDS[name]
+def gains_of(scores: Mapping[str, Any]) -> dict[str, Difference]:
+    """Return what a candidate gains on each axis that was measured, in points over the start."""
+    return {axis: Difference(*gain) for axis, gain in scores.get("gains", {}).items()}
+
+
+def is_taken(gains: Mapping[str, Difference], purpose: str) -> bool:
+    """True if a candidate is taken: better than noise on an axis of the purpose and, for both, not much worse.
+
+    For both it may lose at most `MAX_LOSS` points on the other axis; for one, the other does not count.
+    """
+    if purpose in AXIS_OF:
+        return AXIS_OF[purpose] in gains and gains[AXIS_OF[purpose]].low > 0
+    return any(gain.low > 0 for gain in gains.values()) and all(gain.value >= -MAX_LOSS for gain in gains.values())
+
+
+def phrase(gains: Mapping[str, Difference]) -> str:
+    """Return what was measured on each axis, such as "better at grouping (+2.1), level at finding (-0.3)"."""
+    words = {1: "better", 0: "level", -1: "worse"}
+    return ", ".join(
+        f"{words[(gain.low > 0) - (gain.high < 0)]} at {axis} ({gain.value:+.1f})" for axis, gain in gains.items()
+    )
 
 
 def measured(gain: float | None) -> str:
-    """Return what was measured of a model against its start, by its `gain` in points of label neighbours, if any."""
+    """Return what was measured of a plain training by its `gain` in points of label neighbours, if any."""
     if gain is None:
         return "Neither grouping nor finding was measured."
     how = "better" if gain > NEIGHBOUR_MARGIN else "worse" if gain < -NEIGHBOUR_MARGIN else "equally well"
     return f"Groups by your labels {how}; finding was not measured."
 
 
-def choose(stages: Mapping[str, Mapping[str, Any]]) -> Choice:
-    """Return the choice among the finished `stages`.
+def choose(stages: Stages, purpose: str = BOTH) -> Choice:
+    """Return the choice among the candidates of the finished `stages` for a purpose.
 
-    With labels the candidate with the most label neighbours wins if it beats the start by more than
-    `NEIGHBOUR_MARGIN`. Without labels no score can tell a better model from a worse one: a projection is the result,
-    after masked language modelling if there was any, since both were better in most trials (docs/own-text.md). A
-    trained model is left to the user's judgement. A candidate that has collapsed is never chosen.
+    Of the candidates that `is_taken` the one with the largest gain is the result: the sum over the axes that were
+    measured for both, that of its axis for one. Where none is, the best of each axis is offered by name, and the first
+    of these is the candidate to judge. Without labels nothing is known of grouping, so a later candidate that finds no
+    worse than `MAX_LOSS` is left to the user's judgement.
     """
-    sound = [name for name in FOLDERS if _sound(stages, name)]
-    if "labels" in stages[START]:
-        gains = {name: _gain(stages, name) for name in sound}
-        best = max(gains, key=lambda name: gains[name], default=START)
-        if not sound:
-            return Choice(START, None, f"{measured(None)} Keep your model: no candidate could be used.")
-        name = called(best, stages)
-        points = f"{abs(gains[best]):.1f} points {'more' if gains[best] >= 0 else 'less'}"
-        why = f"{name} has {points} of the nearest texts with the same label than your model as it is."
-        if gains[best] > NEIGHBOUR_MARGIN:
-            return Choice(best, None, f"{measured(gains[best])} {name[0].upper()}{why[1:]}")
-        return Choice(START, None, f"{measured(gains[best])} Keep your model: the best candidate, {why}")
-    trained = next((name for name in (TRAINED, TRAINING) if name in sound), None)
-    judged = "" if trained is None else f" Whether {STAGE_WORDS[trained]} suits you better still, only you can judge."
-    for name in (LANGUAGE, PROJECTION):
-        if name in sound:
-            many = stages[name].get("texts", 0) >= MIN_TEXTS_WITH_NEIGHBOURS
-            trials = "all of 15" if name == LANGUAGE else "all of 30" if many else "12 of 15"  # docs/own-text.md
-            return Choice(
-                name, trained,
-                f"{measured(None)} The result is {RESULTS[name]}: there are no labels to compare by, but such "
-                f"models grouped better by labels in {trials} trials on other texts.{judged}",
-            )  # fmt: skip
-    return Choice(START, trained, f"{measured(None)} Keep your model: no projection of it could be used.{judged}")
+    gains = {name: gains_of(scores) for name, scores in candidates(stages).items() if name != START}
+    gains = {name: gain for name, gain in gains.items() if gain}
+    taken = {name: _total(gain, purpose) for name, gain in gains.items() if is_taken(gain, purpose)}
+    result = max(taken, key=lambda name: taken[name], default=START)
+    offers = {
+        word: max(gains, key=lambda name, axis=axis: gains[name][axis].value)  # type: ignore[misc]
+        for word, axis in AXIS_OF.items()
+        if any(axis in gain and is_taken(gain, word) for gain in gains.values())
+    }
+    unlabelled = bool(gains) and GROUPING not in next(iter(gains.values()))
+    unjudged = [name for name in gains if unlabelled and name != result and gains[name][FINDING].value >= -MAX_LOSS]
+    if result != START:
+        said = phrase(gains[result])
+        sentence = f"{said[0].upper()}{said[1:]}: use the new model, {called(result, stages)}."
+    elif offers:
+        sentence = "Keep your model, or choose. " + " ".join(
+            f"{called(name, stages)[0].upper()}{called(name, stages)[1:]}: {phrase(gains[name])}: `--for {word}` "
+            "takes it."
+            for word, name in offers.items()
+        )
+    elif gains:
+        best = max(gains, key=lambda name: _total(gains[name], purpose))
+        sentence = f"No better: keep your model. The best candidate, {called(best, stages)}: {phrase(gains[best])}."
+    else:
+        sentence = "Neither grouping nor finding was measured. Keep your model: no candidate could be used."
+    candidate = next(iter(offers.values()), None) if result == START else None
+    if unlabelled:
+        candidate = candidate or (unjudged[-1] if unjudged else None)
+        sentence += " Grouping was not measured, as there are no labels: only you can judge it."
+    return Choice(result, candidate, sentence)
 
 
-def _gain(stages: Mapping[str, Mapping[str, Any]], name: str) -> float:
-    """Return the label neighbours of a stage minus those of the start; 0 without both."""
-    scored = [stages.get(stage, {}).get("labels", {}).get(LABEL_MEASURE) for stage in (name, START)]
-    return 0.0 if None in scored else float(scored[0] - scored[1])
-
-
-def _sound(stages: Mapping[str, Mapping[str, Any]], name: str) -> bool:
-    """True for a finished candidate that has not collapsed."""
-    guard = stages.get(name, {}).get("guard")
-    return guard is not None and not HeldOutScore(**guard).has_collapsed(HeldOutScore(**stages[START]["guard"]))
+def _total(gains: Mapping[str, Difference], purpose: str) -> float:
+    axes = [AXIS_OF[purpose]] if AXIS_OF.get(purpose) in gains else list(gains)
+    return sum(gains[axis].value for axis in axes)

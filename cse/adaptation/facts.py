@@ -138,13 +138,20 @@ def learn_language(name: str, texts: Sequence[str], folder: Path, *, steps: int,
     pieces or the backbone cannot be pretrained.
     """
     from cse.training.pretraining import pretrain
-    from cse.training.pretraining_data import MODEL_FOLDER, PretrainConfig, PretrainRequest
+    from cse.training.pretraining_data import PretrainConfig, PretrainRequest
 
     corpus = folder.with_suffix(".txt")
     corpus.write_text("\n".join(" ".join(text.split()) for text in texts), encoding="utf-8")
     config = PretrainConfig(tokens=steps * BATCH_TOKENS, batch_tokens=BATCH_TOKENS, learning_rate=MLM_RATE, seed=seed)
     precision = training_precision()
     pretrain(PretrainRequest([corpus], folder, config, name, overwrite=True, eval_every=steps, precision=precision))
+    return learned_backbone(folder)
+
+
+def learned_backbone(folder: Path) -> str:
+    """Return the backbone in a folder of `learn_language`."""
+    from cse.training.pretraining_data import MODEL_FOLDER
+
     return str(folder / MODEL_FOLDER)
 
 

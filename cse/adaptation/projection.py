@@ -1,4 +1,4 @@
-"""One linear layer fitted on the vectors of a user's texts: towards their neighbours, or principal components."""
+"""One linear layer fitted on the vectors of a user's texts: principal components, weighted or towards neighbours."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from cse.encoder.encoder import Encoder
 from cse.files import hub
 from cse.files.weights import SINGLE, find_weights, read_arrays
 from cse.files.writing import FolderKind, read_json, write_folder, write_json
-from cse.methods.method import Head, When
+from cse.methods.method import TRAINED_POOLINGS, Head, Pooling, When
 from cse.models.loading import on_torch, open_model
 from cse.models.names import Kind, ModelReference, location, model_folder, resolve
 from cse.models.sentence_transformers import CALLS, TRANSFORMER, modules_of, transformer_options
 from cse.vectors import nearest_others, unit_rows
 
-# Fewer dimensions gain more where labels are few and coarse, and lose where they are many (docs/own-text.md).
-MAX_COMPONENTS, TEXTS_PER_COMPONENT = 192, 4  # the most that are kept by default; texts that each of them needs
+# With fewer a text is found less often by a short form of it (docs/own-text.md).
+MAX_COMPONENTS, TEXTS_PER_COMPONENT = 256, 4  # the most that are kept by default; texts that each of them needs
 MIN_TEXTS_WITH_NEIGHBOURS = 1000  # texts; with fewer, neighbours share too few labels (docs/own-text.md)
 NEIGHBOURS = 5  # of a text, from that many texts on
 OWN_SHARE, RIDGE = 0.5, 0.01  # of a text in its target; of the mean variance
@@ -51,21 +51,23 @@ class Projection:
         return vectors.astype(np.float32) @ weight.T + bias
 
 
-def fit_projection(vectors: np.ndarray, components: int | None = None, neighbours: int | None = None) -> Projection:
-    """Return the projection that suits vectors (N, d), on `components` axes: by default min(192, d / 2, N / 4).
+def fit_projection(
+    vectors: np.ndarray, components: int | None = None, *, neighbours: int = 0, exponent: float = 0.0
+) -> Projection:
+    """Return the projection that suits vectors (N, d), on `components` axes: by default min(256, 2 d / 3, N / 4).
 
-    With `neighbours` it moves each vector towards so many others: by default five from 1,000 texts on, else none. The
-    target of a text is the mean of its own centred unit vector and the mean of those of its nearest others
-    (database-side augmentation, Arandjelović and Zisserman 2012, with equal weights); the layer is the ridge regression
-    of the targets on the centred vectors (Hoerl and Kennard 1970). Without, the layer only centres. Its outputs are
-    then projected on their first principal components (Jolliffe 2002, chapter 2), each with the sign that makes the
-    largest number of its row positive. Nothing is divided by the variances: whitening made neighbours worse on all
-    texts that were tried. Raises ValueError unless 1 <= components <= N and d, for vectors that are not finite, and for
-    equal ones.
+    With `neighbours` it moves each vector towards so many others. The target of a text is the mean of its own centred
+    unit vector and the mean of those of its nearest others (database-side augmentation, Arandjelović and Zisserman
+    2012, with equal weights); the layer is the ridge regression of the targets on the centred vectors (Hoerl and
+    Kennard 1970). Without, the layer only centres. Its outputs are then projected on their first principal components
+    (Jolliffe 2002, chapter 2), each with the sign that makes the largest number of its row positive, and multiplied by
+    its singular value, relative to the first, to the power `exponent`: above 0 it stresses what texts have in common,
+    below 0 what tells them apart (-1 whitens). Raises ValueError unless 1 <= components <= N and d, for vectors that
+    are not finite, and for equal ones.
     """
     count, width = vectors.shape
     if components is None:
-        components = max(1, min(MAX_COMPONENTS, width // 2, count // TEXTS_PER_COMPONENT))
+        components = max(1, min(MAX_COMPONENTS, 2 * width // 3, count // TEXTS_PER_COMPONENT))
     if type(components) is not int or components < 1:
         raise ValueError(f"components is {components!r}; give a whole number of at least 1")
     if components > count:
@@ -83,8 +85,6 @@ def fit_projection(vectors: np.ndarray, components: int | None = None, neighbour
     if np.trace(scatter) <= count * np.square(mean).sum() * np.finfo(np.float32).eps ** 2:
         raise ValueError("all texts have the same vector; give different texts")
     layer = np.eye(width)  # (d, d)
-    if neighbours is None:
-        neighbours = NEIGHBOURS if count >= MIN_TEXTS_WITH_NEIGHBOURS else 0
     if neighbours:
         targets = _targets(vectors - mean.astype(np.float32), neighbours)
         ridge = RIDGE * np.trace(scatter) / width * layer
@@ -93,7 +93,22 @@ def fit_projection(vectors: np.ndarray, components: int | None = None, neighbour
     chosen = (layer @ turns).T[::-1][:components]
     largest = np.abs(chosen).argmax(axis=1)
     signs = np.sign(np.take_along_axis(chosen, largest[:, None], axis=1))
-    return Projection(mean, chosen * signs, float(variances[::-1][:components].sum() / variances.clip(0).sum()))
+    spectrum = np.sqrt(variances[::-1][:components].clip(variances[-1] * np.finfo(np.float32).eps))
+    weights = (spectrum / spectrum[0])[:, None] ** exponent
+    return Projection(
+        mean, chosen * signs * weights, float(variances[::-1][:components].sum() / variances.clip(0).sum())
+    )
+
+
+def fit_joined(vectors: np.ndarray, shares: Sequence[float], **options: Any) -> Projection:
+    """Return the projection (`fit_projection`) of joined readings, (N, d) together, whose lengths are their `shares`.
+
+    The lengths of a reading hardly differ between texts, so it is divided by their mean, which is part of the layer.
+    """
+    parts = np.linalg.norm(vectors.reshape(len(vectors), len(shares), -1), axis=2).mean(axis=0)
+    scale = np.repeat(np.array(shares) / np.where(parts > 0, parts, 1), vectors.shape[1] // len(shares))
+    fitted = fit_projection((vectors * scale).astype(np.float32), **options)
+    return Projection(fitted.mean / scale, fitted.components * scale, fitted.explained)
 
 
 def _targets(centred: np.ndarray, neighbours: int) -> np.ndarray:
@@ -183,7 +198,7 @@ def check_projectable(reference: ModelReference, encoder: Encoder) -> None:
 def write_projected(
     reference: ModelReference, encoder: Encoder, projection: Projection, texts: int, target: Path
 ) -> None:
-    """Write a model with a projection, fitted on so many texts, to an empty folder.
+    """Write a model with a projection of the encoder's reading, fitted on so many texts, to an empty folder.
 
     Files of a backbone or a sentence-transformers model are copied; any other model is written as `cse export` does.
     """
@@ -193,7 +208,7 @@ def write_projected(
     else:
         from cse.models.export_formats import fill_sentence_transformers
 
-        fill_sentence_transformers(with_head(encoder, projection), target)
+        fill_sentence_transformers(with_head(open_model(reference), encoder.reading.pooling, projection), target)
     record = {
         "components": len(projection.components), "texts": texts, "explained": round(projection.explained, 4),
         "start": encoder.name, "fingerprint": encoder.fingerprint,
@@ -201,13 +216,21 @@ def write_projected(
     write_json(target / PROJECTION_RECORD, record)
 
 
-def with_head(encoder: Encoder, projection: Projection) -> Any:
-    """Return the encoder on PyTorch with the projection as its head; it shares the weights."""
+def joined_reading(encoder: Encoder) -> Encoder | None:
+    """Return the encoder read by the first token and the mean, joined; None where it reads neither of these."""
+    reading = encoder.reading
+    if reading.template.prompts or reading.pooling not in TRAINED_POOLINGS.values():
+        return None
+    return encoder.reading_by(replace(reading, pooling=Pooling.CLS_MEAN))
+
+
+def with_head(encoder: Encoder, pooling: Pooling, projection: Projection) -> Any:
+    """Return the encoder on PyTorch with the projection as its head after a pooling; it shares the weights."""
     from cse.encoder.prompted_backbone import head_module
     from cse.encoder.torch_encoder import TorchEncoder
 
     plain = on_torch(encoder)
-    method = plain.method.replaced(head=Head.LINEAR, head_when=When.ALWAYS)
+    method = plain.method.replaced(head=Head.LINEAR, head_when=When.ALWAYS, pooling=pooling)
     headed = TorchEncoder(
         plain.model, plain.tokenizer, method, name=plain.name, backbone=plain.backbone,
         head=head_module(Head.LINEAR, projection.arrays, plain.model.config),
@@ -223,8 +246,8 @@ def copy_plain(
 ) -> None:
     """Copy a backbone, or a sentence-transformers model, as one of sentence-transformers in one weight file.
 
-    The weights, or `weights` in their place, are written as float32; a backbone gets modules for its pooling and its
-    length, and a tokenizer that reads typed special tokens as text, as an encoder does.
+    The weights, or `weights` in their place, are written as float32, and the pooling is the encoder's; a backbone gets
+    modules for it and for its length, and a tokenizer that reads typed special tokens as text, as an encoder does.
     """
     from safetensors.numpy import save_file
 
@@ -253,7 +276,7 @@ def copy_plain(
     if reference.recorded is None:
         tokenizer = target / "tokenizer_config.json"
         write_json(tokenizer, {**(read_json(tokenizer) if tokenizer.exists() else {}), **TYPED_AS_TEXT})
-    mode = reference.recorded.pooling if reference.recorded else str(reference.pooling)
+    mode = {Pooling.TOKEN: "cls"}.get(encoder.reading.pooling, encoder.reading.pooling.value)
     (target / "1_Pooling").mkdir()
     write_json(
         target / "1_Pooling" / "config.json",

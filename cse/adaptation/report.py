@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.adaptation.choice import LABEL_MEASURE, called
+from cse.adaptation.choice import AXES, MEASURES, START, Choice, Stages, called, candidates, gains_of
 from cse.analysis.votes import NEIGHBOURS, differences
 from cse.vectors import nearest_others
 
@@ -37,49 +37,72 @@ def changed_neighbours(start: np.ndarray, result: np.ndarray, texts: Sequence[An
     ]  # fmt: skip
 
 
-def table(report: dict[str, Any]) -> list[list[str]]:
-    """Return the rows of the scores, the header first."""
-    labelled = "labels" in report["stages"]["start"]
-    measures = [LABEL_MEASURE, "nmi"] if labelled else ["found", "concentration"]
-    rows = [["model", "dimension", *measures, "seconds", ""]]
-    for name, stage in report["stages"].items():
-        cells = ["", "", ""]
-        if "guard" in stage:
-            values = stage["labels"] if labelled else stage["guard"]
-            cells = [str(stage["dimension"]), *(f"{values[measure]:.2f}" for measure in measures)]
-        marks = [mark for key, mark in (("decision", "chosen"), ("candidate", "to be judged")) if report[key] == name]
+def table(stages: Stages, choice: Choice) -> list[list[str]]:
+    """Return the rows of the scores, the header first; gains over the start have the 95 % interval's half width."""
+    scored = candidates(stages)
+    measures = list(scored[START]["scores"])
+    rows = [["model", "dimension", *measures, *(f"gain at {axis}" for axis in AXES if MEASURES[axis] in measures), ""]]
+    for name, scores in scored.items():
+        gains = [f"{gain.value:+.1f} ± {(gain.high - gain.low) / 2:.1f}" for gain in gains_of(scores).values()]
+        marks = [
+            mark for mark, other in (("chosen", choice.result), ("to be judged", choice.candidate)) if name == other
+        ]
         rows.append(
-            [called(name, report["stages"]), *cells, f"{stage['seconds']:.1f}", stage.get("left_out", ", ".join(marks))]
-        )
+            [called(name, stages), str(scores["dimension"]), *(f"{scores['scores'][each]:.1f}" for each in measures),
+             *(gains or [""] * (len(rows[0]) - 3 - len(measures))), ", ".join(marks)]
+        )  # fmt: skip
+    for name, stage in stages.items():
+        if "left_out" in stage:
+            rows.append([called(name, stages), *[""] * (len(rows[0]) - 2), f"left out: {stage['left_out']}"])
     return rows
+
+
+def scores_table(report: dict[str, Any]) -> list[list[str]]:
+    """Return the rows of a report's scores, the header first."""
+    return table(report["stages"], Choice(report["decision"], report["candidate"], report["verdict"]))
 
 
 def explained(report: dict[str, Any]) -> str:
     """Return the meaning of the columns of `table` in a sentence."""
-    if "labels" in report["stages"]["start"]:
-        return (
-            f"neighbours: percent of the {NEIGHBOURS} nearest texts with the text's label; nmi: agreement of groups "
-            "with the labels; both on texts that nothing was fitted on."
-        )
-    return (
-        "found: percent of shortened texts that find their original; concentration: 100 minus the effective rank in "
-        "percent. Both show a collapse; neither shows which of two sound models is better."
+    measures = report["stages"]["start"]["scores"]
+    labels = f"neighbours: percent of the {NEIGHBOURS} nearest texts with the text's label; "
+    items = (
+        "recall@1, mrr: how often and how far up a text is found by a short form of it, among the held-out texts and "
+        "up to 2,000 others; "
     )
+    return (
+        (labels if "neighbours" in measures else "") + (items if "recall@1" in measures else "")
+        + "all x 100, on texts that nothing was fitted on, with 95 % intervals of the gains."
+    )  # fmt: skip
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as lines for a terminal."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def lines(report: dict[str, Any]) -> list[str]:
     """Return the short form of a report."""
-    rows = table(report)
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    shown = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    shown = aligned(scores_table(report))
     warning = [report["facts"]["warning"]] if report["facts"]["warning"] else []
     commands = [f"{what}: {command}" for what, command in report["commands"].items()]
-    return [report["summary"], *warning, "", *shown, "", explained(report), "", report["sentence"], *commands]
+    return [report["summary"], *warning, "", *shown, "", explained(report), "", report["verdict"], *commands]
+
+
+def model_card(report: dict[str, Any]) -> str:
+    """Return the card of an adapted model: what it came from, the verdict, and the scores."""
+    header, *rows = scores_table(report)
+    table_lines = ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
+    return "\n".join(
+        ["---", "library_name: sentence-transformers", "pipeline_tag: sentence-similarity", "tags: [cse]", "---", "",
+         f"# {report['start']}, adapted", "", report["verdict"], "", *table_lines, "", explained(report), ""]
+    )  # fmt: skip
 
 
 def page(report: dict[str, Any]) -> str:
     """Return the report as one HTML page: no script, no other file, every text of the user escaped."""
-    header, *rows = table(report)
+    header, *rows = scores_table(report)
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
     changed = "".join(
@@ -100,7 +123,7 @@ def page(report: dict[str, Any]) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adaptation of '
         f"{escape(report['start'])}</title><style>{PAGE_STYLE}</style></head><body><h1>{escape(report['start'])} on "
-        f"{escape(report['data'])}</h1><p><strong>{escape(report['sentence'])}</strong></p><p>"
+        f"{escape(report['data'])}</h1><p><strong>{escape(report['verdict'])}</strong></p><p>"
         f"{escape(report['summary'])}</p>{warning}<h2>Scores</h2><table><tr>{head}</tr>{body}</table>"
         f"<p>{escape(explained(report))} {report['seconds']:.0f} seconds in all.</p>{neighbours}"
         f"<h2>Commands</h2>{commands}</body></html>\n"

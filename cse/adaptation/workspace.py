@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.adaptation.choice import FOLDERS, START, TRAINING
+from cse.adaptation.choice import TRAINING
 from cse.adaptation.projection import MODEL_FILES
 from cse.errors import ArtefactError
 from cse.files.replace import sweep
@@ -21,12 +21,14 @@ from cse.files.writing import FolderKind, check_folder, partial_folder, read_jso
 
 REPORT, REPORT_PAGE, CANDIDATE, MARK_FILE = "report.json", "report.html", "candidate", "adaptation.json"
 LANGUAGE_FOLDER = "language"  # the folder of masked language modelling, and its texts
+TRAINED_FOLDER = "trained"  # the trained model without what training needs besides
+RESULT_FOLDER, CANDIDATE_FOLDER = "result", "judged"  # the models that are published
 TRAINING_INPUTS = "training.json"  # the examples and settings of a training, which a resumed one has to repeat
 ADAPTED_FOLDER = FolderKind(
     "an adapted model", REPORT, ("run", "decision"),
     (REPORT, REPORT_PAGE, *MODEL_FILES, CANDIDATE, *(f"{CANDIDATE}/{name}" for name in MODEL_FILES)),
 )  # fmt: skip
-STAGE_FOLDERS = (START, *FOLDERS.values(), LANGUAGE_FOLDER, TRAINING)
+STAGE_FOLDERS = (LANGUAGE_FOLDER, TRAINING, TRAINED_FOLDER, RESULT_FOLDER, CANDIDATE_FOLDER)
 UNFINISHED_ADAPTATION = FolderKind(
     "an unfinished adaptation", MARK_FILE, ("request", "stages"),
     (MARK_FILE, TRAINING_INPUTS, f"{LANGUAGE_FOLDER}.txt", "*.npy", "training.partial", "training.partial/*", ".*",

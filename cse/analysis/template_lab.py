@@ -13,7 +13,7 @@ import numpy as np
 
 from cse.corpus.supervised import Pair
 from cse.evaluation.metrics import Difference, correlation, pair_cosines, paired_bootstrap
-from cse.methods.method import EMBEDDINGS, Pooling
+from cse.methods.method import EMBEDDINGS, JOINED, Pooling
 from cse.methods.templates import Template
 
 if TYPE_CHECKING:
@@ -52,6 +52,10 @@ def under(encoder: Encoder, template: Template) -> Encoder:
         raise ValueError(
             f"{encoder.name} averages the embeddings of a sentence's tokens, which no template changes; open the model "
             "with the pooling prompt to read it at [MASK]"
+        )
+    if encoder.reading.pooling in JOINED:
+        raise ValueError(
+            f"{encoder.name} joins two readings of a sentence, which no [MASK] replaces; give another model"
         )
     if encoder.reading.pooling is not Pooling.TOKEN and not template.prompts:
         raise ValueError(f"{encoder.name} averages a sentence's tokens; give a template with [MASK], to read it there")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,14 @@ from cse.commands.cli import (
 )
 
 
+class Purpose(str, Enum):
+    """What a model is for (`cse.adaptation.choice.PURPOSES`)."""
+
+    GROUPS = "groups"
+    SEARCH = "search"
+    BOTH = "both"
+
+
 def main(
     file: Annotated[str, typer.Argument(help=SOURCE)],
     output: Annotated[Path, option("Folder for the model and the report.")],
@@ -29,7 +38,11 @@ def main(
     ] = "bundled",
     pooling: Pooling = None,
     column: Column = None,
-    label: Annotated[str | None, option("Column of labels, which then decide; default: none.")] = None,
+    label: Annotated[str | None, option("Column of labels, by which grouping is measured; default: none.")] = None,
+    titles: Annotated[
+        str | None, option("Column of titles by which texts are to be found; default: every second word of a text.")
+    ] = None,
+    purpose: Annotated[Purpose, option("What the model is for: groups, search or both.", "--for")] = Purpose.BOTH,
     read: Read = None,
     minutes: Annotated[float, option("Most minutes, above 0; what does not fit is left out.")] = 30,
     seed: Annotated[int, seed_option("Of the held-out texts and of training.")] = 42,
@@ -39,9 +52,10 @@ def main(
 ) -> None:
     """Look at your texts, try a projection and training on them, and write the model that suits them, with a report.
 
-    With labels a candidate has to group held-out texts better by them than your model; how well it finds a text is not
-    measured. Without labels a projection is the result, and a trained model is saved too, for you to judge. If nothing
-    groups better, the report says to keep your model.
+    A model is better at grouping if more of a text's nearest texts have its label, at finding if a text is found more
+    often by a short form of it; both on texts that are held out. By default the new model has to be better at one and
+    lose no more than a point at the other, --for says otherwise. If none is, the report says to keep your model.
+    A first answer comes before training, and Ctrl-C keeps it.
 
     Example: cse adapt sentences.txt --output adapted
 
@@ -51,7 +65,9 @@ def main(
     from cse.adaptation.choice import START
     from cse.adaptation.report import lines
 
-    request = AdaptRequest(file, backbone, pooling, column, label, minutes, seed, tuple(read or ()))
+    request = AdaptRequest(
+        file, backbone, pooling, column, label, minutes, seed, tuple(read or ()), purpose.value, titles
+    )
     report = adapt(request, output, resume=resume, overwrite=overwrite, note=log)
     if json_output:
         print_json(report)

@@ -18,7 +18,7 @@ from cse.encoder.engine import Update
 from cse.encoder.protocol import SentenceModel
 from cse.encoder.rows import WINDOW, TokenRows, TokenTemplate, lower_case, plain_ids, plan_batches, render, rendered
 from cse.files.checksums import array_digest
-from cse.methods.method import Head
+from cse.methods.method import Head, When
 from cse.methods.settings import identity
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 from cse.vectors import unit_rows
@@ -36,8 +36,11 @@ class Encoder(SentenceModel):
     """A model and a method, run by an engine: `backend` is "torch" (`TorchEncoder`) or "openvino" (`OpenVinoEncoder`).
 
     `prompt` is the template whose [MASK] predicts tokens: the method's own, or PromptBERT's if that has no [MASK].
-    `backbone` is the name of the backbone and `backbone_fingerprint` its digest before training.
+    `backbone` is the name of the backbone and `backbone_fingerprint` its digest before training; `width` is that of
+    its states.
     """
+
+    width: int
 
     def _set_reading(self, name: str, backbone: str, backbone_fingerprint: str) -> None:
         """Set what the engine does not know. Raises ValueError if no position is left for the sentence."""
@@ -63,6 +66,8 @@ class Encoder(SentenceModel):
         other.forget_biases()  # otherwise the encoder's cache would grow with every reading
         other.method = replace(self.method, reading=reading, further=())
         other.views = rendered(other.method, self.tokenizer)
+        if reading.head_when is not When.ALWAYS:
+            other.dim = reading.width(self.width)
         other._set_prompt()
         return other
 

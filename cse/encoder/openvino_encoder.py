@@ -42,10 +42,11 @@ class OpenVinoEncoder(Encoder):
         self.stored, self.tokenizer, self.method = stored, stored.tokenizer, method
         reading = method.reading
         self.views = rendered(method, self.tokenizer)
-        self.dim = int(stored.config["hidden_size"])
+        self.width = int(stored.config["hidden_size"])
+        self.dim = reading.width(self.width)
         if reading.prefix >= self.row_limit:
             raise ValueError(f"{method.name}: its prefix ({reading.prefix:,}) leaves no position for the sentence")
-        numbers = int(stored.config["num_hidden_layers"]) * 2 * self.dim
+        numbers = int(stored.config["num_hidden_layers"]) * 2 * self.width
         self.prefix = np.zeros((reading.prefix, numbers), np.float32) if reading.prefix else None
         slots = self.views[0][0].slot_ids
         self.slots = float32(stored.blocks[WORD_EMBEDDINGS][list(slots)]) if slots else None
@@ -159,7 +160,7 @@ class OpenVinoEncoder(Encoder):
 
     def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of rows, in the order of `passes`, their numbers."""
-        vectors = np.empty((sum(map(len, passes)), int(self.stored.config["hidden_size"])), np.float32)
+        vectors = np.empty((sum(map(len, passes)), self.reading.width(self.width)), np.float32)
         start = 0
         for states in self.graphs.states((rows[numbers] for numbers in passes), self.reading.pooling):
             vectors[start : start + len(states)] = states

@@ -15,7 +15,7 @@ from openvino import opset13 as op
 
 from cse.encoder.rows import HARD, TokenRows
 from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32
-from cse.methods.method import EMBEDDINGS, LAYERS, Head, Pooling
+from cse.methods.method import EMBEDDINGS, JOINED, LAYERS, Head, Pooling
 
 if TYPE_CHECKING:
     from openvino import CompiledModel
@@ -72,8 +72,12 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     attended = _seen(mask, 0 if prefix is None else len(prefix))
     for layer in range(int(backbone.config["num_hidden_layers"])):
         states.append(_block(backbone, layer, states[-1], attended, prefix))
+    first = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
     if pooling is Pooling.TOKEN:
-        vectors = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
+        vectors = first
+    elif pooling in JOINED:
+        readings = {Pooling.TOKEN: first, Pooling.MEAN: _mean(states[-1], pooled)}
+        vectors = op.concat([readings[part] for part in JOINED[pooling]], 1)
     else:
         layers = LAYERS[pooling]
         total = reduce(op.add, (states[layer] for layer in layers))

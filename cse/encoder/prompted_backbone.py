@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 from cse.encoder.backbone import attention_kind, first_position, mlm_head, picklable, row_limit, run_behind
 from cse.encoder.devices import FORWARD_COST, row_groups
 from cse.encoder.rows import HARD, TokenRows, TokenTemplate, bias_rows, rendered
-from cse.methods.method import LAYERS, Head, Method, Pooling
+from cse.methods.method import JOINED, LAYERS, Head, Method, Pooling
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -157,11 +157,11 @@ class PromptedBackbone(nn.Module):
         self.model: Any = model  # untyped: its modules differ between families
         self.tokenizer, self.method = tokenizer, method
         self.views = rendered(method, tokenizer)
-        self.dim = int(model.config.hidden_size)
-        reading = method.reading
+        reading, hidden = method.reading, int(model.config.hidden_size)
+        self.width, self.dim = hidden, reading.width(hidden)
         if reading.prefix >= row_limit(model):  # before they are allocated
             raise ValueError(f"{method.name}: its prefix ({reading.prefix:,}) leaves no position for the sentence")
-        numbers = int(model.config.num_hidden_layers) * 2 * self.dim
+        numbers = int(model.config.num_hidden_layers) * 2 * hidden
         prefix = torch.empty(reading.prefix, numbers).normal_(std=INIT_STD)
         self.prefix = nn.Parameter(prefix) if reading.prefix else None
         self.slots = self._initial_slots()
@@ -197,6 +197,12 @@ class PromptedBackbone(nn.Module):
             mlm_head(self.model)  # raises if there is none
             tokens = self._collate(rows)
             return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.pooled)
+        if pooling in JOINED:
+            (last,), pooled = self._run(rows)
+            read_at = torch.from_numpy(rows.read_at).to(self.device)
+            first = last[torch.arange(len(rows), device=self.device), read_at].float()
+            readings = {Pooling.TOKEN: first, Pooling.MEAN: _mean(last, pooled)}
+            return torch.cat([readings[part] for part in JOINED[pooling]], dim=1)
         states, pooled = self._run(rows, layers=LAYERS[pooling])
         return _mean(torch.stack(states).mean(0), pooled)
 

@@ -61,8 +61,13 @@ def same_label_neighbours(vectors: np.ndarray, gold: np.ndarray) -> float:
 
     Fewer than five if N < 6.
     """
+    return float(neighbour_values(vectors, gold).mean())
+
+
+def neighbour_values(vectors: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """Return `same_label_neighbours` of each row, (N,)."""
     near = nearest_others(vectors, NEIGHBOURS)
-    return float((gold[near] == gold[:, None]).mean())
+    return (gold[near] == gold[:, None]).mean(axis=1)
 
 
 def k_means(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:

@@ -121,6 +121,8 @@ UNTRAINED = {
     for method in (
         _pooling("mean", "mean of the last layer", pooling=Pooling.MEAN),
         _pooling("cls", "last layer at the first token"),
+        _pooling("cls-mean", "last layer at the first token, then the mean", pooling=Pooling.CLS_MEAN),
+        _pooling("mean-cls", "mean of the last layer, then the first token", pooling=Pooling.MEAN_CLS),
         _pooling("pooler", "the model's own pooler (linear, tanh) over the first token", head_when=When.ALWAYS),
         _pooling("first-last", "mean of the embedding layer and the last", pooling=Pooling.FIRST_LAST),
         _pooling("last-two", "mean of the last two layers", citation="ConSERT", pooling=Pooling.LAST_TWO),

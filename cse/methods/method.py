@@ -29,7 +29,10 @@ class When(str, Enum):
 
 
 class Pooling(str, Enum):
-    """Sources of the vector: the template's mask (or first token), or a mean over all tokens, special ones included."""
+    """Sources of the vector: the template's mask (or first token), or a mean over all tokens, special ones included.
+
+    Two of them are joined, one after the other, in a vector of twice the width.
+    """
 
     TOKEN = "token"
     MEAN = "mean"
@@ -37,11 +40,14 @@ class Pooling(str, Enum):
     LAST_TWO = "last-two"  # the last two layers
     STATIC = "static"  # word embeddings
     STATIC_OUTPUT = "static-output"  # output embeddings (rows of the decoder)
+    CLS_MEAN = "cls-mean"  # the first token's state, then the mean
+    MEAN_CLS = "mean-cls"
 
 
 TRAINED_POOLINGS = {"cls": Pooling.TOKEN, "mean": Pooling.MEAN}  # of a template without a mask
 # Layers that are averaged before the mean over the tokens; 0 is the embedding layer's output, -1 the last layer.
 LAYERS = {Pooling.MEAN: (-1,), Pooling.FIRST_LAST: (0, -1), Pooling.LAST_TWO: (-2, -1)}
+JOINED = {Pooling.CLS_MEAN: (Pooling.TOKEN, Pooling.MEAN), Pooling.MEAN_CLS: (Pooling.MEAN, Pooling.TOKEN)}
 EMBEDDINGS = (Pooling.STATIC, Pooling.STATIC_OUTPUT)  # a mean over rows of a matrix, without any layer
 
 
@@ -94,6 +100,10 @@ class Reading:
     def at_mask(self) -> bool:
         """True if the vector is read at the template's [MASK]."""
         return self.pooling is Pooling.TOKEN and self.template.prompts
+
+    def width(self, hidden: int) -> int:
+        """The numbers of a vector before its head, for a backbone of `hidden` dimensions."""
+        return hidden * len(JOINED.get(self.pooling, (self.pooling,)))
 
 
 @dataclass(frozen=True)

@@ -139,12 +139,11 @@ class Graph(torch.nn.Module):
         if self.prefix is not None:
             run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
         states = run(input_ids=input_ids, position_ids=positions).last_hidden_state
-        if self.read_at is ReadAt.FIRST:
-            pooled = states[:, 0]
-        else:
-            read = (input_ids == self.mask_id) if self.read_at is ReadAt.MASK else attention_mask
-            weights = read[..., None].to(states.dtype)
-            pooled = (states * weights).sum(1) / weights.sum(1)
+        read = (input_ids == self.mask_id) if self.read_at is ReadAt.MASK else attention_mask
+        weights = read[..., None].to(states.dtype)
+        mean, first = (states * weights).sum(1) / weights.sum(1), states[:, 0]
+        parts = {ReadAt.FIRST: (first,), ReadAt.CLS_MEAN: (first, mean), ReadAt.MEAN_CLS: (mean, first)}
+        pooled = torch.cat(parts.get(self.read_at, (mean,)), dim=1)
         vectors = pooled if self.head is None else self.head(pooled)
         return torch.nn.functional.normalize(vectors) if self.normalised else vectors
 

@@ -180,7 +180,8 @@ def _untrained(reference: ModelReference, engine: type[Engine]) -> Engine:
         method = recorded.applied_to(method)
     if recorded and recorded.dense:
         method = method.replaced(head=recorded.dense.head, head_when=When.ALWAYS)
-        head = dense_arrays(model_folder(reference.name), recorded.dense, _width(reference.name))
+        width = method.reading.width(_width(reference.name))
+        head = dense_arrays(model_folder(reference.name), recorded.dense, width)
     encoder = engine.open(
         location(reference.name), method, name=reference.label, backbone=reference.name, weights=weights, head=head
     )

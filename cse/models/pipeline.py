@@ -139,7 +139,8 @@ def saved_again(folder: Path, name: str, engine: type[Engine]) -> Engine:
     method = _method(record, str(folder))
     modules = modules_of(str(folder)) or []
     paths, recorded, masked = dict(modules), recorded_settings(str(folder), modules), method.reading.at_mask
-    pooling = "mean" if masked or method.reading.pooling is Pooling.MEAN else "cls"
+    own = {Pooling.TOKEN: "cls"}.get(method.reading.pooling, method.reading.pooling.value)
+    pooling = "mean" if masked else own
     if recorded.pooling != pooling or (masked and not recorded.prompt_pooled):
         without = "" if recorded.prompt_pooled else " without the prompt"
         raise ArtefactError(
@@ -177,7 +178,7 @@ def _head(folder: Path, path: str, method: Method, cure: str) -> dict[str, np.nd
         width, dense = int(read_json(folder / CONFIG).get("hidden_size", 0)), recorded_dense(str(folder), path)
         if dense.head is not method.reading.head:
             raise ArtefactError(f"{folder / path}: its activation is not that of {method.name}; {cure}")
-        return dense_arrays(str(folder), dense, width)
+        return dense_arrays(str(folder), dense, method.reading.width(width))
     stored = read_arrays(find_weights(str(folder / path), SAFE))
     check_finite(stored, str(folder / path), cure)
     return stored

@@ -72,7 +72,7 @@ def write_pipeline(
     if plain.read_at is ReadAt.MASK:
         modules.append("WordWeights")
         _write_word_weights(plain, weight, target / "1_WordWeights")
-    mode = "cls" if plain.read_at is ReadAt.FIRST else "mean"
+    mode = "mean" if plain.read_at is ReadAt.MASK else plain.read_at.value
     folder = target / f"{len(modules)}_Pooling"
     width = int(encoder.model.config.hidden_size)
     write_json(folder / "config.json", pooling_json(width, mode, prompt=encoder.reading.prompt_pooled))
@@ -181,9 +181,12 @@ def _write_word_weights(plain: PlainModel, weight: float, folder: Path) -> None:
 
 def pooling_json(width: int, mode: str, *, prompt: bool = True) -> dict[str, Any]:
     """Return the configuration of a pooling, with keys that every version of the package reads."""
+    if mode == "mean-cls":  # the older keys mean the other order
+        return {"embedding_dimension": width, "pooling_mode": mode.split("-"), "include_prompt": prompt}
+    modes = mode.split("-")
     return {
         "word_embedding_dimension": width,
-        "pooling_mode_cls_token": mode == "cls", "pooling_mode_mean_tokens": mode == "mean",
+        "pooling_mode_cls_token": "cls" in modes, "pooling_mode_mean_tokens": "mean" in modes,
         "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False, "include_prompt": prompt,
     }  # fmt: skip
 

@@ -12,7 +12,7 @@ import torch
 from cse.encoder.rows import HARD, TokenTemplate, render
 from cse.encoder.stored_tokenizer import BY_WORD, NUL
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.methods.method import Head, Pooling, When
+from cse.methods.method import JOINED, Head, Pooling, When
 from cse.methods.templates import PLAIN
 
 if TYPE_CHECKING:
@@ -23,11 +23,13 @@ BEFORE, AFTER = "template before", "template after"  # names of special tokens i
 
 
 class ReadAt(str, Enum):
-    """Pooling: the vector at the mask, at the first token, or the mean of all tokens."""
+    """Pooling: the vector at the mask, at the first token, the mean of all tokens, or the last two joined."""
 
     MASK = "mask"
     FIRST = "cls"
     MEAN = "mean"
+    CLS_MEAN = "cls-mean"
+    MEAN_CLS = "mean-cls"
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def reason_against(encoder: TorchEncoder) -> str:
     reading = encoder.reading
     if reading.denoise is When.ALWAYS:
         return "subtracts its template's bias, which depends on the length of the sentence"
-    if reading.pooling not in (Pooling.TOKEN, Pooling.MEAN):
+    if reading.pooling not in (Pooling.TOKEN, Pooling.MEAN, *JOINED):
         return f"pools by {reading.pooling.value}"
     if reading.head_when is When.ALWAYS and reading.head is Head.TRANSFORM:
         return "has a head of several layers"
@@ -116,8 +118,9 @@ def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
     count = 0 if encoder.slots is None else len(encoder.slots)
     tokens = backend.get_vocab_size(with_added_tokens=True)
     slots = _add_slots(backend, encoder, count)
-    mean = encoder.reading.pooling is Pooling.MEAN
-    read_at = ReadAt.MEAN if mean else ReadAt.FIRST if template.mask_index is None else ReadAt.MASK
+    read_at = ReadAt.FIRST if template.mask_index is None else ReadAt.MASK
+    if encoder.reading.pooling is not Pooling.TOKEN:
+        read_at = ReadAt(encoder.reading.pooling.value)
     tensors, words = _tensors(encoder)
     known = {number: token for token, number in backend.get_vocab(with_added_tokens=True).items()}
     vocabulary = [known.get(number, _unused(number)) for number in range(len(tensors[words]))]

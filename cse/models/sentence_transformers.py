@@ -100,7 +100,7 @@ POOLINGS = {  # older keys -> the value of `pooling_mode` that they stand for
     "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
     "pooling_mode_weightedmean_tokens": "weightedmean", "pooling_mode_lasttoken": "lasttoken",
 }  # fmt: skip
-READ_POOLINGS = ("cls", "mean")
+READ_POOLINGS = {"cls": ["cls"], "mean": ["mean"], "cls-mean": ["cls", "mean"], "mean-cls": ["mean", "cls"]}
 EMPTY_PROMPTS = ("query", "document")  # every model has these
 MAX_SHOWN_CHARACTERS = 60  # characters of a foreign value in an error
 POOLING_CURE = "give `pooling` to read the backbone alone"
@@ -182,8 +182,8 @@ class RecordedPooling:
 def recorded_pooling(name: str) -> RecordedPooling | None:
     """Return the pooling that a model records; None for a plain transformers model.
 
-    Raises ArtefactError for a pipeline other than a backbone, a mean or first-token pooling, at most one linear layer,
-    and at most one normalisation, and for a setting that is not supported.
+    Raises ArtefactError for a pipeline other than a backbone, a pooling by mean, first token or both, at most one
+    linear layer, and at most one normalisation, and for a setting that is not supported.
     """
     modules = modules_of(name)
     if modules is None:
@@ -211,15 +211,14 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
         )
     modes = pooling.get("pooling_mode") or [mode for key, mode in POOLINGS.items() if pooling.get(key)] or ["mean"]
     modes = [modes] if isinstance(modes, str) else modes
-    if modes not in ([mode] for mode in READ_POOLINGS):
+    pooled = next((name for name, order in READ_POOLINGS.items() if modes == order), None)
+    if pooled is None:
         wrong = " and ".join(map(_shown, modes)) if isinstance(modes, list) else _shown(modes)
-        raise ArtefactError(
-            f"{name}: its pooling is {wrong}, but only {' or '.join(READ_POOLINGS)} is supported; {POOLING_CURE}"
-        )
+        raise ArtefactError(f"{name}: its pooling is {wrong}, but only cls, mean or both are supported; {POOLING_CURE}")
     options = transformer_options(name, backbone)
     tokenizer = _object(name, _joined(backbone, "tokenizer_config.json"))
     return RecordedPooling(
-        modes[0], _length(name, options, tokenizer), recorded_calls(name), normalised="Normalize" in paths,
+        pooled, _length(name, options, tokenizer), recorded_calls(name), normalised="Normalize" in paths,
         prompt_pooled=bool(pooling.get("include_prompt", True)),
         typed_specials=not tokenizer.get("split_special_tokens"),
         lower_case=bool(options.get("do_lower_case")) and not _lower_cases(name, backbone, tokenizer),

@@ -19,7 +19,7 @@ from cse.encoder.backbone import load_backbone
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
 from cse.files.writing import digest
-from cse.methods.method import Method
+from cse.methods.method import TRAINED_POOLINGS, Method
 from cse.methods.presets import backbone_key, preset
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig, to_json
 from cse.models.names import BACKBONE, location, resolve_backbone
@@ -187,6 +187,8 @@ def prepare(request: TrainRequest, note: Note = lambda line: None) -> tuple[Torc
     model, tokenizer = load_backbone(location(name))
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
     if reference.recorded and request.settings.get("pooling") is None and method.settings["pooling"]:
+        if reference.recorded.pooling not in TRAINED_POOLINGS:
+            raise ValueError(f"{name} joins two readings, of which training takes one; give `pooling` mean or cls")
         method = method.changed(pooling=reference.recorded.pooling, head=request.settings.get("head"))
     examples, held_out = hold_out(examples, config.seed) if request.dev == AUTO_DEV else (examples, ())
     if len(examples) < config.batch_size:

@@ -1,85 +1,84 @@
-"""The choice: by labels what beats the start by more than the margin, without them the projection, and no collapse."""
+"""The verdict on grouping and finding: four cases, purposes, offers, and texts without labels."""
 
 import pytest
 
-from cse.adaptation.choice import called, choose, measured, other_reading
+from cse.adaptation.choice import called, choose, other_reading
 
-SOUND = {"guard": {"concentration": 70.0, "found": 90.0, "cosine": 0.3}}
-COLLAPSED = {"guard": {"concentration": 99.0, "found": 10.0, "cosine": 0.999}}
-
-
-def labelled(points: float, guard: dict = SOUND) -> dict:
-    return {**guard, "labels": {"neighbours": points}}
+NOISE = 0.5  # half of an interval
 
 
-@pytest.mark.parametrize(
-    ("candidates", "result"),
-    [
-        ({"projection": 70.3}, "start"),
-        ({"projection": 70.4}, "projection"),
-        ({"projection": 71.0, "training": 72.0, "trained-projection": 71.9}, "training"),
-        ({"projection": 71.0, "training": 60.0, "trained-projection": 75.0}, "trained-projection"),
-        ({"projection": 60.0, "training": 65.0}, "start"),
-        ({}, "start"),
-    ],
-)
-def test_with_labels_the_best_that_beats_the_start_is_chosen(candidates: dict, result: str) -> None:
-    stages = {"start": labelled(70.0), **{name: labelled(points) for name, points in candidates.items()}}
-    choice = choose(stages)
-    assert (choice.result, choice.candidate, choice.kept) == (result, None, result == "start")
-    assert ("Keep your model" in choice.sentence) == choice.kept
-    assert ("no candidate could be used" in choice.sentence) == (not candidates)
+def stages(gains: dict[str, tuple[float | None, float]]) -> dict:
+    """Finished stages whose candidates gain so many points at grouping (None: no labels) and finding."""
+    made: dict = {"start": {"scores": {}}}
+    for name, (grouping, finding) in gains.items():
+        axes = {"grouping": grouping, "finding": finding} if grouping is not None else {"finding": finding}
+        scores = {"scores": {}, "gains": {axis: [gain, gain - NOISE, gain + NOISE] for axis, gain in axes.items()}}
+        stage, _, variant = name.partition(" ")
+        if variant:
+            made.setdefault(stage, {}).setdefault("variants", {})[variant] = scores
+        else:
+            made[stage] = {**scores, "pooling": "cls"}
+    return made
 
 
-def test_another_pooling_counts_where_the_labels_prefer_it_and_it_has_not_collapsed() -> None:
-    stages = {"start": labelled(60.0), "reading": {**labelled(70.0), "pooling": "cls"}, "projection": labelled(71.0)}
-    choice = choose(stages)
-    assert (choice.result, other_reading(stages)) == ("projection", "cls")
-    assert choice.sentence.startswith(f"{measured(11.0)} Projection read by cls has 11.0 points more")
-    assert called("start", stages) == "your model as it is"
-    for other in (labelled(60.2), labelled(70.0, COLLAPSED)):
-        unused = {**stages, "reading": {**other, "pooling": "cls"}}
-        assert other_reading(unused) is None
-        assert called("projection", unused) == "projection"
-
-
-def test_without_labels_the_projection_is_the_result_and_training_is_left_to_the_user() -> None:
-    start = {"start": SOUND, "training": SOUND}
-    assert choose({**start, "projection": SOUND, "trained-projection": SOUND}).candidate == "trained-projection"
-    alone = choose({**start, "projection": SOUND, "trained-projection": COLLAPSED})
-    assert (alone.result, alone.candidate) == ("projection", "training")
-    assert "only you can judge" in alone.sentence
-    assert "grouped better by labels in 12 of 15 trials" in alone.sentence
-    many = choose({"start": SOUND, "projection": {**SOUND, "texts": 1000}})
-    assert "grouped better by labels in all of 30 trials" in many.sentence
-    spoken = choose({"start": SOUND, "projection": SOUND, "language": SOUND, "training": SOUND})
-    assert (spoken.result, spoken.candidate) == ("language", "training")
-    assert "the model that learned the words of your texts" in spoken.sentence
-    assert choose({"start": SOUND, "projection": SOUND, "language": COLLAPSED}).result == "projection"
-    left = choose({"start": SOUND, "projection": SOUND, "training": {"left_out": "no time"}})
-    assert (left.result, left.candidate) == ("projection", None)
-    kept = choose({"start": SOUND, "projection": COLLAPSED, "training": SOUND})
-    assert (kept.result, kept.candidate, kept.kept) == ("start", "training", True)
+TRADE = {"projection 0": (17.1, -23.0), "projection -0.25": (-4.0, 0.8)}
 
 
 @pytest.mark.parametrize(
-    ("stages", "said"),
+    ("gains", "purpose", "result", "sentence"),
     [
-        ({"start": labelled(70.0), "projection": labelled(72.6)}, "Groups by your labels better; finding was not"),
         (
-            {"start": labelled(70.0), "projection": labelled(70.2)},
-            "Groups by your labels equally well; finding was not",
+            {"projection 0": (2.1, 1.0), "projection 0.25": (2.5, -0.2)}, "both", "projection 0",
+            "Better at grouping (+2.1), better at finding (+1.0): use the new model, projection.",
         ),
-        ({"start": labelled(70.0), "projection": labelled(60.0)}, "Groups by your labels worse; finding was not"),
-        ({"start": labelled(70.0)}, "Neither grouping nor finding was"),
-        ({"start": SOUND, "projection": SOUND}, "Neither grouping nor finding was"),
-        ({"start": SOUND, "training": SOUND}, "Neither grouping nor finding was"),
+        (
+            {"projection 0.25": (3.0, -1.0), "training": (9.0, -1.1)}, "both", "projection 0.25",
+            "Better at grouping (+3.0), worse at finding (-1.0): use the new model, projection, dial 0.25.",
+        ),
+        (
+            TRADE, "both", "start",
+            "Keep your model, or choose. Projection: better at grouping (+17.1), worse at finding (-23.0): "
+            "`--for groups` takes it. Projection, dial -0.25: worse at grouping (-4.0), better at finding (+0.8): "
+            "`--for search` takes it.",
+        ),
+        (
+            TRADE, "groups", "projection 0",
+            "Better at grouping (+17.1), worse at finding (-23.0): use the new model, projection.",
+        ),
+        (
+            TRADE, "search", "projection -0.25",
+            "Worse at grouping (-4.0), better at finding (+0.8): use the new model, projection, dial -0.25.",
+        ),
+        (
+            {"projection 0": (0.5, 0.0), "training": (0.2, -3.0)}, "both", "start",
+            "No better: keep your model. The best candidate, projection: level at grouping (+0.5), level at finding "
+            "(+0.0).",
+        ),
+        ({}, "both", "start", "Neither grouping nor finding was measured. Keep your model: no candidate could be "
+         "used."),
     ],
-)
-def test_the_verdict_says_first_what_was_measured(stages: dict, said: str) -> None:
-    assert choose(stages).sentence.startswith(f"{said} measured. ")
+)  # fmt: skip
+def test_the_verdict_says_what_was_gained_and_lost(gains: dict, purpose: str, result: str, sentence: str) -> None:
+    choice = choose(stages(gains), purpose)
+    assert (choice.result, choice.sentence) == (result, sentence)
+    assert choice.candidate == ("projection 0" if gains is TRADE and result == "start" else None)
 
 
-def test_what_has_collapsed_is_never_chosen() -> None:
-    choice = choose({"start": labelled(70.0), "projection": labelled(99.0, COLLAPSED), "training": labelled(71.0)})
-    assert choice.result == "training"
+def test_without_labels_finding_decides_and_the_last_that_finds_as_well_is_left_to_the_user() -> None:
+    better = choose(stages({"projection -0.25": (None, 0.8), "projection 0": (None, -0.9), "training": (None, -2.0)}))
+    assert (better.result, better.candidate) == ("projection -0.25", "projection 0")
+    assert better.sentence == (
+        "Better at finding (+0.8): use the new model, projection, dial -0.25. Grouping was not measured, as there are "
+        "no labels: only you can judge it."
+    )
+    kept = choose(stages({"projection 0": (None, -0.9), "training": (None, 0.1)}))
+    assert (kept.result, kept.candidate) == ("start", "training")
+    assert kept.sentence.startswith("No better: keep your model. The best candidate, training: level at finding (+0.1)")
+    assert choose(stages({"projection 0": (None, -1.1)})).candidate is None
+
+
+def test_training_begins_with_another_reading_only_if_that_wins_for_both() -> None:
+    won = stages({"reading": (4.0, -0.9)})
+    assert (other_reading(won), called("reading", won)) == ("cls", "your model read by cls")
+    assert other_reading(stages({"reading": (9.0, -1.1)})) is None
+    assert other_reading({"start": {"scores": {}}}) is None

@@ -39,7 +39,7 @@ def test_it_is_the_projection_of_sklearn() -> None:
     np.testing.assert_allclose(projection(vectors), oracle.transform(vectors), atol=1e-5)
 
 
-def test_from_a_thousand_texts_on_it_is_the_ridge_of_sklearn_onto_the_neighbours() -> None:
+def test_towards_neighbours_it_is_the_ridge_of_sklearn() -> None:
     from sklearn.decomposition import PCA
     from sklearn.linear_model import Ridge
     from sklearn.neighbors import NearestNeighbors
@@ -52,12 +52,13 @@ def test_from_a_thousand_texts_on_it_is_the_ridge_of_sklearn_onto_the_neighbours
     ridge = Ridge(alpha=0.01 * np.square(centred).sum() / 20, fit_intercept=False)
     outputs = ridge.fit(centred, unit / 2 + unit[near].mean(axis=1) / 2).predict(centred)
     oracle = PCA(COMPONENTS, svd_solver="full").fit(outputs)
-    projection = fit_projection(vectors, COMPONENTS)
+    projection = fit_projection(vectors, COMPONENTS, neighbours=5)
     signs = np.sign((projection(vectors) * oracle.transform(outputs)).sum(axis=0))
     np.testing.assert_allclose(projection(vectors) * signs, oracle.transform(outputs), atol=1e-5)
     assert projection.explained == pytest.approx(oracle.explained_variance_ratio_.sum())
-    fewer = fit_projection(vectors[:999], COMPONENTS)
-    np.testing.assert_array_equal(fewer.components, fit_projection(vectors[:999], COMPONENTS, 0).components)
+    spectrum = oracle.singular_values_ / oracle.singular_values_[0]
+    weighted = fit_projection(vectors, COMPONENTS, neighbours=5, exponent=-0.25)
+    np.testing.assert_allclose(weighted.components, projection.components * spectrum[:, None] ** -0.25, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

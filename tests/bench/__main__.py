@@ -291,29 +291,31 @@ def bench_index(
 def bench_adapt(
     data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
     model: Annotated[list[str], typer.Option(help="A model; NAME:POOLING for a pooling; repeatable.")],
-    components: Annotated[list[int], typer.Option(min=1, help="Dimensions kept; repeatable.")] = [64, 128, 192],  # noqa: B006
-    fit: Annotated[int, typer.Option(min=2, help="Texts that the projection is fitted on.")] = 3800,
-    neighbours: Annotated[int | None, typer.Option(min=0, help="Of a text; by default those of `adapt`.")] = None,
+    pairs: Annotated[Path | None, typer.Option(help="Graded pairs, such as STS-B's dev set.")] = None,
+    fit: Annotated[int, typer.Option(min=256, help="Texts that the layers are fitted on.")] = 3800,
     scored: Annotated[int, typer.Option(min=20, help="Other texts, to score.")] = 1200,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seeds: Annotated[int, typer.Option(min=1)] = 2,
     json_output: Json = False,
 ) -> None:
-    """Fit projections as `scripts.adapt` does on some texts of a labelled set and score them on others.
+    """Fit the cheap candidates of `scripts.adapt` on some texts of a labelled set and score them on others.
 
     Example: python -m tests.bench adapt --model bundled:cls --data clustering/agnews.tsv
     """
-    from dataclasses import asdict
-
     import cse
-    from tests.bench.adapt import Gains, measure, summary
+    from tests.bench.adapt import measure, summary
 
-    names = {each: (each.rpartition(":")[::2] if ":" in each else (each, None)) for each in model}
-    encoders = {Path(each).name: cse.load(*names[each]).encode for each in model}
-    rows: list[Gains] = []
-    for file in data:
-        rows += measure(file, encoders, components, fit=fit, scored=scored, seed=seed, neighbours=neighbours)
-        log(f"{file.stem}: {rows[-1]}")
-    _print(json_output, {"rows": list(map(asdict, rows)), "components": summary(rows)})
+    trials = []
+    for each in model:
+        name, _, pooling = each.partition(":")
+        encoder = cse.load(name, pooling or None)
+        for file in data:
+            for seed in range(seeds):
+                scores = measure(file, encoder, fit=fit, scored=scored, seed=seed, pairs=pairs)
+                trials.append({"texts": file.stem, "model": Path(each).name, "seed": seed, "scores": scores})
+                log(f"{file.stem}, {Path(each).name}, seed {seed}: {scores}")
+    by_model = {each: [trial for trial in trials if trial["model"] == Path(each).name] for each in model}
+    means = {Path(each).name: summary(rows) for each, rows in by_model.items()}
+    _print(json_output, {"trials": trials, "mean gains": {**means, "all": summary(trials)}})
 
 
 def bench_recipes(

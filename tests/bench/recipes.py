@@ -3,8 +3,8 @@
 The recipes are those of sentence-transformers, SimCSE and TSDAE (Wang et al. 2021), with the settings of its examples:
 SimCSE batches of 128, 32 tokens, rate 5e-5, every text its own positive; TSDAE batches of 8, rate 3e-5, six of ten
 words deleted (split at spaces), decoder tied. The rate is constant. They are scored after one pass over the texts, as
-in the examples, and when their processor time is over. Beside them is what this project offers for a user's texts: the
-projection of `adapt`, the same after masked language modelling, the whole of it, and smoothing.
+in the examples, and when their processor time is over. Beside them is what this project offers for a user's texts:
+principal components, the same after masked language modelling, the whole of `adapt`, and smoothing.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def _start(trial: Trial) -> SentenceTransformer:
 
 
 def projection(language: bool = False) -> Way:
-    """Return the way that fits the projection of `adapt`, with `language` after masked language modelling.
+    """Return the way that projects on principal components, with `language` after masked language modelling.
 
     Both see four fifths of the texts, as in `adapt`.
     """

@@ -1,24 +1,37 @@
-"""The benchmark of projections: gains on texts that the projection was not fitted on."""
+"""The benchmark of the cheap candidates: known gains, on texts that nothing was fitted on."""
 
 from pathlib import Path
 
 import numpy as np
+import pytest
+from conftest import WORDS
 
-from tests.bench.adapt import measure
+import cse
+from cse.evaluation.clustering import same_label_neighbours
+from tests.bench import adapt
+from tests.bench.adapt import labelled_texts, measure, summary
 
 
-def test_noise_outside_the_components_is_removed_and_fitted_texts_are_not_scored(tmp_path: Path) -> None:
-    (tmp_path / "set.tsv").write_text("".join(f"{number % 4}\ttext {number}\n" for number in range(400)))
-    asked: list[set[str]] = []
-
-    def encode(texts: list[str]) -> np.ndarray:
-        asked.append(set(texts))
-        rng = np.random.default_rng(len(texts))
-        topics = 8 * np.eye(4)[[int(text.split()[1]) % 4 for text in texts]]
-        return np.hstack([topics, rng.normal(scale=2, size=(len(texts), 60))]).astype(np.float32)
-
-    (row,) = measure(tmp_path / "set.tsv", {"made": encode}, [3, 60], fit=300, scored=100, seed=0)
-    assert not asked[0] & asked[1]
-    assert [len(each) for each in asked] == [300, 100]
-    assert row.start + row.gains[3] > 99
-    assert row.gains[3] > row.gains[60] + 2
+def test_layers_are_fitted_on_other_texts_than_they_are_scored_on(
+    tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{number % 4}\t{' '.join(rng.choice(WORDS[4:40], 6))}\n" for number in range(400)]
+    (tmp_path / "set.tsv").write_text("".join(rows))
+    encoder = cse.load(str(bert_folder), "cls")
+    asked: list[list[str]] = []
+    read = adapt.raw_vectors
+    monkeypatch.setattr(adapt, "raw_vectors", lambda model, texts: asked.append(list(texts)) or read(model, texts))
+    scores = measure(tmp_path / "set.tsv", encoder, fit=300, scored=60, seed=3)
+    held, forms, fit = asked
+    assert (len(held), len(fit), set(held) & set(fit)) == (60, 300, set())
+    assert forms == [" ".join(text.split()[::2]) for text in held]
+    corpus = labelled_texts(tmp_path / "set.tsv", 360, 3)
+    label = dict(zip(corpus.sentences, corpus.labels, strict=True))
+    gold = np.array([label[text] for text in held])
+    expected = 100 * same_label_neighbours(encoder.encode(held), gold)
+    assert scores["start"]["neighbours"] == pytest.approx(expected, abs=0.01)
+    gains = summary([{"scores": scores}])
+    assert gains["start"] == {"neighbours": 0, "recall@1": 0, "mrr": 0, "least found": 0}
+    with pytest.raises(ValueError, match="but 9000 to fit"):
+        measure(tmp_path / "set.tsv", encoder, fit=9000, scored=60, seed=0)

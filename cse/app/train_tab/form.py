@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
 
 METHODS = {
-    ADAPT: "Adapt (recommended): with labels the best of several ways, or your model; without labels a projection",
+    ADAPT: "Adapt (recommended): the best of several ways at grouping and finding your texts, or your model as it is",
     "simcse": "SimCSE", "promptbert": "PromptBERT", "dcpcse": "DCPCSE", "conpvp": "ConPVP",
 }  # fmt: skip
 

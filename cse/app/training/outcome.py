@@ -49,7 +49,7 @@ def outcome_of(request: TrainingRequest, folder: Path, changes: Changes | None) 
 def of_adaptation(request: TrainingRequest, output: Path) -> Outcome:
     """Return the outcome of an adaptation: its result, unless that is the start, and a candidate to judge."""
     from cse.adaptation.choice import START
-    from cse.adaptation.report import explained, table
+    from cse.adaptation.report import explained, scores_table
     from cse.adaptation.workspace import CANDIDATE as FOLDER
     from cse.adaptation.workspace import REPORT
 
@@ -57,7 +57,7 @@ def of_adaptation(request: TrainingRequest, output: Path) -> Outcome:
     kept = report["decision"] == START
     found = [] if kept else [Made(request.name, output)]
     judged = [Made(f"{request.name}, {CANDIDATE}", output / FOLDER)] if report["candidate"] else []
-    return Outcome(report["sentence"], [*found, *judged], table(report), explained(report))
+    return Outcome(report["verdict"], [*found, *judged], scores_table(report), explained(report))
 
 
 def conclusion(dev: Mapping[str, Any], neighbours: tuple[float, float] | None) -> str:
