@@ -63,7 +63,7 @@ VALUES: dict[tuple[str, str], list[tuple[Any, bool]]] = {
     ("tokenizer_args", "use_fast"): [(True, SAME)],
     ("tokenizer_args", "trust_remote_code"): [(True, SAME)],
     ("config_args", "trust_remote_code"): [(True, SAME)],
-    ("Pooling", "pooling_mode"): [("cls", SAME), (["mean"], SAME), (["cls", "mean"], NO), ("lasttoken", NO)],
+    ("Pooling", "pooling_mode"): [("cls", SAME), (["mean"], SAME), (["cls", "max"], NO), ("lasttoken", NO)],
     **{("Pooling", key): [(True, mode in ("cls", "mean")), (False, SAME)] for key, mode in POOLINGS.items()},
     ("Pooling", "include_prompt"): [(False, SAME), (True, SAME)],
     ("Pooling", "word_embedding_dimension"): [(WIDTH, SAME)],
