@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from cse.corpus import formats
 from cse.corpus.corpus import IN_MEMORY, SAMPLE_ROWS, Corpus, check_text, source_in_memory
-from cse.corpus.dialect import is_number, prose
+from cse.corpus.dialect import USUAL_NAMES, is_number, prose
 from cse.corpus.formats import Options, is_json
 from cse.corpus.lines import head, text_lines
 from cse.files.writing import check_regular
@@ -319,10 +319,10 @@ def _views(
 
 
 def _header_needed(sample: _Sample, column: str | None) -> bool:
-    """True for a header that has usual names or those in `column`, or single words over texts of several."""
+    """True for a header that has a usual name or those in `column`, or single words over texts of several."""
     if column is not None:
         return not all(name.strip().isdecimal() and name.strip() not in sample.cells for name in column.split(","))
-    return bool(_roles_by_name(sample)) or (
+    return not USUAL_NAMES.isdisjoint(sample.names) or (
         all(len(name.split()) == 1 for name in sample.cells)
         and all(sample.words(name) >= 2 for name in list(sample.cells)[:2])
     )

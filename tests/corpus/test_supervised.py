@@ -93,6 +93,7 @@ def test_numbers_are_codes_of_entailment_or_of_duplicates_and_what_they_mean_is_
         ("sentence1\tsentence2\tscore\na man walks\tone walks\t4.2\n", "which column holds the labels of its pairs"),
         ("4.2\ta man walks\tone walks\n1\ta cat\ta dog\n", r"column '1' holds labels or numbers \(1, 4.2\), not texts"),
         ("cooking\tlet the steak rest\ncooking\tboil an egg\n", r"column '1' holds labels or numbers \(cooking\)"),
+        ("text\tscore\na man walks here\t1\na cat sleeps\t2\n", r"column 'score' holds labels or numbers \(1, 2\)"),
         ("sent0\tsent1\thard_neg\na man\tone man\tneutral\n", "`hard_neg` holds labels, not hard negatives"),
         ("one\ttwo\tthree\tfour\n", r"needs two or three columns\. It has the columns 1, 2, 3, 4; name them by"),
         ("a text a line\n", "needs two or three columns, and this holds a text a line"),
