@@ -118,6 +118,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "nli").mkdir()
     for name in ("triplets.tsv", "nli/triplets_clean.tsv"):
         (folder / name).write_text(triplets)
+    labels = ("entailment", "contradiction", "neutral")
+    rows = (f"{texts[i]}\t{texts[i + 1]}\t{labels[i % 3]}" for i in range(20))
+    (folder / "nli.tsv").write_text("\n".join(["sentence1\tsentence2\tgold_label", *rows]))
     lines = (ROOT / "cse/bundled/demo/pairs.tsv").read_text().splitlines()
     pairs = "\n".join(lines[::5])  # of every grade
     (folder / "dev.tsv").write_text(pairs)
