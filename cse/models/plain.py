@@ -119,8 +119,7 @@ def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
     tokens = backend.get_vocab_size(with_added_tokens=True)
     slots = _add_slots(backend, encoder, count)
     read_at = ReadAt.FIRST if template.mask_index is None else ReadAt.MASK
-    if encoder.reading.pooling is not Pooling.TOKEN:
-        read_at = ReadAt(encoder.reading.pooling.value)
+    read_at = next((kind for kind in ReadAt if kind.value == encoder.reading.pooling.value), read_at)
     tensors, words = _tensors(encoder)
     known = {number: token for token, number in backend.get_vocab(with_added_tokens=True).items()}
     vocabulary = [known.get(number, _unused(number)) for number in range(len(tensors[words]))]

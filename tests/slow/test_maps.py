@@ -3,6 +3,7 @@
 import csv
 import re
 from contextlib import suppress
+from io import StringIO
 from itertools import combinations
 
 import numpy as np
@@ -126,7 +127,7 @@ def test_a_map_of_more_texts_follows_one_of_fewer_and_is_read_pinned_zoomed_and_
         assert place.all_text_contents() == [texts[row] for row in rows]
     with page.expect_download() as saved:
         page.get_by_role("button", name="Rows as CSV").click()
-    rows = list(csv.DictReader(saved.value.path().open(newline="", encoding="utf-8")))
+    rows = list(csv.DictReader(StringIO(saved.value.path().read_text(encoding="utf-8"))))
     assert [(row["text"], row["label"]) for row in rows] == [(texts[row], found["labels"][row]) for row in members]
     assert {row[f"group of {GOOD[1]}"] for row in rows} == {"1"}
     page.get_by_role("button", name="Close").click()

@@ -67,7 +67,7 @@ def test_a_reason_under_a_field_is_seen_whole(page, width):
 def test_a_reason_about_a_file_is_seen_whole(page):
     look(page, 390)
     page.get_by_role("button", name="Upload", exact=True).click()
-    file = {"name": f"{'long' * 30}.exe", "mimeType": "text/plain", "buffer": b"a"}
+    file = {"name": f"{'long' * 30}.exe", "mimeType": "text/plain", "buffer": b"MZ\x90\0\3\0\0\0\4"}
     page.locator("#corpus-form input[type=file]").set_input_files(file)
     line = page.locator("#corpus-said [role=alert]")
     line.wait_for()
