@@ -423,8 +423,9 @@ def test_a_wrong_file_is_told_where_it_was_given_and_a_table_asks_for_its_column
     choose_file(own, "x.exe", b"MZ\x90\0\3\0\0\0\4")
     expect(said.get_by_role("alert")).to_contain_text("x.exe: line 1 holds a NUL byte; give a text file")
     form.get_by_label("Clear").click()
-    choose_file(own, "pets.csv", f"id,body,kind\n1,cat is eating,pet\n2,{HOSTILE},tool\n".encode())
-    cells = ["1", "cat is eating", "pet", "2", HOSTILE, "tool"]
+    table = f"id,body,kind\n1,the cat is eating,pet of the house\n2,{HOSTILE},tool of the trade\n"
+    choose_file(own, "pets.csv", table.encode())
+    cells = ["1", "the cat is eating", "pet of the house", "2", HOSTILE, "tool of the trade"]
     expect(form.locator(".cse-table tbody td")).to_have_text(cells)
     own.get_by_role("button", name=use).click()
     expect(said).to_contain_text("pets.csv: choose the column of the texts: id, body or kind.")
