@@ -96,6 +96,10 @@ class Corpus:
         """The number of rows with a text."""
         return len(self.positions)
 
+    def __iter__(self) -> Iterator[str]:
+        """Yield the sentences, so that `Encoder.encode` takes a corpus."""
+        return iter(self.sentences)
+
     @cached_property
     def positions(self) -> np.ndarray:
         """The positions (N,) int64 in the table of the rows with a text."""

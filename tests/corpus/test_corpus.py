@@ -210,6 +210,7 @@ def test_what_is_in_memory_is_a_corpus_too() -> None:
     assert (corpus := Corpus.of(frame)).texts == ["a dog"]
     assert corpus.fields(0) == {"id": 7, "mixed": 1}
     assert Corpus.of(["a", "", " b "]).texts == ["a", " b "]
+    assert list(Corpus.of(["a", "", " b "])) == ["a", "b"]  # as they are encoded
     assert Corpus.of(["a", "", " b "]).rows.tolist() == [1, 3]
     assert Corpus.of([{"id": 3, "body": "q"}], "body").fields(0) == {"id": 3}
     assert Corpus.of(corpus) == corpus or Corpus.of(corpus).texts == corpus.texts
