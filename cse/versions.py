@@ -10,7 +10,7 @@ from pathlib import Path
 REQUIRED = {
     "torch": "2.8.0", "transformers": "5.0.0", "accelerate": "1.3.0", "datasets": "3.6.0", "faiss-cpu": "1.11.0",
     "numpy": "2.0.0", "scikit-learn": "1.5.0", "typer": "0.19.0", "matplotlib": "3.9.0", "regex": "2024.11.6",
-    "filelock": "3.24.2", "charset-normalizer": "3.4.0", "openpyxl": "3.1.0",
+    "filelock": "3.24.2", "charset-normalizer": "3.4.0", "openpyxl": "3.1.5",
 }  # fmt: skip
 OPTIONAL = {"gradio": "6.31.0", "openvino": "2025.4.0", "onnx": "1.16.0"}
 FOLDER = re.compile(r"([\w.]+)-(\d+(?:\.\d+)*).*\.dist-info")
