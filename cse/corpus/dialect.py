@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from cse.corpus.lines import MAX_LINE_BYTES
+
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 DELIMITER_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "\\t": "\t", "pipe": "|"}
 OWN_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
@@ -35,7 +37,7 @@ class Dialect:
 
     def reader(self, lines: object) -> csv._reader:  # type: ignore[name-defined]
         """A strict reader of the lines."""
-        csv.field_size_limit(10_000_000)
+        csv.field_size_limit(MAX_LINE_BYTES)
         quoting = csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE
         return csv.reader(lines, delimiter=self.delimiter or ",", quoting=quoting, strict=True)  # type: ignore[arg-type]
 

@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,6 @@ SUFFIXES = {
     ".ndjson": JSON_LINES, ".json": JSON, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".xlsx": XLSX,
     ".xlsm": XLSX,
 }  # fmt: skip
-TABLE_SUFFIXES = tuple(suffix for suffix, kind in SUFFIXES.items() if kind != TEXT)
 OLD_WORKBOOKS = {b"\xd0\xcf\x11\xe0": ".xls"}
 BATCH_ROWS = 16_384
 PARQUET_BATCH_ROWS = 1024  # its texts may be long, and are unpacked
@@ -52,6 +52,8 @@ MAX_WORKBOOK_BYTES = 1 << 30  # unpacked
 JSON_MARK = {b"cse": b"json"}  # metadata of a column whose cells are JSON
 
 Batch = tuple[np.ndarray, pa.RecordBatch]  # the number of each row (n,), and its cells
+
+Coding = Callable[[], Encoding]  # a file's encoding, found when it is first asked for
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,10 @@ def read(name: str, options: Options | None = None) -> Source:
         return _hub(name)
     check_regular(path)
     with plain_errors(name):
-        kind = options.format or _format_of(path, options)
+        encoding = cache(lambda: encoding_of(path, options.encoding))  # which may read the whole file
+        kind = options.format or _format_of(path, options, encoding)
         named = SUFFIXES.get(suffix_of(path))
-        source = READERS[kind](path, options)
+        source = READERS[kind](path, options, encoding)
     if named and named != kind and not (named == JSON and kind == JSON_LINES) and source.schema.names:
         source.facts.append(f"{kind} by its content, though named {suffix_of(path)}")
     if len(source.schema) > MAX_COLUMNS:
@@ -137,7 +140,7 @@ def is_hub_id(name: str) -> bool:
     return not (path.exists() or suffix_of(path) in SUFFIXES) and name.count("/") == 1 and not path.is_absolute()
 
 
-def _format_of(path: Path, options: Options) -> str:
+def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     if is_workbook(path):
         return XLSX
     start = head(path, 8192)
@@ -158,7 +161,7 @@ def _format_of(path: Path, options: Options) -> str:
         return kind
     if named not in (None, TEXT, DELIMITED, *SIGNED):
         return named
-    return DELIMITED if _has_cells(path, named, options) else TEXT
+    return DELIMITED if _has_cells(path, named, encoding) else TEXT
 
 
 def is_workbook(path: Path) -> bool:
@@ -196,11 +199,11 @@ def _opens_json(text: str) -> bool:
     return start.startswith(('{"', "[{", '["')) and ('":' in start or start.startswith('["'))
 
 
-def _has_cells(path: Path, named: str | None, options: Options) -> bool:
+def _has_cells(path: Path, named: str | None, encoding: Coding) -> bool:
     """True if a file of text is a table: by its name, or by the first lines of another one."""
     if named == DELIMITED:
         return True
-    lines, complete = _sample(path, encoding_of(path, options.encoding))
+    lines, complete = _sample(path, encoding())
     return bool(dialect_of(lines, "", complete=complete).delimiter)
 
 
@@ -216,8 +219,8 @@ def _sample(path: Path, encoding: Encoding) -> tuple[list[str], bool]:
     return lines, True
 
 
-def _text(path: Path, options: Options) -> Source:
-    encoding = encoding_of(path, options.encoding)
+def _text(path: Path, options: Options, coding: Coding) -> Source:
+    encoding = coding()
     lines, numbers = tee(enumerate(text_lines(path, encoding=encoding), start=1))
     schema = pa.schema([(TEXT_NAMES[1], pa.large_string())])
     batches = _batches(
@@ -226,8 +229,8 @@ def _text(path: Path, options: Options) -> Source:
     return Source(str(path), TEXT, schema, batches, [], encoding, header=False)
 
 
-def _delimited(path: Path, options: Options) -> Source:
-    encoding, suffix = encoding_of(path, options.encoding), suffix_of(path)
+def _delimited(path: Path, options: Options, coding: Coding) -> Source:
+    encoding, suffix = coding(), suffix_of(path)
     lines, complete = _sample(path, encoding)
     try:
         dialect = dialect_of(
@@ -303,8 +306,8 @@ def _batches(rows: Iterator[list[str]], schema: pa.Schema, numbers: Iterator[int
         first += len(block)
 
 
-def _json_lines(path: Path, options: Options) -> Source:
-    encoding = encoding_of(path, options.encoding)
+def _json_lines(path: Path, options: Options, coding: Coding) -> Source:
+    encoding = coding()
     return of_dicts(str(path), JSON_LINES, _objects(path, encoding), encoding)
 
 
@@ -324,8 +327,8 @@ def _objects(path: Path, encoding: Encoding) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _json(path: Path, options: Options) -> Source:
-    encoding = encoding_of(path, options.encoding)
+def _json(path: Path, options: Options, coding: Coding) -> Source:
+    encoding = coding()
     with opened(path) as file:
         content = file.read(MAX_JSON_BYTES + 1)
     if len(content) > MAX_JSON_BYTES:
@@ -430,7 +433,7 @@ def is_json(column: pa.Field) -> bool:
     return bool(column.metadata) and column.metadata.get(b"cse") == b"json"
 
 
-def _parquet(path: Path, options: Options) -> Source:
+def _parquet(path: Path, options: Options, coding: Coding) -> Source:
     from pyarrow.parquet import ParquetFile
 
     file = ParquetFile(path)
@@ -440,7 +443,7 @@ def _parquet(path: Path, options: Options) -> Source:
     return Source(str(path), PARQUET, schema, plain_batches(file.iter_batches(PARQUET_BATCH_ROWS), schema))
 
 
-def _arrow(path: Path, options: Options) -> Source:
+def _arrow(path: Path, options: Options, coding: Coding) -> Source:
     with opened(path) as file:
         stream = file.read(6) != b"ARROW1"
     if stream:
@@ -494,7 +497,7 @@ def _unpacked(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield from _unpacked(part)
 
 
-def _xlsx(path: Path, options: Options) -> Source:
+def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     try:
         from openpyxl import load_workbook
     except ImportError as error:
@@ -584,7 +587,7 @@ def plain_errors(name: str) -> Iterator[None]:
         raise ValueError(f"cannot read {name!r} ({reason}); give a file ({', '.join(SUFFIXES)}) or a hub id") from error
 
 
-READERS: dict[str, Callable[[Path, Options], Source]] = {
+READERS: dict[str, Callable[[Path, Options, Coding], Source]] = {
     TEXT: _text, DELIMITED: _delimited, JSON_LINES: _json_lines, JSON: _json, PARQUET: _parquet, ARROW: _arrow,
     XLSX: _xlsx,
 }  # fmt: skip

@@ -16,8 +16,8 @@ from typing import Any
 
 from cse.files.writing import check_regular
 
-COMPRESSED: dict[bytes, tuple[str, Callable[..., Any]]] = {
-    b"\x1f\x8b": ("gzip", gzip.open), b"BZh": ("bzip2", bz2.open), b"\xfd7zXZ\x00": ("xz", lzma.open),
+COMPRESSED: dict[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open,
 }  # fmt: skip
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")  # suffixes that a name may have after that of its content
 ZIP = b"PK\x03\x04"
@@ -69,7 +69,7 @@ def opened(path: Path) -> io.BufferedIOBase:
         magic = file.read(6)
     if magic.startswith(ZIP):
         return _Bounded(_zipped(path), path)
-    for sign, (_, opener) in COMPRESSED.items():
+    for sign, opener in COMPRESSED.items():
         if magic.startswith(sign):
             return _Bounded(opener(path, "rb"), path)
     return path.open("rb")

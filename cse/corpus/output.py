@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from cse.corpus.corpus import fields_of
+from cse.corpus.corpus import fields_of, free_name
 from cse.corpus.formats import as_json, is_json
 from cse.files.writing import write_file
 
@@ -33,12 +33,7 @@ def beside(added: Mapping[str, pa.Array], table: pa.Table, last: bool = False) -
     One whose name the table has already is called cse_NAME: the columns of the source keep theirs.
     """
     used = {name.casefold() for name in table.schema.names}  # SQL does not tell "Row" from "row"
-    names = []
-    for name in added:
-        while name.casefold() in used:
-            name = f"cse_{name}"
-        names.append(name)
-    further = pa.table(list(added.values()), names=names)
+    further = pa.table(list(added.values()), names=[free_name(name, used) for name in added])
     first, second = (table, further) if last else (further, table)
     return pa.table([*first.columns, *second.columns], schema=pa.schema([*first.schema, *second.schema]))
 
