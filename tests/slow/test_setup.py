@@ -40,7 +40,8 @@ def setup(clone: Path, code: int = 0) -> str:
 
 
 def installed(clone: Path) -> str:
-    command = [clone / ".venv" / "bin" / "python", "-c", "import one; print(one.version)"]
+    # -B: two versions of one size, installed within a second, would share what Python has compiled.
+    command = [clone / ".venv" / "bin" / "python", "-B", "-c", "import one; print(one.version)"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
