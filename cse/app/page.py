@@ -9,49 +9,27 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from cse.app.api.endpoints import add_endpoints
-from cse.app.choice.choose_tab import choose_tab
-from cse.app.corpus.bar import corpus_bar
 from cse.app.corpus.export import file_route
 from cse.app.drawing.components import script
 from cse.app.drawing.glossary import glossary_html
-from cse.app.duplicates.duplicates_tab import duplicates_tab
-from cse.app.export.page_answers import page_answers
-from cse.app.export.section import take_section, takes_of
-from cse.app.forms.events import HIDDEN, PRIVATE, Run
-from cse.app.forms.links import Linked, Shared, back_hook, copy_button, link
+from cse.app.forms.events import HIDDEN
+from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
-from cse.app.lessons.panel import lesson_panel, lessons_html
-from cse.app.lessons.reveal import whole
-from cse.app.opening import keep_maps, read_opening
-from cse.app.scoreboard.add_model import add_model_buttons, rerun
-from cse.app.scoreboard.model_strip import model_strip
-from cse.app.scoreboard.results import measured, results_tab
-from cse.app.scoreboard.speed import speed_filler
-from cse.app.sections.all_pairs import list_section
-from cse.app.sections.changes import changes_section
-from cse.app.sections.clusters import clusters_tab
-from cse.app.sections.map_link import map_hook
-from cse.app.sections.prefix import xray_section
-from cse.app.sections.probe import pairs_section
-from cse.app.sections.search import search_tab
-from cse.app.sections.similarity import pair_section
-from cse.app.sections.template_lab import lab_section
-from cse.app.sections.tokens import tokens_tab
+from cse.app.places.search import search_place
+from cse.app.results import RESULTS
 from cse.app.server.answers import bound_answers
 from cse.app.server.gate import Gate
 from cse.app.server.hosts import Names
 from cse.app.server.rights import Rights
 from cse.app.server.uploads import AGE, Uploads
+from cse.app.show import Shown, add_endpoints
 from cse.app.state.app_state import AppState
-from cse.app.train_tab.tab import train_tab
+from cse.app.top import top_row
 from cse.app.training.rules import OWN
 from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES
 
 TITLE = "Sentence embeddings, side by side"
-HEADING = f"""<header class="cse-page-head"><h1>{TITLE}</h1>
-<p>Type a sentence. See how embedding methods read it.</p>{lessons_html()}</header>"""
 SKIP = '<a class="cse-skip" href="#tabs">Skip to the tabs</a>'
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
@@ -80,66 +58,32 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
 
     Visitors may train where `trainings` are given that allow it.
     """
-    opening = read_opening(state.models)
-    keep_maps(state, opening)
-    trainings = trainings or Trainings()
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         blocks.app_state = state
         gr.HTML(SKIP, apply_default_css=False, js_on_load=script("skip"), elem_id="skip")
-        gr.HTML(HEADING, apply_default_css=False)
-        lesson_panel(state)
-        strip = model_strip(state, opening.descriptions)
-        hook, back, key = map_hook(), back_hook(), visitor_key()
-        bar = corpus_bar(state, key)
-        added = add_model_buttons(state, strip, bar)
-        linked: dict[str, tuple[gr.Tab, list[Linked]]] = {}
+        back, key = back_hook(), visitor_key()
+        top = top_row(state, key)
+        places: dict[str, tuple[gr.Tab, list[Shown]]] = {}
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
-            with gr.Tab("Similarity", id="similarity") as tab:
-                pair, matrices = pair_section(state, bar, opening.similarity), list_section(state, opening.all_pairs)
-                linked["similarity"] = tab, [pair, matrices]
             with gr.Tab("Search", id="search") as tab:
-                linked["search"] = tab, [search_tab(state, bar, opening.hits)]
-            with gr.Tab("Tokens", id="tokens") as tab:
-                words = tokens_tab(state, opening.tokens)
-                lab = lab_section(state, words.run.inputs[0], opening.trials)
-                linked["tokens"] = tab, [words, lab]
-            with gr.Tab("Clusters", id="clusters") as tab:
-                linked["clusters"] = tab, [clusters_tab(state, opening.maps, tabs, hook, bar)]
-            with gr.Tab("Near-duplicates", id="duplicates") as tab:
-                linked["duplicates"] = tab, [duplicates_tab(state, tab, bar)]
-            with gr.Tab("Probe", id="probe") as tab:
-                changes = changes_section(state, opening.changes)
-                pairs = pairs_section(state, bar, opening.disagreements)
-                linked["probe"] = tab, [changes, pairs, *xray_section(state, opening.xrays)]
-            with gr.Tab("Choose for my data", id="choose") as tab:
-                linked["choose"] = tab, [choose_tab(state, tab, bar)]
-            with gr.Tab("Results", id="results") as tab:
-                linked["results"] = tab, [results_tab(state, bar)]
-            with gr.Tab("Train", id="train") as tab:
-                training = train_tab(state, trainings, bar, strip)
-                linked["train"] = tab, training.linked
-        answers = {**add_endpoints(state), **page_answers(state, trainings)}
-        for name, (tab, contents) in linked.items():
-            with tab:
-                take_section(state, answers, takes_of(name, contents, state))
-        rerun((*added, *training.changed), pair.run)
-        copy_button()
+                places["search"] = tab, search_place(state, top)
+        add_endpoints(state, RESULTS)
         gr.HTML(glossary_html(), apply_default_css=False)
         opened = known(blocks, key)
-        bar.resume(opened.then)
-        training.resume(opened.then)
-        link(opened, back, tabs, linked, Shared(bar.corpus, bar.steps), whole)
-        when_opened(blocks, state, [] if opening.similarity else [pair.run, matrices.run, strip])
+        top.resume(opened.then)
+        linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
+        link(opened, back, tabs, linked, Shared(top.corpus, top.steps))
+        first_answers(blocks, state, [each for _, shown in places.values() for each in shown])
     bound_answers(blocks)
     return blocks
 
 
-def when_opened(blocks: gr.Blocks, state: AppState, runs: list[Run]) -> None:
-    """When the page is loaded, compute results that are not shipped, then open the models and measure their speed."""
-    events = [blocks.load(run.fn, run.inputs, run.outputs, **PRIVATE) for run in runs]
-    after = events[-1].then if events else blocks.load
-    lane: dict[str, Any] = {**HIDDEN, "concurrency_id": "warm-up", "concurrency_limit": 1, "show_progress": "hidden"}
-    after(lambda: measured(state), None, speed_filler(), **lane)
+def first_answers(blocks: gr.Blocks, state: AppState, shown: list[Shown]) -> None:
+    """Compute, when the page is loaded, the first answers that are not shipped for its models."""
+    for each in shown:
+        if each.unanswered:
+            run = each.linked.run
+            blocks.load(run.fn, list(run.inputs), list(run.outputs), **{**HIDDEN, **each.linked.lane})
 
 
 def theme() -> gr.themes.Base:

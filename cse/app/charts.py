@@ -1,0 +1,58 @@
+"""Vega-Lite specifications of results: one look on the page, in both colour schemes, and in files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from cse.app.drawing.palette import MODELS, OWN
+from cse.app.models.naming import title
+from cse.app.result import records
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"  # a name, never fetched
+UNTRAINED = "#888888"
+FONT = "system-ui, sans-serif"
+
+
+def chart(
+    frame: pd.DataFrame, description: str, width: int | str = "container", height: int = 240, **spec: Any
+) -> dict[str, Any]:
+    """Return a specification over the rows of a frame; `spec` has its mark and encoding, or its layers.
+
+    Models are shown by their titles. `description` is read to those who do not see it.
+    """
+    shown = frame.assign(model=frame["model"].map(title)) if "model" in frame else frame
+    return {
+        "$schema": SCHEMA, "description": description, "background": None, "width": width, "height": height,
+        "autosize": {"type": "fit", "contains": "padding"},
+        "data": {"values": records(shown)}, **spec,
+    }  # fmt: skip
+
+
+def colours_of(names: Iterable[str]) -> dict[str, str]:
+    """Return the colour of each model by its name: the palette's, grey before training, then those of other models."""
+    own = iter(OWN * 8)
+    return {
+        name: MODELS.get(name) or (UNTRAINED if name.lower().startswith("untrained") else next(own, UNTRAINED))
+        for name in dict.fromkeys(names)
+    }
+
+
+def by_model(names: Sequence[str], legend: bool = True) -> dict[str, Any]:
+    """Return the encoding that colours marks by model, in the order of the names."""
+    colours = colours_of(names)
+    scale = {"domain": [title(name) for name in colours], "range": list(colours.values())}
+    return {
+        "field": "model", "type": "nominal", "scale": scale, "sort": None,
+        "legend": {"title": None, "orient": "top"} if legend else None,
+    }  # fmt: skip
+
+
+def tips(**fields: str) -> list[Mapping[str, Any]]:
+    """Return what is told of a mark that is pointed at: the heading by the field's name; numbers have three digits."""
+    return [
+        {"field": name, "title": heading.removesuffix("#"), **({"format": ".3f"} if heading.endswith("#") else {})}
+        for name, heading in fields.items()
+    ]

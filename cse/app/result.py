@@ -1,0 +1,167 @@
+"""A result of the page: what it asks for, the table that it computes, and how that table is shown.
+
+A result is a frozen dataclass with a file of its own under `cse/app/results`. Its fields are what it asks for; `frame`
+is the one source of its numbers. `cse.app.show` makes the part of the page, the endpoint, the files, the link and the
+first answer of it; a lesson asks it as a visitor does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from cse.app import validation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cse.app.session import Session
+
+Kind = Literal["text", "lines", "whole", "number", "choice"]
+TYPES: dict[Kind, type] = {"text": str, "lines": str, "whole": int, "number": float, "choice": str}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One input of a result: its label on the page, its name in errors and in the address, and its bounds.
+
+    `about` describes it to programs. A `folded` one stands among the options. `choices` are (label, value) pairs;
+    one of `own_choices` is checked by the result itself, since they depend on the session.
+    """
+
+    kind: Kind
+    label: str
+    name: str
+    about: str
+    link: str = ""
+    low: float = 0
+    high: float = 0
+    step: float = 1
+    choices: Sequence[tuple[str, str]] = ()
+    folded: bool = False
+    may_be_empty: bool = False
+
+    def checked(self, value: Any) -> Any:
+        """Return the value as the result gets it. Raises FieldError, which names the field and the cure."""
+        if self.kind == "whole":
+            return validation.whole(value, self.name, int(self.low), int(self.high))
+        if self.kind == "number":
+            return validation.between(value, self.name, self.low, self.high)
+        if self.kind == "choice":
+            known = [value for _, value in self.choices]
+            return validation.one_of(value, self.name, known) if known else validation.text(value, self.name)
+        if self.kind == "lines":
+            return "\n".join(validation.lines(value, int(self.low), int(self.high)))
+        if self.may_be_empty and isinstance(value, str) and not value.strip():
+            return ""
+        return validation.sentence(value, self.name)
+
+
+def text(label: str, default: str, name: str, about: str, **more: Any) -> Any:
+    """Return a field for a text that is not empty, unless it `may_be_empty`."""
+    return field(default=default, metadata={"ask": Ask("text", label, name, about, **more)})
+
+
+def lines(label: str, default: str, name: str, about: str, low: int, high: int, **more: Any) -> Any:
+    """Return a field for `low` to `high` lines."""
+    return field(default=default, metadata={"ask": Ask("lines", label, name, about, low=low, high=high, **more)})
+
+
+def whole(label: str, default: int, name: str, about: str, low: int, high: int, **more: Any) -> Any:
+    """Return a field for a whole number from `low` to `high`."""
+    return field(default=default, metadata={"ask": Ask("whole", label, name, about, low=low, high=high, **more)})
+
+
+def number(label: str, default: float, name: str, about: str, low: float, high: float, step: float, **more: Any) -> Any:
+    """Return a field for a number from `low` to `high`."""
+    ask = Ask("number", label, name, about, low=low, high=high, step=step, **more)
+    return field(default=default, metadata={"ask": ask})
+
+
+def choice(label: str, default: str, name: str, about: str, choices: Sequence[tuple[str, str]], **more: Any) -> Any:
+    """Return a field for one of the `choices`, a label and a value each; with none, the result checks the value."""
+    return field(default=default, metadata={"ask": Ask("choice", label, name, about, choices=choices, **more)})
+
+
+@dataclass(frozen=True)
+class Result:
+    """The base of all results.
+
+    `key` names the endpoint, the files and the template; `title` heads the part of the page; `summary` is the endpoint's
+    first line. `lane` is the queue that it waits in. A `live` result answers while its fields are edited, any other
+    when its button is pressed. `plots` is the number of its charts on the page. A `separable` one has a row of its frame
+    for each model, which does not depend on the other models.
+    """
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    button: ClassVar[str] = "Compare"
+    words: ClassVar[Sequence[str]] = ()  # terms of the glossary that the part uses
+    examples: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # values of the first fields by their label
+    reads_corpus: ClassVar[bool] = True
+    live: ClassVar[bool] = True
+    lane: ClassVar[str] = "encode"
+    plots: ClassVar[int] = 0
+    separable: ClassVar[bool] = True
+    ships: ClassVar[bool] = True  # its first answer is computed before the page opens
+    public: ClassVar[bool] = True  # programs can ask for it
+
+    @classmethod
+    def asks(cls) -> dict[str, Ask]:
+        """Return what the result asks for, by the names of its fields."""
+        return {each.name: each.metadata["ask"] for each in dataclasses.fields(cls)}
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Return the result for values that a client sent. Raises FieldError for a wrong one."""
+        return cls(**{name: ask.checked(values[name]) for name, ask in cls.asks().items() if name in values})
+
+    def inputs(self) -> dict[str, Any]:
+        """Return the values of the fields by their names."""
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return the tidy table of the answer, a row per observation. Raises ValueError for what has no answer."""
+        raise NotImplementedError
+
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
+        """Return the Vega-Lite specifications of a frame that is not empty, at most `plots`."""
+        return []
+
+    def sentence(self, frame: pd.DataFrame) -> str:
+        """Return what the numbers of a frame that is not empty say, or ""."""
+        return ""
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return what the template `templates/KEY.html` shows of a frame that is not empty."""
+        return {"frame": frame}
+
+    def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the table for a paper: a row per line of it, best scores in bold by `**`."""
+        return frame
+
+    def answer(self, frame: pd.DataFrame) -> Any:
+        """Return the endpoint's answer, JSON values by model; failed models are added to it."""
+        return {
+            name: records(rows.drop(columns="model"))
+            for name, rows in frame.groupby("model", sort=False, observed=True)
+        }
+
+    def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
+        """Return the endpoint's answer with the reasons of the models that failed."""
+        return {**answer, **{name: {"error": reason} for name, reason in failed.items()}}
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as JSON values; what is not there is None."""
+    columns = {name: [plain(value) for value in frame[name].tolist()] for name in frame.columns}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def plain(value: Any) -> Any:
+    """Return a cell as a JSON value."""
+    missing = value is None or value != value
+    return None if missing else value

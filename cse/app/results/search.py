@@ -1,0 +1,177 @@
+"""The rows of a corpus nearest to a query, in every model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cse.app.charts import by_model, chart, tips
+from cse.app.drawing.verdicts import agreement
+from cse.app.models.naming import title
+from cse.app.result import Result, number, text, whole
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.app.models.columns import Column
+    from cse.app.session import Session
+    from cse.encoder.encoder import Encoder
+
+MAX_RANK = 50  # ranks looked up, so that a row found by one model has its rank in the others
+MAX_LINE_CHARACTERS = 60  # of a text in the chart
+QUERIES = [
+    "The orchestra played a slow symphony.",
+    "I want to save more money every month.",
+    "The flight was delayed for three hours.",
+]
+
+
+@dataclass(frozen=True)
+class Search(Result):
+    """The rows of a corpus nearest to a query, in every model."""
+
+    key = "search"
+    title = "The nearest texts of the corpus"
+    summary = 'The k texts of a corpus nearest to a query: {"simcse": [{"rank": 1, "score": 0.7, "text": "..."}]}.'
+    words = ("percentile",)
+    examples = {query: (query,) for query in QUERIES}  # noqa: RUF012
+    plots = 1
+
+    query: str = text("Query", QUERIES[0], "The query", "what to look for.", link="q")
+    k: int = whole("Results per model", 5, "k", "how many texts, 1 to 50.", 1, MAX_RANK, folded=True)
+    threshold: float = number(
+        "Minimum percentile (of random pairs)", 0.0, "The minimum percentile",
+        "the percentile among random pairs of the corpus, 0 to 100, that a text has to reach.", 0, 100, 0.5, folded=True,
+    )  # fmt: skip
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return the union of the models' results: model, rank, found, row, position, cosine, percentile, text, columns.
+
+        `found` says that the row is among the model's own k; the others are there to compare ranks up to 50.
+        """
+        from cse.analysis.calibration import cosine_at, percentiles
+
+        corpus = session.corpus
+        if corpus.note:
+            session.notes.append(corpus.note)
+
+        def rows(column: Column, encoder: Encoder, vectors: np.ndarray) -> pd.DataFrame:
+            nearest = corpus.nearest(column, encoder, vectors[0], max(self.k, MAX_RANK))
+            if short := corpus.shortfall(column, encoder, len(nearest.hits), self.k):
+                session.notes.append(f"{title(column.name)}: {short}.")
+            random = session.random_cosines(column, encoder)
+            least = cosine_at(self.threshold, random) if self.threshold else -1.0
+            hits = pd.DataFrame(
+                {
+                    "model": column.name, "rank": [hit.rank for hit in nearest.hits],
+                    "found": [hit.rank <= self.k and hit.score >= least for hit in nearest.hits],
+                    "row": [hit.row for hit in nearest.hits], "position": [hit.position for hit in nearest.hits],
+                    "cosine": [hit.score for hit in nearest.hits],
+                    "percentile": percentiles([hit.score for hit in nearest.hits], random),
+                    "text": [hit.text for hit in nearest.hits], "index": nearest.factory, "recall": nearest.recall,
+                }
+            )  # fmt: skip
+            fields = pd.DataFrame([hit.fields for hit in nearest.hits], index=hits.index)
+            return hits.join(fields.rename(columns=lambda name: f"{name} " if name in hits else name))
+
+        answers = session.each_text([self.query], rows, corpus.query_prompt)
+        if not answers:
+            return pd.DataFrame()
+        hits = pd.concat(answers.values(), ignore_index=True)
+        hits = hits[hits["position"].isin(hits.loc[hits["found"], "position"])].reset_index(drop=True)
+        if hits.empty:
+            session.notes.append("No text reaches the minimum percentile; lower it.")
+        return hits
+
+    def sentence(self, frame: pd.DataFrame) -> str:
+        """Return how far the models agree."""
+        return agreement({name: rows["position"].tolist() for name, rows in by_models(frame[frame["found"]])})
+
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
+        """Return the ranks of each text, joined between the models."""
+        names = list(frame["model"].unique())
+        if len(names) < 2:
+            return []
+        shown = frame.loc[frame["rank"] <= 2 * self.k, ["model", "rank", "text", "cosine"]]
+        shown = shown.assign(text=shown["text"].str.slice(0, MAX_LINE_CHARACTERS))
+        at = {"x": {"field": "model", "type": "nominal", "sort": None, "axis": {"title": None, "labelAngle": 0, "orient": "top"}},
+              "y": {"field": "rank", "type": "quantitative", "scale": {"reverse": True, "domainMin": 1, "nice": False},
+                    "axis": {"tickMinStep": 1, "grid": False, "title": "rank"}}}  # fmt: skip
+        told = tips(text="text", model="model", rank="rank", cosine="cosine#")
+        chosen = {
+            "name": "text",
+            "select": {"type": "point", "fields": ["text"], "on": "pointerover", "clear": "pointerout"},
+        }
+        lit = {"condition": {"param": "text", "value": 1, "empty": True}, "value": 0.15}
+        layers = [
+            {"mark": {"type": "line", "strokeWidth": 1.5, "color": "#8391a7"},
+             "encoding": {**at, "detail": {"field": "text"}, "opacity": lit}},
+            {"params": [chosen], "mark": {"type": "circle", "size": 90},
+             "encoding": {**at, "color": by_model(names, legend=False), "opacity": lit, "tooltip": told}},
+        ]  # fmt: skip
+        return [
+            chart(shown, "Ranks of the texts found, joined between the models", layer=layers, height=40 + 22 * self.k)
+        ]
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return a row for each text, in the order of its mean rank, with its hit in every model."""
+        names = list(frame["model"].unique())
+        further = further_columns(frame)
+        absent = MAX_RANK + 1
+        ranks = frame.pivot(index="position", columns="model", values="rank")[names].fillna(absent).mean(axis=1)
+        ordered = sorted(ranks.index, key=lambda position: (ranks[position], position))
+        by_position = {position: rows for position, rows in frame.groupby("position")}
+        rows = []
+        for position in ordered:
+            hits = {hit["model"]: hit for hit in by_position[position].to_dict("records")}
+            finders = [name for name in names if name in hits and hits[name]["found"]]
+            first = next(iter(hits.values()))
+            rows.append({
+                "text": first["text"], "row": first["row"], "position": position,
+                "fields": {name.strip(): first[name] for name in further if first[name] not in (None, "")},
+                "hits": [hits.get(name) for name in names],
+                "alone": finders[0] if len(finders) == 1 and len(names) > 1 else "",
+            })  # fmt: skip
+        indexes = frame.groupby("model", sort=False)[["index", "recall"]].first()
+        kept = frame.groupby("model", sort=False)["found"].sum()
+        return {
+            "names": names, "hits": rows, "indexes": indexes.to_dict("index"), "kept": kept.to_dict(), "k": self.k,
+            "threshold": self.threshold, "beyond": MAX_RANK,
+        }  # fmt: skip
+
+    def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a line for each text with its rank in every model."""
+        frame = frame.assign(model=frame["model"].map(title))
+        wide = frame.pivot(index=["row", "text"], columns="model", values="rank")[list(frame["model"].unique())]
+        ordered = wide.assign(mean=wide.fillna(MAX_RANK + 1).mean(axis=1)).sort_values("mean", kind="stable")
+        return ordered.drop(columns="mean").astype("Int64").reset_index()
+
+    def answer(self, frame: pd.DataFrame) -> Any:
+        """Return each model's own results, with the row in the file and its columns."""
+        names = [] if frame.empty else list(frame["model"].unique())
+        further = further_columns(frame)
+        return {
+            name: [
+                {
+                    "rank": hit["rank"], "score": hit["cosine"], "text": hit["text"], "row": hit["row"],
+                    "fields": {key.strip(): hit[key] for key in further},
+                }
+                for hit in frame[(frame["model"] == name) & frame["found"]].to_dict("records")
+            ]
+            for name in names
+        }  # fmt: skip
+
+
+OWN_COLUMNS = ("model", "rank", "found", "row", "position", "cosine", "percentile", "text", "index", "recall")
+
+
+def further_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the names of the corpus's own columns; one that has a name of ours ends with a blank."""
+    return [name for name in frame.columns if name not in OWN_COLUMNS]
+
+
+def by_models(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return each model's rows, in the order of the models."""
+    return [(name, frame[frame["model"] == name]) for name in frame["model"].unique()]

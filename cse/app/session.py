@@ -1,0 +1,130 @@
+"""What a result may touch: the chosen corpus, the chosen models, and random pairs of that corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus, reference_corpus
+from cse.app.models.columns import Column
+from cse.app.models.models import Failure
+from cse.app.models.remembered import fingerprint_of
+from cse.app.state.corpora import DEMO_KEY
+from cse.app.validation import one_of
+from cse.training.records import Report, silent
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.app.state.app_state import AppState
+    from cse.encoder.encoder import Encoder
+
+T = TypeVar("T")
+
+
+@dataclass
+class Session:
+    """One request's view of the app. It notes which models answered, which failed and why, and what to say besides.
+
+    `columns` are the models that are asked; `reference` is the corpus of the random pairs, which is the chosen one
+    unless that has too few different texts.
+    """
+
+    state: AppState
+    corpus: ChosenCorpus
+    reference: ChosenCorpus
+    columns: tuple[Column, ...]
+    key: str = ""
+    report: Report = silent
+    models: dict[str, str] = field(default_factory=dict)  # fingerprints of those that answered
+    failed: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def each(
+        self,
+        function: Callable[[Column, Encoder], T],
+        columns: Sequence[Column] | None = None,
+    ) -> dict[str, T]:
+        """Return the function's result for each model by name; models for which it raises an error are noted."""
+
+        def answer(column: Column, encoder: Encoder) -> T:
+            value = function(column, encoder)
+            self.models[column.name] = fingerprint_of(encoder)
+            return value
+
+        chosen = self.columns if columns is None else columns
+        return self._noted(self.state.models.apply(answer, chosen, self.report))
+
+    def each_text(
+        self,
+        texts: Sequence[str],
+        function: Callable[[Column, Encoder, np.ndarray], T],
+        prompt: Callable[[Column, Encoder], str | None] = lambda column, encoder: None,
+    ) -> dict[str, T]:
+        """As `each`, with the (N, d) float32 vectors of N texts, encoded with those of requests that wait."""
+
+        def answer(column: Column, encoder: Encoder, vectors: np.ndarray) -> T:
+            value = function(column, encoder, vectors)
+            self.models[column.name] = fingerprint_of(encoder)
+            return value
+
+        return self._noted(self.state.models.apply_to(texts, answer, self.columns, self.report, prompt))
+
+    def _noted(self, answers: dict[str, T | Failure]) -> dict[str, T]:
+        values: dict[str, T] = {}
+        for name, answer in answers.items():
+            if isinstance(answer, Failure):
+                self.failed[name] = answer.reason
+                self.models.pop(name, None)
+            else:
+                values[name] = answer
+        return values
+
+    def random_cosines(self, column: Column, encoder: Encoder) -> np.ndarray:
+        """Return the (P,) ascending cosines of random pairs of the reference corpus."""
+        return self.reference.random_cosines(self.state, column, encoder)
+
+    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
+        """Return a model's (N, d) float32 vectors of the corpus. Raises ValueError while there are none."""
+        return self.corpus.vectors(column, encoder)
+
+    @property
+    def reference_name(self) -> str:
+        """The name of the reference corpus in a sentence."""
+        return "the demo corpus" if self.reference.key == DEMO_KEY else self.reference.label
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The names by which the visitor added the models that answered."""
+        return tuple(column.added for column in self.columns if column.added and column.name in self.models)
+
+
+def open_session(
+    state: AppState,
+    corpus: Any = DEMO_KEY,
+    key: Any = "",
+    models: Sequence[str] | None = None,
+    waiting: bool = False,
+    report: Report = silent,
+) -> Session:
+    """Return the session of a request. Raises FieldError for a corpus that is not there.
+
+    `models` are the names of the models to ask, by default all. Models that still encode the visitor's texts are asked
+    only if it is `waiting` for none.
+    """
+    chosen = chosen_corpus(state, corpus, key)
+    columns = chosen.columns or state.models.columns
+    if models is not None:
+        columns = chosen_columns(columns, models)
+    if not waiting:
+        columns = chosen.answering(columns)
+    return Session(state, chosen, reference_corpus(state, corpus, key), tuple(columns), str(key or ""), report)
+
+
+def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[Column]:
+    """Return the columns of these names, in the order of the columns. Raises FieldError for a name that is not there."""
+    known = {column.name: column for column in columns}
+    for name in names:
+        one_of(name, "The models", known)
+    return [column for name, column in known.items() if name in names]

@@ -1,0 +1,342 @@
+"""Everything that the page makes of a result, once for all results: answer, HTML, endpoint, and part of the page."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+import jinja2
+from gradio.components.plot import PlotData
+from markupsafe import Markup
+
+import cse
+from cse.app.drawing import html
+from cse.app.drawing.components import heading, settings, submit
+from cse.app.drawing.components import result as result_html
+from cse.app.drawing.glossary import term
+from cse.app.forms.events import COMPARISONS, ENCODE, HIDDEN, LINKS, MAPS, PRIVATE, PROGRESS, guarded, reporter
+from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.naming import title
+from cse.app.result import TYPES, Ask, Result
+from cse.app.session import Session, open_session
+from cse.app.state.corpora import DEMO, DEMO_KEY
+from cse.app.state.records import seeds_of
+from cse.models.names import BUNDLED_NAMES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cse.app.state.app_state import AppState
+    from cse.app.top import Top
+
+TEMPLATES = Path(__file__).parent / "templates"
+FIRST = DEMO / "first"  # first answers of the bundled models, `<key>.parquet`; `app.py --precompute` writes them
+FACTS = b"cse"  # the key of an answer's facts beside its table in the file
+LANES: dict[str, dict[str, Any]] = {
+    "encode": ENCODE, "maps": MAPS, "links": LINKS, "comparisons": COMPARISONS, "none": {}
+}  # fmt: skip
+MODELS_ABOUT = 'names of models to ask, as /models lists them, "NAME (before)" for one before its training; [] for all.'
+CORPUS_ABOUT = '"demo", the name of a corpus the app was started with, or "own" for the texts under the key.'
+KEY_ABOUT = 'for "own" the key that /texts answers.'
+NO_ANSWER = "No model has an answer."
+# A pause in typing, said as an event of a component outside of the fields, which come and go with their tab.
+LIVE = """let timer;
+document.addEventListener('input', event => {
+  if (!event.target.closest?.('%(fields)s')) return;
+  clearTimeout(timer);
+  timer = setTimeout(() => trigger('submit', {}), %(pause)d);
+});"""
+PAUSE = 400  # milliseconds without a key
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A result's table with what it came from.
+
+    `models` are the fingerprints of those that answered, `failed` the reasons of those that did not. `corpus` and
+    `reference` are labels; `own` says that the corpus is the visitor's, whose texts a program has to send.
+    """
+
+    result: Result
+    frame: pd.DataFrame
+    models: dict[str, str]
+    failed: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    corpus: str = DEMO_KEY
+    reference: str = ""
+    own: bool = False
+    added: tuple[str, ...] = ()
+    seeds: dict[str, int] = field(default_factory=dict)
+    version: str = cse.__version__
+
+    def json(self) -> Any:
+        """Return what the endpoint answers."""
+        return self.result.with_failures(self.result.answer(self.frame), self.failed)
+
+
+def answer(result: Result, session: Session) -> Answer:
+    """Compute a result. Raises ValueError, which may name a field, if it has no answer."""
+    frame = result.frame(session)
+    named = [(column.name, column.model) for column in session.columns if column.name in session.models]
+    return Answer(
+        result, frame, session.models, session.failed, tuple(session.notes), session.corpus.key,
+        session.reference_name if result.reads_corpus else "", session.corpus.key == "own", session.added,
+        seeds_of(named),
+    )  # fmt: skip
+
+
+@lru_cache
+def templates() -> jinja2.Environment:
+    """Return the templates; every text that they show is escaped."""
+    found = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    found.filters |= {
+        "title": title,
+        "model": lambda name: Markup(html.model(name)),
+        "folded": lambda text: Markup(html.folded(text)),
+        "term": lambda name: Markup(term(name)),
+        "bar": lambda share: Markup(html.bar(share)),
+    }
+    return found
+
+
+def page_html(found: Answer) -> str:
+    """Return the answer as the page shows it: failures, notes, the sentence and the template of the result."""
+    result, frame = found.result, found.frame
+    name = f"{result.key}.html"
+    known = (TEMPLATES / name).is_file()
+    return templates().get_template("result.html").render(
+        failed=found.failed, notes=found.notes, sentence=result.sentence(frame) if len(frame) else "",
+        inside=name if known else "table.html", empty=not len(frame) and not found.failed,
+        **(result.view(frame) if len(frame) else {}), rows=len(frame), reference=found.reference,
+    )  # fmt: skip
+
+
+def plot_updates(found: Answer | None, plots: int) -> list[Any]:
+    """Return an update for each chart of a result; those that it does not have are hidden."""
+    specs = found.result.charts(found.frame) if found is not None and len(found.frame) else []
+    drawn = [gr.update(value=plot_value(spec), visible=True) for spec in specs]
+    return drawn + [gr.update(value=None, visible=False)] * (plots - len(drawn))
+
+
+def plot_value(spec: Mapping[str, Any]) -> PlotData:
+    """Return a chart as Gradio's component takes it."""
+    return PlotData(type="altair", plot=json.dumps(spec, allow_nan=False))
+
+
+def endpoint(state: AppState, kind: type[Result]) -> Callable[..., Any]:
+    """Return the function that programs call, with a signature and a description made of what the result asks for."""
+    asks = kind.asks()
+    names = [*asks, *(("corpus", "key") if kind.reads_corpus else ()), "models"]
+    defaults = {**kind().inputs(), "corpus": DEMO_KEY, "key": "", "models": []}
+    types = {**{name: TYPES[each.kind] for name, each in asks.items()}, "corpus": str, "key": str, "models": list[str]}
+
+    def call(*args: Any, **named: Any) -> Any:
+        values = {**defaults, **dict(zip(names, args, strict=False)), **named}
+        return ask(state, kind, values).json()
+
+    parameters = []
+    for place, name in enumerate(names):
+        required = name in asks and asks[name].kind == "text" and place == 0
+        parameters.append(
+            inspect.Parameter(
+                name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=types[name],
+                default=inspect.Parameter.empty if required else defaults[name],
+            )
+        )  # fmt: skip
+    call.__signature__ = inspect.Signature(parameters, return_annotation=Any)  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in parameters}
+    abouts = {**{name: each.about for name, each in asks.items()}, "corpus": CORPUS_ABOUT, "key": KEY_ABOUT}
+    abouts["models"] = MODELS_ABOUT
+    call.__doc__ = "\n".join([kind.summary, "", "Args:", *(f"    {name}: {abouts[name]}" for name in names)])
+    call.__name__ = kind.key
+    return call
+
+
+def ask(state: AppState, kind: type[Result], values: Mapping[str, Any], **options: Any) -> Answer:
+    """Answer for the values of a program, a file or a lesson. Raises FieldError for a wrong one."""
+    result = kind.of(values)
+    corpus = values.get("corpus", DEMO_KEY) if kind.reads_corpus else DEMO_KEY
+    session = open_session(state, corpus, values.get("key", ""), values.get("models") or None, **options)
+    return answer(result, session)
+
+
+def add_endpoints(state: AppState, kinds: Sequence[type[Result]]) -> None:
+    """Add the endpoints of results to the surrounding app, each also a tool of the Model Context Protocol."""
+    for kind in kinds:
+        if kind.public:
+            gr.api(guarded(endpoint(state, kind)), api_name=kind.key, **LANES[kind.lane])
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A result's part of the page: the fields by the names of its inputs, its run, and its part of the address.
+
+    An `unanswered` one has no first answer and computes it when the page is loaded.
+    """
+
+    kind: type[Result]
+    fields: dict[str, gr.components.Component]
+    linked: Linked
+    unanswered: bool = False
+
+
+def component(ask: Ask, value: Any) -> gr.components.Component:
+    """Return the component of an input."""
+    if ask.kind in ("text", "lines"):
+        return gr.Textbox(value, label=ask.label, lines=6 if ask.kind == "lines" else 1, scale=4, min_width=200)
+    if ask.kind == "choice":
+        return gr.Dropdown(list(ask.choices), value=value, label=ask.label, min_width=160)
+    return gr.Slider(ask.low, ask.high, value, step=ask.step, label=ask.label, min_width=160)
+
+
+def section(
+    state: AppState,
+    kind: type[Result],
+    top: Top,
+    first: Answer | None = None,
+    more: Callable[[dict[str, gr.components.Component]], None] | None = None,
+) -> Shown:
+    """Add the part of the page: fields, examples, the answer and its charts; the first answer is there at once.
+
+    `more` may add what fills the fields, such as a button that draws a pair.
+    """
+    asks, start = kind.asks(), kind()
+    initial = (first.result if first else start).inputs()
+    fields: dict[str, gr.components.Component] = {}
+    heading(kind.title, words=kind.words)
+    with gr.Row(equal_height=True, elem_classes="cse-fields"):
+        for name, each in asks.items():
+            if not each.folded:
+                fields[name] = component(each, initial[name])
+        button = None if kind.live else submit(kind.button)
+    folded = {name: each for name, each in asks.items() if each.folded}
+    examples = None
+    with gr.Row(elem_classes="cse-tries", visible=bool(folded or kind.examples or more)):
+        if folded:
+            with settings(), gr.Row():
+                for name, each in folded.items():
+                    fields[name] = component(each, initial[name])
+        if kind.examples:
+            leading = list(fields.values())[: len(next(iter(kind.examples.values())))]
+            examples = gr.Examples(
+                [list(values) for values in kind.examples.values()], leading, label="Try",
+                example_labels=list(kind.examples), api_visibility="private",
+            )  # fmt: skip
+        if more:
+            more(fields)
+    output = result_html(kind.key, page_html(first) if first else "")
+    opened = plot_updates(first, kind.plots)
+    plots = [
+        gr.Plot(update["value"], show_label=False, visible=update["visible"], elem_classes="cse-plot")
+        for update in opened
+    ]
+    ordered = {name: fields[name] for name in asks}
+
+    def run(*given: Any) -> Any:
+        *values, corpus, models, key, progress = given
+        shared = {"corpus": corpus, "models": models, "key": key}
+        found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **shared}, report=reporter(progress))
+        shown = page_html(found)
+        return [shown, *plot_updates(found, kind.plots)] if plots else shown
+
+    names = [*asks, "corpus", "models", "key"]
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    progress = inspect.Parameter("progress", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=PROGRESS)
+    run.__signature__ = inspect.Signature([*parameters, progress])  # type: ignore[attr-defined]
+    by_error = {each.name: ordered[name] for name, each in asks.items()}
+    shared = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
+    runs = refusing(run, {**by_error, **shared}, [output, *plots])
+    triggers, quiet = asking(kind, ordered, button)
+    gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
+    if examples is not None:
+        examples.load_input_event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
+
+    def again(number: int, *shown: Any) -> Any:
+        """Answer anew for another corpus or other models, or with further vectors; an opened page reports 0."""
+        return runs.fn(*shown) if number else [gr.skip()] * len(runs.outputs)
+
+    if kind.live:
+        top.changed.change(again, [top.changed, *runs.inputs], list(runs.outputs), **lane_of(kind))
+    links = [each.link or name for name, each in asks.items()]
+    linked = Linked(links, runs, triggers, lane_of(kind), quiet, examples)
+    return Shown(
+        kind,
+        {**ordered, "corpus": top.corpus, "models": top.models, "key": top.key},
+        linked,
+        kind.live and first is None,
+    )
+
+
+def lane_of(kind: type[Result]) -> dict[str, Any]:
+    """Return the options of a result's private events."""
+    return PRIVATE if kind.lane == "encode" else {**HIDDEN, **LANES[kind.lane]}
+
+
+def asking(
+    kind: type[Result], fields: Mapping[str, gr.components.Component], button: gr.Button | None
+) -> tuple[list[Any], list[Any]]:
+    """Return the events that ask for an answer: those that make an entry in the browser's history, and quiet ones."""
+    texts = [each for each in fields.values() if isinstance(each, gr.Textbox)]
+    triggers = [each.submit for each in texts]
+    if button is not None:
+        return [button.click, *triggers], []
+    quiet: list[Any] = [each.release for each in fields.values() if isinstance(each, gr.Slider)]
+    quiet += [each.input for each in fields.values() if isinstance(each, (gr.Dropdown, gr.Radio))]
+    if texts:
+        for name, each in fields.items():
+            each.elem_id = each.elem_id or f"{kind.key}-{name}"
+        selector = ",".join(f"#{each.elem_id}" for each in texts)
+        hook = gr.HTML(
+            "", html_template="", js_on_load=LIVE % {"fields": selector, "pause": PAUSE}, visible="hidden",
+            apply_default_css=False,
+        )  # fmt: skip
+        quiet.append(hook.submit)
+    return triggers, quiet
+
+
+def read_first(state: AppState, kind: type[Result]) -> Answer | None:
+    """Return the shipped first answer for the page's models; None if the page has to compute it."""
+    import pyarrow.parquet as pq
+
+    names = [column.name for column in state.models.own]
+    bundled = all(column.opened_by == (column.name, None, None) for column in state.models.own)
+    if not bundled or not set(names) <= set(BUNDLED_NAMES) or not (FIRST / f"{kind.key}.parquet").is_file():
+        return None
+    table = pq.read_table(FIRST / f"{kind.key}.parquet")
+    facts = json.loads(table.schema.metadata[FACTS])
+    frame = table.to_pandas()
+    if set(names) != set(facts["models"]):
+        if not kind.separable:
+            return None
+        frame = frame[frame["model"].isin(names)].reset_index(drop=True)
+    known = {name: mark for name, mark in facts["models"].items() if name in names}
+    return Answer(kind.of(facts["inputs"]), frame, known, notes=tuple(facts["notes"]), reference=facts["reference"])
+
+
+def write_first(state: AppState, kind: type[Result]) -> Path:
+    """Write the first answer of a result, as the app computes it. Raises ValueError if a model fails."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = answer(kind(), open_session(state))
+    for name, reason in found.failed.items():
+        raise ValueError(f"{name}: {reason}")
+    table = pa.Table.from_pandas(found.frame, preserve_index=False)
+    facts = {
+        "inputs": found.result.inputs(), "models": found.models, "notes": found.notes, "reference": found.reference
+    }  # fmt: skip
+    FIRST.mkdir(exist_ok=True)
+    path = FIRST / f"{kind.key}.parquet"
+    metadata = {**(table.schema.metadata or {}), FACTS: json.dumps(facts, ensure_ascii=False).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd")
+    return path
