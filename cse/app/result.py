@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+import pandas as pd
+
 from cse.app import validation
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from cse.app.session import Session
 
 Kind = Literal["text", "lines", "whole", "number", "choice"]
@@ -163,5 +163,4 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def plain(value: Any) -> Any:
     """Return a cell as a JSON value."""
-    missing = value is None or value != value
-    return None if missing else value
+    return None if value is None or value is pd.NA or value is pd.NaT or value != value else value
