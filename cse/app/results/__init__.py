@@ -1,6 +1,7 @@
 """The results of the page, a file each; the order is that of the places."""
 
 from cse.app.result import Result
+from cse.app.results.models import Models
 from cse.app.results.search import Search
 
-RESULTS: tuple[type[Result], ...] = (Search,)
+RESULTS: tuple[type[Result], ...] = (Search, Models)
