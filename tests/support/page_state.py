@@ -27,7 +27,12 @@ def table(rows: int = 40) -> pa.Table:
     labels = [NOUNS[row % 5] for row in range(rows)]
     labels[7] = ""
     return pa.table(
-        {"id": [f"T-{row}" for row in range(rows)], "body": texts, "kind": labels, "score": [row / 4 for row in range(rows)]}
+        {
+            "id": [f"T-{row}" for row in range(rows)],
+            "body": texts,
+            "kind": labels,
+            "score": [row / 4 for row in range(rows)],
+        }
     )
 
 

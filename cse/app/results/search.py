@@ -12,8 +12,10 @@ from cse.app.charts import by_model, chart, tips
 from cse.app.drawing.verdicts import agreement
 from cse.app.models.naming import title
 from cse.app.result import Result, number, text, whole
+from cse.app.validation import FieldError
 
 if TYPE_CHECKING:
+    from cse.app.corpus.chosen import ChosenCorpus
     from cse.app.models.columns import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
@@ -46,6 +48,12 @@ class Search(Result):
         0, 100, 0.5, folded=True,
     )  # fmt: skip
 
+    where: str = text(
+        "Only rows where (such as label = 'billing')", "", "The condition",
+        "an SQL condition on the columns of the corpus, such as label = 'billing' and price > 10; \"\" for all.",
+        folded=True, may_be_empty=True,
+    )  # fmt: skip
+
     def frame(self, session: Session) -> pd.DataFrame:
         """Return the union of the models' results, a row for each model and text, with the columns of the corpus.
 
@@ -55,12 +63,14 @@ class Search(Result):
         from cse.analysis.calibration import cosine_at, percentiles
 
         corpus = session.corpus
+        if self.where:
+            check_condition(corpus, self.where)
         if corpus.note:
             session.notes.append(corpus.note)
 
         def rows(column: Column, encoder: Encoder, vectors: np.ndarray) -> pd.DataFrame:
-            nearest = corpus.nearest(column, encoder, vectors[0], max(self.k, MAX_RANK))
-            if short := corpus.shortfall(column, encoder, len(nearest.hits), self.k):
+            nearest = corpus.nearest(column, encoder, vectors[0], max(self.k, MAX_RANK), self.where)
+            if not self.where and (short := corpus.shortfall(column, encoder, len(nearest.hits), self.k)):
                 session.notes.append(f"{title(column.name)}: {short}.")
             random = session.random_cosines(column, encoder)
             least = cosine_at(self.threshold, random) if self.threshold else -1.0
@@ -82,7 +92,9 @@ class Search(Result):
             return pd.DataFrame()
         hits = pd.concat(answers.values(), ignore_index=True)
         hits = hits[hits["position"].isin(hits.loc[hits["found"], "position"])].reset_index(drop=True)
-        if hits.empty:
+        if hits.empty and self.where:
+            session.notes.append("No row meets the condition.")
+        elif hits.empty:
             session.notes.append("No text reaches the minimum percentile; lower it.")
         return hits
 
@@ -168,6 +180,14 @@ class Search(Result):
             ]
             for name in names
         }  # fmt: skip
+
+
+def check_condition(corpus: ChosenCorpus, condition: str) -> None:
+    """Raise FieldError for a condition that the corpus does not understand."""
+    try:
+        corpus.rows_where(condition)
+    except ValueError as error:
+        raise FieldError("The condition", str(error)) from error
 
 
 OWN_COLUMNS = ("model", "rank", "found", "row", "position", "cosine", "percentile", "text", "index", "recall")

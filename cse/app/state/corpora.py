@@ -63,14 +63,18 @@ class Corpus:
 
     def texts(self) -> tuple[np.ndarray, list[str]]:
         """Return the row numbers (n,) and texts of the sentences, of more than `MOST_READ` an even sample."""
-        from index.stores import open_at
-
         if self._texts is None:
-            assert self._place is not None
-            index = open_at(self._place)
+            index = self.opened()
             rows = index.sample(MOST_READ)
             self._texts = rows, index.texts(rows)
         return self._texts
+
+    def opened(self) -> Index:
+        """Return the index that the texts are read from."""
+        from index.stores import open_at
+
+        assert self._place is not None
+        return open_at(self._place)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the (n, d) float32 unit vectors of `texts`. Raises ValueError if the column has no index of them."""
