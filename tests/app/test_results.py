@@ -64,7 +64,7 @@ def test_every_form_is_a_file_or_says_why_not(state, kind, form) -> None:
     answer = show.ask(state, kind, kind().inputs())
     words = (answer, form, "one column (77 mm)", "http://127.0.0.1:7860/")
     if (form in FIGURES and not answer.result.charts(answer.frame)) or (form.startswith("Code") and not kind.public):
-        with pytest.raises(ValueError, match="^(This result has no chart|No code repeats this result).*[.]$"):
+        with pytest.raises(ValueError, match=r"^(This result has no chart|No code repeats this result).*[.]$"):
             file_of(*words)
     else:
         value = file_of(*words)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.app.models.columns import Column, free_name
-from cse.app.models.models import Models
+from cse.app.models.models import Failure, Models
 from cse.app.models.naming import title
 from cse.app.models.recent import Recent
 from cse.app.models.remembered import fingerprint_of, number_of
@@ -126,6 +126,25 @@ class Demo:
             return None
         shipped = VECTORS / f"{fingerprint_of(encoder)}.npy"
         return np.load(shipped).astype(np.float32) if shipped.is_file() else None
+
+
+def write_vectors(models: Models, demo: Demo) -> list[Path]:
+    """Write each model's vectors of the demo (N, d) float16 by fingerprint, and delete others. Returns the files.
+
+    Raises ValueError if a model fails.
+    """
+    answers = models.apply(lambda _, encoder: (encoder.fingerprint, encoder.encode(demo.sentences)))
+    files = []
+    VECTORS.mkdir(exist_ok=True)
+    for name, answer in answers.items():
+        if isinstance(answer, Failure):
+            raise ValueError(f"{name}: {answer.reason}")
+        fingerprint, rows = answer
+        files.append(VECTORS / f"{fingerprint}.npy")
+        np.save(files[-1], rows.astype(np.float16))
+    for stale in set(VECTORS.glob("*.npy")) - set(files):
+        stale.unlink()
+    return files
 
 
 def indexed_corpora(indexes: Sequence[Location], models: Models) -> list[Corpus]:
