@@ -4,4 +4,7 @@ from cse.app.result import Result
 from cse.app.results.models import Models
 from cse.app.results.search import Search
 
-RESULTS: tuple[type[Result], ...] = (Search, Models)
+RESULTS: tuple[type[Result], ...] = (
+    Search,
+    Models,
+)
