@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
 from threading import Lock
@@ -10,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cse.files.writing import digest
 from cse.methods.templates import TEMPLATE_PARTS, Template
 
 if TYPE_CHECKING:
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
     from cse.methods.method import Method
 
 CHARACTERS_PER_TOKEN = 256  # that are read of a text per token kept; BERT reads a word of over 100 as unknown
-BLOCK = 1024  # texts tokenised at once; what the tokenizer says of them besides ids takes memory
+BLOCK = 256  # texts tokenised at once by a thread; what the tokenizer says of them besides ids takes memory
 _ONE_AT_A_TIME = Lock()
 
 
@@ -67,8 +71,32 @@ def _batch_ids(tokenizer: PreTrainedTokenizerBase, texts: list[str], special: bo
     backend.no_truncation()
     backend.no_padding()
     backend.encode_special_tokens = not special
-    blocks = (texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK))
-    return [encoding.ids for block in blocks for encoding in backend.encode_batch_fast(block, add_special_tokens=False)]
+
+    def block_ids(start: int) -> list[list[int]]:
+        block = backend.encode_batch_fast(texts[start : start + BLOCK], add_special_tokens=False)
+        return [encoding.ids for encoding in block]
+
+    starts = range(0, len(texts), BLOCK)
+    if (threads := min(len(starts), cores())) < 2:
+        return list(chain.from_iterable(map(block_ids, starts)))
+    with ThreadPoolExecutor(threads) as pool:  # the tokenizer's own threads would not survive a fork of the process
+        return list(chain.from_iterable(pool.map(block_ids, starts)))
+
+
+def tokenizer_digest(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return 12 hex digits that change with what a tokenizer reads in texts."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return digest(repr(tokenizer), json.dumps(tokenizer.get_vocab()))
+    settings = json.loads(backend.to_str())
+    return digest(json.dumps({**settings, "truncation": None, "padding": None}), tokenizer.truncation_side)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use, by its affinity and OMP_NUM_THREADS."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    return min(allowed, int(threads)) if threads.isdecimal() and int(threads) else allowed
 
 
 def lower_case(tokenizer: PreTrainedTokenizerBase) -> None:
@@ -201,23 +229,28 @@ class TokenRows:
     @classmethod
     def of(cls, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]) -> TokenRows:
         """Return the rows of B sentences' token ids, each in its template."""
+        lengths = np.fromiter(map(len, contents), np.int64, len(contents))
+        return cls.of_ids(np.fromiter(chain.from_iterable(contents), np.int32, lengths.sum()), lengths, templates)
+
+    @classmethod
+    def of_ids(cls, ids: np.ndarray, lengths: np.ndarray, templates: Sequence[TokenTemplate]) -> TokenRows:
+        """Return the rows of B sentences of `lengths` (B,) ids, which follow one another, each in its template."""
         by_id = {id(template): template for template in templates}  # a template is hashed once, not once a row
         distinct = tuple(dict.fromkeys(by_id.values()))
         numbers = {key: distinct.index(template) for key, template in by_id.items()}
         kinds = np.fromiter((numbers[id(template)] for template in templates), np.int64, len(templates))
-        lengths = np.fromiter(map(len, contents), np.int64, len(templates))
         known = [(t.start, t.length, HARD if t.mask_index is None else t.mask_index, t.unread) for t in distinct]
         starts, around, masks, unread = np.array(known, np.int64).reshape(-1, 4)[kinds].T
         sizes = around + lengths
         read_at = np.where(masks < starts, masks, masks + lengths)
         read_at = np.where(masks == HARD, np.where(unread < sizes, unread, 0), read_at)
         tokens = np.full((3, sizes.sum()), HARD, np.int32)
-        tokens[2] = _runs(np.zeros_like(sizes), sizes)
+        tokens[2] = runs(np.zeros_like(sizes), sizes)
         rows = cls(distinct, kinds, lengths, _ends(sizes), read_at, tokens)
         inside = rows.inside
-        tokens[0, inside] = np.fromiter(chain.from_iterable(contents), np.int32, int(lengths.sum()))
+        tokens[0, inside] = ids
         own = np.concatenate([np.empty((2, 0), np.int32), *((t.ids, t.slots) for t in distinct)], 1)
-        tokens[:2, ~inside] = own[:, _runs(_ends([t.length for t in distinct])[kinds], around)]
+        tokens[:2, ~inside] = own[:, runs(_ends([t.length for t in distinct])[kinds], around)]
         return rows
 
     @property
@@ -235,7 +268,7 @@ class TokenRows:
         """(T,) bool: True at the tokens of the sentences, in rows that are not augmented."""
         starts = np.array([template.start for template in self.templates], np.int64)[self.kinds]
         inside = np.zeros(self.tokens.shape[1], bool)
-        inside[_runs(self.offsets[:-1] + starts, self.lengths)] = True
+        inside[runs(self.offsets[:-1] + starts, self.lengths)] = True
         return inside
 
     def tables(self, padding: int, first: int = 0) -> np.ndarray:
@@ -260,7 +293,7 @@ class TokenRows:
         """Return the rows of these numbers."""
         numbers = np.asarray(numbers, np.int64)
         sizes = self.sizes[numbers]
-        tokens = self.tokens[:, _runs(self.offsets[numbers], sizes)]
+        tokens = self.tokens[:, runs(self.offsets[numbers], sizes)]
         cut = None if self.cut is None else self.cut[numbers]
         kinds, lengths, read_at = self.kinds[numbers], self.lengths[numbers], self.read_at[numbers]
         return TokenRows(self.templates, kinds, lengths, _ends(sizes), read_at, tokens, cut)
@@ -295,6 +328,6 @@ def _ends(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
-def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return `sizes` (B,) numbers from `starts` (B,) on, run after run."""
     return np.arange(sizes.sum()) + np.repeat(starts - _ends(sizes)[:-1], sizes)
