@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -235,10 +236,11 @@ class TokenRows:
     @classmethod
     def of_ids(cls, ids: np.ndarray, lengths: np.ndarray, templates: Sequence[TokenTemplate]) -> TokenRows:
         """Return the rows of B sentences of `lengths` (B,) ids, which follow one another, each in its template."""
-        by_id = {id(template): template for template in templates}  # a template is hashed once, not once a row
+        keys = list(map(id, templates))
+        by_id = dict(zip(keys, templates, strict=True))  # a template is hashed once, not once a row
         distinct = tuple(dict.fromkeys(by_id.values()))
         numbers = {key: distinct.index(template) for key, template in by_id.items()}
-        kinds = np.fromiter((numbers[id(template)] for template in templates), np.int64, len(templates))
+        kinds = np.fromiter(map(numbers.__getitem__, keys), np.int64, len(keys))
         known = [(t.start, t.length, HARD if t.mask_index is None else t.mask_index, t.unread) for t in distinct]
         starts, around, masks, unread = np.array(known, np.int64).reshape(-1, 4)[kinds].T
         sizes = around + lengths
@@ -248,9 +250,11 @@ class TokenRows:
         tokens[2] = runs(np.zeros_like(sizes), sizes)
         rows = cls(distinct, kinds, lengths, _ends(sizes), read_at, tokens)
         inside = rows.inside
+        outside = ~inside
         tokens[0, inside] = ids
         own = np.concatenate([np.empty((2, 0), np.int32), *((t.ids, t.slots) for t in distinct)], 1)
-        tokens[:2, ~inside] = own[:, runs(_ends([t.length for t in distinct])[kinds], around)]
+        own = own.take(runs(_ends([t.length for t in distinct])[kinds], around), 1)
+        tokens[0, outside], tokens[1, outside] = own
         return rows
 
     @property
@@ -258,7 +262,7 @@ class TokenRows:
         """(T,) the ids of the tokens."""
         return self.tokens[0]
 
-    @property
+    @cached_property
     def sizes(self) -> np.ndarray:
         """(B,) the number of tokens of each row."""
         return np.diff(self.offsets)
@@ -280,10 +284,11 @@ class TokenRows:
         column, unread = np.arange(self.sizes.max()), np.array([template.unread for template in self.templates])
         mask = column < self.sizes[:, None]
         tables = np.empty((5, *mask.shape), np.int64)
-        tables[:3] = np.array([padding, HARD, 0])[:, None, None]
-        tables[:3, mask] = self.tokens
+        for table, beside, values in zip(tables, (padding, HARD, 0), self.tokens, strict=False):
+            table.fill(beside)
+            table[mask] = values
         tables[2] += first
-        tables[3:] = mask, mask & (column >= unread[self.kinds, None])
+        tables[3], tables[4] = mask, mask & (column >= unread[self.kinds, None])
         return tables
 
     def __len__(self) -> int:
@@ -293,7 +298,7 @@ class TokenRows:
         """Return the rows of these numbers."""
         numbers = np.asarray(numbers, np.int64)
         sizes = self.sizes[numbers]
-        tokens = self.tokens[:, runs(self.offsets[numbers], sizes)]
+        tokens = self.tokens.take(runs(self.offsets[numbers], sizes), 1)
         cut = None if self.cut is None else self.cut[numbers]
         kinds, lengths, read_at = self.kinds[numbers], self.lengths[numbers], self.read_at[numbers]
         return TokenRows(self.templates, kinds, lengths, _ends(sizes), read_at, tokens, cut)
@@ -317,7 +322,8 @@ def bias_rows(biases: Sequence[tuple[TokenTemplate, int]], specials: bool) -> To
 
     `specials=False` leaves out the first and the last token (ConPVP's masked form).
     """
-    rows = TokenRows.of([(0,) * n for _, n in biases], [template for template, _ in biases])
+    lengths = np.array([length for _, length in biases], np.int64)
+    rows = TokenRows.of_ids(np.zeros(lengths.sum(), np.int32), lengths, [template for template, _ in biases])
     counts = np.where(rows.inside, 0, 1)
     if not specials:
         counts[[*rows.offsets[:-1], *(rows.offsets[1:] - 1)]] = 0
@@ -325,9 +331,12 @@ def bias_rows(biases: Sequence[tuple[TokenTemplate, int]], specials: bool) -> To
 
 
 def _ends(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    ends = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    return ends
 
 
 def runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return `sizes` (B,) numbers from `starts` (B,) on, run after run."""
-    return np.arange(sizes.sum()) + np.repeat(starts - _ends(sizes)[:-1], sizes)
+    ends = _ends(sizes)
+    return np.arange(ends[-1]) + np.repeat(starts - ends[:-1], sizes)

@@ -271,7 +271,8 @@ class TrainingLoop:
         for group in self.optimizer.param_groups:
             group["lr"] = self.run.learning_rate(step)
         torch.manual_seed(int(np.random.default_rng((config.seed, step, accelerator.process_index)).integers(2**62)))
-        self.model.train()
+        if not self.encoder.training:
+            self.model.train()  # visits all modules
         loss, scaled = self._losses(data, step)
         accelerator.backward(scaled)
         accelerator.clip_grad_norm_(self.model.parameters(), config.clip)
