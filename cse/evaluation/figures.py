@@ -250,7 +250,7 @@ def training_curves(
 def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
     """PromptBERT Figure 1: the same tokens in two dimensions, a panel per kind of group, coloured by group.
 
-    `picture` is that of `token_bias.picture`. Tokens without a group are grey; small groups are drawn on top.
+    `picture` is that of `geometry.picture`. Tokens without a group are grey; small groups are drawn on top.
     """
     kinds = [kind for kind in picture if kind not in ("x", "y", "tokens", "explained")]
     figure, panels = _panels(picture, title, (3.6, 3.6), names=kinds, shared=True)

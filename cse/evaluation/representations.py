@@ -17,8 +17,8 @@ import numpy as np
 from cse.corpus.lines import text_lines
 from cse.encoder.encoder import Encoder
 from cse.encoder.rows import TokenRows, plain_ids
+from cse.evaluation.geometry import StaticEmbeddings
 from cse.evaluation.tasks import TokenAccess
-from cse.evaluation.token_bias import StaticEmbeddings
 from cse.files.writing import digest, file_digest
 
 if TYPE_CHECKING:

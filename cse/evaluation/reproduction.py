@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from cse.encoder.processes import start_command
 from cse.errors import FACES, command_line
 from cse.evaluation.figures import draw, draw_sweep, draw_templates
+from cse.evaluation.geometry import BYTE_FREQUENT, WORDPIECE_FREQUENT
 from cse.evaluation.published import PAPERS, ROWS, TEMPLATES, PublishedRow, check_paper, table_order
 from cse.evaluation.results import read_results
 from cse.evaluation.tasks import find_task
 from cse.evaluation.template_search import read_scores
-from cse.evaluation.token_bias import BYTE_FREQUENT, WORDPIECE_FREQUENT
 from cse.files.writing import digest, write_file
 from cse.methods.presets import PUBLISHED, preset
 from cse.methods.templates import NEGATIVE, POSITIVE
@@ -370,7 +370,7 @@ def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
     It is found by the model's name. If several records have this name (after the weights changed) or none (if the path
     was written differently), the model is opened and its fingerprint decides. Raises ValueError if it is missing.
     """
-    from cse.evaluation.evaluated_models import ModelSelection
+    from cse.evaluation.harness import ModelSelection
 
     path, model, pooling = plan.results(row, seed), plan.model(row, seed), plan.pooling(row)
     records = list(read_results(path).models.values())

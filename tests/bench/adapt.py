@@ -15,7 +15,7 @@ from cse.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.encoder import Encoder
-from cse.evaluation.known_items import every_second_word
+from cse.evaluation.retrieval import every_second_word
 from cse.evaluation.metrics import spearman
 from cse.methods.method import Pooling
 

@@ -12,7 +12,7 @@ from plain_vectors import cosine
 
 from cse.evaluation import geometry
 from cse.evaluation.geometry import grade_distribution
-from cse.evaluation.isotropy import alignment, anisotropy, uniformity
+from cse.evaluation.metrics import alignment, anisotropy, uniformity
 from cse.evaluation.tasks import TaskData
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from cse.corpus.supervised import scored_pairs
 from cse.evaluation import sts
-from cse.evaluation.hub_data import HUB_SETS, fetch
-from cse.evaluation.tasks import TaskData
+from cse.evaluation.tasks import HUB_SETS, TaskData, fetch
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from plain_vectors import cosine
 
-from cse.evaluation import isotropy
-from cse.evaluation.isotropy import alignment, anisotropy, pair_map, uniformity
+from cse.evaluation import metrics
+from cse.evaluation.geometry import pair_map
+from cse.evaluation.metrics import alignment, anisotropy, uniformity
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> float:
@@ -43,7 +44,7 @@ def test_alignment_is_the_mean_squared_distance_of_unit_rows(vectors: np.ndarray
 def test_uniformity_is_the_log_mean_over_pairs_whatever_the_block(
     vectors: np.ndarray, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(isotropy, "BLOCK", block)
+    monkeypatch.setattr(metrics, "BLOCK", block)
     loop = [np.exp(-2 * distance(a, b) ** 2) for a, b in combinations(vectors, 2)]
     assert uniformity(vectors) == pytest.approx(np.log(np.mean(loop)), abs=1e-6)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cse.evaluation.known_items import every_second_word, known_item_values, ranks
 from cse.evaluation.metrics import mean_difference
+from cse.evaluation.retrieval import every_second_word, known_item_values, ranks
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from conftest import ROOT
 
 from cse.evaluation import geometry
+from cse.evaluation.geometry import StaticEmbeddings
 from cse.evaluation.tasks import TASKS, TaskData, TokenAccess, find_task
-from cse.evaluation.token_bias import StaticEmbeddings
 
 
 def test_an_unknown_task_is_refused_with_the_choices() -> None:

@@ -9,9 +9,15 @@ import torch
 from conftest import SENTENCES
 
 from cse.errors import ArtefactError
-from cse.evaluation import template_generation
-from cse.evaluation.template_generation import WORD_DEFINITIONS, generated, load_seq2seq, template_of
-from cse.evaluation.template_search import published_score, read_templates
+from cse.evaluation import template_search
+from cse.evaluation.template_search import (
+    WORD_DEFINITIONS,
+    compared,
+    generated,
+    load_seq2seq,
+    read_templates,
+    template_of,
+)
 from cse.methods.templates import Template
 
 GAPS = ["<extra_id_0>", "<extra_id_1>", "<extra_id_2>"]
@@ -87,13 +93,13 @@ def test_a_t5_that_learned_the_papers_best_template_writes_it_first_in_both_orde
     assert templates[0].text in (BEST, "Also called [X]. [MASK]")
     assert {Template(BEST), Template("Also called [X]. [MASK]")} <= set(templates)
     assert len(set(templates)) == len(templates) > 2
-    assert published_score(Template(BEST)) == 64.75
+    assert compared({BEST: 0.0})[0].published == 64.75
 
 
 def test_the_command_writes_candidates_scores_them_and_takes_an_existing_file(
     t5: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(template_generation, "generated", partial(generated, pairs=WORD_DEFINITIONS[:1], beams=2))
+    monkeypatch.setattr(template_search, "generated", partial(generated, pairs=WORD_DEFINITIONS[:1], beams=2))
     (tmp_path / "dev.tsv").write_text(
         "".join(f"{i % 6}\t{SENTENCES[i % 7]}\t{SENTENCES[3 * i % 7]}\n" for i in range(9))
     )

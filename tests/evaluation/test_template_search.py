@@ -15,9 +15,9 @@ from cse.corpus.supervised import scored_pairs
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.published import TEMPLATES
 from cse.evaluation.template_search import (  # fmt: skip
+    compared,
     dev_score,
     greedy,
-    published_score,
     read_templates,
 )
 from cse.files.checksums import with_digest
@@ -49,9 +49,8 @@ def test_greedy_search_is_table_4_where_its_numbers_are_the_scores() -> None:
 
 
 def test_published_numbers_are_found_whatever_the_spaces() -> None:
-    assert published_score(MEANS) == 73.44
-    assert published_score(Template("[X] is[MASK].")) == 47.26
-    assert published_score(Template("[X] was [MASK] .")) is None
+    rows = compared(dict.fromkeys((MEANS.text, "[X] is[MASK].", "[X] was [MASK] ."), 0.0))
+    assert [row.published for row in rows] == [73.44, 47.26, None]
 
 
 @pytest.mark.parametrize("denoise", [False, True])
@@ -102,7 +101,9 @@ def test_the_command_prints_table_4_and_marks_the_best(bert_folder: Path, dev: P
     assert [(row["template"], row["score"]) for row in written["templates"]] == [
         (template.text, value) for template, value in expected.items()
     ]
-    assert [row["published"] for row in written["templates"]] == [published_score(template) for template in expected]
+    assert [row["published"] for row in written["templates"]] == [
+        row.published for row in compared({template.text: 0.0 for template in expected})
+    ]
     assert (written["pairs"], written["denoise"], written["final_period"]) == (14, False, False)
     killed = {**written, "templates": [{"template": "[X] [MASK] .", "score": -99.0}]}  # as a kill leaves it
     file.write_text(json.dumps(with_digest(killed)))

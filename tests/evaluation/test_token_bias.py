@@ -10,7 +10,7 @@ from conftest import SENTENCES
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
-from cse.evaluation.token_bias import (
+from cse.evaluation.geometry import (
     BYTE_FREQUENT,
     WORDPIECE_FREQUENT,
     StaticEmbeddings,

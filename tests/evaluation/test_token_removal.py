@@ -5,7 +5,7 @@ import pytest
 from plain_vectors import cosine
 from scipy.stats import spearmanr
 
-from cse.evaluation.token_bias import removal_curve, task_scores
+from cse.evaluation.geometry import removal_curve, task_scores
 
 SETS = {
     "one": [(5.0, "a b", "b a"), (1.0, "a c", "d d"), (3.0, "a b c", "c d a"), (2.0, "a b", "a d")],
