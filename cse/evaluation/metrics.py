@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -170,26 +170,28 @@ def mean_difference(first: np.ndarray, second: np.ndarray, samples: int = BOOTST
     return Difference.of(gains.mean(), np.percentile(means, [2.5, 97.5]))
 
 
-def over_seeds(runs: Sequence[float]) -> tuple[float, float | None]:
-    """(mean, sample deviation) of one score over seeds; a single run has no deviation."""
-    return float(np.mean(runs)), float(np.std(runs, ddof=1)) if len(runs) > 1 else None
+@dataclass(frozen=True)
+class Figure:
+    """A score, the mean of `count` runs, and their sample `deviation`, None for a single run."""
+
+    value: float
+    deviation: float | None = None
+    count: int = 1
 
 
-class Sample(NamedTuple):
-    """The sample deviation of one side's `count` runs, None for a single run."""
-
-    deviation: float | None
-    count: int
+def over_seeds(runs: Sequence[float]) -> Figure:
+    """The figure of one score over seeds."""
+    return Figure(float(np.mean(runs)), float(np.std(runs, ddof=1)) if len(runs) > 1 else None, len(runs))
 
 
-def margin(first: Sample, second: Sample) -> float | None:
+def margin(first: Figure, second: Figure) -> float | None:
     """Half the 95 % interval of the difference of two means: Welch's if both have a deviation.
 
     A side without a deviation counts as a single run with the other side's deviation. None if neither has one.
     """
     from scipy.special import stdtrit  # not scipy.stats, whose import takes longer than all else here
 
-    known = [(deviation, count) for deviation, count in (first, second) if deviation is not None]
+    known = [(side.deviation, side.count) for side in (first, second) if side.deviation is not None]
     if not known:
         return None
     if len(known) == 1:
@@ -204,11 +206,10 @@ def margin(first: Sample, second: Sample) -> float | None:
 
 def seeds_differ(first: Sequence[float], second: Sequence[float]) -> Difference | None:
     """First minus second mean over seeds with Welch's 95 % interval; None if either has a single run."""
-    (mean, deviation), (other_mean, other_deviation) = over_seeds(first), over_seeds(second)
-    if deviation is None or other_deviation is None:
+    one, other = over_seeds(first), over_seeds(second)
+    if one.deviation is None or other.deviation is None:
         return None
-    half = margin(Sample(deviation, len(first)), Sample(other_deviation, len(second))) or 0.0
-    value = mean - other_mean
+    value, half = one.value - other.value, margin(one, other) or 0.0
     return Difference.of(value, (value - half, value + half))
 
 

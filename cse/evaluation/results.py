@@ -255,8 +255,8 @@ def seed_lines(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
         runs = [run for run in seeds.values() if run is not None]
         if len(runs) == len(seeds) > 1:
             groups[", ".join(members)] = runs
-    lines = []
-    for label, runs in groups.items():
-        mean, deviation = over_seeds(runs)
-        lines.append(f"over {len(runs)} seeds: {mean:.2f} +- {deviation:.2f}  ({label})")
-    return lines + [f"  {a} minus {b}: {seeds_differ(groups[a], groups[b])}" for a, b in combinations(groups, 2)]
+    figures = {label: over_seeds(runs) for label, runs in groups.items()}
+    return [
+        *(f"over {f.count} seeds: {f.value:.2f} +- {f.deviation:.2f}  ({label})" for label, f in figures.items()),
+        *(f"  {a} minus {b}: {seeds_differ(groups[a], groups[b])}" for a, b in combinations(groups, 2)),
+    ]

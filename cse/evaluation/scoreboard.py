@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.evaluation.metrics import Sample, margin, over_seeds
+from cse.evaluation.metrics import Figure, margin, over_seeds
 from cse.evaluation.results import ModelRecord, Results, ScoreColumn, columns, read_results, seed_groups
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from cse.evaluation.tasks import Task
 
 AVERAGE = "average"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A model's score, the mean of `count` runs, and their sample `deviation`, None for a single run."""
-
-    value: float
-    deviation: float | None = None
-    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -128,11 +119,11 @@ def _figure(task: Task, column: ScoreColumn, runs: Sequence[Mapping[str, Scores]
     scored = [(number, scores) for number, scores in numbers if number is not None]
     if not scored:
         return None
-    mean, deviation = over_seeds([number for number, _ in scored])
+    figure = over_seeds([number for number, _ in scored])
     if len(scored) == 1 and task.repeats:
         deviation = scored[0][1].get(column.unit, {}).get(task.repeats.deviations.get(column.score, ""))
-        return Figure(mean, deviation, 1 if deviation is None else task.repeats.count)
-    return Figure(mean, deviation, len(scored))
+        return Figure(figure.value, deviation, 1 if deviation is None else task.repeats.count)
+    return figure
 
 
 def _verdict(figures: Mapping[str, Figure | None], *, lower: bool) -> Verdict:
@@ -142,7 +133,7 @@ def _verdict(figures: Mapping[str, Figure | None], *, lower: bool) -> Verdict:
     first = known[best[0]]
     sides: dict[bool, list[str]] = {True: [], False: []}
     for label, figure in known.items():
-        noise = margin(Sample(first.deviation, first.count), Sample(figure.deviation, figure.count))
+        noise = margin(first, figure)
         if label not in best and noise is not None:
             sides[abs(figure.value - top) <= noise].append(label)
     return Verdict(best, tuple(sides[True]), tuple(sides[False]))

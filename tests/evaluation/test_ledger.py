@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cse.evaluation.ledger import Comparison, LedgerEntry, judged, markdown, read_ledger, write_ledger
+from cse.evaluation.metrics import Figure, over_seeds
 from cse.evaluation.published import ROWS
 
 ROW = next(row for row in ROWS if not row.copied)
@@ -34,14 +35,14 @@ MARKDOWN = [
 
 def test_a_difference_is_judged_by_the_scatter_of_both_sides() -> None:
     row = replace(ROW, average=78.54, deviation=0.15, seeds=10)
-    near, far = judged([78.0, 78.5, 77.5], row), judged([75.0, 75.5, 74.5], row)
+    near, far = (judged(over_seeds(runs), row) for runs in ([78.0, 78.5, 77.5], [75.0, 75.5, 74.5]))
     assert (near.mean, near.deviation, near.difference) == (78.0, 0.5, -0.54)
     assert (near.verdict, far.verdict) == ("inside the noise", "a difference")
-    one = judged([74.60], replace(row, average=75.42, deviation=0.86, seeds=10))  # less than a deviation away
+    one = judged(Figure(74.60), replace(row, average=75.42, deviation=0.86, seeds=10))  # less than a deviation away
     assert one.verdict == "inside the noise"
-    assert judged([78.0], replace(row, deviation=None, seeds=1)).verdict is None
-    assert judged([78.0], replace(row, average=None)) == Comparison(78.0)
-    assert judged([0.0312], replace(row, average=0.0235, deviation=None, seeds=1)).difference == 0.0077
+    assert judged(Figure(78.0), replace(row, deviation=None, seeds=1)).verdict is None
+    assert judged(Figure(78.0), replace(row, average=None)) == Comparison(78.0)
+    assert judged(Figure(0.0312), replace(row, average=0.0235, deviation=None, seeds=1)).difference == 0.0077
 
 
 @pytest.mark.parametrize(("value", "line"), list(zip(ON_DISK, MARKDOWN, strict=True)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr, ttest_ind
 
-from cse.evaluation.metrics import Difference, Sample, margin, paired_bootstrap, seeds_differ
+from cse.evaluation.metrics import Difference, Figure, margin, paired_bootstrap, seeds_differ
 
 
 def task(quality: float, seed: int, count: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -69,7 +69,7 @@ def test_seeds_are_compared_by_welch() -> None:
     assert (difference.low, difference.high) == pytest.approx((expected.low, expected.high), abs=0.006)
     assert difference.noise == (expected.low <= 0 <= expected.high)
     assert seeds_differ([1.0], second) is None
-    assert margin(Sample(None, 1), Sample(None, 1)) is None
+    assert margin(Figure(1.0), Figure(2.0)) is None
     # one run against ten of deviation 0.86: within t(9) x 0.86 x sqrt(1.1) of their mean is where the next may fall
-    assert margin(Sample(None, 1), Sample(0.86, 10)) == pytest.approx(2.2622 * 0.86 * np.sqrt(1.1), abs=1e-3)
+    assert margin(Figure(74.6), Figure(75.42, 0.86, 10)) == pytest.approx(2.2622 * 0.86 * np.sqrt(1.1), abs=1e-3)
     assert seeds_differ([2.0, 2.0], [1.0, 1.0]) == Difference(1.0, 1.0, 1.0)
