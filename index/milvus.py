@@ -21,12 +21,11 @@ from cse.corpus.corpus import fields_of
 from cse.errors import IndexFolderError, command_line
 from cse.files.checksums import feed_texts
 from index import milvus_server as server
-from index.base import Cells, FewHitsWarning, Index, Rows, row_numbers, silent, spread
-from index.building import Batches, RecallProbe, unit_blocks
+from index.faiss_index import RecallProbe, unit_blocks
 from index.folder import NUMBERS, check_columns, checksum, conformed, is_numbered, numbered, user_columns
 from index.manifest import BuildSettings, Manifest, check_model, cure, parse_manifest
 from index.milvus_server import MANIFEST, OWNER, ROW, SECONDS, TEXT, VECTOR, Address
-from index.stores import Store
+from index.stores import Batches, Cells, FewHitsWarning, Index, Rows, row_numbers, silent, spread
 
 EF_SEARCH, MIN_PROBES = 64, 8  # as `index.faiss_engine.tune` chooses
 INSERT_BATCH = 1024  # rows of one insertion
@@ -169,7 +168,7 @@ class Condition:
         return self.count
 
 
-class MilvusIndex(Index, Store):
+class MilvusIndex(Index):
     """Sentences and unit vectors stored by a server.
 
     Additions and removals become visible to others with `save`; rows of an addition that was killed before are
@@ -267,6 +266,11 @@ class MilvusIndex(Index, Store):
         """True if an index is at `location`. Raises ValueError if it is a collection of another program."""
         address = server.parse_address(location)
         return holds_index(server.connect(address), address)
+
+    @classmethod
+    def check_factory(cls, factory: str, dimension: int) -> None:
+        """Raise ValueError for a type that Milvus lacks."""
+        server.index_kind(factory)
 
     @classmethod
     @contextmanager

@@ -143,12 +143,12 @@ def paired_bootstrap(
     gains = np.zeros(samples)
     for columns in coded:
         for number in range(samples):
-            sample = [np.zeros(1)]
+            sample: list[np.ndarray] = [np.zeros(1)]
             while not all(np.ptp(column) > 0 for column in sample):  # a constant column, so no correlation, is redrawn
                 rows = rng.integers(len(columns[0]), size=len(columns[0]))
                 sample = [column[rows] for column in columns]
             gains[number] += _gain(*sample) / len(tasks)
-    return Difference.of(np.mean([_gain(*columns) for columns in coded]), np.percentile(gains, [2.5, 97.5]))
+    return Difference.of(float(np.mean([_gain(*columns) for columns in coded])), np.percentile(gains, [2.5, 97.5]))
 
 
 def _gain(first: np.ndarray, second: np.ndarray, grades: np.ndarray) -> float:

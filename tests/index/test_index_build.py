@@ -14,7 +14,7 @@ import pytest
 from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, overlap, sentences, vectors
 
 from index import BuildSettings, FewHitsWarning, VectorIndex, faiss_engine
-from index.building import RECALL_QUERIES, RecallProbe, take
+from index.faiss_index import RECALL_QUERIES, RecallProbe, take
 from index.folder import checksum, unit_rows
 
 

@@ -13,7 +13,7 @@ from cse.app.models.models import Failure, divided
 from cse.app.models.naming import title
 
 if TYPE_CHECKING:
-    from index.base import Hit
+    from index.stores import Hit
 
 MOST = 50  # ranks looked up
 STEP, GAP, EDGE = 22, 130, 16  # of the chart in pixels: between two ranks, between two models, at its edges
