@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cse.analysis.calibration import Disagreement
 from cse.analysis.maps import centred
-from cse.analysis.perturbations import Disagreement
 from cse.analysis.template_lab import Comparison, Trial
 from cse.app.corpus.chosen import DemoCorpus
 from cse.app.drawing.canvas import map_of, map_value

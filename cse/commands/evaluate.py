@@ -162,7 +162,10 @@ def _check_options(task: str, names: list[str]) -> None:
     """Raise a usage error for the first given option that the task lacks, naming the tasks that have it."""
     for name in names:
         if name not in find_task(task).options:
-            flag, *names = f"--{name.replace('_', '-')}", *(other for other in TASKS if name in find_task(other).options)
+            flag, *names = (
+                f"--{name.replace('_', '-')}",
+                *(other for other in TASKS if name in find_task(other).options),
+            )
             having = f"the {names[0]} task" if len(names) == 1 else f"the tasks {', '.join(names)}"
             raise typer.BadParameter(f"{flag}: only for {having}, not for {task}")
 

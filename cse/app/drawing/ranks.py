@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cse.analysis.perturbations import agreements, rank_biased_overlap, shared
+from cse.analysis.calibration import agreements, rank_biased_overlap, shared
 from cse.app.drawing import html
 from cse.app.drawing.glossary import term
 from cse.app.drawing.verdicts import agreement
