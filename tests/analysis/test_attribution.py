@@ -6,18 +6,14 @@ import pytest
 import cse
 from cse.analysis.attribution import (
     MAX_WORDS,
-    PERSISTENCE,
     PERTURBATIONS,
     Change,
-    agreements,
     attribute,
     changes,
-    disagreements,
-    rank_biased_overlap,
-    shared,
     without,
     words,
 )
+from cse.analysis.calibration import PERSISTENCE, agreements, disagreements, rank_biased_overlap, shared
 
 PAIR = ("The dog, in the park, was happy.", "a big cat!")
 SHORTER = (
