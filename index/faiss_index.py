@@ -70,10 +70,8 @@ class VectorIndex(Index):
             )
         faiss_engine.tune(index, manifest.nprobe, manifest.ef_search)
         self.manifest = manifest
-        self._index, self._table, self._texts, self._device = index, table, texts, device
-        self._mapped = True
-        self._clone: Any = None
-        self._live = self._live_rows()
+        self._index, self._device, self._mapped = index, device, True
+        self._replace_rows(table)
 
     @classmethod
     def build(
@@ -251,11 +249,14 @@ class VectorIndex(Index):
     def _nearest(self, queries: np.ndarray, k: int, chosen: Any, probe: int | None) -> tuple[np.ndarray, np.ndarray]:
         if k == 0 or not len(queries):
             return np.empty((len(queries), k), dtype=np.float32), np.empty((len(queries), k), dtype=np.int64)
-        if chosen is None and probe is None:
-            scores, labels = self._searcher(k).search(queries, k)
-        else:
+        if chosen is not None or probe is not None:
             among = None if chosen is None else self._labels(chosen)
             scores, labels = faiss_engine.search_with(self._index, queries, k, among, probe)
+        elif self._device == "cpu" or k > faiss_engine.GPU_MAX_K:
+            scores, labels = self._index.search(queries, k)
+        else:
+            self._clone = self._clone or faiss_engine.gpu_clone(self._index) or self._index
+            scores, labels = self._clone.search(queries, k)
         if labels.min() < 0:
             scores[labels < 0] = -np.inf
         rows = labels if self._live is None else np.where(labels < 0, labels, self._live[labels])
@@ -277,8 +278,11 @@ class VectorIndex(Index):
 
     def _replace_rows(self, table: pa.Table) -> None:
         """Replace the rows, and what depends on them and the index."""
-        self._table, self._texts, self._clone = table, table.column(0), None
-        self._live = self._live_rows()
+        self._table, self._texts = table, table.column(0)
+        self._clone: Any = None  # on a GPU
+        closed_up = self._texts.null_count and not faiss_engine.keeps_ids(self._index)
+        # The row number of each FAISS position, (n,) int64, or None if they are equal.
+        self._live = live_rows(self._texts) if closed_up else None
 
     def _checked(self, rows: Rows) -> np.ndarray:
         numbers = row_numbers(rows, len(self._texts))
@@ -295,18 +299,6 @@ class VectorIndex(Index):
         if self._mapped:
             self._index, self._mapped = faiss_engine.in_memory(self._index), False
         return self._index
-
-    def _searcher(self, k: int) -> Any:
-        if self._device == "cpu" or k > faiss_engine.GPU_MAX_K:
-            return self._index
-        if self._clone is None:
-            self._clone = faiss_engine.gpu_clone(self._index) or self._index
-        return self._clone
-
-    def _live_rows(self) -> np.ndarray | None:
-        """The row number of each FAISS position, (n,) int64, or None if they are equal."""
-        closed_up = self._texts.null_count and not faiss_engine.keeps_ids(self._index)
-        return live_rows(self._texts) if closed_up else None
 
 
 def encoded(

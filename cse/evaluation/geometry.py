@@ -397,7 +397,7 @@ def group_cosines(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]])
     return table
 
 
-def picture(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]], *, seed: int = 42) -> dict[str, Any]:
+def picture(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """At most 2,000 tokens on the first two principal components of all embeddings, and their groups (Figure 1).
 
     Lists with an entry per token: `x`, `y`, `tokens` and each kind of `groups`; and `explained`, the percentage of
@@ -408,7 +408,7 @@ def picture(static: StaticEmbeddings, groups: Mapping[str, Sequence[str]], *, se
     axes = directions[:, :2] * np.sign(directions[np.abs(directions[:, :2]).argmax(0), [0, 1]])  # SVD leaves signs open
     drawn = np.array([token for token, names in enumerate(zip(*groups.values(), strict=True)) if any(names)])
     if len(drawn) > MAX_PICTURE_TOKENS:
-        drawn = np.sort(np.random.default_rng(seed).choice(drawn, MAX_PICTURE_TOKENS, replace=False))
+        drawn = np.sort(np.random.default_rng(SEED).choice(drawn, MAX_PICTURE_TOKENS, replace=False))
     x, y = np.round(centred[drawn] @ axes, DIGITS).T
     return {
         "x": x.tolist(),

@@ -159,14 +159,14 @@ def _gain(first: np.ndarray, second: np.ndarray, grades: np.ndarray) -> float:
     return float(100 * (spearmans[0] - spearmans[1]))
 
 
-def mean_difference(first: np.ndarray, second: np.ndarray, samples: int = BOOTSTRAP_SAMPLES) -> Difference:
+def mean_difference(first: np.ndarray, second: np.ndarray) -> Difference:
     """The mean of first minus second x 100 over N texts, values (N,) in [0, 1], with its 95 % percentile interval.
 
     Every sample draws texts with replacement, the same ones for both (as in `paired_bootstrap`).
     """
     gains = 100 * (np.asarray(first, np.float64) - second)
     rng = np.random.default_rng(BOOTSTRAP_SEED)
-    means = [gains[rng.integers(len(gains), size=len(gains))].mean() for _ in range(samples)]
+    means = [gains[rng.integers(len(gains), size=len(gains))].mean() for _ in range(BOOTSTRAP_SAMPLES)]
     return Difference.of(gains.mean(), np.percentile(means, [2.5, 97.5]))
 
 
