@@ -17,3 +17,5 @@ if TYPE_CHECKING:
     Scores = dict[str, Any]  # a unit's scores by name, and the lists that figures are drawn from; JSON values
     Unit = Callable[[Encode], Scores]
     Search = Callable[[np.ndarray, np.ndarray, int], np.ndarray]  # corpus (n, d), queries (q, d), k -> rows (q, k)
+    Tokenise = Callable[[list[str]], list[list[int]]]  # texts -> their token ids
+    EncodeIds = Callable[[list[list[int]]], np.ndarray]  # N lists of token ids -> vectors (N, d)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -30,11 +29,11 @@ from cse.evaluation.metrics import (
     pair_vectors,
     uniformity,
 )
-from cse.evaluation.tasks import Task, TaskData, TokenAccess
+from cse.evaluation.tasks import StaticEmbeddings, Task, TaskData, TokenAccess
 from cse.vectors import cosines, unit_rows
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Scores, Unit
+    from cse.evaluation import Encode, EncodeIds, Scores, Tokenise, Unit
 
 STSB_TEST = Path("STSB") / "test.tsv"
 POSITIVE_GRADE = 4.0  # STS-B pairs from here on count as positives for `alignment`
@@ -167,9 +166,6 @@ def _static_bias(files: Mapping[str, Sequence[Path]], static: StaticEmbeddings, 
     return {**removal, "groups": group_cosines(static, groups), "picture": picture(static, groups)}
 
 
-Tokenise = Callable[[list[str]], list[list[int]]]
-EncodeIds = Callable[[list[list[int]]], np.ndarray]
-
 REMOVED_COUNTS = tuple(range(0, 101, 10))
 
 
@@ -249,19 +245,6 @@ BYTES = {chr(byte): byte for byte in PRINTABLE} | {
 FREQUENCY_BANDS = ("frequent", "middle", "rare")
 REMOVAL_ROWS = ("static", "-Freq", "-Freq&Sub", "-Freq&Sub&Case", "-Freq&Sub&Case&Pun")
 MAX_PICTURE_TOKENS = 2000
-
-
-@dataclass(frozen=True)
-class StaticEmbeddings:
-    """A model's static `embeddings` (V, d), its V token strings, and its tokenizer.
-
-    `tokenise` turns texts into ids without special tokens; `specials` are the ids added around a sentence.
-    """
-
-    embeddings: np.ndarray
-    tokens: Sequence[str]
-    tokenise: Tokenise
-    specials: tuple[int, ...]
 
 
 def frequent_tokens(static: StaticEmbeddings, sentences: Sequence[str]) -> tuple[str, ...]:

@@ -17,8 +17,7 @@ import numpy as np
 from cse.corpus.lines import text_lines
 from cse.encoder.encoder import Encoder
 from cse.encoder.rows import plain_ids
-from cse.evaluation.geometry import StaticEmbeddings
-from cse.evaluation.tasks import TokenAccess
+from cse.evaluation.tasks import StaticEmbeddings, TokenAccess
 from cse.files.writing import digest, file_digest
 
 # Words (with inner hyphens), English contractions split as in the Penn Treebank ("do", "n't"), and runs of one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -12,14 +12,28 @@ from cse.files import hub
 from cse.files.writing import write_file
 
 if TYPE_CHECKING:
-    from cse.evaluation import Scores, Search, Unit
-    from cse.evaluation.geometry import EncodeIds, StaticEmbeddings, Tokenise
+    import numpy as np
+
+    from cse.evaluation import EncodeIds, Scores, Search, Tokenise, Unit
 
 TASKS = {  # name -> module of `cse.evaluation`
     "sts": "sts", "transfer": "transfer", "few-shot": "transfer", "clustering": "clustering", "retrieval": "retrieval",
     "geometry": "geometry",
 }  # fmt: skip
 LOGISTIC = "logistic"
+
+
+@dataclass(frozen=True)
+class StaticEmbeddings:
+    """A model's static `embeddings` (V, d), its V token strings, and its tokenizer.
+
+    `tokenise` turns texts into ids without special tokens; `specials` are the ids added around a sentence.
+    """
+
+    embeddings: np.ndarray
+    tokens: Sequence[str]
+    tokenise: Tokenise
+    specials: tuple[int, ...]
 
 
 @dataclass(frozen=True)

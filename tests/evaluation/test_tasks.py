@@ -8,8 +8,7 @@ from conftest import ROOT
 
 from cse.corpus.supervised import scored_pairs
 from cse.evaluation import geometry, sts
-from cse.evaluation.geometry import StaticEmbeddings
-from cse.evaluation.tasks import HUB_SETS, TASKS, TaskData, TokenAccess, fetch, find_task
+from cse.evaluation.tasks import HUB_SETS, TASKS, StaticEmbeddings, TaskData, TokenAccess, fetch, find_task
 
 
 def test_an_unknown_task_is_refused_with_the_choices() -> None:
