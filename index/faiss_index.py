@@ -71,6 +71,8 @@ class VectorIndex(Index):
         faiss_engine.tune(index, manifest.nprobe, manifest.ef_search)
         self.manifest = manifest
         self._index, self._device, self._mapped = index, device, True
+        self._clone: Any = None  # on a GPU
+        self._live: np.ndarray | None = None  # the row number (n,) of each FAISS position; None if they are equal
         self._replace_rows(table)
 
     @classmethod
@@ -278,10 +280,8 @@ class VectorIndex(Index):
 
     def _replace_rows(self, table: pa.Table) -> None:
         """Replace the rows, and what depends on them and the index."""
-        self._table, self._texts = table, table.column(0)
-        self._clone: Any = None  # on a GPU
+        self._table, self._texts, self._clone = table, table.column(0), None
         closed_up = self._texts.null_count and not faiss_engine.keeps_ids(self._index)
-        # The row number of each FAISS position, (n,) int64, or None if they are equal.
         self._live = live_rows(self._texts) if closed_up else None
 
     def _checked(self, rows: Rows) -> np.ndarray:

@@ -367,10 +367,11 @@ def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
             raise ValueError(f"format {document['format']}")
         if wrong := [answer["vote"] for answer in document["votes"] if answer["vote"] not in VOTES]:
             raise ValueError(f"vote {wrong[0]!r}")
-        answers = [
-            Answer(**{name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()})
+        votes: list[dict[str, Any]] = [
+            {name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()}
             for answer in document["votes"]
         ]
+        answers = [Answer(**vote) for vote in votes]
         recorded = {name: document[name] for name in ("simulated", *(setting.name for setting in fields(Setup)))}
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
         raise ArtefactError(f"{fresh.path}: holds no votes that can be read ({error}); {cure}") from error

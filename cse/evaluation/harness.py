@@ -157,7 +157,9 @@ class ModelSelection:
         if self.bare and isinstance(encoder, Encoder) and not encoder.method.untrained:
             encoder.method = encoder.method.replaced(denoise=When.NEVER, head_when=When.TRAINING)
         settings, start = _settings(reference) or {}, reference.kind is Kind.START
-        key = "+".join(filter(None, [_key(reference, model, pooling, encoder), self.postprocess, self.bare and "bare"]))
+        key = "+".join(
+            filter(None, [_key(reference, model, pooling, encoder), self.postprocess, "bare" if self.bare else None])
+        )
         group = None  # models of one group differ in their seed only
         if settings and isinstance(encoder, Encoder) and not self.postprocess:
             decisive = {key: value for key, value in sorted(settings.items()) if key != "seed"}
@@ -366,7 +368,7 @@ class _Scoring:
         bar: dict[str, Any] = (
             {"show_progress_bar": True} if self.request.progress and isinstance(encoder, Encoder) else {}
         )
-        encode = partial(encoder.encode, batch_size=self.request.batch_size, **bar)
+        encode: Encode = partial(encoder.encode, batch_size=self.request.batch_size, **bar)
         by_prompt: dict[str | None, dict[str, np.ndarray]] = defaultdict(dict)
 
         def encode_new(texts: list[str], prompt: str | None = None) -> np.ndarray:

@@ -195,7 +195,8 @@ def table(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
     For geometry PromptBERT's Table 3 follows after an empty line: averaged static embeddings without biased tokens, for
     every model with tokens.
     """
-    shown, removal = columns(task, models), []
+    shown = columns(task, models)
+    removal: list[tuple[str, ...]] = []
     lines = [("", *(column.heading for column in shown), "average" if task.sets else "")]
     for label, record in models.items():
         name = f"  before training ({label})" if record.start else label

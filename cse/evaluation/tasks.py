@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -187,8 +188,7 @@ def fetch(task: str, folder: Path | None = None) -> Path:
         folder = Path(HF_CACHE_HOME) / "cse"
     for name, hub_set in HUB_SETS[task].items():
         if not (target := folder / task / name).is_file():
-            text = _lines(hub_set)
-            write_file(target, lambda fresh, text=text: fresh.write_text(text, encoding="utf-8"))
+            write_file(target, partial(Path.write_text, data=_lines(hub_set), encoding="utf-8"))
     return folder / task
 
 

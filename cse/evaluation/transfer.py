@@ -125,7 +125,7 @@ def _score(name: str, paths: Sequence[Path], classifier: Classifier, encode: Enc
         return {"accuracy": round(100 * float(np.mean([right.mean() for right in folds])), 2)}
     *dev, (test, gold) = others
     train = (rows, names)
-    predicted = classifier.on_dev(train, *dev, test) if dev else classifier.by_folds(train, test, FOLDS)
+    predicted = classifier.on_dev(train, dev[0], test) if dev else classifier.by_folds(train, test, FOLDS)
     scores = {"accuracy": round(100 * float((predicted == gold).mean()), 2)}
     if name in PAIRED:
         scores["f1"] = round(100 * float(f1_score(gold, predicted, pos_label=PARAPHRASE)), 2)
