@@ -160,7 +160,8 @@ class Index(ABC):
         server k is at most 16,384, there is no `expand`, and its errors are raised as IndexFolderError.
         """
         scores, rows = self._search(vectors, k, among, expand, probe)
-        self._warn(int((rows >= 0).sum()), rows.size, probe)
+        if note := self.shortfall(int((rows >= 0).sum()), rows.size, probe):
+            warnings.warn(note, FewHitsWarning, stacklevel=2)
         return scores, rows
 
     def hits(
@@ -179,9 +180,20 @@ class Index(ABC):
         """
         scores, rows = (answer[0] for answer in self._search(np.asarray(vector)[None], k, among, expand, probe))
         hits = ranked(scores, rows, self._cells_of)
-        if not quiet:
-            self._warn(len(hits), len(rows), probe)
+        if not quiet and (note := self.shortfall(len(hits), len(rows), probe)):
+            warnings.warn(note, FewHitsWarning, stacklevel=2)
         return hits
+
+    def shortfall(self, hits: int, asked: int, probe: int | None = None) -> str:
+        """The warning that a search of depth `probe` found too few hits, with the cure; empty if it found enough."""
+        depth = probe or self.manifest.nprobe or self.manifest.ef_search
+        if hits >= asked or not depth:
+            return ""
+        searched = (
+            f"searched {depth:,} of its cells" if self.manifest.nprobe else f"kept a list of {depth:,} candidates"
+        )
+        why = f"found {hits:,} of {asked:,} hits, since this {self.manifest.factory} index {searched}"
+        return f"{why}; a larger `probe`, such as {4 * depth}, finds more"
 
     def _search(
         self, vectors: np.ndarray, k: int, among: Any, expand: int | None, probe: int | None
@@ -196,18 +208,6 @@ class Index(ABC):
         if k < 1:
             raise ValueError(f"k is {k}; give at least 1")
         return self._nearest(queries, min(k, len(self) if chosen is None else len(chosen)), chosen, probe)
-
-    def _warn(self, hits: int, asked: int, probe: int | None) -> None:
-        """Warn, with the cure, if a search of depth `probe` found too few hits."""
-        depth = probe or self.manifest.nprobe or self.manifest.ef_search
-        if hits >= asked or not depth:
-            return
-        searched = (
-            f"searched {depth:,} of its cells" if self.manifest.nprobe else f"kept a list of {depth:,} candidates"
-        )
-        why = f"found {hits:,} of {asked:,} hits, since this {self.manifest.factory} index {searched}"
-        note = f"{why}; a larger `probe`, such as {4 * depth}, finds more"
-        warnings.warn(note, FewHitsWarning, stacklevel=3)
 
     @property
     @abstractmethod
