@@ -43,7 +43,7 @@ from cse.corpus.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.encoder.processes import check_alone
 from cse.errors import command_line
-from cse.evaluation.known_items import every_second_word
+from cse.evaluation.retrieval import every_second_word
 from cse.files.writing import reserved
 from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model

@@ -45,8 +45,8 @@ from cse.adaptation.projection import (
 from cse.adaptation.workspace import LANGUAGE_FOLDER, TRAINED_FOLDER, TRAINING_INPUTS, Workspace
 from cse.encoder.encoder import Encoder
 from cse.evaluation.clustering import neighbour_values
-from cse.evaluation.known_items import known_item_values
 from cse.evaluation.metrics import mean_difference
+from cse.evaluation.retrieval import known_item_values
 from cse.files.writing import read_json, write_folder, write_json
 from cse.methods.method import TRAINED_POOLINGS, Pooling
 from cse.models.checkpoint import read_checkpoint_config

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from cse.corpus.corpus import Corpus
     from cse.encoder.shards import UnfinishedBuild
     from cse.models.names import ModelReference
-    from index.building import Batches
     from index.manifest import Manifest
-    from index.stores import Location
+    from index.stores import Batches, Location
 
 CORPUS, INDEX, RESULT = "Corpus and model", "Index", "Output"
 SMOOTH_HELP = (
@@ -172,7 +171,7 @@ def _encoding(
 ) -> Source:
     """The texts encoded as documents: as those of the index that they are added to, else by the model's prompt."""
     from cse.models.loading import open_model
-    from index.building import encoded
+    from index.faiss_index import encoded
 
     encoder = open_model(reference, backend=backend)
     opened_by = reference.name, reference.pooling, reference.family

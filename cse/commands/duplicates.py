@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cse.analysis.duplicates import Member
     from cse.corpus.corpus import Corpus
     from index import VectorIndex
-    from index.building import Batches
+    from index.stores import Batches
 
 KEPT_ROWS = ("first", "longest", "central")
 LARGE_GROUP_SHARE = 0.05  # share of all rows in one group that is reported
@@ -144,7 +144,7 @@ def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Optio
     from tqdm import tqdm
 
     from index import BuildSettings, VectorIndex
-    from index.building import encoded
+    from index.faiss_index import encoded
 
     def encode(block: list[str]) -> np.ndarray:
         return encoder.encode(block, normalize_embeddings=True, show_progress_bar=False)

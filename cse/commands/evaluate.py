@@ -25,7 +25,7 @@ from cse.commands.cli import (
     print_json,
 )
 from cse.errors import command_line
-from cse.evaluation.tasks import TASKS, find_task, tasks_with
+from cse.evaluation.tasks import TASKS, find_task
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,11 +102,9 @@ def main(
 
     Example: cse evaluate sts --model promptbert --model simcse --data STS_FOLDER --start --compare
     """
-    from cse.evaluation.evaluated_models import ModelSelection
-    from cse.evaluation.harness import EvaluationRequest, evaluate, new_results
-    from cse.evaluation.hub_data import fetch
+    from cse.evaluation.harness import EvaluationRequest, ModelSelection, evaluate, new_results
     from cse.evaluation.results import open_results
-    from cse.evaluation.tasks import LOGISTIC, TaskData
+    from cse.evaluation.tasks import LOGISTIC, TaskData, fetch
 
     check_choice("task", task, TASKS)
     options = {
@@ -164,7 +162,10 @@ def _check_options(task: str, names: list[str]) -> None:
     """Raise a usage error for the first given option that the task lacks, naming the tasks that have it."""
     for name in names:
         if name not in find_task(task).options:
-            flag, *names = f"--{name.replace('_', '-')}", *tasks_with(name)
+            flag, *names = (
+                f"--{name.replace('_', '-')}",
+                *(other for other in TASKS if name in find_task(other).options),
+            )
             having = f"the {names[0]} task" if len(names) == 1 else f"the tasks {', '.join(names)}"
             raise typer.BadParameter(f"{flag}: only for {having}, not for {task}")
 

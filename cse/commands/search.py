@@ -24,7 +24,7 @@ from cse.commands.cli import (
 from cse.errors import command_line
 
 if TYPE_CHECKING:
-    from index.base import Hit, Index
+    from index.stores import Hit, Index
 
 SHOWN_CHARACTERS, FIELD_CHARACTERS = 300, 40  # of a hit's text, and of a cell of another column
 SHOW_HELP = "Columns to show with each text, such as id,label; in --json the fields."

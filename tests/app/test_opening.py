@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from app_models import GOOD, write_model
 
-from cse.analysis.perturbations import overlap
+from cse.analysis.calibration import overlap
 from cse.app.drawing.canvas import map_of
 from cse.app.drawing.ranks import MOST
 from cse.app.models.models import Models

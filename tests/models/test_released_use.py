@@ -102,7 +102,7 @@ def test_published_stands_for_every_id_and_says_what_is_missing(
     for name in names:
         family = PUBLISHED_IDS[name].name
         cached(release(tmp_path / family, bert_folder, family, converted=True, binary=True), name)
-    monkeypatch.setattr("cse.evaluation.evaluated_models.PUBLISHED_IDS", {name: PUBLISHED_IDS[name] for name in names})
+    monkeypatch.setattr("cse.evaluation.harness.PUBLISHED_IDS", {name: PUBLISHED_IDS[name] for name in names})
     done = run("evaluate", "sts", "--model", "published", "--data", sts)
     assert done.exit_code == 0, done.output
     lines = [line.split() for line in done.stdout.splitlines()]

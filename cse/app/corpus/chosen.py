@@ -21,7 +21,7 @@ from cse.training.records import Report, silent
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
     from cse.encoder.encoder import Encoder
-    from index.base import Hit
+    from index.stores import Hit
 
 FIELD = "The corpus"
 EXACT = "Flat"
@@ -73,7 +73,7 @@ class ChosenCorpus:
 
     def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
         """Return the `count` texts with the highest cosines to a vector (d,). Raises ValueError as `vectors`."""
-        from index.base import ranked
+        from index.stores import ranked
 
         rows = self.vectors(column, encoder)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(vector)  # without a copy of the rows
