@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import check_choice, command, log, option, print_json
+from cse.commands.cli import choices, command, log, option, print_json
 
 if TYPE_CHECKING:
     from cse.models.push import Uploaded
@@ -24,7 +24,8 @@ def main(
     hardware: Annotated[
         str,
         option(
-            "zero-gpu (free; ZeroGPU's torch, faiss-cpu), cpu (both for the CPU) or gpu (requirements.txt unchanged)."
+            "zero-gpu (free; ZeroGPU's torch, faiss-cpu), cpu (both for the CPU) or gpu (requirements.txt unchanged).",
+            **choices("hardware", HARDWARE),
         ),
     ] = "zero-gpu",
     model: Annotated[
@@ -43,8 +44,6 @@ def main(
 
     Example: cse deploy me/embeddings --model runs/mine --index indexes/mine
     """
-    check_choice("hardware", hardware, HARDWARE)
-
     from cse.files.writing import write_folder
     from cse.models.push import check_access, check_name
     from cse.models.space import Hardware, SpaceRequest, folder_size

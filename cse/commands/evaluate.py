@@ -16,9 +16,8 @@ from cse.commands.cli import (
     BACKEND,
     FAMILY,
     POOLING,
-    check_choice,
+    choices,
     command,
-    completing,
     log,
     model_option,
     option,
@@ -38,7 +37,7 @@ MODELS, SCORING, RESULTS = "Models", "Data and scoring", "Results"
 
 
 def main(
-    task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.", autocompletion=completing(*TASKS))],
+    task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.", **choices("task", TASKS))],
     model: Annotated[
         list[str],
         model_option("A model or a file of word vectors; repeatable; published: all published ids.", panel=MODELS),
@@ -108,7 +107,6 @@ def main(
     from cse.evaluation.results import open_results
     from cse.evaluation.tasks import LOGISTIC, TaskData
 
-    check_choice("task", task, TASKS)
     options = {
         "compare": compare, "details": details, "tokenised": tokenised, "sentences": sentences, "figures": figures,
         "final_period": final_period, "classifier": classifier, "store": store, "smooth": smooth, "expand": expand,

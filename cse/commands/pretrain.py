@@ -11,7 +11,7 @@ from cse.commands.cli import (
     COLUMN,
     PRECISIONS,
     READ,
-    check_choice,
+    choices,
     command,
     log,
     option,
@@ -81,7 +81,12 @@ def main(
     ] = False,
     eval_every: Annotated[int, option("Steps between evaluations and saved states.", panel=RUN, min=1)] = 500,
     precision: Annotated[
-        str, option("auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).", panel=LEARNING)
+        str,
+        option(
+            "auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).",
+            **choices("precision", PRECISIONS),
+            panel=LEARNING,
+        ),
     ] = "auto",
     seed: Annotated[int, seed_option(None, panel=LEARNING)] = 42,
     resume: Annotated[bool, option("Continue from the last saved state.", "--resume", panel=RUN)] = False,
@@ -96,7 +101,6 @@ def main(
     from cse.training.pretraining import pretrain
     from cse.training.pretraining_data import PretrainConfig, PretrainRequest, Reading, is_table, read_table
 
-    check_choice("precision", precision, PRECISIONS)
     if hidden > HEAD_SIZE and hidden % HEAD_SIZE:
         raise typer.BadParameter(f"--hidden is {hidden}; give a multiple of {HEAD_SIZE}, or less than {HEAD_SIZE}")
     config = PretrainConfig(

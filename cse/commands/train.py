@@ -15,7 +15,7 @@ from cse.commands.cli import (
     READ,
     SOURCE,
     STORAGES,
-    check_choice,
+    choices,
     command,
     completing,
     log,
@@ -28,7 +28,7 @@ from cse.errors import command_line
 from cse.methods.catalogue import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS
 from cse.models.names import BUNDLED_NAMES
-from cse.training.tracking import main_process
+from cse.training.tracking import TRACKERS, main_process
 
 if TYPE_CHECKING:
     from cse.encoder.encoder import Encoder
@@ -45,8 +45,8 @@ def setting(name: str) -> Any:
     declared = SETTINGS[name]
     panel = METHOD if name in METHOD_SETTINGS else PUBLISHED
     least, most = (None if math.isinf(bound) else bound for bound in (declared.least, declared.most))
-    chosen: dict[str, Any] = {"metavar": "|".join(declared.choices), "autocompletion": completing(*declared.choices)}
-    return option(declared.help, panel=panel, min=least, max=most, **(chosen if declared.choices else {}))
+    chosen = {"metavar": "|".join(declared.choices), **choices(name, declared.choices)} if declared.choices else {}
+    return option(declared.help, panel=panel, min=least, max=most, **chosen)
 
 
 def main(
@@ -54,14 +54,14 @@ def main(
     output: Annotated[Path, option("The checkpoint folder to write.", panel=RUN)],
     method: Annotated[
         str | None,
-        typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.", autocompletion=completing(*METHODS)),
+        typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.", **choices("method", METHODS)),
     ] = None,
     recipe: Annotated[
         str | None,
         option(
             "Repeat the settings of a JSON or YAML file, a checkpoint folder or a bundled name; options override them.",
             metavar="FILE_OR_CHECKPOINT",
-            autocompletion=completing(*BUNDLED_NAMES),
+            autocompletion=completing(BUNDLED_NAMES),
             panel=METHOD,
         ),
     ] = None,
@@ -91,14 +91,18 @@ def main(
         str | None,
         option(
             "float32 (default), float16, or differences from the backbone: delta (float16) or int8 (smallest).",
+            **choices("storage", STORAGES),
             panel=RUN,
         ),
     ] = None,
-    precision: Annotated[str | None, option("auto (default), no or bf16.", panel=RUN)] = None,
+    precision: Annotated[
+        str | None, option("auto (default), no or bf16.", **choices("precision", PRECISIONS), panel=RUN)
+    ] = None,
     report_to: Annotated[
         list[str] | None,
         option(
             "Send losses and scores to tensorboard, wandb or trackio, if installed; repeatable.",
+            **choices("tracker", TRACKERS),
             metavar="NAME",
             panel=RUN,
         ),
@@ -138,11 +142,8 @@ def main(
     """
     settings = {name: value for name, value in locals().items() if name in SETTINGS}
     from cse.training.api import JobOptions, assemble, run_job
-    from cse.training.tracking import TRACKERS
 
-    _check_choices(method, supervised, settings, precision, storage)
-    for tracker in report_to or ():
-        check_choice("tracker", tracker, TRACKERS)
+    _check_method(method, supervised, settings)
     options = JobOptions(output, resume, overwrite, storage, precision, report_to or ())
     with together():
         if not dry_run:
@@ -172,17 +173,10 @@ def main(
         print_json(shown) if json_output else _show(shown)
 
 
-def _check_choices(
-    method: str | None, supervised: bool, settings: Mapping[str, Any], precision: str | None, storage: str | None
-) -> None:
-    for what, value, known in (
-        ("method", method, METHODS), ("precision", precision, PRECISIONS), ("storage", storage, STORAGES)
-    ):  # fmt: skip
-        check_choice(what, value, known)
+def _check_method(method: str | None, supervised: bool, settings: Mapping[str, Any]) -> None:
     if method and supervised and method not in SUPERVISED:
         raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
     try:
-        SETTINGS["pooling"].check(settings["pooling"])
         if method:
             METHODS[method].changed(**{name: settings[name] for name in METHOD_SETTINGS})
     except ValueError as error:

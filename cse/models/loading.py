@@ -21,7 +21,17 @@ from cse.methods.method import When
 from cse.models.checkpoint import CHECKPOINT_CURE, load_checkpoint, open_on_backbone, read_checkpoint_config
 from cse.models.exported import load_export
 from cse.models.families import FAMILIES, HEADS, Family
-from cse.models.names import Kind, ModelReference, location, model_folder, read_config, resolve
+from cse.models.names import (
+    AUTO,
+    BACKENDS,
+    OPENVINO,
+    Kind,
+    ModelReference,
+    location,
+    model_folder,
+    read_config,
+    resolve,
+)
 from cse.models.pipeline import copy_array, copy_learned
 from cse.models.sentence_transformers import call_as, dense_arrays
 from cse.versions import check_versions
@@ -63,9 +73,6 @@ def _drawn(folder: Path, config: CheckpointConfig) -> dict[str, np.ndarray]:
         torch.manual_seed(seed)
         encoder = TorchEncoder(*opened, config.method, name=config.method.name)
     return {key: array for key, array in as_arrays(encoder.learned()).items() if not key.startswith("backbone.")}
-
-
-AUTO, TORCH, OPENVINO = BACKENDS = ("auto", "torch", "openvino")
 
 
 def load(

@@ -31,6 +31,7 @@ START = (
 RECORD = "cse_checkpoint.json"  # in a checkpoint whose config.json is that of transformers
 EXPORT_RECORD = "cse_export.json"  # in a folder that was made for another tool
 DEFAULT_POOLING = "mean"
+AUTO, TORCH, OPENVINO = BACKENDS = ("auto", "torch", "openvino")
 
 
 class Kind(str, Enum):

@@ -131,18 +131,18 @@ MODELS = {models}
 INDEXES = {indexes}
 
 
-def main() -> int:
+def main() -> None:
     """Serve the app; other options are passed to it."""
     os.chdir(HERE)
-    from cse.app.serving import main as serve
+    from cse.commands.app import app
 
     options = [word for model in MODELS for word in ("--model", model)]
     options += [word for index in INDEXES for word in ("--index", index)]
-    return serve([*options, *sys.argv[1:]])
+    app([*options, *sys.argv[1:]])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
 '''
 
 

@@ -7,15 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import refused, run
-from conftest import SENTENCES
+from conftest import ROOT, SENTENCES
 
 import cse
 
-NAMES = [
-    "train", "pretrain", "encode", "tokens", "evaluate", "search_templates", "reproduce", "build_index", "search",
-    "judge", "topics", "duplicates", "adapt",
-    "runs",
-]  # fmt: skip
+NAMES = sorted(path.stem for path in (ROOT / "scripts").glob("[a-z]*.py"))
 
 
 @pytest.fixture
@@ -32,12 +28,15 @@ def dev(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_help_shows_an_example_and_no_arguments_is_a_usage_error(name: str) -> None:
-    helped = run(name, "--help")
-    assert helped.exit_code == 0
-    assert f"python -m scripts.{name}" in helped.stdout
-    assert run(name).exit_code == 2
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_of_every_command_shows_an_example(flag: str) -> None:
+    for name in NAMES:
+        helped = run(name, flag)
+        assert (helped.exit_code, f"python -m scripts.{name}" in helped.stdout) == (0, True), name
+        assert run(name).exit_code == 2, name
+    helped = run("__main__", "app", flag)
+    assert "Example: cse app" in helped.stdout
+    assert run("__main__", flag).exit_code == 0
 
 
 @pytest.mark.parametrize("method", ["simcse", "promptbert", "dcpcse", "conpvp"])

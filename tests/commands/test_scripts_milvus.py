@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from app_models import write_model
+from command_line import exit_code, options_of, unboxed
 from conftest import SENTENCES
 from milvus_server import free_port, needs_server, served
 from typer.testing import CliRunner, Result
@@ -56,7 +57,7 @@ def run(script: Any, *words: object) -> Result:
 
 def refused(done: Result, code: int, reason: str) -> None:
     assert done.exit_code == code, done.output
-    assert reason in done.stderr.splitlines()[-1], done.stderr
+    assert reason in (unboxed(done.stderr) if code == 2 else done.stderr.splitlines()[-1]), done.stderr
     assert "Traceback" not in done.output
 
 
@@ -150,7 +151,7 @@ def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys
     from cse.app.state.corpora import opener
 
     location, folder = built
-    options = app.parser().parse_args(["--store", location, "--index", str(folder), "--port", str(free_port())])
+    options = options_of("--store", location, "--index", str(folder), "--port", str(free_port()))
     app.check(options)
     state = open_state((), options.index)
     (key,) = set(state.corpora) - {"demo"}
@@ -159,7 +160,7 @@ def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys
     assert len(columns) == 2  # a column of the folder, one of the collection
     by_folder, by_server = ([(hit.row, hit.text) for hit in hits] for hits in columns.values())
     assert by_folder == by_server
-    assert app.main(["--store", f"milvus://127.0.0.1:{free_port()}/x"]) == 4
+    assert exit_code("app", ["--store", f"milvus://127.0.0.1:{free_port()}/x"]) == 4
     assert "no Milvus server there" in capsys.readouterr().err
     away = f"milvus://127.0.0.1:{free_port()}/x"
     with pytest.raises(IndexFolderError, match=r"^x: no Milvus server there"):
