@@ -21,8 +21,7 @@ from cse.errors import as_called
 from cse.files.writing import is_utf_8
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.settings import MAX_SEED
-from cse.models.families import FAMILIES
-from cse.models.names import BUNDLED_NAMES
+from cse.models.names import BUNDLED_NAMES, FAMILIES
 from cse.versions import check_versions
 
 if TYPE_CHECKING:

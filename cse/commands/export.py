@@ -56,8 +56,7 @@ def main(
 
 def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
     from cse.files.writing import write_folder
-    from cse.models.export import check_output
-    from cse.models.export_formats import EXPORT
+    from cse.models.export import EXPORT, check_output
     from index import VectorIndex
     from index.export import fill
 

@@ -12,7 +12,7 @@ import typer
 from cse.commands.cli import command, log, option, print_json
 
 if TYPE_CHECKING:
-    from cse.models.card import CardFacts
+    from cse.models.config import CardFacts
     from cse.models.push import Repository, Uploaded
 
 
@@ -39,7 +39,7 @@ def main(
 
     Example: cse push indexes/mine me/my-index --model me/my-checkpoint
     """
-    from cse.models.card import CardFacts
+    from cse.models.config import CardFacts
     from cse.models.push import Repository, check_access, check_name
     from index.manifest import MANIFEST_FILE
 
@@ -79,7 +79,7 @@ def _push_index(folder: Path, repository: Repository, facts: CardFacts, model: s
 
 def _stage_index(folder: Path, staged: Path, facts: CardFacts, model: str | None) -> int:
     """Write an index that opens on any machine, with its card; return the number of its sentences."""
-    from cse.models.card import index_card
+    from cse.models.config import index_card
     from index.export import copy_index
     from index.manifest import read_manifest
 

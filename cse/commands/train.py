@@ -223,7 +223,7 @@ def _check_push(name: str | None) -> None:
 
 def _push(output: Path, name: str) -> str:
     """Upload the checkpoint; return the name and commit that open it from the hub."""
-    from cse.models.card import CardFacts
+    from cse.models.config import CardFacts
     from cse.models.push import Repository, push_checkpoint
 
     return f"{name}@{push_checkpoint(output, Repository(name), CardFacts()).commit}"

@@ -21,13 +21,13 @@ from cse.errors import ArtefactError
 from cse.files.checksums import checksums, verify
 from cse.files.weights import SAFE, SINGLE, check_finite, find_weights, read_arrays
 from cse.files.writing import FolderKind, read_json, write_folder
-from cse.models.card import model_card
 from cse.models.config import (
     EMBEDDED,
     BackboneRecord,
     CheckpointConfig,
     Storage,
     TrainingRecord,
+    model_card,
     pack,
     stored_names,
     unpack,

@@ -1,17 +1,185 @@
-"""Exports for other tools, each with a README: its origin, how to open it, and warnings."""
+"""Exports for sentence-transformers, peft and ONNX, each with a README: its origin, how to open it, and warnings."""
 
 from __future__ import annotations
 
+import copy
+import importlib.util
+import shutil
+import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import torch
+
+from cse.encoder.backbone import first_position, opened_commit, run_behind
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.files.writing import write_folder
-from cse.models.card import BUNDLED_LICENCE, MASK_WARNING, base_model
-from cse.models.export_formats import EXPORT, ONNX, PEFT, base_of, fill_onnx, fill_peft, fill_sentence_transformers
-from cse.models.names import BACKBONE, START
-from cse.models.pipeline import SENTENCE_TRANSFORMERS
-from cse.models.plain import ReadAt, plain_model
+from cse.files.hub import split_revision
+from cse.files.writing import FolderKind, write_folder
+from cse.methods.settings import to_json
+from cse.models.config import BUNDLED_LICENCE, MASK_WARNING, base_model
+from cse.models.loading import ADAPTER, BASE, FORMAT, PROMPTS
+from cse.models.names import BACKBONE, EXPORT_RECORD, START, location
+from cse.models.pipeline import PIPELINE_FILES, SENTENCE_TRANSFORMERS
+from cse.models.pipeline_writer import (
+    PlainModel,
+    ReadAt,
+    plain_model,
+    write_json,
+    write_pipeline,
+    write_tokenizer,
+    write_weights,
+)
+from cse.versions import check_versions
+
+EXPORT = FolderKind(
+    "an export", EXPORT_RECORD, ("format", "to"),
+    (
+        EXPORT_RECORD, "README.md", *PIPELINE_FILES, "modeling_prefix.py", "model.onnx", "model.onnx.data",
+        "adapter_config.json", "adapter_model.safetensors", "base", "base/*.json", "base/model*.safetensors",
+        "data-*.arrow", "dataset_info.json", "state.json", "vectors.faiss", "index.parquet", "vectors.tsv",
+        "metadata.tsv",
+    ),
+)  # fmt: skip
+PREFIX_CODE = "modeling_prefix.py"
+PREFIXED = {"bert": "PrefixBertModel", "roberta": "PrefixRobertaModel"}
+
+
+def write_record(target: Path, to: str, encoder: TorchEncoder, **facts: Any) -> None:
+    """Write the record that `cse.load` opens the folder with: the method for encoding, and the model exported."""
+    record = {
+        "format": FORMAT, "version": 1, "to": to, "model": encoder.name, "fingerprint": encoder.fingerprint,
+        "method": to_json(encoder.method.in_encoding), "max_length": encoder.max_seq_length, "prompts": encoder.prompts,
+        "default_prompt_name": encoder.default_prompt_name,
+        "truncate_dim": encoder.truncate_dim, "similarity_fn_name": encoder.similarity_fn_name,
+    }  # fmt: skip
+    write_json(target / EXPORT_RECORD, {**record, **facts})
+
+
+def fill_sentence_transformers(encoder: TorchEncoder, target: Path) -> None:
+    """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder."""
+    config: dict[str, Any] = {}
+    if encoder.prefix is not None:
+        kind = prefixed_class(encoder)
+        config = {
+            "architectures": [kind], "auto_map": {"AutoModel": f"{Path(PREFIX_CODE).stem}.{kind}"},
+            "prefix_length": encoder.reading.prefix,
+        }  # fmt: skip
+    plain = write_pipeline(encoder, target, **config)
+    if config:
+        shutil.copyfile(Path(__file__).with_name(PREFIX_CODE), target / PREFIX_CODE)
+    write_record(target, SENTENCE_TRANSFORMERS, encoder, slots=plain.slots)
+
+
+def prefixed_class(encoder: TorchEncoder) -> str:
+    """The class in `modeling_prefix.py` for an encoder's family. Raises ValueError for an unsupported family."""
+    family = encoder.model.config.model_type
+    if family not in PREFIXED:
+        raise ValueError(f"{encoder.name}: prefixes are exported for {' and '.join(PREFIXED)}, not for {family}")
+    return PREFIXED[family]
+
+
+PEFT = "peft"
+
+
+def fill_peft(encoder: TorchEncoder, target: Path) -> None:
+    """Write an encoder to an empty folder. Raises ValueError unless it is a prefix on a frozen backbone."""
+    from safetensors.torch import save_file
+
+    method = encoder.method
+    if encoder.prefix is None or not method.reading.frozen:
+        raise ValueError(f"{encoder.name} is not a prefix on a frozen backbone, as `to` peft requires; "
+                         "give `to` sentence-transformers")  # fmt: skip
+    plain = plain_model(encoder)
+    if plain.head is not None:
+        raise ValueError(f"{encoder.name} has a head, which peft cannot store; give `to` sentence-transformers")
+    base, revision = base_of(encoder)
+    if base == BASE:
+        write_weights(target / BASE, plain, plain.tensors)
+        write_tokenizer(target / BASE, encoder, plain.tokenizer)
+    config: Any = encoder.model.config
+    write_json(target / "adapter_config.json", {
+        "peft_type": "PREFIX_TUNING", "task_type": "FEATURE_EXTRACTION", "base_model_name_or_path": base,
+        "revision": revision, "inference_mode": True, "num_virtual_tokens": method.reading.prefix,
+        "num_layers": config.num_hidden_layers, "num_attention_heads": config.num_attention_heads,
+        "token_dim": encoder.dim, "encoder_hidden_size": encoder.dim, "num_transformer_submodules": 1,
+        "prefix_projection": False,
+    })  # fmt: skip
+    save_file({PROMPTS: encoder.prefix.detach().float().cpu().contiguous()}, target / ADAPTER)
+    write_tokenizer(target, encoder, plain.tokenizer)
+    write_record(target, PEFT, encoder, base=base, revision=revision)
+
+
+def base_of(encoder: TorchEncoder) -> tuple[str, str | None]:
+    """The hub id and commit of a backbone that transformers opens by its id; `BASE` and None for any other."""
+    backbone = location(encoder.backbone)
+    if Path(backbone).is_dir():
+        return BASE, None
+    repository, pinned = split_revision(backbone)
+    return repository, opened_commit(encoder.model) or pinned
+
+
+ONNX, FILE = "onnx", "model.onnx"
+ONNX_PACKAGE = "onnx"
+OPSET = 18
+INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
+# Two lengths, so that one is padded.
+TRACED_TEXTS = ("a short one", "a sentence that is a little longer than the first")
+
+
+class Graph(torch.nn.Module):
+    """The module to trace: (B, L) ids and mask to (B, d) vectors."""
+
+    def __init__(self, plain: PlainModel) -> None:
+        super().__init__()
+        encoder = plain.encoder
+        self.read_at, self.mask_id = plain.read_at, plain.mask_id
+        self.base: Any = copy.deepcopy(encoder.model.base_model)
+        self.base.set_input_embeddings(torch.nn.Embedding.from_pretrained(plain.tensors[plain.words]))
+        self.head, self.prefix = copy.deepcopy(plain.head), copy.deepcopy(encoder.prefix)
+        self.normalised = encoder.reading.normalised
+        self.first = first_position(encoder.model) + encoder.reading.prefix
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """(B, d) float32 vectors."""
+        positions = torch.arange(input_ids.shape[1])[None] + self.first
+        run = partial(self.base, attention_mask=attention_mask)
+        if self.prefix is not None:
+            run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
+        states = run(input_ids=input_ids, position_ids=positions).last_hidden_state
+        read = (input_ids == self.mask_id) if self.read_at is ReadAt.MASK else attention_mask
+        weights = read[..., None].to(states.dtype)
+        mean, first = (states * weights).sum(1) / weights.sum(1), states[:, 0]
+        parts = {ReadAt.FIRST: (first,), ReadAt.CLS_MEAN: (first, mean), ReadAt.MEAN_CLS: (mean, first)}
+        pooled = torch.cat(parts.get(self.read_at, (mean,)), dim=1)
+        vectors = pooled if self.head is None else self.head(pooled)
+        return torch.nn.functional.normalize(vectors) if self.normalised else vectors
+
+
+def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
+    """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx."""
+    if importlib.util.find_spec(ONNX_PACKAGE) is None:
+        raise ValueError(f"`to` onnx needs the package {ONNX_PACKAGE}; pip install {ONNX_PACKAGE}")
+    check_versions(ONNX_PACKAGE)
+    if not encoder.reading.prompt_pooled:
+        raise ValueError(
+            f"{encoder.name} leaves prompts out of its pooling, which a graph cannot; export to another form"
+        )
+    plain = plain_model(encoder)
+    write_tokenizer(target, encoder, plain.tokenizer)
+    rows = encoder.rows_of(TRACED_TEXTS, [encoder.views[0][0]] * len(TRACED_TEXTS))
+    ids, _, _, mask, _ = torch.from_numpy(rows.tables(encoder.tokenizer.pad_token_id))
+    graph = Graph(plain).eval().cpu()
+    axes = {name: {0: "sentences", 1: "tokens"} for name in INPUTS} | {OUTPUT: {0: "sentences"}}
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # about tracing; the tests compare the result
+        torch.onnx.export(
+            graph, (ids, mask), str(target / FILE), input_names=list(INPUTS), output_names=[OUTPUT],
+            dynamic_axes=axes, opset_version=OPSET, dynamo=False,  # tracing: 15 times faster, without onnxscript
+        )  # fmt: skip
+    write_record(target, ONNX, encoder, spaced=plain.spaced, slots=plain.slots)
+
 
 SENTENCES = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
 PRINTED_PRODUCT = "print(float(vectors[0] @ vectors[1]))"

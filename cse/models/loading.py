@@ -11,20 +11,25 @@ import numpy as np
 
 from cse.encoder.devices import best_device, device_of, gpu_is_possible, named_device
 from cse.encoder.stored_backbone import UnsupportedError, stored_head
+from cse.encoder.stored_tokenizer import OWN_KEY
 from cse.errors import ArtefactError
 from cse.files import hub
 from cse.files.replace import read_settled
-from cse.files.weights import find_weights, read_arrays
-from cse.files.writing import damage_named
+from cse.files.weights import check_finite, find_weights, read_arrays
+from cse.files.writing import damage_named, read_json
 from cse.methods.catalogue import UNTRAINED
-from cse.methods.method import When
+from cse.methods.method import Method, When
+from cse.methods.settings import from_json
 from cse.models.checkpoint import CHECKPOINT_CURE, load_checkpoint, open_on_backbone, read_checkpoint_config
-from cse.models.exported import load_export
-from cse.models.families import FAMILIES, HEADS, Family
 from cse.models.names import (
     AUTO,
     BACKENDS,
+    CONFIG,
+    EXPORT_RECORD,
+    FAMILIES,
+    HEADS,
     OPENVINO,
+    Family,
     Kind,
     ModelReference,
     location,
@@ -32,7 +37,7 @@ from cse.models.names import (
     read_config,
     resolve,
 )
-from cse.models.pipeline import copy_array, copy_learned
+from cse.models.pipeline import SENTENCE_TRANSFORMERS, copy_array, copy_learned, open_pipeline, saved_again
 from cse.models.sentence_transformers import call_as, dense_arrays
 from cse.versions import check_versions
 
@@ -220,3 +225,53 @@ def _published(reference: ModelReference, family: Family, engine: type[Engine]) 
 
 def _width(name: str) -> int:
     return int(read_config(location(name)).get("hidden_size", 0))
+
+
+EXPORT_CURE = "export it again"
+FORMAT = "cse-export"
+ADAPTER, PROMPTS = "adapter_model.safetensors", "prompt_embeddings"  # of peft
+BASE = "base"  # a subfolder of an export to peft with its backbone, if that is no hub id
+READABLE_EXPORTS = (SENTENCE_TRANSFORMERS, "peft")
+
+
+def load_export(folder: Path, name: str, engine: type[Engine]) -> Engine:
+    """Open the encoder of an export, or of a run that another tool has saved again.
+
+    Raises ArtefactError if it is damaged or of a kind that is not readable here.
+    """
+    if not (folder / EXPORT_RECORD).is_file():
+        return saved_again(folder, name, engine)
+    record = read_json(folder / EXPORT_RECORD)
+    to = record.get("to")
+    if record.get("format") != FORMAT or record.get("version") != 1:
+        raise ArtefactError(f"{folder / EXPORT_RECORD}: is of another version; {EXPORT_CURE}")
+    if to not in READABLE_EXPORTS:
+        raise ArtefactError(
+            f"{folder}: an export to {to}, which cse does not run; its README.md says what does, and {EXPORT_CURE} "
+            f"from {record.get('model')} with `to` sentence-transformers for one that opens here"
+        )
+    try:
+        method, length = from_json(record["method"]), int(record["max_length"])
+        slots, prompts = [int(slot) for slot in record.get("slots", [])], dict(record.get("prompts", {}))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArtefactError(f"{folder / EXPORT_RECORD}: damaged ({error}); {EXPORT_CURE}") from error
+    if to == SENTENCE_TRANSFORMERS:
+        head = record.get("head") or (read_json(folder / CONFIG).get(OWN_KEY) or {}).get("head")
+        encoder = open_pipeline(folder, method, engine, name=name, head=head, slots=slots, cure=EXPORT_CURE)
+    else:
+        encoder = _of_peft(folder, record, method, name, engine)
+    encoder.max_row_length, encoder.prompts = length, prompts
+    encoder.default_prompt_name, encoder.truncate_dim = record.get("default_prompt_name"), record.get("truncate_dim")
+    encoder.similarity_fn_name = record.get("similarity_fn_name")
+    encoder.forget_biases()
+    return encoder
+
+
+def _of_peft(folder: Path, record: dict[str, Any], method: Method, name: str, engine: type[Engine]) -> Engine:
+    weights = read_arrays([folder / ADAPTER]) if (folder / ADAPTER).is_file() else {}
+    check_finite(weights, str(folder), EXPORT_CURE)
+    base = str(folder / BASE) if record.get("base") == BASE else str(record.get("base"))
+    encoder = engine.open(location(base), method, name=name, backbone=base, revision=record.get("revision"))
+    learned = {"prefix": weights[PROMPTS]} if PROMPTS in weights else {}
+    copy_learned(learned, encoder, str(folder), EXPORT_CURE)
+    return encoder

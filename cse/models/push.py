@@ -21,11 +21,10 @@ from cse.files.checksums import verify
 from cse.files.replace import read_settled
 from cse.files.weights import ANY, find_weights
 from cse.files.writing import read_json
-from cse.models.card import CardFacts, model_card
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config, weight_layouts
-from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig
-from cse.models.export_formats import EXPORT
-from cse.models.exported import load_export
+from cse.models.config import EMBEDDED, BackboneRecord, CardFacts, CheckpointConfig, model_card
+from cse.models.export import EXPORT
+from cse.models.loading import load_export
 from cse.models.names import EXPORT_RECORD, Kind, ModelReference, canonical_name, read_config, record_file
 from cse.models.pipeline import PIPELINE_FILES, SAVED_KEY
 from cse.models.sentence_transformers import transformer_folder

@@ -18,8 +18,7 @@ import cse
 from cse.app.models.models import Failure, Models
 from cse.app.state.corpora import index_columns
 from cse.errors import ArtefactError
-from cse.models.families import PUBLISHED_IDS
-from cse.models.names import Kind, resolve
+from cse.models.names import PUBLISHED_IDS, Kind, resolve
 
 Cached = Callable[[Path, str], None]
 
