@@ -32,9 +32,11 @@ class Commands(TyperGroup):
 
     def __init__(self, *, commands: Any = None, **options: Any) -> None:
         modules = [path for path in FOLDER.glob("*.py") if path.stem not in NO_COMMANDS]
-        names = {command_name(path.stem): path for path in modules}
-        deferred = {name: Deferred(name, short_help=first_line(path)) for name, path in names.items()}
-        super().__init__(commands=dict(sorted(deferred.items())), **options)
+        deferred: dict[str, Any] = {}
+        for path in sorted(modules):
+            line = path.read_text(encoding="utf-8").split('"""', 2)[1].partition("\n")[0]  # without importing it
+            deferred[command_name(path.stem)] = Deferred(command_name(path.stem), short_help=line)
+        super().__init__(commands=deferred, **options)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name; `build_index` is `build-index`."""
@@ -44,11 +46,6 @@ class Commands(TyperGroup):
 def command_name(module: str) -> str:
     """The command of a module: `build-index`."""
     return module.replace("_", "-")
-
-
-def first_line(path: Path) -> str:
-    """The first line of a module's docstring, read without importing the module."""
-    return path.read_text(encoding="utf-8").split('"""', 2)[1].partition("\n")[0]
 
 
 def _print_version(requested: bool) -> None:

@@ -120,7 +120,11 @@ def main(
                 log(read_table(path, request.reading).understood())
         log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
 
-    record = pretrain(request, lambda entry: _log_progress(entry, config.steps), begin)
+    def report(entry: CurveEntry | ResumeNote) -> None:
+        scores = "  ".join(f"{name} {value}" for name, value in entry.items() if name != "step")
+        log(str(entry["note"]) if "note" in entry else f"{entry['step']:>7}/{config.steps} steps  {scores}")
+
+    record = pretrain(request, report, begin)
     if json_output:
         print_json(record)
     else:
@@ -134,14 +138,6 @@ def _shares(text: str) -> float | tuple[float, ...]:
     except ValueError:
         raise typer.BadParameter(f"--blend-share is {text!r}; give a number, or numbers separated by commas") from None
     return shares if len(shares) > 1 else shares[0]
-
-
-def _log_progress(entry: CurveEntry | ResumeNote, steps: int) -> None:
-    if "note" in entry:
-        log(entry["note"])
-        return
-    scores = "  ".join(f"{name} {value}" for name, value in entry.items() if name != "step")
-    log(f"{entry['step']:>7}/{steps} steps  {scores}")
 
 
 app = command(main)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +33,6 @@ from cse.training.tracking import TRACKERS, main_process
 
 if TYPE_CHECKING:
     from cse.encoder.encoder import Encoder
-    from cse.training.recipe import Recipe
     from cse.training.run import Run
 
 SAMPLED_EXAMPLES = 1_000  # examples whose domain is looked at
@@ -148,14 +148,20 @@ def main(
     with together():
         if not dry_run:
             options.check()  # fail before anything is read
-            if main_process():
-                _check_push(push_to_hub)
+            if push_to_hub and main_process():
+                from cse.models.push import check_access, check_name
+
+                check_name(push_to_hub)
+                check_access()
         from cse.corpus.formats import Options
         from cse.models.names import BACKBONE
         from cse.training.loop import plan
+        from cse.training.recipe import chosen_recipe, read_recipe
         from cse.training.run import TrainRequest
 
-        repeated = _recipe(recipe, method)
+        source = None if recipe is None else read_recipe(recipe)
+        with _usage_errors():
+            repeated = chosen_recipe(method, source)
         request = TrainRequest(
             repeated.name, data, BACKBONE, supervised, None if dev == "none" else dev, column, limit, settings,
             Options.of(read or []),
@@ -168,7 +174,11 @@ def main(
     else:
         shown = run_job(encoder, run, options, repeated, note=log).known()
         if push_to_hub and main_process():
-            shown["pushed"] = _push(output, push_to_hub)
+            from cse.models.config import CardFacts
+            from cse.models.push import Repository, push_checkpoint
+
+            done = push_checkpoint(output, Repository(push_to_hub), CardFacts())
+            shown["pushed"] = f"{push_to_hub}@{done.commit}"
     if main_process():
         print_json(shown) if json_output else _show(shown)
 
@@ -176,20 +186,16 @@ def main(
 def _check_method(method: str | None, supervised: bool, settings: Mapping[str, Any]) -> None:
     if method and supervised and method not in SUPERVISED:
         raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
-    try:
+    with _usage_errors():
         if method:
             METHODS[method].changed(**{name: settings[name] for name in METHOD_SETTINGS})
-    except ValueError as error:
-        raise typer.BadParameter(with_flags(str(error), app)) from error
 
 
-def _recipe(source: str | None, method: str | None) -> Recipe:
-    """The recipe in `source`; if that is None, an empty recipe of the method."""
-    from cse.training.recipe import chosen_recipe, read_recipe
-
-    repeated = None if source is None else read_recipe(source)
+@contextmanager
+def _usage_errors() -> Iterator[None]:
+    """Turn a ValueError about options into a usage error."""
     try:
-        return chosen_recipe(method, repeated)
+        yield
     except ValueError as error:
         raise typer.BadParameter(with_flags(str(error), app)) from error
 
@@ -209,24 +215,6 @@ def _warn_if_narrow(encoder: Encoder, run: Run, settings: Mapping[str, Any]) -> 
             f"these texts are of a narrow domain, and the settings of {encoder.method.name} were published for general "
             f"text: they often make such texts worse; {command_line('adapt')} tries what suits them"
         )
-
-
-def _check_push(name: str | None) -> None:
-    """Raise the errors of the upload after training that can be found before it."""
-    if name is None:
-        return
-    from cse.models.push import check_access, check_name
-
-    check_name(name)
-    check_access()
-
-
-def _push(output: Path, name: str) -> str:
-    """Upload the checkpoint; return the name and commit that open it from the hub."""
-    from cse.models.config import CardFacts
-    from cse.models.push import Repository, push_checkpoint
-
-    return f"{name}@{push_checkpoint(output, Repository(name), CardFacts()).commit}"
 
 
 def _show(value: dict[str, Any]) -> None:

@@ -82,12 +82,6 @@ def unpack(
             yield key, array
 
 
-def stored_names(stored: Mapping[str, np.ndarray]) -> set[str]:
-    """Return the names of the learned arrays in those of `pack`."""
-    scales = {key.removesuffix(DIFFERENCE) + SCALE for key in stored if key.endswith(DIFFERENCE)}
-    return {key.removesuffix(DIFFERENCE) for key in stored.keys() - scales}
-
-
 # An earlier version refuses what it cannot read.
 FORMATS = {Storage.FLOAT32: 1, Storage.FLOAT16: 1, Storage.INT8: 2, Storage.DELTA: 2}
 WHOLE = 3  # format of a folder that contains the whole model, for other tools, too
@@ -186,17 +180,9 @@ class CheckpointConfig:
             storage = Storage(value.get("storage", Storage.FLOAT32))  # not recorded by the first versions
             learned = int(value.get("learned_numbers", 0))
             sums = {str(name): str(checksum) for name, checksum in value.get("sha256", {}).items()}
-            return cls(
-                method,
-                backbone,
-                bool(value.get("frozen_embeddings")),
-                learned,
-                storage,
-                training,
-                sums,
-                value["format"] == WHOLE,
-                str(value.get("reason", "")),
-            )
+            frozen, whole = bool(value.get("frozen_embeddings")), value["format"] == WHOLE
+            reason = str(value.get("reason", ""))
+            return cls(method, backbone, frozen, learned, storage, training, sums, whole, reason)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"not a checkpoint of this project ({error})") from error
 

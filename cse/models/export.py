@@ -61,7 +61,10 @@ def fill_sentence_transformers(encoder: TorchEncoder, target: Path) -> None:
     """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder."""
     config: dict[str, Any] = {}
     if encoder.prefix is not None:
-        kind = prefixed_class(encoder)
+        family = encoder.model.config.model_type
+        if family not in PREFIXED:
+            raise ValueError(f"{encoder.name}: prefixes are exported for {' and '.join(PREFIXED)}, not for {family}")
+        kind = PREFIXED[family]
         config = {
             "architectures": [kind], "auto_map": {"AutoModel": f"{Path(PREFIX_CODE).stem}.{kind}"},
             "prefix_length": encoder.reading.prefix,
@@ -70,14 +73,6 @@ def fill_sentence_transformers(encoder: TorchEncoder, target: Path) -> None:
     if config:
         shutil.copyfile(Path(__file__).with_name(PREFIX_CODE), target / PREFIX_CODE)
     write_record(target, SENTENCE_TRANSFORMERS, encoder, slots=plain.slots)
-
-
-def prefixed_class(encoder: TorchEncoder) -> str:
-    """The class in `modeling_prefix.py` for an encoder's family. Raises ValueError for an unsupported family."""
-    family = encoder.model.config.model_type
-    if family not in PREFIXED:
-        raise ValueError(f"{encoder.name}: prefixes are exported for {' and '.join(PREFIXED)}, not for {family}")
-    return PREFIXED[family]
 
 
 PEFT = "peft"
@@ -181,98 +176,71 @@ def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
     write_record(target, ONNX, encoder, spaced=plain.spaced, slots=plain.slots)
 
 
-SENTENCES = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
-PRINTED_PRODUCT = "print(float(vectors[0] @ vectors[1]))"
-TOKENIZER_CALL = """
-inputs = tokenizer({texts}, padding=True, truncation=True, return_tensors="{kind}")
-"""
 Base = tuple[str, str | None]
 NO_BASE: Base = ("", None)
 
 
 def export_card(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
     """The text of the README; `base` is the backbone of a peft export and, for a hub id, its commit."""
+    from huggingface_hub import ModelCardData
+
     bundled = encoder.backbone == BACKBONE
-    title = f"# {encoder.name} for {to}"
-    summary = (
-        f"{encoder.method.summary} ({encoder.method.citation or 'a pooling of a backbone'}), written by `cse export`."
-    )
+    data = ModelCardData(
+        base_model=base_model(encoder.backbone), license=BUNDLED_LICENCE if bundled else None,
+        pipeline_tag="sentence-similarity", library_name=to, tags=["cse", encoder.method.name],
+    )  # fmt: skip
     notes = [
         f"- Sentences are cut to {encoder.max_seq_length} tokens, including the {encoder.views[0][0].length} of the "
         "template, before the template is added.",
         f"- Backbone: {encoder.backbone or 'not recorded'} ({encoder.backbone_fingerprint}).",
         f"- Licence: {BUNDLED_LICENCE if bundled else 'that of the backbone and of the training data'}.",
-        '- `cse.load("THIS_FOLDER")` returns the same vectors.' if to != "onnx" else "- cse does not run ONNX graphs.",
-        *_warnings(encoder, to),
+        '- `cse.load("THIS_FOLDER")` returns the same vectors.' if to != ONNX else "- cse does not run ONNX graphs.",
     ]
-    code = ["```python", snippet(encoder, to, base), "```"]
-    return "\n".join(
-        [*_front_matter(encoder, to), title, "", summary, "", *code, "", *notes, *(["", START] if bundled else []), ""]
-    )
+    if to == SENTENCE_TRANSFORMERS and plain_model(encoder).read_at is ReadAt.MASK:
+        notes.append(f"- {MASK_WARNING}")
+    if to == SENTENCE_TRANSFORMERS and encoder.prefix is not None:
+        notes.append(
+            "- No module of sentence-transformers has learned keys and values in every layer, so the folder contains "
+            "`modeling_prefix.py`, and opening it runs that code (`trust_remote_code=True`)."
+        )
+    if to == PEFT:
+        notes.append("- The vector is the first token's state. In half precision it differs in the third digit.")
+    origin = encoder.method.citation or "a pooling of a backbone"
+    return "\n".join([
+        "---", data.to_yaml(), "---", f"# {encoder.name} for {to}", "",
+        f"{encoder.method.summary} ({origin}), written by `cse export`.", "",
+        "```python", snippet(encoder, to, base), "```", "", *notes, *(["", START] if bundled else []), "",
+    ])  # fmt: skip
 
 
 def snippet(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
     """Code that opens the export in `THIS_FOLDER` and prints the product of two vectors."""
-    opening = {"sentence-transformers": _of_sentence_transformers, "peft": _of_peft, "onnx": _of_onnx}[to]
-    return opening(encoder, base)
-
-
-def _of_sentence_transformers(encoder: TorchEncoder, base: Base) -> str:
-    code = ", trust_remote_code=True" if encoder.prefix is not None else ""
-    return "\n".join([
-        "from sentence_transformers import SentenceTransformer", "", SENTENCES,
-        f'vectors = SentenceTransformer("THIS_FOLDER"{code}).encode(sentences)', PRINTED_PRODUCT,
-    ])  # fmt: skip
-
-
-def _of_peft(encoder: TorchEncoder, base: Base) -> str:
-    name, commit = base
-    source = '"THIS_FOLDER/base"' if name == "base" else f'"{name}"' + (f', revision="{commit}"' if commit else "")
-    return "\n".join([
-        "import torch", "from peft import PeftModel", "from transformers import AutoModel, AutoTokenizer", "",
-        SENTENCES, f'backbone = AutoModel.from_pretrained({source}, dtype=torch.float32, add_pooling_layer=False)',
-        'model = PeftModel.from_pretrained(backbone, "THIS_FOLDER").eval()',
-        'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
-        TOKENIZER_CALL.format(texts="sentences", kind="pt").strip(),
-        "with torch.no_grad():", "    vectors = model(**inputs).last_hidden_state[:, 0]", PRINTED_PRODUCT,
-    ])  # fmt: skip
-
-
-def _of_onnx(encoder: TorchEncoder, base: Base) -> str:
-    spaced = plain_model(encoder).spaced
-    return "\n".join([
-        "import onnxruntime", "from transformers import AutoTokenizer", "", SENTENCES,
-        'session = onnxruntime.InferenceSession("THIS_FOLDER/model.onnx")',
-        'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
-        TOKENIZER_CALL.format(texts='[" " + text for text in sentences]' if spaced else "sentences", kind="np").strip(),
-        'vectors = session.run(["sentence_embedding"], dict(inputs))[0]', PRINTED_PRODUCT,
-    ])  # fmt: skip
-
-
-def _warnings(encoder: TorchEncoder, to: str) -> list[str]:
-    warnings = []
-    if to == "sentence-transformers":
-        if plain_model(encoder).read_at is ReadAt.MASK:
-            warnings.append(f"- {MASK_WARNING}")
-        if encoder.prefix is not None:
-            warnings.append(
-                "- No module of sentence-transformers has learned keys and values in every layer, so the folder "
-                "contains `modeling_prefix.py`, and opening it runs that code (`trust_remote_code=True`)."
-            )
-    if to == "peft":
-        warnings.append("- The vector is the first token's state. In half precision it differs in the third digit.")
-    return warnings
-
-
-def _front_matter(encoder: TorchEncoder, to: str) -> list[str]:
-    from huggingface_hub import ModelCardData
-
-    data = ModelCardData(
-        base_model=base_model(encoder.backbone),
-        license=BUNDLED_LICENCE if encoder.backbone == BACKBONE else None, pipeline_tag="sentence-similarity",
-        library_name=to, tags=["cse", encoder.method.name],
-    )  # fmt: skip
-    return ["---", data.to_yaml(), "---"]
+    call = 'inputs = tokenizer({texts}, padding=True, truncation=True, return_tensors="{kind}")'
+    tokenizer = 'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")'
+    if to == SENTENCE_TRANSFORMERS:
+        code = ", trust_remote_code=True" if encoder.prefix is not None else ""
+        imports = ["from sentence_transformers import SentenceTransformer"]
+        lines = [f'vectors = SentenceTransformer("THIS_FOLDER"{code}).encode(sentences)']
+    elif to == PEFT:
+        name, commit = base
+        revision = f', revision="{commit}"' if commit else ""
+        source = '"THIS_FOLDER/base"' if name == BASE else f'"{name}"{revision}'
+        imports = ["import torch", "from peft import PeftModel", "from transformers import AutoModel, AutoTokenizer"]
+        lines = [
+            f"backbone = AutoModel.from_pretrained({source}, dtype=torch.float32, add_pooling_layer=False)",
+            'model = PeftModel.from_pretrained(backbone, "THIS_FOLDER").eval()', tokenizer,
+            call.format(texts="sentences", kind="pt"),
+            "with torch.no_grad():", "    vectors = model(**inputs).last_hidden_state[:, 0]",
+        ]  # fmt: skip
+    else:
+        texts = '[" " + text for text in sentences]' if plain_model(encoder).spaced else "sentences"
+        imports = ["import onnxruntime", "from transformers import AutoTokenizer"]
+        lines = [
+            'session = onnxruntime.InferenceSession("THIS_FOLDER/model.onnx")', tokenizer,
+            call.format(texts=texts, kind="np"), 'vectors = session.run(["sentence_embedding"], dict(inputs))[0]',
+        ]  # fmt: skip
+    sentences = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
+    return "\n".join([*imports, "", sentences, *lines, "print(float(vectors[0] @ vectors[1]))"])
 
 
 FILLS: dict[str, Callable[[TorchEncoder, Path], None]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,42 +42,34 @@ from cse.models.sentence_transformers import call_as, dense_arrays
 from cse.versions import check_versions
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from cse.encoder.encoder import Encoder
-    from cse.models.config import CheckpointConfig
-
-    AnyEncoder = TypeVar("AnyEncoder", bound=Encoder)
     from cse.encoder.torch_encoder import TorchEncoder
     from cse.models.pipeline import Engine
 
 
-def load_start(folder: Path, name: str, engine: type[AnyEncoder]) -> AnyEncoder:
+def load_start(folder: Path, name: str, engine: type[Engine]) -> Engine:
     """Open the encoder that a checkpoint's training began with: its backbone, with the prefix, slots and head drawn.
 
-    Raises ArtefactError if the backbone is missing or has changed, or if the checkpoint records no seed.
+    They are drawn by the seed, as training does once the backbone is open (`cse.training.run.prepare`). Raises
+    ArtefactError if the backbone is missing or has changed, or if the checkpoint records no seed.
     """
-    config = read_checkpoint_config(folder)
-    encoder = open_on_backbone(folder, config, name, engine)
-    copy_learned(_drawn(folder, config), encoder, str(folder), CHECKPOINT_CURE)
-    return encoder
-
-
-def _drawn(folder: Path, config: CheckpointConfig) -> dict[str, np.ndarray]:
-    """Return the arrays that training draws by its seed once the backbone is open (`cse.training.run.prepare`)."""
     import torch
 
     from cse.encoder.backbone import as_arrays, load_backbone
     from cse.encoder.torch_encoder import TorchEncoder
 
+    config = read_checkpoint_config(folder)
+    encoder = open_on_backbone(folder, config, name, engine)
     seed = config.training.get("settings", {}).get("seed")
     if seed is None:
         raise ArtefactError(f"{folder}: records no seed, so its start cannot be drawn again; train it again")
     opened = load_backbone(location(config.backbone.place(folder)), config.backbone.revision)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoder = TorchEncoder(*opened, config.method, name=config.method.name)
-    return {key: array for key, array in as_arrays(encoder.learned()).items() if not key.startswith("backbone.")}
+        learned = as_arrays(TorchEncoder(*opened, config.method, name=config.method.name).learned())
+    drawn = {key: array for key, array in learned.items() if not key.startswith("backbone.")}
+    copy_learned(drawn, encoder, str(folder), CHECKPOINT_CURE)
+    return encoder
 
 
 def load(
@@ -103,7 +95,12 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
     if reference.kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
     target = named_device(device)
-    if backend == OPENVINO or (backend == AUTO and find_spec("openvino") and _on_cpu(target)):
+    if backend == OPENVINO or (
+        backend == AUTO
+        and find_spec("openvino")
+        # PyTorch is imported only where there may be a GPU.
+        and (target == "cpu" if target else not gpu_is_possible() or best_device().type == "cpu")
+    ):
         try:
             return _open_by_openvino(reference, target)
         except UnsupportedError as error:
@@ -141,15 +138,6 @@ def _check_torch(name: str) -> None:
         raise ValueError(f"{name}: this needs PyTorch, which is not installed; pip install torch transformers")
 
 
-def _on_cpu(device: str | None) -> bool:
-    """True unless the model belongs on a GPU; PyTorch is imported only where there may be one."""
-    if device is not None:
-        return device == "cpu"
-    if not gpu_is_possible():
-        return True
-    return best_device().type == "cpu"
-
-
 def _open_by_openvino(reference: ModelReference, device: str | None) -> Encoder:
     if find_spec("openvino") is None:
         raise ValueError("`backend` is openvino, which is not installed; run: pip install openvino")
@@ -167,12 +155,9 @@ def _settled(reference: ModelReference, engine: type[Engine]) -> Engine:
 
 
 def _read(reference: ModelReference, engine: type[Engine]) -> Engine:
-    if reference.kind is Kind.CHECKPOINT:
-        return load_checkpoint(hub.model_folder(location(reference.name)), reference.label, engine)
-    if reference.kind is Kind.START:
-        return load_start(hub.model_folder(location(reference.name)), reference.label, engine)
-    if reference.kind is Kind.EXPORT:
-        return load_export(hub.model_folder(location(reference.name)), reference.label, engine)
+    if reference.kind in (Kind.CHECKPOINT, Kind.START, Kind.EXPORT):
+        opened: dict[Kind, Any] = {Kind.CHECKPOINT: load_checkpoint, Kind.START: load_start, Kind.EXPORT: load_export}
+        return opened[reference.kind](hub.model_folder(location(reference.name)), reference.label, engine)
     if reference.family:
         return _published(reference, FAMILIES[reference.family], engine)
     return _untrained(reference, engine)

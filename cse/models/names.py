@@ -26,20 +26,6 @@ from cse.models.sentence_transformers import RecordedPooling, modules_of, record
 
 HEADS = ("mlp.", "pooler.")  # key prefixes of a head in the training code's files and after SimCSE's converter
 
-Fit = Callable[[Reading, int], Reading]
-
-
-def _as_it_is(reading: Reading, rows: int) -> Reading:
-    return reading
-
-
-def _prefix(reading: Reading, rows: int) -> Reading:
-    return replace(reading, prefix=rows)
-
-
-def _slots_before_the_mask(reading: Reading, rows: int) -> Reading:
-    return replace(reading, template=Template(f"[X] {'[P]' * rows} [MASK] ."))
-
 
 @dataclass(frozen=True)
 class Family:
@@ -55,7 +41,7 @@ class Family:
     mark: str | None = None
     tensor: str | None = None
     learned: str = ""
-    fit: Fit = _as_it_is
+    fit: Callable[[Reading, int], Reading] = lambda reading, rows: reading
 
     def published(self, roberta: bool, rows: int) -> Method:
         """Return the method of a checkpoint: the first view only, and the head only if encoding uses it.
@@ -72,7 +58,10 @@ def _ids(owner: str, start: str, *ends: str) -> tuple[str, ...]:
 
 
 SIZES = ("bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large")
-PROMCSE = {"mark": r"prefix_encoder\..+", "tensor": "prefix_encoder.embedding.weight", "learned": "prefix"}
+PROMCSE: dict[str, Any] = {
+    "mark": r"prefix_encoder\..+", "tensor": "prefix_encoder.embedding.weight", "learned": "prefix",
+    "fit": lambda reading, rows: replace(reading, prefix=rows),
+}  # fmt: skip
 
 # If a file has the marks of several families, the first one applies.
 FAMILIES = {
@@ -86,15 +75,15 @@ FAMILIES = {
         ),
         Family("promptbert", METHODS["promptbert"], _ids("royokong", "unsup", "PromptBERT", "PromptRoBERTa")),
         Family(
-            "promcse", METHODS["dcpcse"], ("YuxinJiang/unsup-promcse-bert-base-uncased",), fit=_prefix, **PROMCSE
+            "promcse", METHODS["dcpcse"], ("YuxinJiang/unsup-promcse-bert-base-uncased",), **PROMCSE
         ),
         Family(
-            "promcse-supervised", SUPERVISED["dcpcse"], _ids("YuxinJiang", "sup-promcse", *SIZES[2:]), fit=_prefix,
-            **PROMCSE,
+            "promcse-supervised", SUPERVISED["dcpcse"], _ids("YuxinJiang", "sup-promcse", *SIZES[2:]), **PROMCSE
         ),
         # Its RoBERTa form has spaces and pads between sentence and slots; they are omitted here (docs/decisions.md).
         Family(
-            "conpvp", METHODS["conpvp"], mark="endp", tensor="endp", learned="slots", fit=_slots_before_the_mask
+            "conpvp", METHODS["conpvp"], mark="endp", tensor="endp", learned="slots",
+            fit=lambda reading, rows: replace(reading, template=Template(f"[X] {'[P]' * rows} [MASK] .")),
         ),
         Family("optiprompt", METHODS["optiprompt"], mark="p_mbv", tensor="p_mbv", learned="slots"),
         Family(
@@ -130,20 +119,6 @@ def identify(name: str, keys: frozenset[str], requested: str | None) -> Family |
     if stated or len(possible) < 2:
         return stated or next(iter(possible), None)
     raise ArtefactError(f"{name}: {key} may be of {_names(possible)}; give one of them as `family`")
-
-
-def check_plain(name: str, keys: frozenset[str]) -> None:
-    """Raise ArtefactError if a model that nothing else identifies may be a published checkpoint.
-
-    That is one with a contrastive head, or with a pooler at the key where SimCSE's converter puts the head; a
-    pretrained model has its pooler among the keys of its backbone.
-    """
-    # SimCSE's converter writes the keys of a plain model with its pooler: a guess would be silently wrong for one.
-    if head := sorted(key for key in keys if key.startswith(HEADS)):
-        raise ArtefactError(
-            f"{name}: its {head[0]} may be a trained head or a plain pooler; give `family` "
-            f"({', '.join(FAMILIES)}), or a `pooling` to read it as a plain backbone"
-        )
 
 
 def _names(families: Iterable[Family]) -> str:
@@ -198,22 +173,16 @@ class ModelReference:
         return "-".join(part for part in (Path(self.name).name, pooling, start) if part)
 
 
-@dataclass(frozen=True)
-class RecordedModel:
-    """The model that an index was built by, as the index records it."""
+def resolve_recorded(recorded: Any, model: str | None, pooling: str | None, family: str | None) -> ModelReference:
+    """Return the `model` that an index's manifest has `recorded`, or another `model`, `pooling` or `family`.
 
-    name: str
-    pooling: str | None = None
-    family: str | None = None
-
-    def resolve(self, model: str | None, pooling: str | None, family: str | None) -> ModelReference:
-        """Return the recorded model, or `model` read by the given `pooling` or `family`.
-
-        The recorded pooling and family apply if the model is the recorded one and neither is given.
-        """
-        if pooling is None and family is None and (model is None or canonical_name(model) == self.name):
-            pooling, family = self.pooling, self.family
-        return resolve(model or self.name, pooling, family)
+    The recorded pooling and family apply if the model is the recorded one and neither is given. None records nothing.
+    """
+    if recorded is None:
+        return resolve(model or "", pooling, family)
+    if pooling is None and family is None and (model is None or canonical_name(model) == recorded.model):
+        pooling, family = recorded.pooling, recorded.family
+    return resolve(model or recorded.model, pooling, family)
 
 
 @damage_named
@@ -229,7 +198,11 @@ def resolve(
     model or a checkpoint's family is unclear; ValueError for an unknown pooling or family, or one that contradicts the
     model.
     """
-    _check_reading(pooling, family, lenient)
+    for what, value, known in (("pooling", pooling, UNTRAINED), ("family", family, FAMILIES)):
+        if value is not None and value not in known:
+            raise ValueError(f"unknown {what} {value!r}; choose from {', '.join(known)}")
+    if pooling and family and not lenient:
+        raise ValueError("a family has its own pooling; give `pooling` or `family`")
     name, kind = _kind_by_name(model, pooling)
     if kind:
         option = "pooling" if pooling else "family" if family else ""
@@ -246,8 +219,13 @@ def resolve(
     elif published := identify(name, keys, None if lenient and name == BACKBONE else family):
         return ModelReference(name, Kind.PUBLISHED, family=published.name)
     reference = _plain(name, pooling)
-    if pooling is None and reference.kind is Kind.BACKBONE:
-        check_plain(name, keys)
+    heads = sorted(key for key in keys if key.startswith(HEADS))
+    if heads and pooling is None and reference.kind is Kind.BACKBONE:
+        # SimCSE's converter writes the keys of a plain model with its pooler: a guess would be silently wrong for one.
+        raise ArtefactError(
+            f"{name}: its {heads[0]} may be a trained head or a plain pooler; give `family` "
+            f"({', '.join(FAMILIES)}), or a `pooling` to read it as a plain backbone"
+        )
     return reference
 
 
@@ -337,14 +315,6 @@ def read_config(name: str) -> dict[str, Any]:
         guess = f" (did you mean {near[0]}?)" if near else ""
         raise ArtefactError(f"no model {name!r}{guess}; choose {_choices()}{reason}")
     return read_json(config_file)
-
-
-def _check_reading(pooling: str | None, family: str | None, lenient: bool) -> None:
-    for what, value, known in (("pooling", pooling, UNTRAINED), ("family", family, FAMILIES)):
-        if value is not None and value not in known:
-            raise ValueError(f"unknown {what} {value!r}; choose from {', '.join(known)}")
-    if pooling and family and not lenient:
-        raise ValueError("a family has its own pooling; give `pooling` or `family`")
 
 
 def _kind_by_name(model: str, pooling: str | None = None) -> tuple[str, Kind | None]:

@@ -113,11 +113,6 @@ def plain_model(encoder: TorchEncoder) -> PlainModel:
     return _parts(encoder, encoder.views[0][0])
 
 
-def bare_model(encoder: TorchEncoder) -> PlainModel:
-    """Return the parts of an encoder with a tokenizer that adds no template, for tools that use the backbone alone."""
-    return _parts(encoder, render(PLAIN, encoder.tokenizer))
-
-
 def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
     from tokenizers import Tokenizer
 
@@ -215,7 +210,7 @@ def write_model(encoder: TorchEncoder, target: Path, *, half: bool = False) -> s
     if not (reason := reason_against(encoder)):
         write_pipeline(encoder, target, half=half, weight=MASK_WEIGHT)
         return ""
-    plain, head = bare_model(encoder), None
+    plain, head = _parts(encoder, render(PLAIN, encoder.tokenizer)), None  # no template for those tools
     if plain.head is not None:
         head = HEAD
         (target / head).mkdir()

@@ -217,11 +217,13 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
         raise ArtefactError(f"{name}: its pooling is {wrong}, but only cls, mean or both are supported; {POOLING_CURE}")
     options = transformer_options(name, backbone)
     tokenizer = _object(name, _joined(backbone, "tokenizer_config.json"))
+    normalizer = json.dumps(_object(name, _joined(backbone, "tokenizer.json")).get("normalizer"))
+    lowers = '"lowercase": true' in normalizer and tokenizer.get("do_lower_case", True)
     return RecordedPooling(
         pooled, _length(name, options, tokenizer), recorded_calls(name), normalised="Normalize" in paths,
         prompt_pooled=bool(pooling.get("include_prompt", True)),
         typed_specials=not tokenizer.get("split_special_tokens"),
-        lower_case=bool(options.get("do_lower_case")) and not _lower_cases(name, backbone, tokenizer),
+        lower_case=bool(options.get("do_lower_case")) and not ('"Lowercase"' in normalizer or lowers),
     )  # fmt: skip
 
 
@@ -306,12 +308,6 @@ def _length(name: str, options: dict[str, Any], tokenizer: dict[str, Any]) -> in
     if length is not None and type(length) is not int:
         raise ArtefactError(f"{name}: its max_seq_length is {_shown(length)}, not a whole number; {POOLING_CURE}")
     return length
-
-
-def _lower_cases(name: str, folder: str, tokenizer: dict[str, Any]) -> bool:
-    """True if the tokenizer itself lower-cases, by its two files."""
-    normalizer = json.dumps(_object(name, _joined(folder, "tokenizer.json")).get("normalizer"))
-    return '"Lowercase"' in normalizer or ('"lowercase": true' in normalizer and tokenizer.get("do_lower_case", True))
 
 
 def _checked(name: str, file: str, kind: str) -> dict[str, Any]:
