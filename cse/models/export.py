@@ -129,7 +129,7 @@ class Graph(torch.nn.Module):
     def __init__(self, plain: PlainModel) -> None:
         super().__init__()
         encoder = plain.encoder
-        self.read_at, self.mask_id = plain.read_at, plain.mask_id
+        self.read_at, self.mask_id = plain.read_at, encoder.tokenizer.mask_token_id
         self.base: Any = copy.deepcopy(encoder.model.base_model)
         self.base.set_input_embeddings(torch.nn.Embedding.from_pretrained(plain.tensors[plain.words]))
         self.head, self.prefix = copy.deepcopy(plain.head), copy.deepcopy(encoder.prefix)

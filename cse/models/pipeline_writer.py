@@ -59,16 +59,6 @@ class PlainModel:
     spaced: bool
 
     @property
-    def mask_token(self) -> str:
-        """The mask token, at which templates are read."""
-        return str(self.encoder.tokenizer.mask_token)
-
-    @property
-    def mask_id(self) -> int:
-        """The id of that token."""
-        return int(self.encoder.tokenizer.mask_token_id)
-
-    @property
     def head(self) -> torch.nn.Module | None:
         """The head applied to the pooled vector in encoding, or None."""
         return self.encoder.head if self.encoder.reading.head_when is When.ALWAYS else None
@@ -122,7 +112,14 @@ def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
     slots = _add_slots(backend, encoder, count)
     read_at = ReadAt.FIRST if template.mask_index is None else ReadAt.MASK
     read_at = next((kind for kind in ReadAt if kind.value == encoder.reading.pooling.value), read_at)
-    tensors, words = _tensors(encoder)
+    base: Any = encoder.model.base_model
+    table = base.get_input_embeddings().weight
+    words = next(name for name, tensor in base.named_parameters() if tensor is table)
+    parameters = {name: tensor for name, tensor in base.named_parameters() if not name.startswith("pooler.")}
+    tensors = {name: tensor.detach().float().cpu() for name, tensor in parameters.items()}
+    if encoder.slots is not None:
+        tensors[words] = torch.cat([tensors[words], encoder.slots.detach().float().cpu()])
+    tensors = {name: tensor.clone().contiguous() for name, tensor in tensors.items()}
     known = {number: token for token, number in backend.get_vocab(with_added_tokens=True).items()}
     vocabulary = [known.get(number, _unused(number)) for number in range(len(tensors[words]))]
     bare, spaced = (encoder.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a", " a"))
@@ -150,17 +147,6 @@ def _add_slots(backend: Tokenizer, encoder: TorchEncoder, count: int) -> list[in
 
 def _unused(row: int) -> str:
     return f"[unused row {row}]"
-
-
-def _tensors(encoder: TorchEncoder) -> tuple[dict[str, torch.Tensor], str]:
-    base: Any = encoder.model.base_model
-    table = base.get_input_embeddings().weight
-    words = next(name for name, tensor in base.named_parameters() if tensor is table)
-    tensors = {name: tensor.detach().float().cpu() for name, tensor in base.named_parameters()}
-    tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("pooler.")}
-    if encoder.slots is not None:
-        tensors[words] = torch.cat([tensors[words], encoder.slots.detach().float().cpu()])
-    return {name: tensor.clone().contiguous() for name, tensor in tensors.items()}, words
 
 
 def _tokenizer_json(backend: Tokenizer, template: TokenTemplate, slots: list[int]) -> dict[str, Any]:
@@ -335,8 +321,9 @@ def _write_calls(plain: PlainModel, target: Path) -> None:
 def _write_word_weights(plain: PlainModel, weight: float, folder: Path) -> None:
     from safetensors.torch import save_file
 
-    weights = torch.tensor([[weight * (number == plain.mask_id)] for number in range(len(plain.vocabulary))])
-    only = {"vocab": plain.vocabulary, "word_weights": {plain.mask_token: weight}, "unknown_word_weight": 0.0}
+    mask, mask_id = str(plain.encoder.tokenizer.mask_token), int(plain.encoder.tokenizer.mask_token_id)
+    weights = torch.tensor([[weight * (number == mask_id)] for number in range(len(plain.vocabulary))])
+    only = {"vocab": plain.vocabulary, "word_weights": {mask: weight}, "unknown_word_weight": 0.0}
     write_json(folder / "wordweights_config.json", only)
     write_json(folder / "config.json", only)  # the file name in newer versions
     save_file({"emb_layer.weight": weights}, folder / "model.safetensors")
