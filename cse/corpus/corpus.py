@@ -545,8 +545,8 @@ def check_texts(source: str | Path, texts: Sequence[str], least: int, purpose: s
     if not texts:
         raise ValueError(f"{source}: no text in it")
     distinct = set(texts)
-    few = len(texts) >= LABEL_ROWS and 1 < len(distinct) <= LABEL_SHARE * len(texts)
-    if few and all(len(text.split()) <= LABEL_WORDS for text in distinct):
+    repeated = len(texts) >= LABEL_ROWS and 1 < len(distinct) <= LABEL_SHARE * len(texts)
+    if repeated and all(len(text.split()) <= LABEL_WORDS for text in distinct):
         raise ValueError(
             f"{source}: {len(texts):,} rows hold only {len(distinct)} different short texts, which look like labels; "
             "give the `column` of the texts"
