@@ -136,11 +136,10 @@ def completing(values: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 def choices(what: str, values: Iterable[str]) -> dict[str, Any]:
-    """Rules of an option or argument that takes one or more of `values`: completion, and a refusal that lists them."""
+    """Rules of an option or argument that takes one of `values`: completion, and a refusal that lists them."""
 
-    def check(value: Any) -> Any:
-        for word in value if isinstance(value, list | tuple) else [value]:
-            check_choice(what, word, values)
+    def check(value: str | None) -> str | None:
+        check_choice(what, value, values)
         return value
 
     return {"autocompletion": completing(values), "callback": check}

@@ -16,6 +16,7 @@ from cse.commands.cli import (
     READ,
     SOURCE,
     STORAGES,
+    check_choice,
     choices,
     command,
     completing,
@@ -102,7 +103,7 @@ def main(
         list[str] | None,
         option(
             "Send losses and scores to tensorboard, wandb or trackio, if installed; repeatable.",
-            **choices("tracker", TRACKERS),
+            autocompletion=completing(TRACKERS),
             metavar="NAME",
             panel=RUN,
         ),
@@ -144,6 +145,8 @@ def main(
     from cse.training.api import JobOptions, assemble, run_job
 
     _check_method(method, supervised, settings)
+    for tracker in report_to or ():
+        check_choice("tracker", tracker, TRACKERS)
     options = JobOptions(output, resume, overwrite, storage, precision, report_to or ())
     with together():
         if not dry_run:
