@@ -255,7 +255,7 @@ class Trial:
         reference, encoder = self._before_training
 
         def fill(target: Path) -> None:
-            from cse.models.plain import plain_model
+            from cse.models.pipeline_writer import plain_model
 
             tensors = plain_model(on_torch(trained)).tensors
             copy_plain(reference, encoder, target, {name: tensor.numpy() for name, tensor in tensors.items()})

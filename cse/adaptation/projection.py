@@ -189,7 +189,7 @@ def check_projectable(reference: ModelReference, encoder: Encoder) -> None:
             f"{encoder.name}: sentence-transformers has no pooling {reference.pooling}; give `pooling` mean or cls"
         )
     if reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
-        from cse.models.plain import reason_against
+        from cse.models.pipeline_writer import reason_against
 
         if reason := reason_against(on_torch(encoder)):
             raise ValueError(f"{encoder.name} {reason}, so sentence-transformers cannot hold it with a projection")
@@ -206,7 +206,7 @@ def write_projected(
         copy_plain(reference, encoder, target)
         add_dense(target, projection)
     else:
-        from cse.models.export_formats import fill_sentence_transformers
+        from cse.models.export import fill_sentence_transformers
 
         fill_sentence_transformers(with_head(open_model(reference), encoder.reading.pooling, projection), target)
     record = {

@@ -17,8 +17,8 @@ from cse.commands.cli import (
     ForSpreadsheets,
     Pooling,
     Read,
-    check_choice,
     check_outputs,
+    choices,
     command,
     log,
     option,
@@ -55,7 +55,9 @@ def main(
         float | None,
         option("Of the cosines of random pairs of the text; default 99.999, more above 10,000 texts.", min=0, max=100),
     ] = None,
-    keep: Annotated[str, option(f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.")] = "first",
+    keep: Annotated[
+        str, option(f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.", **choices("row to keep", KEPT_ROWS))
+    ] = "first",
     column: Column = None,
     read: Read = None,
     for_spreadsheets: ForSpreadsheets = False,
@@ -74,7 +76,6 @@ def main(
     import cse
     from cse.corpus.output import check_output, write_rows
 
-    check_choice("row to keep", keep, KEPT_ROWS)
     if percentile == 100:
         raise typer.BadParameter("--percentile 100: no cosine is above it; give less")
     check_output(output, "--output")

@@ -31,9 +31,8 @@ from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
 from cse.methods.settings import to_json
 from cse.models.checkpoint import read_checkpoint_config
-from cse.models.families import PUBLISHED_IDS
 from cse.models.loading import open_model
-from cse.models.names import Kind, ModelReference, check_name, location, resolve
+from cse.models.names import PUBLISHED_IDS, Kind, ModelReference, check_name, location, resolve
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Unit

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cse.commands.cli import PRECISIONS, Backend, Grouped, Pooling, check_choice, command, log, print_json
+from cse.commands.cli import PRECISIONS, Backend, Command, Pooling, check_choice, command, log, print_json
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU_TIME = "Count processor time, which other work on the machine leaves alone; of all threads."
@@ -392,7 +392,7 @@ for function in (
 ):  # fmt: skip
     (made,) = command(function).registered_commands
     assert made.callback
-    app.command(function.__name__.removeprefix("bench_"), cls=Grouped)(made.callback)
+    app.command(function.__name__.removeprefix("bench_"), cls=Command)(made.callback)
 
 if __name__ == "__main__":
     app()

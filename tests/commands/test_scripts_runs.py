@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from command_line import unboxed
 from conftest import SENTENCES
 from typer.testing import CliRunner
 
@@ -181,7 +182,7 @@ def test_long_losses_are_averaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_wrong_folders_and_files_are_refused(folder: Path, tmp_path: Path) -> None:
     assert "no such folder; give a folder of runs" in runs(tmp_path / "none", code=3)[1]
     assert "is a file; give a folder of runs" in runs(folder / "notes" / "config.json", code=3)[1]
-    assert "ends in .png or .svg" in runs(folder, "--plot", "curves.pdf", code=2)[1]
+    assert "ends in .png or .svg" in unboxed(runs(folder, "--plot", "curves.pdf", code=2)[1])
     (tmp_path / "empty").mkdir()
     shown, notes = runs(tmp_path / "empty")
     assert (shown, notes) == ("", f"no runs of python -m scripts.train below {tmp_path / 'empty'}\n")
