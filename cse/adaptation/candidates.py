@@ -43,6 +43,7 @@ from cse.adaptation.projection import (
     write_projected,
 )
 from cse.adaptation.workspace import LANGUAGE_FOLDER, TRAINED_FOLDER, TRAINING_INPUTS, Workspace
+from cse.corpus.corpus import Corpus
 from cse.encoder.encoder import Encoder
 from cse.evaluation.clustering import neighbour_values
 from cse.evaluation.known_items import known_item_values
@@ -66,6 +67,9 @@ TRAINING_SETTINGS = {"learning_rate": 1e-5, "temperature": 0.2, "batch_size": BA
 STEP_COST = 4.5
 
 
+Layer = Callable[[np.ndarray], np.ndarray]
+
+
 class OutOfTimeError(Exception):
     """The time of the adaptation is over."""
 
@@ -78,7 +82,7 @@ class Vectors:
     forms: np.ndarray
     fit: np.ndarray
 
-    def through(self, layer: Callable[[np.ndarray], np.ndarray]) -> Vectors:
+    def through(self, layer: Layer) -> Vectors:
         """Return the vectors after a layer."""
         return Vectors(layer(self.held), layer(self.forms), layer(self.fit))
 
@@ -103,7 +107,7 @@ def text_values(vectors: Vectors, labels: Sequence[str], asked: np.ndarray, seed
 
 @dataclass
 class Trial:
-    """The data of all candidates: the start, the texts to fit on, the held-out texts, and their labels, if any.
+    """The data of all candidates: the start, the texts to fit on, the held-out `corpus`, and its labels, if any.
 
     `forms` are the short forms of the held-out texts, "" for a text that has none.
     """
@@ -111,7 +115,7 @@ class Trial:
     reference: ModelReference
     encoder: Encoder
     fit: Sequence[str]
-    held: Sequence[str]
+    corpus: Corpus
     labels: Sequence[str]
     forms: Sequence[str]
     seed: int
@@ -119,6 +123,11 @@ class Trial:
     purpose: str = BOTH
     known: dict[str, Vectors] = field(default_factory=dict)
     opened: dict[str, tuple[ModelReference, Encoder]] = field(default_factory=dict)
+
+    @cached_property
+    def held(self) -> list[str]:
+        """The held-out texts."""
+        return self.corpus.sentences
 
     @property
     def folder(self) -> Path:
@@ -181,12 +190,24 @@ class Trial:
 
     def own(self, stage: str, pooling: str | None = None) -> Vectors:
         """Return the vectors of the model of a stage, as it is read, or by one of its joined readings."""
+        return self.vectors(stage).through(self.reads(stage, pooling))
+
+    def reads(self, stage: str, pooling: str | None = None) -> Layer:
+        """Return what takes vectors of all readings of a stage to those of one, its own by default."""
         encoder = self.base(stage)[1]
         if joined_reading(encoder) is None:
-            return self.vectors(stage)
-        wanted = encoder.reading.pooling if pooling is None else TRAINED_POOLINGS[pooling]
-        side = slice(encoder.width) if wanted is Pooling.TOKEN else slice(encoder.width, None)
-        return self.vectors(stage).through(lambda rows: np.ascontiguousarray(rows[:, side]))
+            return lambda rows: rows
+        kind = encoder.reading.pooling if pooling is None else TRAINED_POOLINGS[pooling]
+        side = slice(encoder.width) if kind is Pooling.TOKEN else slice(encoder.width, None)
+        return lambda rows: np.ascontiguousarray(rows[:, side])
+
+    def layer(self, candidate: str) -> tuple[str, Layer]:
+        """Return the stage whose model a candidate has, and what takes its vectors of all readings to the candidate's."""
+        name, _, variant = candidate.partition(" ")
+        stage = {READING: START, PROJECTION: START, TRAINED: TRAINING}.get(name, name)
+        if variant:
+            return stage, self.fitted(stage, variant)
+        return stage, self.reads(stage, self.workspace.stages[READING]["pooling"] if name == READING else None)
 
     def encode(self, stage: str, encoder: Encoder, held: np.ndarray | None = None, count: int | None = None) -> None:
         """Encode the texts by the readings of a stage, `count` of those to fit on (as many as the start), and keep."""
