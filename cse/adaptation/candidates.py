@@ -51,6 +51,7 @@ from cse.evaluation.metrics import mean_difference
 from cse.files.writing import read_json, write_folder, write_json
 from cse.methods.method import TRAINED_POOLINGS, Pooling
 from cse.models.checkpoint import read_checkpoint_config
+from cse.models.fitted_texts import write_fitted_texts
 from cse.models.loading import load, on_torch, open_model
 from cse.models.names import Kind, ModelReference, resolve
 from cse.training.held_out import MAX_HELD_OUT, can_hold_out
@@ -280,6 +281,7 @@ class Trial:
 
             tensors = plain_model(on_torch(trained)).tensors
             copy_plain(reference, encoder, target, {name: tensor.numpy() for name, tensor in tensors.items()})
+            write_fitted_texts(target, self.fit[:MAX_TRAINED_TEXTS])
 
         write_folder(self.folder / TRAINED_FOLDER, fill)
         self.encode(TRAINING, self.readings(TRAINING)[0])
@@ -324,7 +326,8 @@ class Trial:
             if not variant:
                 return copy_plain(reference, encoder, target)
             joined, count = self.readings(stage)[0], len(self.vectors(stage).fit)
-            return write_projected(reference, joined, self.fitted(stage, variant), count, target)
+            write_projected(reference, joined, self.fitted(stage, variant), count, target)
+            write_fitted_texts(target, self.fit[: count if stage == START else max(count, MAX_TRAINED_TEXTS)])
 
         write_folder(folder, fill)
         return folder

@@ -15,6 +15,7 @@ from cse.files import hub
 from cse.files.weights import SINGLE, find_weights, read_arrays
 from cse.files.writing import FolderKind, read_json, write_folder, write_json
 from cse.methods.method import TRAINED_POOLINGS, Head, Pooling, When
+from cse.models.fitted_texts import FITTED_TEXTS, write_fitted_texts
 from cse.models.loading import on_torch, open_model
 from cse.models.names import Kind, ModelReference, location, model_folder, resolve
 from cse.models.sentence_transformers import CALLS, TRANSFORMER, modules_of, transformer_options
@@ -136,7 +137,7 @@ COPIED_FILES = (  # files other than weights that opening a model reads, here or
     "vocab.json", "vocab.txt", "merges.txt", "sentence_bert_config.json", "config_sentence_transformers.json",
 )  # fmt: skip
 MODEL_FILES = (
-    *COPIED_FILES, SINGLE, "modules.json", PROJECTION_RECORD, "README.md", "cse_export.json", "modeling_prefix.py",
+    *COPIED_FILES, SINGLE, "modules.json", PROJECTION_RECORD, FITTED_TEXTS, "README.md", "cse_export.json", "modeling_prefix.py",
     *(f"{number}_{name}{end}" for number in "123" for name in ("WordWeights", "Pooling", "Dense", "Normalize")
       for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
 )  # fmt: skip
@@ -168,7 +169,12 @@ def project(
     encoder = open_model(reference)
     check_projectable(reference, encoder)
     projection = fit_projection(raw_vectors(encoder, texts), components)
-    write_folder(folder, lambda target: write_projected(reference, encoder, projection, len(texts), target), PROJECTED)
+
+    def fill(target: Path) -> None:
+        write_projected(reference, encoder, projection, len(texts), target)
+        write_fitted_texts(target, texts)
+
+    write_folder(folder, fill, PROJECTED)
     return projection
 
 

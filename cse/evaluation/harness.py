@@ -22,6 +22,7 @@ from cse.evaluation.results import ModelRecord, Protocol, Results, name_and_chec
 from cse.evaluation.sts import with_final_period
 from cse.evaluation.tasks import Task, TaskData
 from cse.files.writing import file_digest
+from cse.models.fitted_texts import fitted_count
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Unit
@@ -132,6 +133,7 @@ class _Scoring:
             self.records[label] = record
             self.report(f"{label} ({record.fingerprint})")
             units = _units(self.request, model.encoder, self.results.protocol.points, self.report)
+            units = {name: partial(_marked, unit, model.model) for name, unit in units.items()}
             encode, done = _encode(self.request, model.encoder), partial(self._done, record)
             record.scores = run_units(encode, units, record.scores, done)
         except Exception as error:
@@ -211,6 +213,19 @@ def _units(request: EvaluationRequest, encoder: TextEncoder, points: bool, repor
 
 def _without(unit: Unit, points: tuple[str, ...], encode: Encode) -> Scores:
     return {key: value for key, value in unit(encode).items() if key not in points}
+
+
+def _marked(unit: Unit, model: str, encode: Encode) -> Scores:
+    """Run a unit; the scores say how many of its texts the model was fitted on, if any."""
+    texts: set[str] = set()
+
+    def watched(sentences: list[str], **before: Any) -> np.ndarray:
+        texts.update(sentences)
+        return encode(sentences, **before)
+
+    scores = unit(watched)
+    count = fitted_count(model, texts)
+    return {**scores, "fitted_texts": count, "texts": len(texts)} if count else scores
 
 
 def _encode(request: EvaluationRequest, encoder: TextEncoder) -> Encode:
