@@ -25,10 +25,12 @@ MARGIN = 0.5  # points of nDCG@10 by which two candidates differ
 QUERIES_AT_ONCE = 512
 
 
-def measure(folder: Path, start: str, seed: int, output: Path, note: Callable[[str], object]) -> dict[str, Any]:
+def measure(
+    folder: Path, start: str, seed: int, output: Path, note: Callable[[str], object], minutes: float | None = None
+) -> dict[str, Any]:
     """Return a row: the `scores` of each candidate of `adapt` on the documents of a set, and the one that is `chosen`.
 
-    There are no labels. Known items are the documents that `adapt` holds out; nDCG@10 is that of the set's queries in
+    There are no labels, and `minutes` are those of `adapt`. Known items are the documents that `adapt` holds out; nDCG@10 is that of the set's queries in
     all documents. A row that `output` has is not measured again; a new one is added there.
     """
     backbone, _, pooling = start.partition(":")
@@ -40,7 +42,7 @@ def measure(folder: Path, start: str, seed: int, output: Path, note: Callable[[s
     with tempfile.TemporaryDirectory() as work:
         data, vectors = Path(work) / "texts.jsonl", {}
         data.write_text("".join(json.dumps({"text": text}) + "\n" for text in retrieval.read_texts(file).values()))
-        request = AdaptRequest(str(data), backbone, pooling or None, "text", minutes=None, seed=seed)
+        request = AdaptRequest(str(data), backbone, pooling or None, "text", minutes=minutes, seed=seed)
         trial, _ = tried(request, Path(work) / "adapted", note=note)
         stages = trial.workspace.stages
         scores = {

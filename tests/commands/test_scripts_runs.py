@@ -191,7 +191,10 @@ def test_wrong_folders_and_files_are_refused(folder: Path, tmp_path: Path) -> No
     assert "ends in .png or .svg" in runs(folder, "--plot", "curves.pdf", code=2)[1]
     (tmp_path / "empty").mkdir()
     shown, notes = runs(tmp_path / "empty")
-    assert (shown, notes) == ("", f"no runs of python -m scripts.train or python -m scripts.adapt below {tmp_path / 'empty'}\n")
+    assert (shown, notes) == (
+        "",
+        f"no runs of python -m scripts.train or python -m scripts.adapt below {tmp_path / 'empty'}\n",
+    )
     assert json.loads(runs(tmp_path / "empty", "--json")[0]) == []
     assert "no run has a log to draw" in runs(tmp_path / "empty", "--plot", tmp_path / "c.png", code=3)[1]
 
@@ -245,7 +248,9 @@ def test_an_adaptation_is_listed_with_both_axes_and_the_verdict_that_all_its_fil
     assert other.endswith(" -")
 
 
-@pytest.mark.parametrize("content", ["{", "{}", '{"chosen": 1, "verdict": "", "data": "", "seconds": 1, "grouping": 1}'])
+@pytest.mark.parametrize(
+    "content", ["{", "{}", '{"chosen": 1, "verdict": "", "data": "", "seconds": 1, "grouping": 1}']
+)
 def test_a_damaged_adaptation_is_listed_with_what_is_wrong(adapted: Path, tmp_path: Path, content: str) -> None:
     folder = Path(shutil.copytree(adapted, tmp_path / "adapted"))
     (folder / "deep" / "labelled" / "report.json").write_text(content)
