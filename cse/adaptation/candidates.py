@@ -203,7 +203,7 @@ class Trial:
         return lambda rows: np.ascontiguousarray(rows[:, side])
 
     def layer(self, candidate: str) -> tuple[str, Layer]:
-        """Return the stage whose model a candidate has, and what takes its vectors of all readings to the candidate's."""
+        """Return the stage whose model a candidate has, and what its vectors of all readings go through."""
         name, _, variant = candidate.partition(" ")
         stage = {READING: START, PROJECTION: START, TRAINED: TRAINING}.get(name, name)
         if variant:

@@ -137,7 +137,8 @@ COPIED_FILES = (  # files other than weights that opening a model reads, here or
     "vocab.json", "vocab.txt", "merges.txt", "sentence_bert_config.json", "config_sentence_transformers.json",
 )  # fmt: skip
 MODEL_FILES = (
-    *COPIED_FILES, SINGLE, "modules.json", PROJECTION_RECORD, FITTED_TEXTS, "README.md", "cse_export.json", "modeling_prefix.py",
+    *COPIED_FILES, SINGLE, "modules.json", PROJECTION_RECORD, FITTED_TEXTS, "README.md", "cse_export.json",
+    "modeling_prefix.py",
     *(f"{number}_{name}{end}" for number in "123" for name in ("WordWeights", "Pooling", "Dense", "Normalize")
       for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
 )  # fmt: skip

@@ -30,8 +30,8 @@ def measure(
 ) -> dict[str, Any]:
     """Return a row: the `scores` of each candidate of `adapt` on the documents of a set, and the one that is `chosen`.
 
-    There are no labels, and `minutes` are those of `adapt`. Known items are the documents that `adapt` holds out; nDCG@10 is that of the set's queries in
-    all documents. A row that `output` has is not measured again; a new one is added there.
+    There are no labels, and `minutes` are those of `adapt`. Known items are the documents that it holds out; nDCG@10 is
+    that of the set's queries in all documents. A row that `output` has is not measured again; a new one is added there.
     """
     backbone, _, pooling = start.partition(":")
     row = {"texts": folder.name, "seed": seed, "start": f"{Path(backbone).name} {pooling}".strip()}

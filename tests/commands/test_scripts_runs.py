@@ -1,4 +1,4 @@
-"""`scripts.runs`: what it lists is what runs and adaptations wrote, and damaged and unfinished ones are listed as such."""
+"""`scripts.runs`: it lists what runs and adaptations wrote, and damaged and unfinished ones as such."""
 
 import json
 import shutil
