@@ -68,6 +68,7 @@ TRAINING_SETTINGS = {"learning_rate": 1e-5, "temperature": 0.2, "batch_size": BA
 STEP_COST = 4.5
 
 
+STAGE_OF = {PROJECTION: START, TRAINED: TRAINING}  # the stage whose model is projected
 Layer = Callable[[np.ndarray], np.ndarray]
 
 
@@ -205,7 +206,7 @@ class Trial:
     def layer(self, candidate: str) -> tuple[str, Layer]:
         """Return the stage whose model a candidate has, and what its vectors of all readings go through."""
         name, _, variant = candidate.partition(" ")
-        stage = {READING: START, PROJECTION: START, TRAINED: TRAINING}.get(name, name)
+        stage = START if name == READING else STAGE_OF.get(name, name)
         if variant:
             return stage, self.fitted(stage, variant)
         return stage, self.reads(stage, self.workspace.stages[READING]["pooling"] if name == READING else None)
@@ -319,7 +320,7 @@ class Trial:
             return None
         if name == TRAINING:
             return self.folder / TRAINED_FOLDER
-        stage = {PROJECTION: START, TRAINED: TRAINING}.get(name, name)
+        stage = STAGE_OF.get(name, name)
         reference, encoder = self.base(stage)
 
         def fill(target: Path) -> None:

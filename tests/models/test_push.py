@@ -13,6 +13,7 @@ import pytest
 import torch
 from app_models import write_model
 from conftest import SENTENCES, tiny_bert
+from fitted_models import project
 from hub_stand_in import Hub, hub_at_hand
 from huggingface_hub import ModelCard
 from model_files import written_in_shards
@@ -20,7 +21,6 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import cse
-from cse.adaptation.projection import project
 from cse.commands.push import app
 from cse.commands.search import app as search
 from cse.commands.train import app as train
