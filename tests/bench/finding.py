@@ -40,7 +40,7 @@ def measure(
             return known
     (file,) = (path for name in retrieval.CORPORA for path in folder.glob(f"{name}*"))
     with tempfile.TemporaryDirectory() as work:
-        data, vectors = Path(work) / "texts.jsonl", {}
+        data, vectors = Path(work) / "texts.jsonl", dict[str, dict[str, np.ndarray]]()
         data.write_text("".join(json.dumps({"text": text}) + "\n" for text in retrieval.read_texts(file).values()))
         request = AdaptRequest(str(data), backbone, pooling or None, "text", minutes=minutes, seed=seed)
         trial, _ = tried(request, Path(work) / "adapted", note=note)
@@ -56,16 +56,20 @@ def measure(
 
 
 def encoding(
-    trial: Trial, candidate: str, known: dict[tuple[str, int], np.ndarray]
+    trial: Trial, candidate: str, known: dict[str, dict[str, np.ndarray]]
 ) -> Callable[[list[str]], np.ndarray]:
-    """Return what encodes texts by a candidate of a trial; vectors of all readings are kept in `known`."""
+    """Return what encodes texts by a candidate of a trial; vectors of all readings are kept in `known` by stage."""
     stage, layer = trial.layer(candidate)
+    if stage not in known:
+        vectors = trial.vectors(stage)
+        known[stage] = {**dict(zip(trial.fit, vectors.fit, strict=False)),  # not all that may be fitted on are encoded
+                        **dict(zip(trial.held, vectors.held, strict=True))}  # fmt: skip
 
     def encode(texts: list[str]) -> np.ndarray:
-        key = stage, hash(tuple(texts))
-        if key not in known:
-            known[key] = raw_vectors(trial.readings(stage)[0], texts)
-        return layer(known[key])
+        rows = known[stage]
+        if new := [text for text in dict.fromkeys(texts) if text not in rows]:
+            rows.update(zip(new, raw_vectors(trial.readings(stage)[0], new), strict=True))
+        return layer(np.stack([rows[text] for text in texts]))
 
     return encode
 
