@@ -120,9 +120,17 @@ def adapt(
 
 
 def tried(
-    request: AdaptRequest, folder: Path, resume: bool = False, note: Note = lambda line: None
+    request: AdaptRequest,
+    folder: Path,
+    resume: bool = False,
+    note: Note = lambda line: None,
+    *,
+    later: bool = True,
 ) -> tuple[Trial, TextFacts]:
-    """Return the trial of all candidates, in an unfinished folder beside `folder`, and facts about the texts."""
+    """Return the trial of all candidates, in an unfinished folder beside `folder`, and facts about the texts.
+
+    Those that take minutes are left out unless `later`.
+    """
     corpus = Corpus.read(request.data, request.column, request.label, options=Options.of(request.read))
     note(corpus.understood())
     count = len(corpus.check(MIN_TEXTS, "an adaptation"))
@@ -144,7 +152,8 @@ def tried(
     note(facts.warning or str(facts))
     for name in CHEAP:
         _run_stage(trial, name, note)
-    _try_later(trial, note)
+    if later:
+        _try_later(trial, note)
     return trial, facts
 
 

@@ -354,7 +354,7 @@ def bench_finding(
     output: Annotated[Path, typer.Argument(help="JSON lines of trials; what is there is not repeated.")],
     data: Annotated[list[Path], typer.Option(help="A folder of a retrieval set; repeatable.")],
     model: Annotated[list[str], typer.Option(help="A model's folder; FOLDER:POOLING for a pooling; repeatable.")],
-    minutes: Annotated[float | None, typer.Option(help="Of an adaptation; by default it takes what it takes.")] = None,
+    cheap: Annotated[bool, typer.Option("--cheap", help="Leave out the candidates that take minutes.")] = False,
     seeds: Annotated[int, typer.Option(min=1)] = 1,
     json_output: Json = False,
 ) -> None:
@@ -364,9 +364,7 @@ def bench_finding(
     """
     from tests.bench.finding import measure, summary
 
-    trials = [
-        (folder, start, seed, output, log, minutes) for seed in range(seeds) for folder in data for start in model
-    ]
+    trials = [(folder, start, seed, output, log, cheap) for seed in range(seeds) for folder in data for start in model]
     rows = [measure(*trial) for trial in trials]
     _print(json_output, {"trials": rows, "known items": summary(rows)})
 
