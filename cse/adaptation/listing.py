@@ -65,8 +65,10 @@ def read_adaptation(path: Path, name: str) -> AdaptationRecord:
         for scores in filter(None, axes.values()):
             if {side: type(score) for side, score in scores.items()} != {"start": float, "result": float}:
                 raise TypeError(f"scores {scores}")
-        said = [str(report[key]) for key in ("data", "chosen", "verdict")]
-        return AdaptationRecord(name, path, State.FINISHED, None, said[0], report["seconds"], *said[1:], axes)
+        data, chosen, verdict = (str(report[key]) for key in ("data", "chosen", "verdict"))
+        return AdaptationRecord(
+            name, path, State.FINISHED, data=data, seconds=report["seconds"], chosen=chosen, verdict=verdict, axes=axes
+        )
     except ArtefactError as error:
         problem = " ".join(str(error).split())
     except (KeyError, TypeError) as error:

@@ -52,9 +52,10 @@ def main(
     if not runs and not adaptations:
         log(f"no runs of {command_line('train')} or {command_line('adapt')} below {folder}")
     _print(runs, adaptations, compare is not None, json_output)
-    for record in (*runs, *adaptations):
-        if record.problem:
-            log(f"{record.name}: {record.problem}")
+    problems = {record.name: record.problem for record in runs} | {one.name: one.problem for one in adaptations}
+    for name, problem in problems.items():
+        if problem:
+            log(f"{name}: {problem}")
     if plot is not None:
         _draw(runs, plot)
 
@@ -73,8 +74,9 @@ def _print(
     from cse.training.listing import differences
 
     if json_output:
-        records = runs if compared else sorted((*runs, *adaptations), key=lambda record: record.path)
-        shown = [record.to_json() for record in records]
+        shown = [run.to_json() for run in runs] + [record.to_json() for record in adaptations]
+        if not compared:
+            shown.sort(key=lambda record: str(record["path"]))
         print_json({"runs": shown, "differences": differences(*runs)} if compared else shown)
         return
     if runs:

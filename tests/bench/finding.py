@@ -30,7 +30,7 @@ def measure(
 ) -> dict[str, Any]:
     """Return a row: the `scores` of each candidate of `adapt` on the documents of a set, and the one that is `chosen`.
 
-    There are no labels. `cheap` leaves out what takes minutes. Known items are the documents that it holds out; nDCG@10 is
+    There are no labels. `cheap` leaves out what takes minutes. Known items are documents that are held out; nDCG@10 is
     that of the set's queries in all documents. A row that `output` has is not measured again; a new one is added there.
     """
     backbone, _, pooling = start.partition(":")
