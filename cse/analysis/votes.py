@@ -246,7 +246,8 @@ class Answer:
 class Judgement:
     """Setup, answers so far and, for labelled texts, the scores of both models; kept in `path` if there is one.
 
-    `simulated` is true if labels voted, not a person.
+    `simulated` is true if labels voted, not a person. `fitted` is the number of the texts that START and RESULT were
+    fitted on.
     """
 
     setup: Setup
@@ -255,6 +256,7 @@ class Judgement:
     simulated: bool = False
     scores: dict[str, dict[str, float]] | None = None
     answers: list[Answer] = field(default_factory=list)
+    fitted: dict[str, int] = field(default_factory=dict)
 
     @property
     def counted(self) -> int:
@@ -305,6 +307,7 @@ class Judgement:
             "simulated": self.simulated,
             **asdict(self.setup),
             "scores": self.scores,
+            "fitted": self.fitted,
             "votes": [asdict(answer) for answer in self.answers],
         }  # fmt: skip
 

@@ -76,6 +76,11 @@ def k_means(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
     return KMeans(count, random_state=seed).fit_predict(vectors)
 
 
+def k_means_runs(vectors: np.ndarray, count: int) -> list[np.ndarray]:
+    """Return the (N,) groups of vectors (N, d) by k-means with each of the `SEEDS`."""
+    return [k_means(vectors, count, seed) for seed in SEEDS]
+
+
 def _score(path: Path, encode: Encode) -> Scores:
     rows = labelled_rows(path)
     names, gold = np.unique(labels(rows), return_inverse=True)
@@ -84,10 +89,7 @@ def _score(path: Path, encode: Encode) -> Scores:
             f"{path}: {len(names)} labels for {texts} distinct texts; clusters need more texts than labels"
         )
     vectors = features(encode, rows)
-    runs = []
-    for seed in SEEDS:
-        clusters = k_means(vectors, len(names), seed)
-        runs.append((hungarian_accuracy(gold, clusters), nmi(gold, clusters)))
+    runs = [(hungarian_accuracy(gold, groups), nmi(gold, groups)) for groups in k_means_runs(vectors, len(names))]
     means, deviations = 100 * np.mean(runs, axis=0), 100 * np.std(runs, axis=0, ddof=1)
     return {
         "accuracy": round(float(means[0]), 2),
@@ -101,9 +103,10 @@ def _score(path: Path, encode: Encode) -> Scores:
 def label_scores(vectors: np.ndarray, labels: Sequence[str]) -> dict[str, float]:
     """Return how well vectors (N, d) agree with N labels, x 100, two decimals; texts with the label "" are left out.
 
-    `neighbours`: share of the five nearest with the text's label; `purity` and `nmi` of k-means with a group per label,
-    means of three seeds; `ndcg@10` of each text's nearest, those with its label being relevant, over the texts whose
-    label others have too. Raises ValueError for a single label and for a label per text.
+    The vectors are not normalised, as in `units`, whose `neighbours` and `nmi` these are. `neighbours`: share of the
+    five nearest with the text's label; `purity` and `nmi` of k-means with a group per label, means of ten seeds;
+    `ndcg@10` of each text's nearest, those with its label being relevant, over the texts whose label others have too.
+    Raises ValueError for a single label and for a label per text.
     """
     known = [row for row, label in enumerate(labels) if label]
     vectors = vectors[known]
@@ -114,7 +117,7 @@ def label_scores(vectors: np.ndarray, labels: Sequence[str]) -> dict[str, float]
         raise ValueError(f"all texts have the same label {str(names[0])!r}; scores need two labels or more")
     if len(names) == len(gold):
         raise ValueError(f"each of the {len(gold)} texts has a label of its own; give a column whose labels repeat")
-    groups = [k_means(vectors, len(names), seed) for seed in LABEL_SEEDS]
+    groups = k_means_runs(vectors, len(names))
     scores = {
         "neighbours": same_label_neighbours(vectors, gold),
         "purity": float(np.mean([purity(gold, group) for group in groups])),

@@ -31,11 +31,12 @@ from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
 from cse.methods.settings import to_json
 from cse.models.checkpoint import read_checkpoint_config
+from cse.models.fitted_texts import fitted_count
 from cse.models.loading import open_model
 from cse.models.names import PUBLISHED_IDS, Kind, ModelReference, check_name, location, resolve
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Unit
+    from cse.evaluation import Encode, Scores, Unit
 
     Log = Callable[[str], None]
 
@@ -312,7 +313,7 @@ class _Scoring:
             units, encode = self._units(model.encoder), self._cached_encode(model.encoder)
             for name, unit in units.items():
                 if name not in record.scores:
-                    scores = unit(encode)
+                    scores = _marked(unit, model.model, encode)
                     if not self.results.protocol.points:
                         scores = {key: value for key, value in scores.items() if key not in self.request.task.points}
                     record.scores[name] = scores
@@ -378,3 +379,16 @@ class _Scoring:
             return np.stack([known[text] for text in texts]) if texts else encode([])
 
         return encode_new
+
+
+def _marked(unit: Unit, model: str, encode: Encode) -> Scores:
+    """Run a unit; the scores say how many of its texts the model was fitted on, if any."""
+    texts: set[str] = set()
+
+    def watched(sentences: list[str], **before: Any) -> np.ndarray:
+        texts.update(sentences)
+        return encode(sentences, **before)
+
+    scores = unit(watched)
+    count = fitted_count(model, texts)
+    return {**scores, "fitted_texts": count, "texts": len(texts)} if count else scores

@@ -17,6 +17,7 @@ from cse.evaluation.published import published
 from cse.evaluation.tasks import LOGISTIC
 from cse.files.checksums import check_digest, with_digest
 from cse.files.writing import file_digest, write_json
+from cse.models.fitted_texts import fitted_note
 
 if TYPE_CHECKING:
     from cse.evaluation import Scores
@@ -227,10 +228,14 @@ def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def warnings(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
-    """Warnings that scores are not comparable with the papers': missing sets, sets with another number of pairs."""
+    """Warnings: sets that are missing or have another number of pairs than in the papers, and texts fitted on."""
     units = {unit for record in models.values() for unit in record.scores}
     absent = [name for name in task.sets if name not in units]
     lines = [f"no files for {', '.join(absent)}: no average over the papers' sets"] if absent else []
+    lines += [
+        f"{label}, {unit}: {fitted_note(scores['fitted_texts'], scores['texts'])}; it may do worse on others"
+        for label, record in models.items() for unit, scores in record.scores.items() if "fitted_texts" in scores
+    ]  # fmt: skip
     sizes = {(unit, one["pairs"]) for m in models.values() for unit, one in m.scores.items() if unit in task.pairs}
     return lines + [
         f"{unit} has {pairs} pairs here, {task.pairs[unit]} in the papers: not the same task"

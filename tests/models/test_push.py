@@ -14,6 +14,7 @@ import torch
 from app_models import write_model
 from conftest import SENTENCES, tiny_bert
 from encoders import encoder_of, make
+from fitted_models import project
 from hub_stand_in import Hub, hub_at_hand
 from huggingface_hub import ModelCard
 from model_files import POOLING, TRANSFORMER, with_pipeline, written_in_shards
@@ -21,7 +22,6 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import cse
-from cse.adaptation.projection import project
 from cse.commands.push import app
 from cse.commands.search import app as search
 from cse.commands.train import app as train
