@@ -19,7 +19,7 @@ def load(
 
     `pooling` (mean, cls, prompt or another of `cse.methods.catalogue.UNTRAINED`; default mean) is that of a plain
     Hugging Face model. A published checkpoint of SimCSE, ESimCSE, PromptBERT, PromCSE, ConPVP or OptiPrompt is read by
-    its family; give `family` (of `cse.models.families.FAMILIES`) if neither its keys nor its hub id identify it.
+    its family; give `family` (of `cse.models.names.FAMILIES`) if neither its keys nor its hub id identify it.
     `backend` is torch, openvino (CPU inference without PyTorch), or auto: openvino on a CPU where it is installed.
     Raises `cse.errors.ArtefactError`, with the choices, for anything that cannot be opened.
     """

@@ -8,8 +8,8 @@ from cse.errors import IndexFolderError
 from index.manifest import BuildSettings
 
 if TYPE_CHECKING:
-    from index.base import FewHitsWarning, Hit
     from index.faiss_index import VectorIndex
+    from index.stores import FewHitsWarning, Hit
 
 __all__ = ["BuildSettings", "FewHitsWarning", "Hit", "IndexFolderError", "VectorIndex"]
 
@@ -17,6 +17,6 @@ __all__ = ["BuildSettings", "FewHitsWarning", "Hit", "IndexFolderError", "Vector
 def __getattr__(name: str) -> Any:
     if name not in ("FewHitsWarning", "Hit", "VectorIndex"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from index import base, faiss_index
+    from index import faiss_index, stores
 
-    return getattr(faiss_index if name == "VectorIndex" else base, name)
+    return getattr(faiss_index if name == "VectorIndex" else stores, name)

@@ -119,18 +119,14 @@ def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None
     facts["smoothed"] = f" Each is mixed with its {manifest.smooth} nearest." if manifest.smooth else ""
     prompt = manifest.query_prompt
     facts["prompted"] = f" Encode queries with the prompt {prompt!r}." if prompt is not None else ""
-    axes = " `x` and `y` are a t-SNE map." if points else ""
-    (target / "README.md").write_text(CARD.format(**facts) + _named(text, stored, axes), encoding="utf-8")
-
-
-def _named(text: str, stored: Contents, axes: str) -> str:
-    """A README's text with the names of the columns."""
     names = [*map(stored.name, stored.own), *stored.rows.schema.names]
-    facts = {
-        "AXES": axes, "COLUMNS": ", ".join([*names, stored.name(VECTOR)]), "VECTOR": stored.name(VECTOR),
-        "TEXT": names[len(stored.own)], "X_AXIS": stored.name("x"), "Y_AXIS": stored.name("y"),
+    columns = {
+        "AXES": " `x` and `y` are a t-SNE map." if points else "", "COLUMNS": ", ".join([*names, stored.name(VECTOR)]),
+        "VECTOR": stored.name(VECTOR), "TEXT": names[len(stored.own)],
+        "X_AXIS": stored.name("x"), "Y_AXIS": stored.name("y"),
     }  # fmt: skip
-    return re.sub("|".join(facts), lambda match: facts[match[0]], text)
+    named = re.sub("|".join(columns), lambda match: columns[match[0]], text)
+    (target / "README.md").write_text(CARD.format(**facts) + named, encoding="utf-8")
 
 
 def _dataset(index: VectorIndex, stored: Contents, target: Path, points: Points | None) -> None:

@@ -1,25 +1,33 @@
-"""A searchable set of sentences: FAISS index, texts and manifest."""
+"""A searchable set of sentences: FAISS index, texts and manifest.
+
+It is built from a stream of vectors in one pass, with a bounded head held back for training and recall queries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cse.corpus.corpus import fields_of
+from cse.corpus.corpus import Corpus, fields_of, text_blocks
 from cse.errors import IndexFolderError
+from cse.files.hub import data_folder
 from cse.files.replace import read_settled
+from cse.vectors import smoothed
 from index import faiss_engine
-from index.base import Cells, Index, Rows, row_numbers, silent, spread
-from index.building import Batches, write_index_folder
 from index.folder import (
     FAISS_FILE,
+    FILES,
+    INDEX,
     NUMBERS,
     TEXTS_FILE,
+    RowWriter,
     checksum,
     conformed,
     file_records,
@@ -29,16 +37,25 @@ from index.folder import (
     numbered,
     open_rows,
     replacing,
+    row_table,
     row_writer,
+    unit_rows,
     user_columns,
     verify_files,
     without_rows,
 )
 from index.manifest import BuildSettings, Manifest, check_model, cure, read_manifest, write_manifest
+from index.stores import Batches, Cells, Index, Rows, row_numbers, silent, spread
+
+BLOCK = 4096  # sentences encoded and stored at a time; smaller blocks batch fewer sentences of one length
+RECALL_AT, RECALL_QUERIES, REFERENCE_ANSWERS = 10, 200, 100  # reference: exact answers kept per query, to detect ties
+TIE_TOLERANCE = 1e-6  # float32 sums of unit products differ by less
 
 
 class VectorIndex(Index):
     """Sentences and their unit vectors in a folder: a FAISS index, memory-mapped until it is edited, and its texts."""
+
+    smooths = on_disk = True
 
     def __init__(self, index: Any, table: pa.Table, manifest: Manifest, *, device: str = "auto") -> None:
         """`table` has nulls for each removed row; `device` is "auto" (a GPU if it supports the type) or "cpu"."""
@@ -53,30 +70,36 @@ class VectorIndex(Index):
             )
         faiss_engine.tune(index, manifest.nprobe, manifest.ef_search)
         self.manifest = manifest
-        self._index, self._table, self._texts, self._device = index, table, texts, device
-        self._mapped = True
-        self._clone: Any = None
-        self._live = self._live_rows()
+        self._index, self._device, self._mapped = index, device, True
+        self._clone: Any = None  # on a GPU
+        self._live: np.ndarray | None = None  # the row number (n,) of each FAISS position; None if they are equal
+        self._replace_rows(table)
 
     @classmethod
     def build(
-        cls,
-        batches: Batches,
-        output: Path,
-        *,
-        settings: BuildSettings,
-        report: Callable[[int], None] = silent,
+        cls, batches: Batches, output: Path, *, settings: BuildSettings, report: Callable[[int], None] = silent
     ) -> VectorIndex:
         """Build the index of all `batches` of texts and vectors (n, d) float32 in the folder `output`, and load it.
 
         Memory holds the FAISS index, two batches (one is added while the next is drawn) and, for types that are not
-        exact, a head of at least 65,536 vectors (`faiss_engine.head_rows`). `report` gets the number of rows after each
-        batch. An index at `output` is replaced once everything is written; a failure leaves it unchanged. Raises
-        ValueError for bad batches, settings or `output`.
+        exact, a head of at least 65,536 vectors (`faiss_engine.head_rows`); all vectors if they are smoothed. `report`
+        gets the number of rows after each batch. An index at `output` is replaced once everything is written; a failure
+        leaves it unchanged. Raises ValueError for bad batches, settings or `output`.
         """
         output = Path(output)
         with replacing(output) as fresh:
-            written = write_index_folder(batches, fresh, settings, report)
+            with row_writer(fresh / TEXTS_FILE) as write:
+                index, recall = filled(unit_blocks(batches, write, report), settings)
+            # Raises if no search could expand its queries.
+            faiss_engine.expanded(index, np.zeros((1, index.d), np.float32), settings.smooth)
+            faiss_engine.write(index, fresh / FAISS_FILE)
+            nprobe, ef_search = faiss_engine.tune(index, settings.nprobe, settings.ef_search)
+            written = Manifest.of(
+                settings, dimension=index.d, nprobe=nprobe, ef_search=ef_search, count=index.ntotal, rows=index.ntotal,
+                corpus_sha256=checksum(open_rows(fresh / TEXTS_FILE).column(0)), recall_at_10=recall,
+                faiss=faiss_engine.VERSION, files=file_records(fresh),
+            )  # fmt: skip
+            write_manifest(fresh, written)
 
         def check(manifest: Manifest) -> None:
             if manifest != written:  # another process replaced it since
@@ -121,6 +144,27 @@ class VectorIndex(Index):
             raise
         except (ValueError, OSError) as error:
             raise IndexFolderError(f"{folder}: damaged index: {error}; {cure()}") from error
+
+    @classmethod
+    def manifest_at(cls, location: Path) -> Manifest:
+        """As `read_manifest`."""
+        return read_manifest(location)
+
+    @classmethod
+    def holds_index(cls, location: Path) -> bool:
+        """True if an index is at `location`. Raises ValueError if something else is."""
+        INDEX.check_replaceable(location)
+        return location.exists() and any(location.iterdir())
+
+    @classmethod
+    def downloaded(cls, location: Any) -> Any:
+        """The folder, downloaded if it is the name of a dataset on the hub; the address of another store unchanged."""
+        return data_folder(location, FILES) if isinstance(location, Path) else location
+
+    @classmethod
+    def check_factory(cls, factory: str, dimension: int) -> None:
+        """As `faiss_engine.create`."""
+        faiss_engine.create(dimension, factory, seed=0)
 
     def sample(self, most: int) -> np.ndarray:
         """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""
@@ -207,11 +251,14 @@ class VectorIndex(Index):
     def _nearest(self, queries: np.ndarray, k: int, chosen: Any, probe: int | None) -> tuple[np.ndarray, np.ndarray]:
         if k == 0 or not len(queries):
             return np.empty((len(queries), k), dtype=np.float32), np.empty((len(queries), k), dtype=np.int64)
-        if chosen is None and probe is None:
-            scores, labels = self._searcher(k).search(queries, k)
-        else:
+        if chosen is not None or probe is not None:
             among = None if chosen is None else self._labels(chosen)
             scores, labels = faiss_engine.search_with(self._index, queries, k, among, probe)
+        elif self._device == "cpu" or k > faiss_engine.GPU_MAX_K:
+            scores, labels = self._index.search(queries, k)
+        else:
+            self._clone = self._clone or faiss_engine.gpu_clone(self._index) or self._index
+            scores, labels = self._clone.search(queries, k)
         if labels.min() < 0:
             scores[labels < 0] = -np.inf
         rows = labels if self._live is None else np.where(labels < 0, labels, self._live[labels])
@@ -234,7 +281,8 @@ class VectorIndex(Index):
     def _replace_rows(self, table: pa.Table) -> None:
         """Replace the rows, and what depends on them and the index."""
         self._table, self._texts, self._clone = table, table.column(0), None
-        self._live = self._live_rows()
+        closed_up = self._texts.null_count and not faiss_engine.keeps_ids(self._index)
+        self._live = live_rows(self._texts) if closed_up else None
 
     def _checked(self, rows: Rows) -> np.ndarray:
         numbers = row_numbers(rows, len(self._texts))
@@ -252,14 +300,104 @@ class VectorIndex(Index):
             self._index, self._mapped = faiss_engine.in_memory(self._index), False
         return self._index
 
-    def _searcher(self, k: int) -> Any:
-        if self._device == "cpu" or k > faiss_engine.GPU_MAX_K:
-            return self._index
-        if self._clone is None:
-            self._clone = faiss_engine.gpu_clone(self._index) or self._index
-        return self._clone
 
-    def _live_rows(self) -> np.ndarray | None:
-        """The row number of each FAISS position, (n,) int64, or None if they are equal."""
-        closed_up = self._texts.null_count and not faiss_engine.keeps_ids(self._index)
-        return live_rows(self._texts) if closed_up else None
+def encoded(
+    texts: Iterable[str] | Corpus, encode: Callable[[list[str]], np.ndarray]
+) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield `texts` in blocks, of a `Corpus` with all columns, each with the vectors (n, d) of `encode`; lazily."""
+    yield from ((block, encode(sentences)) for block, sentences in text_blocks(texts, BLOCK))
+
+
+def unit_blocks(batches: Batches, write: RowWriter, report: Callable[[int], None]) -> Iterator[np.ndarray]:
+    """Yield each batch's vectors as unit rows (n, d) and write its rows; `report` gets the number of rows so far."""
+    rows, dimension = 0, None
+    for texts, vectors in batches:
+        block = unit_rows(vectors, dimension=dimension, first_row=rows)
+        if len(texts) != len(block):
+            raise ValueError(f"the batch from row {rows} on has {len(texts)} texts and {len(block)} vectors")
+        if len(block):
+            write(row_table(texts))
+        rows, dimension = rows + len(block), block.shape[1]
+        report(rows)
+        if len(block):
+            yield block
+
+
+def filled(blocks: Iterator[np.ndarray], settings: BuildSettings) -> tuple[Any, float | None]:
+    """Return a tuned FAISS index of all `blocks` (n, d) unit rows, and its recall@10, None if the type is exact."""
+    first = next(blocks, None)
+    if first is None:
+        raise ValueError("there is no sentence to index; give a corpus with text in it")
+    if settings.smooth:
+        first, blocks = smoothed(np.concatenate([first, *blocks]), settings.smooth), iter(())
+    index = faiss_engine.create(first.shape[1], settings.factory, settings.seed)
+    head, rest = take(chain([first], blocks), faiss_engine.head_rows(index))
+    faiss_engine.train(index, head, settings.factory)
+    probe = None if faiss_engine.is_exact(index) else RecallProbe(head, settings.seed)
+    rows = 0
+
+    def add(block: np.ndarray) -> None:
+        nonlocal rows
+        if probe is not None:
+            probe.see(block)
+        faiss_engine.add(index, block, rows)
+        rows += len(block)
+
+    add(head)  # in the main thread, where the user can interrupt FAISS
+    with ThreadPoolExecutor(1) as thread:  # a model can encode the next block while this one is added
+        added: list[Future[None]] = []
+        for block in chain(rest, blocks):
+            if added:
+                added.pop().result()  # raises the thread's error
+            added.append(thread.submit(add, block))
+        if added:
+            added.pop().result()
+    faiss_engine.tune(index, settings.nprobe, settings.ef_search)
+    return index, None if probe is None else probe.recall(index)
+
+
+def take(blocks: Iterator[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The first `count` rows, or all if there are fewer, and the rest of the last block drawn."""
+    drawn: list[np.ndarray] = []
+    while sum(map(len, drawn)) < count and (block := next(blocks, None)) is not None:
+        drawn.append(block)
+    rows = np.concatenate(drawn)
+    return rows[:count], [rows[count:]] if len(rows) > count else []
+
+
+class RecallProbe:
+    """Recall@10 of an index for up to 200 queries drawn from the first vectors; each query's best answer is itself.
+
+    The exact answers are updated block by block, so the vectors are not kept. Vectors tied for rank 10 all count as
+    correct.
+    """
+
+    def __init__(self, head: np.ndarray, seed: int) -> None:
+        """Choose the queries from the unit rows `head` (n, d), which must still be passed to `see`."""
+        usable = np.flatnonzero(head.any(axis=1))  # a zero vector has the same score with every row
+        chosen = np.random.default_rng(seed).choice(usable, min(RECALL_QUERIES, len(usable)), replace=False)
+        self.queries = head[np.sort(chosen)]  # (q, d)
+        self._scores = np.empty((len(chosen), 0), dtype=np.float32)  # (q, <= REFERENCE_ANSWERS), best first
+        self._rows = np.empty((len(chosen), 0), dtype=np.int64)
+        self._seen = 0
+
+    def see(self, block: np.ndarray) -> None:
+        """Update the exact answers with the next vectors (n, d)."""
+        if not len(self.queries):
+            return
+        scores, positions = faiss_engine.nearest(self.queries, block, min(REFERENCE_ANSWERS, len(block)))
+        scores = np.concatenate([self._scores, scores], axis=1)
+        rows = np.concatenate([self._rows, positions + self._seen], axis=1)
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :REFERENCE_ANSWERS]
+        self._scores, self._rows = np.take_along_axis(scores, best, 1), np.take_along_axis(rows, best, 1)
+        self._seen += len(block)
+
+    def recall(self, index: Any) -> float | None:
+        """The share of the exact answers that `index` finds; None if every vector is zero."""
+        if not len(self.queries):
+            return None
+        k = min(RECALL_AT, self._seen)
+        answers = index.search(self.queries, k)[1]  # (q, k)
+        right = self._scores >= self._scores[:, k - 1 : k] - TIE_TOLERANCE  # (q, <= REFERENCE_ANSWERS)
+        hits = [np.isin(row, exact[good]).sum() for row, exact, good in zip(answers, self._rows, right, strict=True)]
+        return float(np.mean(hits) / k)

@@ -116,8 +116,7 @@ def stamp(path: Path, state: Sequence[int], sha256: str) -> None:
 
 
 def _stamp(path: Path) -> Path:
-    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
-    return cache_folder() / "verified" / name
+    return cache_folder() / "verified" / hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
 
 
 TEXT_COLUMN = "text"
@@ -155,6 +154,20 @@ def open_rows(path: Path) -> pa.Table:
     ):
         raise ValueError(f"its columns are {table.schema.names}, not {TEXT_SCHEMA.names}")
     return table
+
+
+def text_array(texts: Sequence[str]) -> pa.Array:
+    """`texts` as an Arrow array; a lone surrogate, which UTF-8 cannot encode, becomes "?", as encoders read it.
+
+    Raises ValueError for anything that is not a str.
+    """
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"text {position} of the batch is {text!r}, not a str")
+    try:
+        return pa.array(texts, type=TEXT_TYPE)
+    except UnicodeEncodeError:
+        return pa.array([text.encode("utf-8", "replace").decode() for text in texts], type=TEXT_TYPE)
 
 
 def row_table(texts: Texts, corpus: int | None = 0) -> pa.Table:
@@ -241,20 +254,6 @@ def _converted(entry: pa.Field, column: pa.ChunkedArray, target: pa.Field) -> pa
         raise ValueError(
             f"the new rows have {entry.type} in {entry.name!r}, and the index {target.type}; give the same type"
         ) from error
-
-
-def text_array(texts: Sequence[str]) -> pa.Array:
-    """`texts` as an Arrow array; a lone surrogate, which UTF-8 cannot encode, becomes "?", as encoders read it.
-
-    Raises ValueError for anything that is not a str.
-    """
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ValueError(f"text {position} of the batch is {text!r}, not a str")
-    try:
-        return pa.array(texts, type=TEXT_TYPE)
-    except UnicodeEncodeError:
-        return pa.array([text.encode("utf-8", "replace").decode() for text in texts], type=TEXT_TYPE)
 
 
 def without_rows(table: pa.Table, rows: np.ndarray) -> pa.Table:

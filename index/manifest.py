@@ -138,8 +138,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def parse_manifest(values: Any, what: str) -> Manifest:
     """The manifest of a JSON value. Raises IndexFolderError, beginning with `what`, for anything else."""
-    problem = _problem(values)
-    if problem:
+    if problem := _problem(values):
         raise IndexFolderError(f"{what} {problem}; {cure()}")
     return Manifest(**{name: value for name, value in values.items() if name != DIGEST})
 
@@ -175,14 +174,13 @@ def _problem(values: Any) -> str | None:
         if values.get(name) != getattr(Manifest, name):
             return f"has {name} {values.get(name)!r} and this program reads {getattr(Manifest, name)!r} only"
     names = {field.name for field in fields(Manifest)} | ({DIGEST} if version != 1 else set())
-    different = sorted(names ^ {**dict(OPTIONAL_FIELDS), **values}.keys())
-    if different:
+    whole = {**dict(OPTIONAL_FIELDS), **values}
+    if different := sorted(names ^ whole.keys()):
         return f"has missing or unknown keys: {', '.join(different)}"
     if version != 1 and values[DIGEST] != content_digest(values):
         return f"is damaged or edited (its {DIGEST} is not the one recorded)"
-    values = {**dict(OPTIONAL_FIELDS), **values}
     for name, hint in get_type_hints(Manifest).items():
-        if not isinstance(values[name], hint if isinstance(hint, UnionType) else get_origin(hint) or hint):
-            return f"has {name} {values[name]!r}, which is not {hint}"
+        if not isinstance(whole[name], hint if isinstance(hint, UnionType) else get_origin(hint) or hint):
+            return f"has {name} {whole[name]!r}, which is not {hint}"
     small = next((name for name in ("nprobe", "ef_search") if values[name] is not None and values[name] < 1), None)
     return small and f"has {small} {values[small]}, which is less than 1"

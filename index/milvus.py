@@ -21,12 +21,11 @@ from cse.corpus.corpus import fields_of
 from cse.errors import IndexFolderError, command_line
 from cse.files.checksums import feed_texts
 from index import milvus_server as server
-from index.base import Cells, FewHitsWarning, Index, Rows, row_numbers, silent, spread
-from index.building import Batches, RecallProbe, unit_blocks
+from index.faiss_index import RecallProbe, unit_blocks
 from index.folder import NUMBERS, check_columns, checksum, conformed, is_numbered, numbered, user_columns
 from index.manifest import BuildSettings, Manifest, check_model, cure, parse_manifest
 from index.milvus_server import MANIFEST, OWNER, ROW, SECONDS, TEXT, VECTOR, Address
-from index.stores import Store
+from index.stores import Batches, Cells, FewHitsWarning, Index, Rows, row_numbers, silent, spread
 
 EF_SEARCH, MIN_PROBES = 64, 8  # as `index.faiss_engine.tune` chooses
 INSERT_BATCH = 1024  # rows of one insertion
@@ -56,18 +55,15 @@ def fill(
         rows += len(block)
         tables.clear()
     server.index_and_load(client, name, settings.factory)
-    return _manifest(client, settings, first.shape[1], rows, sha.hexdigest()), probe
-
-
-def _manifest(client: Any, settings: BuildSettings, dimension: int, rows: int, checksum: str) -> Manifest:
     kind, parameters = server.index_kind(settings.factory)
     lists = parameters.get("nlist")
-    nprobe = min(lists, settings.nprobe or max(MIN_PROBES, math.isqrt(lists))) if lists else None
-    return Manifest.of(
-        settings, dimension=dimension, nprobe=nprobe,
+    manifest = Manifest.of(
+        settings, dimension=first.shape[1],
+        nprobe=min(lists, settings.nprobe or max(MIN_PROBES, math.isqrt(lists))) if lists else None,
         ef_search=(settings.ef_search or EF_SEARCH) if kind == "HNSW" else None, count=rows, rows=rows,
-        corpus_sha256=checksum, recall_at_10=None, faiss=f"milvus {client.get_server_version()}", files={},
+        corpus_sha256=sha.hexdigest(), recall_at_10=None, faiss=f"milvus {client.get_server_version()}", files={},
     )  # fmt: skip
+    return manifest, probe
 
 
 def insert(client: Any, name: str, first: int, table: pa.Table, vectors: np.ndarray) -> None:
@@ -75,16 +71,12 @@ def insert(client: Any, name: str, first: int, table: pa.Table, vectors: np.ndar
 
     Raises ValueError, before anything is written, for a text or other cells that are too long for Milvus.
     """
+    cure = f"the {server.MAX_TEXT_BYTES} bytes Milvus allows; shorten it, or build an index in a folder"
     for _, number, text, more in _entities(table, first):
-        cure = "; shorten it, or build an index in a folder"
         if len(text.encode()) > server.MAX_TEXT_BYTES:
-            raise ValueError(
-                f"the sentence of row {number} is longer than the {server.MAX_TEXT_BYTES} bytes Milvus allows{cure}"
-            )
+            raise ValueError(f"the sentence of row {number} is longer than {cure}")
         if more and len(json.dumps(more, ensure_ascii=False).encode()) > server.MAX_TEXT_BYTES:
-            raise ValueError(
-                f"the columns of row {number} hold more than the {server.MAX_TEXT_BYTES} bytes Milvus allows{cure}"
-            )
+            raise ValueError(f"the columns of row {number} hold more than {cure}")
     entities = zip(_entities(table, first), vectors, strict=True)
     while part := list(islice(entities, INSERT_BATCH)):
         rows = [{ROW: row, TEXT: text, VECTOR: vector, **more} for (row, _, text, more), vector in part]
@@ -144,14 +136,6 @@ def holds_index(client: Any, address: Address) -> bool:
     return collection is not None
 
 
-def discard(client: Any, name: str) -> None:
-    """Drop an incomplete collection, ignoring errors of the server; the next build tries again."""
-    from pymilvus import MilvusException
-
-    with suppress(MilvusException):
-        client.drop_collection(name, timeout=SECONDS)
-
-
 EXACT = "Flat"
 QUERY_BATCH, ROW_BATCH = 256, 1024  # queries per search request, rows per read or delete request
 MAX_ANSWERS = 16_384  # Milvus's limit of answers to a query
@@ -169,7 +153,7 @@ class Condition:
         return self.count
 
 
-class MilvusIndex(Index, Store):
+class MilvusIndex(Index):
     """Sentences and unit vectors stored by a server.
 
     Additions and removals become visible to others with `save`; rows of an addition that was killed before are
@@ -219,6 +203,8 @@ class MilvusIndex(Index, Store):
             )
         server.index_kind(settings.factory)
         client = server.connect(address)
+        from pymilvus import MilvusException
+
         holds_index(client, address)
         fresh = f"{address.collection}_{secrets.token_hex(4)}"
         with server.plain_errors(location), warnings.catch_warnings():
@@ -229,7 +215,8 @@ class MilvusIndex(Index, Store):
                     manifest = replace(manifest, recall_at_10=probe.recall(cls(client, address, fresh, manifest)))
                 mark(client, fresh, manifest)
             except BaseException:
-                discard(client, fresh)
+                with suppress(MilvusException):  # an incomplete collection; the next build tries again
+                    client.drop_collection(fresh, timeout=SECONDS)
                 raise
             server.publish(client, fresh, address.collection)
         return cls.load(location)
@@ -269,6 +256,11 @@ class MilvusIndex(Index, Store):
         return holds_index(server.connect(address), address)
 
     @classmethod
+    def check_factory(cls, factory: str, dimension: int) -> None:
+        """Raise ValueError for a type that Milvus lacks."""
+        server.index_kind(factory)
+
+    @classmethod
     @contextmanager
     def temporary(cls, batches: Batches, location: str, *, settings: BuildSettings) -> Iterator[MilvusIndex]:
         """Build an index that is deleted when the block ends.
@@ -281,7 +273,8 @@ class MilvusIndex(Index, Store):
             yield index
         finally:
             with server.plain_errors(location):
-                server.drop(index._client, index._address, index._name)
+                index._client.drop_alias(index._address.collection, timeout=SECONDS)
+                index._client.drop_collection(index._name, timeout=SECONDS)
 
     def sample(self, most: int) -> np.ndarray:
         """As `Index.sample`, but fewer where rows were removed."""

@@ -181,19 +181,8 @@ def publish(client: Any, fresh: str, owner: str) -> None:
     """Point the alias `owner` at a complete collection, and drop its predecessor and those of killed builds."""
     known = client.has_collection(owner, timeout=SECONDS)
     (client.alter_alias if known else client.create_alias)(fresh, owner, timeout=SECONDS)
-    drop_others(client, owner, keep=fresh)
-
-
-def drop_others(client: Any, owner: str, keep: str) -> None:
-    """Drop the collections of the index `owner` except `keep`."""
     for name in client.list_collections(timeout=SECONDS):
-        if name != keep and re.fullmatch(rf"{owner}_[0-9a-f]{{8}}", name):
+        if name != fresh and re.fullmatch(rf"{owner}_[0-9a-f]{{8}}", name):
             properties = client.describe_collection(name, timeout=SECONDS).get("properties") or {}
             if properties.get(OWNER) == owner:
                 client.drop_collection(name, timeout=SECONDS)
-
-
-def drop(client: Any, address: Address, name: str) -> None:
-    """Delete an index: its alias and its collection `name`."""
-    client.drop_alias(address.collection, timeout=SECONDS)
-    client.drop_collection(name, timeout=SECONDS)

@@ -34,9 +34,6 @@ for name in sys.argv[1:]:
             module.app(["--help"])
         except SystemExit:
             look(name + " --help")
-    elif name == "cse.app.serving":
-        module.parser().format_help()
-        look("app --help")
 print(json.dumps(loaded))
 """
 
@@ -51,7 +48,7 @@ def test_importing_a_command_and_its_help_load_nothing_heavy() -> None:
 
 def test_each_command_can_be_run_in_a_clone() -> None:
     faces = {path.stem for path in Path(ROOT / "scripts").glob("*.py")} - {"__init__", "__main__"}
-    assert faces == set(COMMANDS)
+    assert faces == set(COMMANDS) - {"app"}  # whose face is app.py
 
 
 def test_the_encoder_is_a_public_name_that_is_imported_at_its_first_use() -> None:

@@ -26,7 +26,7 @@ from cse.adaptation.choice import (
     candidates,
     choose,
 )
-from cse.adaptation.facts import split, text_facts
+from cse.adaptation.facts import TextFacts, split, text_facts
 from cse.adaptation.projection import check_projectable
 from cse.adaptation.report import aligned, changed_neighbours, model_card, page, table
 from cse.adaptation.workspace import (
@@ -43,7 +43,7 @@ from cse.corpus.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.encoder.processes import check_alone
 from cse.errors import command_line
-from cse.evaluation.known_items import every_second_word
+from cse.evaluation.retrieval import every_second_word
 from cse.files.writing import reserved
 from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model
@@ -104,33 +104,10 @@ def adapt(
         raise ValueError("`for` is groups, which only labels can measure; give `label`, or leave out `for`")
     with reserved(folder):
         check_output(folder, resume=resume, overwrite=overwrite)
-        options = Options.of(request.read)
-        corpus = Corpus.read(request.data, request.column, request.label, options=options)
-        note(corpus.understood())
-        count = len(corpus.check(MIN_TEXTS, "an adaptation"))
-        corpus = corpus.distinct_sample(MAX_TEXTS, request.seed)
-        reference = resolve(request.backbone, request.pooling)
-        encoder = open_model(reference)
-        check_projectable(reference, encoder)
-        settings = {name: value for name, value in asdict(request).items() if name not in ("minutes", "read")}
-        texts = texts_digest(f"{text}\0{label}" for text, label in zip(corpus.sentences, corpus.labels, strict=True))
-        record = {**settings, "texts": texts, "fingerprint": encoder.fingerprint, "candidates": [*CHEAP, *LATER]}
-        held, fit = split(corpus, request.seed)
-        labels = held.labels if request.label else []
-        _check_labels(request, labels)
-        forms = _short_forms(held, request.titles)
-        workspace = Workspace.begin(folder, record, request.minutes, resume)
-        trial = Trial(
-            reference, encoder, fit.sentences, held.sentences, labels, forms, request.seed, workspace, request.purpose
-        )
-        _run_stage(trial, START, note)
-        facts = text_facts(encoder, [*trial.held, *trial.fit], count, workspace.kept(START), request.seed)
-        note(facts.warning or str(facts))
-        for name in CHEAP:
-            _run_stage(trial, name, note)
-        _try_later(trial, note)
+        trial, facts = tried(request, folder, resume, note)
+        workspace = trial.workspace
         choice = choose(workspace.stages, request.purpose)
-        report = _report(request, folder, trial, choice, held) | {"facts": facts.known(), "summary": str(facts)}
+        report = _report(request, folder, trial, choice) | {"facts": facts.known(), "summary": str(facts)}
         models = [
             trial.written(name, workspace.work / part)
             for name, part in ((choice.result, RESULT_FOLDER), (choice.candidate, CANDIDATE_FOLDER))
@@ -140,6 +117,44 @@ def adapt(
             files["README.md"] = model_card(report)
         workspace.publish(folder, models[0], models[1], files)
         return report
+
+
+def tried(
+    request: AdaptRequest,
+    folder: Path,
+    resume: bool = False,
+    note: Note = lambda line: None,
+    *,
+    later: bool = True,
+) -> tuple[Trial, TextFacts]:
+    """Return the trial of all candidates, in an unfinished folder beside `folder`, and facts about the texts.
+
+    Those that take minutes are left out unless `later`.
+    """
+    corpus = Corpus.read(request.data, request.column, request.label, options=Options.of(request.read))
+    note(corpus.understood())
+    count = len(corpus.check(MIN_TEXTS, "an adaptation"))
+    corpus = corpus.distinct_sample(MAX_TEXTS, request.seed)
+    reference = resolve(request.backbone, request.pooling)
+    encoder = open_model(reference)
+    check_projectable(reference, encoder)
+    settings = {name: value for name, value in asdict(request).items() if name not in ("minutes", "read")}
+    texts = texts_digest(f"{text}\0{label}" for text, label in zip(corpus.sentences, corpus.labels, strict=True))
+    record = {**settings, "texts": texts, "fingerprint": encoder.fingerprint, "candidates": [*CHEAP, *LATER]}
+    held, fit = split(corpus, request.seed)
+    labels = held.labels if request.label else []
+    _check_labels(request, labels)
+    forms = _short_forms(held, request.titles)
+    workspace = Workspace.begin(folder, record, request.minutes, resume)
+    trial = Trial(reference, encoder, fit.sentences, held, labels, forms, request.seed, workspace, request.purpose)
+    _run_stage(trial, START, note)
+    facts = text_facts(encoder, [*trial.held, *trial.fit], count, workspace.kept(START), request.seed)
+    note(facts.warning or str(facts))
+    for name in CHEAP:
+        _run_stage(trial, name, note)
+    if later:
+        _try_later(trial, note)
+    return trial, facts
 
 
 def _run_stage(trial: Trial, name: str, note: Note) -> None:
@@ -205,11 +220,11 @@ def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:
         )
 
 
-def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice, held: Corpus) -> dict[str, Any]:
+def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -> dict[str, Any]:
     workspace = trial.workspace
     scored = candidates(workspace.stages)
     compared = next((name for name in (choice.result, choice.candidate, *scored) if name not in (None, START)), START)
-    rows = [held.row(row) for row in range(len(held))]
+    rows = [trial.corpus.row(row) for row in range(len(trial.corpus))]
     changed = changed_neighbours(workspace.kept(START), workspace.kept(str(compared)), rows)
     axes = {
         axis: {side: scored[name]["scores"][measure] for side, name in (("start", START), ("result", choice.result))}

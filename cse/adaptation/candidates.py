@@ -43,13 +43,15 @@ from cse.adaptation.projection import (
     write_projected,
 )
 from cse.adaptation.workspace import LANGUAGE_FOLDER, TRAINED_FOLDER, TRAINING_INPUTS, Workspace
+from cse.corpus.corpus import Corpus
 from cse.encoder.encoder import Encoder
 from cse.evaluation.clustering import neighbour_values
-from cse.evaluation.known_items import known_item_values
 from cse.evaluation.metrics import mean_difference
+from cse.evaluation.retrieval import known_item_values
 from cse.files.writing import read_json, write_folder, write_json
 from cse.methods.method import TRAINED_POOLINGS, Pooling
 from cse.models.checkpoint import read_checkpoint_config
+from cse.models.fitted_texts import write_fitted_texts
 from cse.models.loading import load, on_torch, open_model
 from cse.models.names import Kind, ModelReference, resolve
 from cse.training.held_out import MAX_HELD_OUT, can_hold_out
@@ -66,6 +68,10 @@ TRAINING_SETTINGS = {"learning_rate": 1e-5, "temperature": 0.2, "batch_size": BA
 STEP_COST = 4.5
 
 
+STAGE_OF = {PROJECTION: START, TRAINED: TRAINING}  # the stage whose model is projected
+Layer = Callable[[np.ndarray], np.ndarray]
+
+
 class OutOfTimeError(Exception):
     """The time of the adaptation is over."""
 
@@ -78,7 +84,7 @@ class Vectors:
     forms: np.ndarray
     fit: np.ndarray
 
-    def through(self, layer: Callable[[np.ndarray], np.ndarray]) -> Vectors:
+    def through(self, layer: Layer) -> Vectors:
         """Return the vectors after a layer."""
         return Vectors(layer(self.held), layer(self.forms), layer(self.fit))
 
@@ -103,7 +109,7 @@ def text_values(vectors: Vectors, labels: Sequence[str], asked: np.ndarray, seed
 
 @dataclass
 class Trial:
-    """The data of all candidates: the start, the texts to fit on, the held-out texts, and their labels, if any.
+    """The data of all candidates: the start, the texts to fit on, the held-out `corpus`, and its labels, if any.
 
     `forms` are the short forms of the held-out texts, "" for a text that has none.
     """
@@ -111,7 +117,7 @@ class Trial:
     reference: ModelReference
     encoder: Encoder
     fit: Sequence[str]
-    held: Sequence[str]
+    corpus: Corpus
     labels: Sequence[str]
     forms: Sequence[str]
     seed: int
@@ -119,6 +125,11 @@ class Trial:
     purpose: str = BOTH
     known: dict[str, Vectors] = field(default_factory=dict)
     opened: dict[str, tuple[ModelReference, Encoder]] = field(default_factory=dict)
+
+    @cached_property
+    def held(self) -> list[str]:
+        """The held-out texts."""
+        return self.corpus.sentences
 
     @property
     def folder(self) -> Path:
@@ -181,12 +192,24 @@ class Trial:
 
     def own(self, stage: str, pooling: str | None = None) -> Vectors:
         """Return the vectors of the model of a stage, as it is read, or by one of its joined readings."""
+        return self.vectors(stage).through(self.reads(stage, pooling))
+
+    def reads(self, stage: str, pooling: str | None = None) -> Layer:
+        """Return what takes vectors of all readings of a stage to those of one, its own by default."""
         encoder = self.base(stage)[1]
         if joined_reading(encoder) is None:
-            return self.vectors(stage)
-        wanted = encoder.reading.pooling if pooling is None else TRAINED_POOLINGS[pooling]
-        side = slice(encoder.width) if wanted is Pooling.TOKEN else slice(encoder.width, None)
-        return self.vectors(stage).through(lambda rows: np.ascontiguousarray(rows[:, side]))
+            return lambda rows: rows
+        kind = encoder.reading.pooling if pooling is None else TRAINED_POOLINGS[pooling]
+        side = slice(encoder.width) if kind is Pooling.TOKEN else slice(encoder.width, None)
+        return lambda rows: np.ascontiguousarray(rows[:, side])
+
+    def layer(self, candidate: str) -> tuple[str, Layer]:
+        """Return the stage whose model a candidate has, and what its vectors of all readings go through."""
+        name, _, variant = candidate.partition(" ")
+        stage = START if name == READING else STAGE_OF.get(name, name)
+        if variant:
+            return stage, self.fitted(stage, variant)
+        return stage, self.reads(stage, self.workspace.stages[READING]["pooling"] if name == READING else None)
 
     def encode(self, stage: str, encoder: Encoder, held: np.ndarray | None = None, count: int | None = None) -> None:
         """Encode the texts by the readings of a stage, `count` of those to fit on (as many as the start), and keep."""
@@ -255,10 +278,11 @@ class Trial:
         reference, encoder = self._before_training
 
         def fill(target: Path) -> None:
-            from cse.models.plain import plain_model
+            from cse.models.pipeline_writer import plain_model
 
             tensors = plain_model(on_torch(trained)).tensors
             copy_plain(reference, encoder, target, {name: tensor.numpy() for name, tensor in tensors.items()})
+            write_fitted_texts(target, self.fit[:MAX_TRAINED_TEXTS])
 
         write_folder(self.folder / TRAINED_FOLDER, fill)
         self.encode(TRAINING, self.readings(TRAINING)[0])
@@ -296,14 +320,15 @@ class Trial:
             return None
         if name == TRAINING:
             return self.folder / TRAINED_FOLDER
-        stage = {PROJECTION: START, TRAINED: TRAINING}.get(name, name)
+        stage = STAGE_OF.get(name, name)
         reference, encoder = self.base(stage)
 
         def fill(target: Path) -> None:
             if not variant:
                 return copy_plain(reference, encoder, target)
             joined, count = self.readings(stage)[0], len(self.vectors(stage).fit)
-            return write_projected(reference, joined, self.fitted(stage, variant), count, target)
+            write_projected(reference, joined, self.fitted(stage, variant), count, target)
+            write_fitted_texts(target, self.fit[: count if stage == START else max(count, MAX_TRAINED_TEXTS)])
 
         write_folder(folder, fill)
         return folder

@@ -18,7 +18,7 @@ from cse.corpus.corpus import Corpus
 from cse.corpus.words import spans_within
 from cse.encoder.encoder import Encoder
 from cse.encoder.rows import plain_ids, shortened
-from cse.evaluation.isotropy import effective_rank
+from cse.evaluation.metrics import effective_rank
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BUNDLED
 from cse.vectors import unit_rows

@@ -13,10 +13,11 @@ import numpy as np
 from cse.encoder.encoder import Encoder
 from cse.files import hub
 from cse.files.weights import SINGLE, find_weights, read_arrays
-from cse.files.writing import FolderKind, read_json, write_folder, write_json
+from cse.files.writing import read_json, write_json
 from cse.methods.method import TRAINED_POOLINGS, Head, Pooling, When
+from cse.models.fitted_texts import FITTED_TEXTS
 from cse.models.loading import on_torch, open_model
-from cse.models.names import Kind, ModelReference, location, model_folder, resolve
+from cse.models.names import Kind, ModelReference, location, model_folder
 from cse.models.sentence_transformers import CALLS, TRANSFORMER, modules_of, transformer_options
 from cse.vectors import nearest_others, unit_rows
 
@@ -136,40 +137,14 @@ COPIED_FILES = (  # files other than weights that opening a model reads, here or
     "vocab.json", "vocab.txt", "merges.txt", "sentence_bert_config.json", "config_sentence_transformers.json",
 )  # fmt: skip
 MODEL_FILES = (
-    *COPIED_FILES, SINGLE, "modules.json", PROJECTION_RECORD, "README.md", "cse_export.json", "modeling_prefix.py",
+    *COPIED_FILES, SINGLE, "modules.json", PROJECTION_RECORD, FITTED_TEXTS, "README.md", "cse_export.json",
+    "modeling_prefix.py",
     *(f"{number}_{name}{end}" for number in "123" for name in ("WordWeights", "Pooling", "Dense", "Normalize")
       for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
 )  # fmt: skip
-PROJECTED = FolderKind("a model with a projection", PROJECTION_RECORD, ("components", "texts"), MODEL_FILES)
 PLAIN_POOLINGS = ("mean", "cls")
 # Model types whose class takes `add_pooling_layer`.
 POOLER_OPTION_TYPES = ("bert", "roberta", "xlm-roberta", "camembert")
-
-
-def project(
-    model: str,
-    texts: Sequence[str],
-    output: str | Path,
-    *,
-    components: int | None = None,
-    pooling: str | None = None,
-    overwrite: bool = False,
-) -> Projection:
-    """Fit a projection on texts and write the model with it to the folder `output`, for cse and sentence-transformers.
-
-    Raises ValueError as `fit_projection` and `check_projectable` do, and if `output` holds something else; an earlier
-    model with a projection is replaced only with `overwrite`.
-    """
-    folder = Path(output)
-    PROJECTED.check_replaceable(folder)
-    if not overwrite and folder.is_dir() and any(folder.iterdir()):
-        raise ValueError(f"{folder} already holds a model; give another `output` or pass `overwrite`")
-    reference = resolve(model, pooling)
-    encoder = open_model(reference)
-    check_projectable(reference, encoder)
-    projection = fit_projection(raw_vectors(encoder, texts), components)
-    write_folder(folder, lambda target: write_projected(reference, encoder, projection, len(texts), target), PROJECTED)
-    return projection
 
 
 def raw_vectors(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:
@@ -189,7 +164,7 @@ def check_projectable(reference: ModelReference, encoder: Encoder) -> None:
             f"{encoder.name}: sentence-transformers has no pooling {reference.pooling}; give `pooling` mean or cls"
         )
     if reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
-        from cse.models.plain import reason_against
+        from cse.models.pipeline_writer import reason_against
 
         if reason := reason_against(on_torch(encoder)):
             raise ValueError(f"{encoder.name} {reason}, so sentence-transformers cannot hold it with a projection")
@@ -206,7 +181,7 @@ def write_projected(
         copy_plain(reference, encoder, target)
         add_dense(target, projection)
     else:
-        from cse.models.export_formats import fill_sentence_transformers
+        from cse.models.export import fill_sentence_transformers
 
         fill_sentence_transformers(with_head(open_model(reference), encoder.reading.pooling, projection), target)
     record = {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cse.adapters.langchain_embeddings import EncoderEmbeddings
     from cse.encoder.encoder import Encoder
-    from index.base import Hit
+    from index.stores import Hit
 
 __all__ = ["documents", "langchain", "mteb"]
 

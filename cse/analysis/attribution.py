@@ -1,17 +1,17 @@
-"""Attribution of a cosine to words by occlusion: leave each word out in turn and measure the cosine again."""
+"""Small changes of a sentence that probe a model: each word left out in turn (occlusion), or the meaning changed."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import regex
 
-from cse.corpus.words import UNSPACED_LETTER, spans_within
+from cse.corpus.words import UNSPACED_LETTER, WORD, spans_within
 from cse.vectors import cosines
 
 if TYPE_CHECKING:
@@ -126,3 +126,136 @@ def words_within(text: str, what: str) -> Sequence[Span]:
     if len(spans) > MAX_WORDS:
         raise ValueError(f"{what} has {len(spans):,} words; give at most {MAX_WORDS}, each is left out in turn.")
     return spans
+
+
+AUXILIARIES = frozenset(
+    "am is are was were can could will would shall should may might must has have had do does did".split()
+)
+CONTRACTED = {"won't": "will", "can't": "can", "cannot": "can", "shan't": "shall", "ain't": "am"}
+STARTERS = AUXILIARIES | frozenset(
+    "a an the this that these those there here i he she it we you they my your his her its our their who what when "
+    "where why how which if in on at by for from to of with as and but or so no not yes all some every each".split()
+)
+PERTURBED_WORD = regex.compile(rf"{WORD.pattern}(?:'{WORD.pattern})?", regex.V1)
+LETTER = regex.compile(r"\X")
+NUMBER = re.compile(r"\d[\d.,]*(?<=\d)")
+EDGE_PUNCTUATION = '.,;:!?"()'
+
+
+class Perturbation(NamedTuple):
+    """A named change; `apply` returns the changed sentence, or None if there is nothing to change.
+
+    `keeps` is True if the meaning stays the same, so that a good model's vector should hardly change.
+    """
+
+    name: str
+    keeps: bool
+    apply: Callable[[str], str | None]
+
+
+def negate(text: str) -> str | None:
+    """The sentence with "not" after its first auxiliary verb, or without the "not" that it contains."""
+    words = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()
+    bare = [word.lower().strip(EDGE_PUNCTUATION) for word in words]
+    for at, (word, lower) in enumerate(zip(words, bare, strict=True)):
+        if lower == "not":
+            return " ".join(words[:at] + words[at + 1 :])
+        positive = CONTRACTED.get(lower) or (lower.removesuffix("n't") if lower.endswith("n't") else "")
+        if positive:
+            return " ".join([*words[:at], positive.capitalize() if word[:1].isupper() else positive, *words[at + 1 :]])
+    for at, word in enumerate(words):
+        name = at > 0 and word[0].isupper()  # the month of May
+        if word.lower() in AUXILIARIES and not name:
+            return " ".join([*words[: at + 1], "not", *words[at + 1 :]])
+    return None
+
+
+def change_numbers(text: str) -> str | None:
+    """The sentence with the last digit of every number increased by one, 9 becoming 0."""
+    changed = NUMBER.sub(lambda match: match.group()[:-1] + str((int(match.group()[-1]) + 1) % 10), text)
+    return changed if changed != text else None
+
+
+def swap_names(text: str) -> str | None:
+    """The sentence with two capitalised words exchanged: the first two after its first word.
+
+    With only one of these, the first word is used too, unless it is a common first word of sentences.
+    """
+    spans = [
+        match.span() for match in PERTURBED_WORD.finditer(text) if match.group()[0].isupper() and match.group() != "I"
+    ]
+    inner = [span for span in spans if span[0] > 0]
+    names = [span for span in spans if text[slice(*span)].lower() not in STARTERS]
+    chosen = inner[:2] if len(inner) > 1 else names
+    if len(chosen) < 2 or text[slice(*chosen[0])] == text[slice(*chosen[1])]:
+        return None
+    (a, b), (c, d) = chosen
+    return text[:a] + text[c:d] + text[b:c] + text[a:b] + text[d:]
+
+
+def reverse_words(text: str) -> str | None:
+    """The words in reverse order, with the final punctuation at the end."""
+    body, end = _end(text)
+    words = body.split()
+    return " ".join(reversed(words)) + end if words != words[::-1] else None
+
+
+def drop_word(text: str) -> str | None:
+    """The sentence without its longest word."""
+    span = _longest(text)
+    shortened = without(text, [span]) if span else ""
+    return shortened if WORD.search(shortened) else None
+
+
+def double_word(text: str) -> str | None:
+    """The sentence with its longest word twice."""
+    span = _longest(text)
+    return f"{text[: span[1]]} {text[slice(*span)]}{text[span[1] :]}" if span else None
+
+
+def misspell(text: str) -> str | None:
+    """The sentence with two inner letters of its longest alphabetic word exchanged, with their marks."""
+    span = _longest(text, lambda word: all(letter[0].isalpha() for letter in LETTER.findall(word)))
+    if span is None:
+        return None
+    word = LETTER.findall(text[slice(*span)])
+    at = next((i for i in range(1, len(word) - 2) if word[i] != word[i + 1]), None)
+    if at is None:
+        return None
+    word[at : at + 2] = word[at + 1], word[at]
+    return text[: span[0]] + "".join(word) + text[span[1] :]
+
+
+def shout(text: str) -> str | None:
+    """The sentence in capitals, which an uncased model cannot distinguish."""
+    return text.upper() if text != text.upper() else None
+
+
+def change_end(text: str) -> str | None:
+    """The sentence without its final punctuation, or with a full stop if it has none."""
+    body, end = _end(text)
+    return body if end else f"{text}."
+
+
+PERTURBATIONS = (
+    Perturbation("final punctuation", True, change_end),
+    Perturbation("capitals", True, shout),
+    Perturbation("typing error", True, misspell),
+    Perturbation("word doubled", True, double_word),
+    Perturbation("longest word dropped", False, drop_word),
+    Perturbation("names exchanged", False, swap_names),
+    Perturbation("numbers changed", False, change_numbers),
+    Perturbation("words reversed", False, reverse_words),
+    Perturbation("negated", False, negate),
+)
+
+
+def _longest(text: str, kind: Callable[[str], bool] = bool) -> tuple[int, int] | None:
+    words = [span for match in PERTURBED_WORD.finditer(text) for span in spans_within(text, *match.span())]
+    spans = [span for span in words if kind(text[slice(*span)])]
+    return max(spans, key=lambda span: span[1] - span[0], default=None)
+
+
+def _end(text: str) -> tuple[str, str]:
+    body = text.rstrip().rstrip(".!?")
+    return body, text.rstrip()[len(body) :]

@@ -47,7 +47,11 @@ def place(rows: np.ndarray, seed: int, reference: np.ndarray | None = None) -> n
     """
     known = None if reference is None or collapsed(reference) else reference
     points = centred(embed(directions(rows), seed, known))
-    return points if known is None else align(points, known)
+    if known is None:
+        return points
+    from scipy.linalg import orthogonal_procrustes
+
+    return points @ orthogonal_procrustes(points, known)[0]  # rotated or mirrored to be closest
 
 
 def embed(rows: np.ndarray, seed: int, start: np.ndarray | None) -> np.ndarray:
@@ -60,25 +64,15 @@ def embed(rows: np.ndarray, seed: int, start: np.ndarray | None) -> np.ndarray:
     components = principal(rows)
     if len(rows) < 4:
         return components[:, :2]
-    start = components[:, :2] if start is None else start
-    noise = np.random.default_rng(seed).normal(scale=START_NOISE, size=start.shape)
-    return t_sne(components.astype(np.float32), start / start.std() + noise)
-
-
-def t_sne(rows: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """(N, 2) float64 t-SNE map of (N, d) float32 rows from a start (N, 2) with a spread of 1; one thread."""
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
-    init = (start * START_SPREAD).astype(np.float32)
-    tsne = TSNE(perplexity=perplexity(len(rows)), init=init, max_iter=ITERATIONS, angle=ANGLE)
+    start = components[:, :2] if start is None else start
+    noise = np.random.default_rng(seed).normal(scale=START_NOISE, size=start.shape)
+    init = ((start / start.std() + noise) * START_SPREAD).astype(np.float32)
+    tsne = TSNE(perplexity=min(PERPLEXITY, (len(rows) - 1) / 3), init=init, max_iter=ITERATIONS, angle=ANGLE)
     with threadpool_limits(1):  # threads sum in varying order, and t-SNE amplifies the rounding differences
-        return tsne.fit_transform(rows).astype(np.float64)
-
-
-def perplexity(count: int) -> float:
-    """Return t-SNE's perplexity for a number of points."""
-    return min(PERPLEXITY, (count - 1) / 3)
+        return tsne.fit_transform(components.astype(np.float32)).astype(np.float64)
 
 
 def principal(rows: np.ndarray) -> np.ndarray:
@@ -89,14 +83,6 @@ def principal(rows: np.ndarray) -> np.ndarray:
     signs = np.sign(directions[np.arange(kept), largest])  # fixes the arbitrary sign of a component
     coordinates = left[:, :kept] * sizes[:kept] * signs
     return np.pad(coordinates, ((0, 0), (0, max(0, 2 - kept))))
-
-
-def align(points: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Centred `points` (N, 2) rotated or mirrored to be closest to the centred `reference` (N, 2)."""
-    from scipy.linalg import orthogonal_procrustes
-
-    rotation, _ = orthogonal_procrustes(points, reference)  # (2, 2)
-    return points @ rotation
 
 
 def squared(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

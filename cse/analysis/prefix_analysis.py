@@ -1,20 +1,24 @@
-"""Prefix models (DCPCSE): attention to the prefix by layer, and vectors without the prefix."""
+"""Attention by layer and head, prefix models (DCPCSE) with and without their prefix, and prototypes (ConPVP)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cse.analysis.attention import attention_weights, eager_layers, layer_count
 from cse.encoder.rows import render
+from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS
+from cse.methods.method import Pooling
 from cse.vectors import cosines
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
     from torch import nn
 
     from cse.encoder.encoder import Encoder
+    from cse.encoder.rows import TokenRows
     from cse.encoder.torch_encoder import TorchEncoder
     from cse.methods.method import View
 
@@ -52,7 +56,12 @@ def without_prefix(encoder: TorchEncoder, sentences: Sequence[str], layers: Coll
     if wrong := sorted(set(layers) - set(range(1, count + 1))):
         raise ValueError(f"{encoder.name} has no layer {wrong[0]}; choose from 1 to {count}")
     if len(set(layers)) == count:
-        return _bare(encoder).encode(sentences)
+        from cse.encoder.torch_encoder import TorchEncoder
+
+        method = encoder.method.replaced(prefix=0)
+        bare = TorchEncoder(encoder.model, encoder.tokenizer, method, name=encoder.name, head=encoder.head)
+        bare.max_row_length = encoder.max_content + encoder.views[0][0].length  # truncates at the same length
+        return bare.encode(sentences)
 
     def hide(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         states, mask = inputs[0], named["attention_mask"]
@@ -60,13 +69,10 @@ def without_prefix(encoder: TorchEncoder, sentences: Sequence[str], layers: Coll
         hidden[..., :length] = torch.finfo(hidden.dtype).min
         return inputs, {**named, "attention_mask": hidden}
 
-    with eager_layers(encoder) as attention:
-        hooks = [attention[layer - 1].register_forward_pre_hook(hide, with_kwargs=True) for layer in layers]
-        try:
-            return encoder.encode(list(sentences))
-        finally:
-            for hook in hooks:
-                hook.remove()
+    with eager_layers(encoder) as attention, ExitStack() as hooks:
+        for layer in layers:
+            hooks.enter_context(attention[layer - 1].register_forward_pre_hook(hide, with_kwargs=True))
+        return encoder.encode(list(sentences))
 
 
 def prefix_length(encoder: TorchEncoder) -> int:
@@ -74,16 +80,6 @@ def prefix_length(encoder: TorchEncoder) -> int:
     if not encoder.reading.prefix:
         raise ValueError(f"{encoder.name} has no prefix")
     return encoder.reading.prefix
-
-
-def _bare(encoder: TorchEncoder) -> TorchEncoder:
-    """The encoder without its prefix, truncating sentences at the same length."""
-    from cse.encoder.torch_encoder import TorchEncoder
-
-    method = encoder.method.replaced(prefix=0)
-    bare = TorchEncoder(encoder.model, encoder.tokenizer, method, name=encoder.name, head=encoder.head)
-    bare.max_row_length = encoder.max_content + encoder.views[0][0].length
-    return bare
 
 
 class Prototype(NamedTuple):
@@ -128,3 +124,71 @@ def _sets(encoder: Encoder) -> tuple[View, ...]:
     method = encoder.method
     views = method.views if len(method.views) > 1 else getattr(METHODS.get(method.name), "views", ())
     return views[1:] if any(len(view) > 1 for view in views[1:]) else ()
+
+
+LEARNED_TOKEN = "[P]"  # a learned token of a template
+
+
+class HeadAttention(NamedTuple):
+    """Attention of the token that a vector is read from: `shares` (layers, heads, T) float32 on T `tokens`.
+
+    The shares of a head add up to 1. `read` names the token, None if the vector is the mean of all tokens; then the
+    shares are their means. The first `prefix` of the tokens are the learned ones of every layer.
+    """
+
+    read: str | None
+    tokens: tuple[str, ...]
+    prefix: int
+    shares: np.ndarray
+
+
+def head_attention(encoder: TorchEncoder, sentence: str) -> HeadAttention:
+    """Measure a sentence's attention in the encoder's template, by layer and head."""
+    import torch
+
+    template, length = encoder.views[0][0], encoder.reading.prefix
+    row = encoder.rows_of([sentence], [template])
+    words = encoder.tokenizer.convert_ids_to_tokens(row.ids.tolist())
+    texts = [word if slot < 0 else LEARNED_TOKEN for word, slot in zip(words, row.tokens[1], strict=True)]
+    weights = torch.stack(attention_weights(encoder, row))  # (layers, heads, L, P + L)
+    one, read_at = encoder.reading.pooling is Pooling.TOKEN, int(row.read_at[0])
+    shares = weights[:, :, read_at] if one else weights.mean(2)
+    tokens = (*(f"prefix {number}" for number in range(1, length + 1)), *texts)
+    return HeadAttention(texts[read_at] if one else None, tokens, length, shares.float().cpu().numpy())
+
+
+def attention_weights(encoder: TorchEncoder, row: TokenRows) -> list[torch.Tensor]:
+    """Return each layer's attention (heads, L, P + L) on a prefix of length P, which may be 0, and the L tokens."""
+    seen: list[torch.Tensor] = []
+
+    def watch(module: nn.Module, inputs: Any, output: tuple[torch.Tensor, torch.Tensor]) -> None:
+        seen.append(output[1][0])
+
+    with eager_layers(encoder) as layers, ExitStack() as hooks, encoder.inference():
+        for layer in layers:
+            hooks.enter_context(layer.register_forward_hook(watch))
+        encoder.hidden(row)
+    return seen
+
+
+@contextmanager
+def eager_layers(encoder: TorchEncoder) -> Iterator[list[nn.Module]]:
+    """Yield the layers' attention modules with eager attention, as fused attention returns no weights.
+
+    Raises ArtefactError for a family whose layers have no such modules.
+    """
+    model = encoder.model
+    modules = [module for module in model.base_model.modules() if getattr(module, "layer_idx", None) is not None]
+    if len(modules) != layer_count(encoder):
+        raise ArtefactError(f"{encoder.name}: the attention of a {model.config.model_type} model cannot be read")
+    before = model.config._attn_implementation
+    model.set_attn_implementation("eager")
+    try:
+        yield modules
+    finally:
+        model.set_attn_implementation(before)
+
+
+def layer_count(encoder: TorchEncoder) -> int:
+    """The number of layers of a model's backbone."""
+    return int(encoder.model.config.num_hidden_layers)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import sqrt
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cse.errors import ArtefactError, command_line
 from cse.files.writing import digest, write_json
 from cse.vectors import COSINES_AT_ONCE, nearest_others, unit_rows
-
-if TYPE_CHECKING:
-    import numpy as np
 
 SIGNIFICANCE_LEVEL = 0.05
 START, RESULT, SAME, SKIP = VOTES = ("start", "result", "same", "skip")
@@ -78,11 +76,8 @@ class Verdict:
 
 def verdict(votes: Iterable[str]) -> Verdict:
     """Return the verdict of votes "start", "result" and "same"; those of other names ("skip") do not count."""
-    counts = dict.fromkeys((START, RESULT, SAME), 0)
-    for vote in votes:
-        if vote in counts:
-            counts[vote] += 1
-    start, result, same = counts.values()
+    counts = Counter(votes)
+    start, result, same = counts[START], counts[RESULT], counts[SAME]
     decided = start + result
     if not decided:
         return Verdict(start, result, same, 0.0, 0.0, 1.0, 1.0)
@@ -251,7 +246,8 @@ class Answer:
 class Judgement:
     """Setup, answers so far and, for labelled texts, the scores of both models; kept in `path` if there is one.
 
-    `simulated` is true if labels voted, not a person.
+    `simulated` is true if labels voted, not a person. `fitted` is the number of the texts that START and RESULT were
+    fitted on.
     """
 
     setup: Setup
@@ -260,6 +256,7 @@ class Judgement:
     simulated: bool = False
     scores: dict[str, dict[str, float]] | None = None
     answers: list[Answer] = field(default_factory=list)
+    fitted: dict[str, int] = field(default_factory=dict)
 
     @property
     def counted(self) -> int:
@@ -310,6 +307,7 @@ class Judgement:
             "simulated": self.simulated,
             **asdict(self.setup),
             "scores": self.scores,
+            "fitted": self.fitted,
             "votes": [asdict(answer) for answer in self.answers],
         }  # fmt: skip
 
@@ -370,27 +368,23 @@ def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
             return fresh
         if document["format"] != VOTES_FORMAT:
             raise ValueError(f"format {document['format']}")
-        answers = [_read(answer) for answer in document["votes"]]
+        if wrong := [answer["vote"] for answer in document["votes"] if answer["vote"] not in VOTES]:
+            raise ValueError(f"vote {wrong[0]!r}")
+        votes: list[dict[str, Any]] = [
+            {name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()}
+            for answer in document["votes"]
+        ]
+        answers = [Answer(**vote) for vote in votes]
         recorded = {name: document[name] for name in ("simulated", *(setting.name for setting in fields(Setup)))}
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
         raise ArtefactError(f"{fresh.path}: holds no votes that can be read ({error}); {cure}") from error
     expected = {"simulated": fresh.simulated, **asdict(fresh.setup)}
     for name, value in expected.items():
         if recorded[name] != value and name not in ("data", "column", "labels"):  # the digest says what was read
-            other = f"votes with {name} {_shown(recorded[name])}, not {_shown(value)}"
-            raise ArtefactError(f"{fresh.path}: holds {other}; {cure}")
+            held, own = (
+                f"{model.get('name')} ({model.get('fingerprint')})" if isinstance(model, dict) else model
+                for model in (recorded[name], value)
+            )
+            raise ArtefactError(f"{fresh.path}: holds votes with {name} {held}, not {own}; {cure}")
     fresh.answers = answers
     return fresh
-
-
-def _read(answer: dict[str, Any]) -> Answer:
-    if answer["vote"] not in VOTES:
-        raise ValueError(f"vote {answer['vote']!r}")
-    lists: dict[str, Any] = {
-        name: tuple(answer[name]) for name in ("start", "result", "start_rows", "result_rows") if name in answer
-    }
-    return Answer(**{**answer, **lists})
-
-
-def _shown(value: Any) -> str:
-    return f"{value.get('name')} ({value.get('fingerprint')})" if isinstance(value, dict) else str(value)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cse.analysis.calibration import Disagreement
 from cse.analysis.maps import centred
-from cse.analysis.perturbations import Disagreement
 from cse.analysis.template_lab import Comparison, Trial
 from cse.app.corpus.chosen import DemoCorpus
 from cse.app.drawing.canvas import map_of, map_value
@@ -68,7 +68,7 @@ def read_opening(models: Models) -> Opening:
     """Return the shipped first results of the page's columns; empty if a column is not a bundled model."""
     if any(column.opened_by not in {(name, None, None) for name in BUNDLED_NAMES} for column in models.columns):
         return Opening()
-    from index.base import Hit
+    from index.stores import Hit
 
     stored, names = read_json(FILE), [column.name for column in models.columns]
 

@@ -1,8 +1,7 @@
-"""The app: contrastive sentence embeddings side by side. `python app.py` serves it on http://127.0.0.1:7860."""
+"""Serving of the app, with the options of `cse app` (`cse.commands.app`)."""
 
 from __future__ import annotations
 
-import argparse
 import errno
 import os
 import signal
@@ -11,12 +10,12 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.encoder.devices import bound_arenas, bound_kernels
-from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BUNDLED_NAMES
 from cse.versions import check_versions
 
@@ -26,9 +25,30 @@ if TYPE_CHECKING:
     from cse.app.training.trainings import Trainings
 
 HOST, PORT = "127.0.0.1", 7860
-BAD_DATA = 3
 TEMPORARY = "GRADIO_TEMP_DIR"
 NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # no interface has the address, or its protocol is disabled
+
+
+@dataclass
+class Options:
+    """The options of `cse app`, which says what they are."""
+
+    port: int = PORT
+    host: str = HOST
+    allow_host: Sequence[str] = ()
+    mcp: bool = False
+    share: bool = False
+    model: Sequence[str] = ()
+    backend: str = "auto"
+    family: str | None = None
+    pooling: str | None = None
+    models_root: Path | None = None
+    token: str | None = None
+    open: bool = False
+    train: bool = False
+    allow_hub: bool = False
+    precompute: bool = False
+    index: Sequence[Path | str] = ()
 
 
 def build_app(
@@ -55,33 +75,23 @@ def build_app(
     return page(open_state(models, indexes, family, pooling, admission), trainings)
 
 
-def main(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
-    """Serve until interrupted and return the exit code: 0, 3 for a bad host or port, 4 for a bad model or index.
-
-    `program` is its name in usage messages, by default this file's.
-    """
-    options = parser(program).parse_args(arguments)
+def run(options: Options) -> None:
+    """Serve until interrupted, or write the first results of the bundled models. Raises what `check` does."""
     os.environ["GRADIO_SERVER_NAME"] = HOST if ":" in options.host else options.host  # Gradio first binds IPv4 to it
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     bound_arenas()
     bound_kernels()
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000000000")  # calls between unused statistics
     if options.backend != "auto":
         os.environ["CSE_BACKEND"] = options.backend
-    try:
-        if options.precompute:
-            precompute()
-            return 0
-        check(options)
-        serve(options)
-    except (ValueError, OSError) as error:
-        sys.stderr.write(f"Error: {' '.join(str(error).split())}\n")
-        return getattr(error, "exit_code", BAD_DATA)
-    return 0
+    if options.precompute:
+        precompute()
+        return
+    check(options)
+    serve(options)
 
 
-def check(options: argparse.Namespace) -> None:
+def check(options: Options) -> None:
     """Check the options before anything is loaded.
 
     Raises ValueError if a package is missing or too old or options contradict each other, `ArtefactError` for a model,
@@ -101,7 +111,7 @@ def check(options: argparse.Namespace) -> None:
     for model in options.model:
         if resolve(model, options.pooling, options.family, lenient=True).kind is Kind.WORD_VECTORS:
             raise ArtefactError(f"{model} is a file; give a model's folder")
-    options.index = [store_of(place).downloaded(place) for place in map(location_of, options.index)]
+    options.index = [store_of(place).downloaded(place) for place in map(location_of, map(str, options.index))]
     for place in options.index:
         manifest_at(place)
     if options.models_root and not options.models_root.is_dir():
@@ -134,7 +144,7 @@ def check_address(host: str, port: int) -> None:
         raise OSError(f"cannot listen on {host!r} ({absent[0].strerror}); {cure}") from absent[0]
 
 
-def serve(options: argparse.Namespace) -> None:
+def serve(options: Options) -> None:
     """Build the app and serve it until Ctrl-C or SIGTERM, then remove what visitors uploaded and end the process.
 
     Its exit code is 0 after Ctrl-C; after SIGTERM it ends by that signal, as without a handler.
@@ -161,7 +171,7 @@ def serve(options: argparse.Namespace) -> None:
         os._exit(0)
 
 
-def serve_from(options: argparse.Namespace) -> None:
+def serve_from(options: Options) -> None:
     """Build the app and serve it until KeyboardInterrupt."""
     from cse.app.page import launch_options
     from cse.app.server.hosts import PROXIES, audience, served_names
@@ -213,78 +223,3 @@ def precompute() -> None:
     state = open_state(BUNDLED_NAMES, ())
     for path in (*written, *(write_first(state, kind) for kind in RESULTS if kind.ships)):
         sys.stdout.write(f"{path}\n")
-
-
-def parser(program: str | None = None) -> argparse.ArgumentParser:
-    """Return the argument parser of the command `program`."""
-    made = argparse.ArgumentParser(program, description="Compare contrastive sentence embeddings in the browser.")
-    made.add_argument("--port", type=port, default=PORT, help="default %(default)s")
-    made.add_argument(
-        "--host", type=host, default=os.environ.get("GRADIO_SERVER_NAME", ""),
-        help=f"address to listen on; default GRADIO_SERVER_NAME or {HOST}",
-    )  # fmt: skip
-    made.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME",
-        help="a further name to answer to, as behind a proxy; repeat for more, * for any; also CSE_ALLOWED_HOSTS",
-    )  # fmt: skip
-    made.add_argument(
-        "--mcp", action="store_true", default=os.environ.get("GRADIO_MCP_SERVER", "").lower() == "true",
-        help="serve the endpoints as tools of the Model Context Protocol as well",
-    )  # fmt: skip
-    made.add_argument("--share", action="store_true", help="also serve through a public Gradio link")
-    made.add_argument(
-        "--model", action="append", default=[], metavar="NAME_OR_DIR",
-        help="a further column: a checkpoint folder, a backbone's folder or a hub id; repeat for more",
-    )  # fmt: skip
-    made.add_argument("--backend", choices=("auto", "torch", "openvino"), default="auto", help="default %(default)s")
-    made.add_argument("--family", help="family of published checkpoints, if neither keys nor id show it")
-    made.add_argument("--pooling", choices=UNTRAINED, help="pooling of plain backbones; default mean")
-    made.add_argument(
-        "--models-root", type=Path, metavar="FOLDER", help="visitors may add the model folders beneath it to their page"
-    )
-    made.add_argument(
-        "--token", type=token, default=os.environ.get("CSE_TOKEN") or None, metavar="VALUE",
-        help="what gives the owner's rights, to train and to open folders; default CSE_TOKEN, which no list of "
-        "processes shows, or a random one; the address with it is printed at the start",
-    )  # fmt: skip
-    made.add_argument(
-        "--open", action="store_true", help="give everyone who reaches the app the owner's rights, without a token"
-    )
-    made.add_argument(
-        "--train", action="store_true", default=os.environ.get("CSE_TRAIN") == "1",
-        help="visitors may train models, one at a time, and open those that they upload; the owner may anyway",
-    )  # fmt: skip
-    made.add_argument("--allow-hub", action="store_true", help="visitors may add hub ids, which are then downloaded")
-    made.add_argument(
-        "--precompute", action="store_true", help="write the first results of the bundled models, and exit"
-    )
-    made.add_argument(
-        "--index", "--store", action="append", default=[], metavar="DIR",
-        help="a folder of build-index to search, one on the hub, or milvus://HOST:PORT/NAME; repeat for more",
-    )  # fmt: skip
-    return made
-
-
-def host(text: str) -> str:
-    """Parse a name or address, without the brackets of IPv6 in URLs; empty text gives the default."""
-    return text.removeprefix("[").removesuffix("]") or HOST
-
-
-def token(text: str) -> str:
-    """Parse a token, which headers and addresses can hold."""
-    stripped = text.strip()
-    if not stripped or not all("!" <= character <= "~" for character in stripped):
-        raise argparse.ArgumentTypeError("give letters, digits and signs of ASCII, at least one")
-    return stripped
-
-
-def port(text: str) -> int:
-    """Parse a port number, 1 to 65535."""
-    number = int(text)
-    if not 1 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{number} is not a port; give 1 to 65535")
-    return number
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import cse
-from cse.commands.cli import App
+from cse.commands.cli import HELP, App
 from cse.encoder.processes import end_with_parent
 
 FOLDER = Path(__file__).parent
@@ -28,13 +28,15 @@ class Deferred(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """All command modules of this folder, and the commands that this file defines."""
+    """All command modules of this folder."""
 
     def __init__(self, *, commands: Any = None, **options: Any) -> None:
         modules = [path for path in FOLDER.glob("*.py") if path.stem not in NO_COMMANDS]
-        names = {command_name(path.stem): path for path in modules}
-        deferred = {name: Deferred(name, short_help=first_line(path)) for name, path in names.items()}
-        super().__init__(commands=dict(sorted({**deferred, **commands}.items())), **options)
+        deferred: dict[str, Any] = {}
+        for path in sorted(modules):
+            line = path.read_text(encoding="utf-8").split('"""', 2)[1].partition("\n")[0]  # without importing it
+            deferred[command_name(path.stem)] = Deferred(command_name(path.stem), short_help=line)
+        super().__init__(commands=deferred, **options)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name; `build_index` is `build-index`."""
@@ -46,18 +48,13 @@ def command_name(module: str) -> str:
     return module.replace("_", "-")
 
 
-def first_line(path: Path) -> str:
-    """The first line of a module's docstring, read without importing the module."""
-    return path.read_text(encoding="utf-8").split('"""', 2)[1].partition("\n")[0]
-
-
 def _print_version(requested: bool) -> None:
     if requested:
         typer.echo(f"cse {cse.__version__}")
         raise typer.Exit
 
 
-app = App(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = App(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP)
 
 
 @app.callback()
@@ -67,14 +64,6 @@ def main(
     ] = False,
 ) -> None:
     """Train, understand and compare contrastive sentence embeddings; `cse NAME --help` has each command's examples."""
-
-
-@app.command("app", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
-def serve(context: typer.Context) -> None:
-    """Compare models side by side in the browser."""
-    from cse.app.serving import main as serve_app
-
-    raise typer.Exit(serve_app(context.args, context.command_path))
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 
 import typer
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from cse.corpus.corpus import Corpus
     from cse.encoder.shards import UnfinishedBuild
     from cse.models.names import ModelReference
-    from index.building import Batches
+    from index import BuildSettings
     from index.manifest import Manifest
-    from index.stores import Location
+    from index.stores import Batches, Index, Location
 
 CORPUS, INDEX, RESULT = "Corpus and model", "Index", "Output"
 SMOOTH_HELP = (
@@ -94,8 +94,10 @@ def main(
     Example: cse build-index corpus.txt --model promptbert --store milvus://127.0.0.1:19530/demo
     """
     from cse.encoder.devices import bound_kernels
+    from cse.encoder.shards import UnfinishedBuild
+    from cse.models.names import resolve_recorded
     from index import BuildSettings
-    from index.stores import location_of, manifest_at, open_at, store_of
+    from index.stores import location_of, manifest_at, store_of
 
     if (model is None) == (vectors is None):
         raise typer.BadParameter("give either --model, to encode the corpus, or --vectors, if it is encoded")
@@ -106,60 +108,52 @@ def main(
     store = store_of(location)
     if smooth and (append or not store.smooths):
         raise typer.BadParameter("--smooth is for new indexes in folders; leave it out, or build such an index")
-    kept = _unfinished(location, resume=resume, append=append)
+    kept = None  # only new indexes in folders have a saved state
+    if store.on_disk and not append:
+        kept = UnfinishedBuild(Path(location))
+    elif resume:
+        line = command_line("encode")
+        raise typer.BadParameter(f"--resume is for new folders; otherwise use {line} --shards and --vectors")
     with kept.held(resume=resume and not vectors, overwrite=overwrite) if kept else nullcontext():
         goes_on = bool(kept and resume and kept.begun)  # an interrupted build checked its output at its start
         _check_output(location, factory, overwrite=overwrite or goes_on, append=append)
-        texts = _texts(corpus, column, read)
+        texts = read_corpus(corpus, column, read=read)
+        if not len(texts):
+            raise ValueError(f"{corpus}: holds no sentence; give a corpus with text in it")
+        settings = BuildSettings(factory=factory or "Flat", corpus=corpus, seed=seed, smooth=smooth)
         if vectors is not None:
-            source = _encoded(vectors, texts)
+            source = _encoded(vectors, texts, settings)
         else:
-            reference = _named(location, model or "", pooling, family, append)
             of_index = manifest_at(location) if append else None
-            source = _encoding(reference, texts, batch_size, kept if resume else None, backend, of_index)
-        factory = factory or "Flat"
-        if not append:
-            store.check_factory(factory, source.dimension)
+            reference = resolve_recorded(of_index, model, pooling, family)
+            source = _encoding(reference, texts, batch_size, kept if resume else None, backend, of_index, settings)
         with _progress("indexing") as bar:
             if append:
-                index = open_at(location, source.fingerprint, model=source.name, device="cpu")
-                as_opened = index.manifest
-                index.check_columns(texts)
-                _check_prompt(location, source, as_opened)
-                for block, rows in source.batches:
-                    bar.update(len(index.add(block, rows, corpus=corpus)))
-                if store.on_disk and manifest_at(location) != as_opened:
-                    raise ValueError(f"{location}: another program changed it during this run; run this command again")
-                index.save(location)
+                index = _extended(location, source, texts, corpus, bar)
             else:
-                settings = BuildSettings(
-                    factory=factory, model=source.model, pooling=source.pooling, family=source.family,
-                    fingerprint=source.fingerprint, corpus=corpus, seed=seed, smooth=smooth,
-                    query_prompt=source.query_prompt, document_prompt=source.document_prompt,
-                )  # fmt: skip
-                index = store.build(source.batches, location, settings=settings, report=lambda n: bar.update(n - bar.n))
+                store.check_factory(source.settings.factory, source.dimension)
+                report = lambda rows: bar.update(rows - bar.n)  # noqa: E731
+                index = store.build(source.batches, location, settings=source.settings, report=report)
+    _show(location, index.manifest, json_output)
+
+
+def _show(location: Location, manifest: Manifest, json_output: bool) -> None:
     if json_output:
-        print_json(index.manifest.to_json())
-    else:
-        typer.echo(_summary(location, index.manifest))
+        print_json(manifest.to_json())
+        return
+    line = f"{location}: {manifest.count} rows, {manifest.dimension} dimensions, {manifest.factory}"
+    if manifest.files:
+        line += f", {sum(record['bytes'] for record in manifest.files.values()) / 1e6:.2f} MB"
+    typer.echo(line if manifest.recall_at_10 is None else f"{line}, recall@10 {manifest.recall_at_10:.3f}")
 
 
-@dataclass(frozen=True)
-class Source:
-    """Texts with vectors, and the model that made these: its displayed `name`, and what opens it again.
-
-    `dimension` is that of the vectors. The prompts are as an index records them.
-    """
+class Source(NamedTuple):
+    """Texts with vectors of a `dimension`, the displayed name of their model, and what an index records of it."""
 
     name: str
-    model: str
-    pooling: str | None
-    family: str | None
-    fingerprint: str
     dimension: int
     batches: Batches
-    query_prompt: str | None
-    document_prompt: str | None
+    settings: BuildSettings
 
 
 def _encoding(
@@ -169,10 +163,11 @@ def _encoding(
     kept: UnfinishedBuild | None,
     backend: str,
     of_index: Manifest | None,
+    settings: BuildSettings,
 ) -> Source:
     """The texts encoded as documents: as those of the index that they are added to, else by the model's prompt."""
     from cse.models.loading import open_model
-    from index.building import encoded
+    from index.faiss_index import encoded
 
     encoder = open_model(reference, backend=backend)
     opened_by = reference.name, reference.pooling, reference.family
@@ -186,41 +181,44 @@ def _encoding(
         batches = encoded(
             texts, partial(encoder.encode, prompt=prompts[1], batch_size=batch_size, show_progress_bar=False)
         )
-    return Source(encoder.name, *opened_by, encoder.fingerprint, encoder.dim, batches, *prompts)
+    settings = replace(
+        settings, model=reference.name, pooling=reference.pooling, family=reference.family,
+        fingerprint=encoder.fingerprint, query_prompt=prompts[0], document_prompt=prompts[1],
+    )  # fmt: skip
+    return Source(encoder.name, encoder.dim, batches, settings)
 
 
-def _encoded(folder: Path, texts: Corpus) -> Source:
+def _encoded(folder: Path, texts: Corpus, settings: BuildSettings) -> Source:
     from cse.encoder.shards import read_plan, with_texts
 
     plan = read_plan(folder)
-    return Source(
-        Path(plan.model).name, plan.model, plan.pooling, plan.family, plan.fingerprint, plan.dimension,
-        with_texts(folder, texts), plan.query_prompt, plan.document_prompt,
+    settings = replace(
+        settings, model=plan.model, pooling=plan.pooling, family=plan.family, fingerprint=plan.fingerprint,
+        query_prompt=plan.query_prompt, document_prompt=plan.document_prompt,
     )  # fmt: skip
+    return Source(Path(plan.model).name, plan.dimension, with_texts(folder, texts), settings)
 
 
-def _check_prompt(location: Location, source: Source, manifest: Manifest) -> None:
-    """Raise ValueError unless the vectors were made with the prompt of the index's documents."""
-    if source.document_prompt != manifest.document_prompt:
-        theirs, own = (
-            "the default prompt" if prompt is None else f"the prompt {prompt!r}"
-            for prompt in (source.document_prompt, manifest.document_prompt)
-        )
+def _extended(location: Location, source: Source, texts: Corpus, corpus: str, bar: tqdm[NoReturn]) -> Index:
+    """The index at `location` with the texts added, and saved. Raises ValueError if they were made otherwise."""
+    from index.stores import manifest_at, open_at, store_of
+
+    index = open_at(location, source.settings.fingerprint, model=source.name, device="cpu")
+    as_opened = index.manifest
+    index.check_columns(texts)
+    prompts = source.settings.document_prompt, as_opened.document_prompt
+    if prompts[0] != prompts[1]:
+        theirs, own = ("the default prompt" if prompt is None else f"the prompt {prompt!r}" for prompt in prompts)
         raise ValueError(
             f"{location}: its vectors were made with {own}, and those to add with {theirs}; make them with the same by "
             f"{command_line('encode')} --prompt-name, or build a new index"
         )
-
-
-def _named(location: Location, model: str, pooling: str | None, family: str | None, append: bool) -> ModelReference:
-    """Resolve `model`; when adding to an index, pooling and family default to those the index records."""
-    from cse.models.names import RecordedModel, resolve
-    from index.stores import manifest_at
-
-    if not append:
-        return resolve(model, pooling, family)
-    manifest = manifest_at(location)
-    return RecordedModel(manifest.model, manifest.pooling, manifest.family).resolve(model, pooling, family)
+    for block, rows in source.batches:
+        bar.update(len(index.add(block, rows, corpus=corpus)))
+    if store_of(location).on_disk and manifest_at(location) != as_opened:
+        raise ValueError(f"{location}: another program changed it during this run; run this command again")
+    index.save(location)
+    return index
 
 
 def _check_output(location: Location, factory: str | None, *, overwrite: bool, append: bool) -> None:
@@ -240,39 +238,11 @@ def _check_output(location: Location, factory: str | None, *, overwrite: bool, a
         raise ValueError(f"{location}: holds an index already; --overwrite replaces it, --append adds to it")
 
 
-def _unfinished(location: Location, *, resume: bool, append: bool) -> UnfinishedBuild | None:
-    """The saved state of a build at `location`; only new indexes in folders have one."""
-    from cse.encoder.shards import UnfinishedBuild
-    from index.stores import store_of
-
-    if not append and store_of(location).on_disk:
-        return UnfinishedBuild(Path(location))
-    if resume:
-        raise typer.BadParameter(
-            f"--resume is for new folders; otherwise use {command_line('encode')} --shards and --vectors"
-        )
-    return None
-
-
-def _texts(source: str, column: str | None, read: list[str] | None) -> Corpus:
-    corpus = read_corpus(source, column, read=read)
-    if not len(corpus):
-        raise ValueError(f"{source}: holds no sentence; give a corpus with text in it")
-    return corpus
-
-
 def _progress(what: str) -> tqdm[NoReturn]:
     """A progress bar on stderr, in sentences."""
     from tqdm import tqdm
 
     return tqdm(desc=what, unit=" sentences", **progress_options())
-
-
-def _summary(location: Location, manifest: Manifest) -> str:
-    line = f"{location}: {manifest.count} rows, {manifest.dimension} dimensions, {manifest.factory}"
-    if manifest.files:
-        line += f", {sum(record['bytes'] for record in manifest.files.values()) / 1e6:.2f} MB"
-    return line if manifest.recall_at_10 is None else f"{line}, recall@10 {manifest.recall_at_10:.3f}"
 
 
 app = command(main)

@@ -7,7 +7,6 @@ import functools
 import gc
 import json
 import os
-import re
 import select
 import sys
 from collections.abc import Callable, Iterable
@@ -16,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
+from typer.main import get_command
 
 from cse.errors import as_called
 from cse.files.writing import is_utf_8
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.settings import MAX_SEED
-from cse.models.families import FAMILIES
-from cse.models.names import BUNDLED_NAMES
+from cse.models.names import BUNDLED_NAMES, FAMILIES
 from cse.versions import check_versions
 
 if TYPE_CHECKING:
@@ -34,23 +33,14 @@ PRECISIONS = ("auto", "no", "bf16")
 STORAGES = ("float32", "float16", "delta", "int8")  # of a checkpoint
 
 
-class Grouped(TyperCommand):
-    """A command whose help has a section for each `rich_help_panel`, in the order of their first options."""
+HELP = {"help_option_names": ["--help", "-h"]}
+
+
+class Command(TyperCommand):
+    """A command whose help calls commands as they are called here."""
 
     def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
         super().__init__(*args, help=as_called(help or ""), **options)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the help of arguments and options."""
-        sections: dict[str, list[Any]] = {}
-        for param in sorted(self.get_params(ctx), key=lambda param: param.param_type_name != "argument"):
-            record = param.get_help_record(ctx)
-            kind = "Arguments" if param.param_type_name == "argument" else "Options"
-            if record is not None:
-                sections.setdefault(getattr(param, "rich_help_panel", None) or kind, []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
 
 
 class App(typer.Typer):
@@ -77,19 +67,14 @@ def command(function: Callable[..., None]) -> typer.Typer:
     If the reader of stdout has closed it, the command ends without an error message.
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    app = App(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command(cls=Grouped, epilog=None)(_guarded(function, app))
-    return app
-
-
-def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., None]:
-    """`function` with its errors turned into one line, with the flags of `app`'s command, and an exit code."""
+    app = App(add_completion=False, pretty_exceptions_enable=False, context_settings=HELP)
 
     def stop(error: BaseException, code: int, message: str | None = None) -> None:
         line = " ".join((message or str(error) or type(error).__name__).split())
         typer.secho(f"Error: {with_flags(line, app)}", fg=typer.colors.RED, err=True)
         raise typer.Exit(code) from error
 
+    @app.command(cls=Command)
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> None:
         try:
@@ -108,7 +93,7 @@ def _guarded(function: Callable[..., None], app: typer.Typer) -> Callable[..., N
                 raise
             stop(error, UNEXPECTED, f"unexpected {type(error).__name__}: {error} (CSE_DEBUG=1 shows where)")
 
-    return guarded
+    return app
 
 
 def _stdout_closed() -> bool:
@@ -134,37 +119,36 @@ def _check_words(values: Iterable[Any]) -> None:
 
 
 def with_flags(message: str, app: typer.Typer) -> str:
-    """`message` with parameters of `app`'s command in backticks replaced by their flags or metavars.
-
-    Other names in backticks stay.
-    """
-    params = {param.name: param for param in typer.main.get_command(app).params}
-
-    def shown(match: re.Match[str]) -> str:
-        param = params.get(match[1])
-        if param is None:
-            return match[0]
-        return param.opts[0] if param.param_type_name == "option" else param.metavar or match[1].upper()
-
-    return re.sub(r"`(\w+)`", shown, message)
+    """`message` with the parameters of `app`'s command that it names in backticks as the user types them."""
+    for param in get_command(app).params:
+        flag = param.opts[0] if param.param_type_name == "option" else getattr(param, "metavar", None)
+        message = message.replace(f"`{param.name}`", flag or str(param.name).upper())
+    return message
 
 
-def completing(*choices: str) -> Callable[[str], list[str]]:
-    """A completion for the shell: those of the choices that begin with the word typed so far.
-
-    The shell offers files where none does.
-    """
+def completing(values: Iterable[str]) -> Callable[[str], list[str]]:
+    """A completion for the shell, which offers files where no value begins with the word typed so far."""
 
     def complete(incomplete: str) -> list[str]:
-        return [choice for choice in choices if choice.startswith(incomplete)]
+        return [value for value in values if value.startswith(incomplete)]
 
     return complete
 
 
-def check_choice(what: str, value: str | None, choices: Iterable[str]) -> None:
+def choices(what: str, values: Iterable[str]) -> dict[str, Any]:
+    """Rules of an option or argument that takes one of `values`: completion, and a refusal that lists them."""
+
+    def check(value: str | None) -> str | None:
+        check_choice(what, value, values)
+        return value
+
+    return {"autocompletion": completing(values), "callback": check}
+
+
+def check_choice(what: str, value: str | None, values: Iterable[str]) -> None:
     """Raise a usage error that lists the choices for a value that is none of them; None is allowed."""
-    if value is not None and value not in choices:
-        raise typer.BadParameter(f"unknown {what} {value!r}; choose from {', '.join(choices)}")
+    if value is not None and value not in values:
+        raise typer.BadParameter(f"unknown {what} {value!r}; choose from {', '.join(values)}")
 
 
 def check_outputs(source: str, **outputs: Path | None) -> None:
@@ -225,7 +209,7 @@ def seed_option(help_text: str | None, *names: str, **rules: Any) -> Any:
 
 def model_option(help_text: str, **rules: Any) -> Any:
     """An option that takes a model, with its bundled names completed by the shell."""
-    return option(help_text, autocompletion=completing(*BUNDLED_NAMES), **rules)
+    return option(help_text, autocompletion=completing(BUNDLED_NAMES), **rules)
 
 
 Model = Annotated[str, model_option(MODEL)]

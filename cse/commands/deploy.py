@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import check_choice, command, log, option, print_json
+from cse.commands.cli import choices, command, log, option, print_json
 
 if TYPE_CHECKING:
-    from cse.models.push import Uploaded
-    from cse.models.space import SpaceRequest, StagedSpace
+    from cse.models.space import SpaceRequest
 
 HARDWARE = ("zero-gpu", "cpu", "gpu")
 
@@ -24,7 +23,8 @@ def main(
     hardware: Annotated[
         str,
         option(
-            "zero-gpu (free; ZeroGPU's torch, faiss-cpu), cpu (both for the CPU) or gpu (requirements.txt unchanged)."
+            "zero-gpu (free; ZeroGPU's torch, faiss-cpu), cpu (both for the CPU) or gpu (requirements.txt unchanged).",
+            **choices("hardware", HARDWARE),
         ),
     ] = "zero-gpu",
     model: Annotated[
@@ -43,11 +43,9 @@ def main(
 
     Example: cse deploy me/embeddings --model runs/mine --index indexes/mine
     """
-    check_choice("hardware", hardware, HARDWARE)
-
     from cse.files.writing import write_folder
-    from cse.models.push import check_access, check_name
-    from cse.models.space import Hardware, SpaceRequest, folder_size
+    from cse.models.push import Repository, check_access, check_name, upload
+    from cse.models.space import MACHINES, OWNED, Hardware, SpaceRequest
 
     check_name(name)
     kept_folder = output or (Path(name.rpartition("/")[2]) if dry_run else None)
@@ -59,12 +57,15 @@ def main(
     with tempfile.TemporaryDirectory() as temporary:
         folder = kept_folder or Path(temporary) / "space"
         write_folder(folder, lambda fresh: _fill(request, index or (), fresh))
-        files, megabytes = folder_size(folder)
+        sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+        files, megabytes = len(sizes), round(sum(sizes) / 1e6, 1)
         done = {"space": name, "hardware": hardware, "files": files, "megabytes": megabytes}
         done |= {"folder": str(kept_folder)} if kept_folder else {}
         if not dry_run:
             log(f"uploading {files} files, {megabytes} MB")
-            uploaded = _upload(folder, request, private)
+            machine = None if hardware == "gpu" else MACHINES[request.hardware]  # users choose paid hardware themselves
+            repository = Repository(name, "space", private=private, hardware=machine)
+            uploaded = upload(folder, repository, f"Deploy the app for {hardware}", owned=OWNED)
             done |= {"url": uploaded.url, "commit": uploaded.commit}
     print_json(done) if json_output else _show(done)
 
@@ -72,7 +73,9 @@ def main(
 def _fill(request: SpaceRequest, indexes: Sequence[Path], folder: Path) -> None:
     from cse.files.hub import data_folder
     from cse.models.space import INDEXES, stage
+    from index.export import copy_index
     from index.folder import FILES
+    from index.manifest import read_manifest
 
     sources = [data_folder(index, FILES) for index in indexes]
     names = [source.resolve().name for source in sources]
@@ -80,29 +83,12 @@ def _fill(request: SpaceRequest, indexes: Sequence[Path], folder: Path) -> None:
         raise ValueError(f"two index folders are named {twice}; rename one")
     staged = stage(replace(request, indexes=names), folder)
     for source, name in zip(sources, names, strict=True):
-        _copy_index(source, folder / INDEXES / name, staged)
-
-
-def _copy_index(source: Path, target: Path, staged: StagedSpace) -> None:
-    from index.export import copy_index
-    from index.manifest import read_manifest
-
-    built = read_manifest(source).model
-    model = staged.models.get(built)
-    if model is None and Path(built).is_absolute():
-        raise ValueError(f"{source}: built by {built}, which is not in the Space; give that folder as a `model`, too")
-    copy_index(source, target, model)
-
-
-def _upload(folder: Path, request: SpaceRequest, private: bool) -> Uploaded:
-    from cse.models.push import Repository, upload
-    from cse.models.space import MACHINES, OWNED, Hardware
-
-    free = request.hardware is not Hardware.GPU  # users choose paid hardware themselves
-    repository = Repository(
-        request.name, "space", private=private, hardware=MACHINES[request.hardware] if free else None
-    )
-    return upload(folder, repository, f"Deploy the app for {request.hardware.value}", owned=OWNED)
+        model = staged.get(built := read_manifest(source).model)
+        if model is None and Path(built).is_absolute():
+            raise ValueError(
+                f"{source}: built by {built}, which is not in the Space; give that folder as a `model`, too"
+            )
+        copy_index(source, folder / INDEXES / name, model)
 
 
 def _show(done: dict[str, object]) -> None:

@@ -17,8 +17,8 @@ from cse.commands.cli import (
     ForSpreadsheets,
     Pooling,
     Read,
-    check_choice,
     check_outputs,
+    choices,
     command,
     log,
     option,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cse.analysis.duplicates import Member
     from cse.corpus.corpus import Corpus
     from index import VectorIndex
-    from index.building import Batches
+    from index.stores import Batches
 
 KEPT_ROWS = ("first", "longest", "central")
 LARGE_GROUP_SHARE = 0.05  # share of all rows in one group that is reported
@@ -55,7 +55,9 @@ def main(
         float | None,
         option("Of the cosines of random pairs of the text; default 99.999, more above 10,000 texts.", min=0, max=100),
     ] = None,
-    keep: Annotated[str, option(f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.")] = "first",
+    keep: Annotated[
+        str, option(f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.", **choices("row to keep", KEPT_ROWS))
+    ] = "first",
     column: Column = None,
     read: Read = None,
     for_spreadsheets: ForSpreadsheets = False,
@@ -74,7 +76,6 @@ def main(
     import cse
     from cse.corpus.output import check_output, write_rows
 
-    check_choice("row to keep", keep, KEPT_ROWS)
     if percentile == 100:
         raise typer.BadParameter("--percentile 100: no cosine is above it; give less")
     check_output(output, "--output")
@@ -144,7 +145,7 @@ def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Optio
     from tqdm import tqdm
 
     from index import BuildSettings, VectorIndex
-    from index.building import encoded
+    from index.faiss_index import encoded
 
     def encode(block: list[str]) -> np.ndarray:
         return encoder.encode(block, normalize_embeddings=True, show_progress_bar=False)

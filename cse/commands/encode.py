@@ -22,13 +22,14 @@ from cse.commands.cli import (
     Model,
     Pooling,
     Read,
-    check_choice,
     check_outputs,
+    choices,
     command,
     log,
     option,
     read_corpus,
 )
+from cse.encoder.devices import PRECISIONS, bound_kernels, in_precision
 from cse.training.tracking import main_process, progress_options
 
 STDIN, STDIN_NAME = "-", "standard input"
@@ -60,7 +61,10 @@ def main(
     ] = None,
     precision: Annotated[
         str,
-        option("no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly."),
+        option(
+            "no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly.",
+            **choices("precision", PRECISIONS),
+        ),
     ] = "no",
     backend: Backend = "auto",
     prompt_name: Annotated[
@@ -85,11 +89,9 @@ def main(
 
     Example: torchrun --nproc-per-node 8 -m cse.commands.encode --model simcse --input big.txt --output big --shards 99
     """
-    from cse.encoder.devices import PRECISIONS, bound_kernels, in_precision
     from cse.models.loading import open_model
     from cse.models.names import resolve
 
-    check_choice("precision", precision, PRECISIONS)
     bound_kernels()
     reference = resolve(model, pooling, family)
     if shards is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,21 +16,20 @@ from cse.commands.cli import (
     BACKEND,
     FAMILY,
     POOLING,
-    check_choice,
+    choices,
     command,
-    completing,
     log,
     model_option,
     option,
     print_json,
 )
 from cse.errors import command_line
-from cse.evaluation.tasks import TASKS, find_task, tasks_with
+from cse.evaluation.tasks import TASKS, find_task
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.evaluation.results import ModelRecord
+    from cse.evaluation.results import ModelRecord, Results
     from cse.evaluation.tasks import Task
 
 
@@ -38,7 +37,7 @@ MODELS, SCORING, RESULTS = "Models", "Data and scoring", "Results"
 
 
 def main(
-    task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.", autocompletion=completing(*TASKS))],
+    task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.", **choices("task", TASKS))],
     model: Annotated[
         list[str],
         model_option("A model or a file of word vectors; repeatable; published: all published ids.", panel=MODELS),
@@ -102,13 +101,10 @@ def main(
 
     Example: cse evaluate sts --model promptbert --model simcse --data STS_FOLDER --start --compare
     """
-    from cse.evaluation.evaluated_models import ModelSelection
-    from cse.evaluation.harness import EvaluationRequest, evaluate, new_results
-    from cse.evaluation.hub_data import fetch
+    from cse.evaluation.harness import EvaluationRequest, ModelSelection, evaluate, new_results
     from cse.evaluation.results import open_results
-    from cse.evaluation.tasks import LOGISTIC, TaskData
+    from cse.evaluation.tasks import LOGISTIC, TaskData, fetch
 
-    check_choice("task", task, TASKS)
     options = {
         "compare": compare, "details": details, "tokenised": tokenised, "sentences": sentences, "figures": figures,
         "final_period": final_period, "classifier": classifier, "store": store, "smooth": smooth, "expand": expand,
@@ -137,19 +133,30 @@ def main(
     results = fresh if overwrite else open_results(path, fresh)
     failures: dict[str, Exception] = {}
     models = evaluate(request, results, path, log, partial(_note, failures))
-    if models and json_output == "-":
-        print_json(results.to_json())
-    elif models:
-        _print(request.task, models, results.comparisons)
-    if models and figures:
-        from cse.evaluation.figures import draw
-
-        for figure in draw(request.task, models, figures):
-            log(f"wrote {figure}")
+    if models:
+        _show(request.task, models, results, json_output, figures)
     if failures:
         if models:
             log(f"failed: {', '.join(failures)}; everything else is scored")
         raise next(iter(failures.values()))
+
+
+def _show(
+    task: Task, models: Mapping[str, ModelRecord], results: Results, json_output: str | None, figures: Path | None
+) -> None:
+    from cse.evaluation.results import seed_lines, table, warnings
+
+    if json_output == "-":
+        print_json(results.to_json())
+    else:
+        for line in warnings(task, models):
+            log(line)
+        typer.echo("\n".join([*table(task, models), *seed_lines(task, models), *results.comparisons]))
+    if figures:
+        from cse.evaluation.figures import draw
+
+        for figure in draw(task, models, figures):
+            log(f"wrote {figure}")
 
 
 def _note(failures: dict[str, Exception], name: str, error: Exception) -> None:
@@ -164,18 +171,12 @@ def _check_options(task: str, names: list[str]) -> None:
     """Raise a usage error for the first given option that the task lacks, naming the tasks that have it."""
     for name in names:
         if name not in find_task(task).options:
-            flag, *names = f"--{name.replace('_', '-')}", *tasks_with(name)
+            flag, *names = (
+                f"--{name.replace('_', '-')}",
+                *(other for other in TASKS if name in find_task(other).options),
+            )
             having = f"the {names[0]} task" if len(names) == 1 else f"the tasks {', '.join(names)}"
             raise typer.BadParameter(f"{flag}: only for {having}, not for {task}")
-
-
-def _print(task: Task, models: Mapping[str, ModelRecord], comparisons: Sequence[str]) -> None:
-    from cse.evaluation.results import seed_lines, table, warnings
-
-    for line in warnings(task, models):
-        log(line)
-    for line in (*table(task, models), *seed_lines(task, models), *comparisons):
-        typer.echo(line)
 
 
 def _index_search(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import Family, Pooling, check_choice, command, completing, log, option
+from cse.commands.cli import Family, Pooling, choices, command, completing, log, option
 from cse.models.names import BUNDLED_NAMES
 from index.manifest import INDEX_FORMS
 
@@ -23,10 +23,10 @@ def main(
     model: Annotated[
         str,
         typer.Argument(
-            help="A model; an index folder for the last three forms of --to.", autocompletion=completing(*BUNDLED_NAMES)
+            help="A model; an index folder for the last three forms of --to.", autocompletion=completing(BUNDLED_NAMES)
         ),
     ],
-    to: Annotated[str, option(f"{', '.join(FORMS)}.", autocompletion=completing(*FORMS))],
+    to: Annotated[str, option(f"{', '.join(FORMS)}.", **choices("form", FORMS))],
     output: Annotated[Path, option("Folder for the export.")],
     pooling: Pooling = None,
     family: Family = None,
@@ -38,7 +38,6 @@ def main(
 
     Example: cse export indexes/mine --to parquet --output exports/atlas
     """
-    check_choice("form", to, FORMS)
     if to in INDEX_FORMS:
         if pooling or family:
             raise ValueError(f"an index records its model; leave out `{'pooling' if pooling else 'family'}`")
@@ -57,8 +56,7 @@ def main(
 
 def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
     from cse.files.writing import write_folder
-    from cse.models.export import check_output
-    from cse.models.export_formats import EXPORT
+    from cse.models.export import EXPORT, check_output
     from index import VectorIndex
     from index.export import fill
 

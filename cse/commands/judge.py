@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,6 +66,7 @@ def main(
     import cse.analysis.votes as judging
     from cse.analysis.votes import LEAST_TEXTS, MOST_TEXTS
     from cse.files.writing import check_regular
+    from cse.models.fitted_texts import fitted_count, fitted_note
 
     if len(pooling or ()) > 2:
         raise typer.BadParameter("--pooling: give it once, or twice: of START, then of RESULT")
@@ -86,6 +87,10 @@ def main(
         check_regular(path)
     fresh = judging.Judgement(setup, votes, path, simulated=simulate is not None)
     judgement = judging.continued(fresh, overwrite)
+    for side, name in (("start", start), ("result", result)):
+        judgement.fitted[side] = fitted_count(name, corpus.sentences)
+        if judgement.fitted[side]:
+            log(f"{side.upper()} was {fitted_note(judgement.fitted[side], len(corpus))}: it may do worse on others")
     count = _compare(judgement, encoders, corpus)
     if votes and not count:
         if path is not None and not path.exists():
@@ -108,11 +113,9 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], corpus: Corpus) 
     vectors = []
     for encoder in encoders:
         log(f"encoding {len(texts):,} texts with {encoder.name}")
-        vectors.append(
-            encoder.encode(corpus.sentences, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty())
-        )
+        vectors.append(encoder.encode(corpus.sentences, show_progress_bar=sys.stderr.isatty()))
     if setup.labels:
-        judgement.scores = _scores(setup, vectors, labels)
+        judgement.scores = _scores(setup, vectors, labels, judgement.fitted)
     if finished:
         judgement.save()
         return judgement.counted
@@ -168,9 +171,12 @@ def _report(judgement: Judgement, questions: int) -> None:
         typer.echo(verdict.details())
 
 
-def _scores(setup: Setup, vectors: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Print and return the scores of both models on the labelled texts."""
+def _scores(
+    setup: Setup, vectors: Sequence[np.ndarray], labels: Sequence[str], fitted: Mapping[str, int]
+) -> dict[str, dict[str, float]]:
+    """Print and return the scores of both models on the labelled texts; those on `fitted` texts are marked."""
     from cse.analysis.votes import scores_by_label
+    from cse.models.fitted_texts import fitted_note
 
     try:
         scores = scores_by_label(vectors, labels)
@@ -179,7 +185,8 @@ def _scores(setup: Setup, vectors: Sequence[np.ndarray], labels: Sequence[str]) 
     known = sum(map(bool, labels))
     typer.echo("\t".join(["model", *scores["start"], f"({known:,} labelled texts, x 100)"]))
     for side, judged in (("start", setup.start), ("result", setup.result)):
-        typer.echo("\t".join([f"{side.upper()} {judged.name}", *(f"{value:.2f}" for value in scores[side].values())]))
+        cells = [f"{side.upper()} {judged.name}", *(f"{value:.2f}" for value in scores[side].values())]
+        typer.echo("\t".join(filter(None, [*cells, fitted_note(fitted[side], len(labels))])))
     return scores
 
 

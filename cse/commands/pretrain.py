@@ -11,7 +11,7 @@ from cse.commands.cli import (
     COLUMN,
     PRECISIONS,
     READ,
-    check_choice,
+    choices,
     command,
     log,
     option,
@@ -81,7 +81,12 @@ def main(
     ] = False,
     eval_every: Annotated[int, option("Steps between evaluations and saved states.", panel=RUN, min=1)] = 500,
     precision: Annotated[
-        str, option("auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).", panel=LEARNING)
+        str,
+        option(
+            "auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).",
+            **choices("precision", PRECISIONS),
+            panel=LEARNING,
+        ),
     ] = "auto",
     seed: Annotated[int, seed_option(None, panel=LEARNING)] = 42,
     resume: Annotated[bool, option("Continue from the last saved state.", "--resume", panel=RUN)] = False,
@@ -96,7 +101,6 @@ def main(
     from cse.training.pretraining import pretrain
     from cse.training.pretraining_data import PretrainConfig, PretrainRequest, Reading, is_table, read_table
 
-    check_choice("precision", precision, PRECISIONS)
     if hidden > HEAD_SIZE and hidden % HEAD_SIZE:
         raise typer.BadParameter(f"--hidden is {hidden}; give a multiple of {HEAD_SIZE}, or less than {HEAD_SIZE}")
     config = PretrainConfig(
@@ -116,7 +120,11 @@ def main(
                 log(read_table(path, request.reading).understood())
         log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
 
-    record = pretrain(request, lambda entry: _log_progress(entry, config.steps), begin)
+    def report(entry: CurveEntry | ResumeNote) -> None:
+        scores = "  ".join(f"{name} {value}" for name, value in entry.items() if name != "step")
+        log(str(entry["note"]) if "note" in entry else f"{entry['step']:>7}/{config.steps} steps  {scores}")
+
+    record = pretrain(request, report, begin)
     if json_output:
         print_json(record)
     else:
@@ -130,14 +138,6 @@ def _shares(text: str) -> float | tuple[float, ...]:
     except ValueError:
         raise typer.BadParameter(f"--blend-share is {text!r}; give a number, or numbers separated by commas") from None
     return shares if len(shares) > 1 else shares[0]
-
-
-def _log_progress(entry: CurveEntry | ResumeNote, steps: int) -> None:
-    if "note" in entry:
-        log(entry["note"])
-        return
-    scores = "  ".join(f"{name} {value}" for name, value in entry.items() if name != "step")
-    log(f"{entry['step']:>7}/{steps} steps  {scores}")
 
 
 app = command(main)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +11,8 @@ import typer
 from cse.commands.cli import command, log, option, print_json
 
 if TYPE_CHECKING:
-    from cse.models.card import CardFacts
-    from cse.models.push import Repository, Uploaded
+    from cse.models.config import CardFacts
+    from cse.models.push import Repository
 
 
 def main(
@@ -39,47 +38,42 @@ def main(
 
     Example: cse push indexes/mine me/my-index --model me/my-checkpoint
     """
-    from cse.models.card import CardFacts
-    from cse.models.push import Repository, check_access, check_name
+    from cse.models.config import CardFacts
+    from cse.models.push import Repository, check_access, check_name, push_checkpoint, stage_checkpoint, upload
+    from index.folder import FILES
     from index.manifest import MANIFEST_FILE
 
     check_name(name)
     if not dry_run:
         check_access()
-    facts = CardFacts(name, licence, tuple(dataset or ()))
-    repository = Repository(name, private=private, revision=revision)
     is_index = (folder / MANIFEST_FILE).is_file()
     if model and not is_index:
         raise typer.BadParameter("--model is for an index; a checkpoint records its backbone")
-    repository = replace(repository, kind="dataset" if is_index else "model")
-    if dry_run:
-        _show_files(_staged_files(folder, facts, model, is_index), repository, json_output)
-        return
-    if is_index:
-        done = _push_index(folder, repository, facts, model)
-    else:
-        from cse.models.push import push_checkpoint
-
+    facts = CardFacts(name, licence, tuple(dataset or ()))
+    repository = Repository(name, "dataset" if is_index else "model", private=private, revision=revision)
+    if not is_index and not dry_run:
         done = push_checkpoint(folder, repository, facts)
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            staged = Path(temporary) / "staged"
+            if is_index:
+                count = _stage_index(folder, staged, facts, model)
+            else:
+                stage_checkpoint(folder, staged, facts)
+            if dry_run:
+                _show_files(staged, repository, json_output)
+                return
+            log(f"uploading {count} sentences")
+            done = upload(staged, repository, f"Push the index {folder.resolve().name}", owned=FILES)
     if json_output:
         print_json({"url": done.url, "commit": done.commit})
     else:
         typer.echo(f"{done.url}\nthis version: {name}@{done.commit}")
 
 
-def _push_index(folder: Path, repository: Repository, facts: CardFacts, model: str | None) -> Uploaded:
-    from cse.models.push import upload
-    from index.folder import FILES
-
-    with tempfile.TemporaryDirectory() as temporary:
-        staged = Path(temporary) / "index"
-        log(f"uploading {_stage_index(folder, staged, facts, model)} sentences")
-        return upload(staged, repository, f"Push the index {folder.resolve().name}", owned=FILES)
-
-
 def _stage_index(folder: Path, staged: Path, facts: CardFacts, model: str | None) -> int:
     """Write an index that opens on any machine, with its card; return the number of its sentences."""
-    from cse.models.card import index_card
+    from cse.models.config import index_card
     from index.export import copy_index
     from index.manifest import read_manifest
 
@@ -92,30 +86,17 @@ def _stage_index(folder: Path, staged: Path, facts: CardFacts, model: str | None
     return manifest.count
 
 
-def _staged_files(folder: Path, facts: CardFacts, model: str | None, is_index: bool) -> dict[str, int]:
-    """The files that an upload consists of, and their sizes in bytes."""
-    from cse.models.push import stage_checkpoint
-
-    with tempfile.TemporaryDirectory() as temporary:
-        staged = Path(temporary) / "staged"
-        if is_index:
-            _stage_index(folder, staged, facts, model)
-        else:
-            stage_checkpoint(folder, staged, facts)
-        files = sorted(path for path in staged.rglob("*") if path.is_file())
-        return {path.relative_to(staged).as_posix(): path.stat().st_size for path in files}
-
-
-def _show_files(files: dict[str, int], repository: Repository, json_output: bool) -> None:
+def _show_files(staged: Path, repository: Repository, json_output: bool) -> None:
+    """Print the files of an upload and their sizes in bytes."""
+    paths = sorted(path for path in staged.rglob("*") if path.is_file())
+    files = {path.relative_to(staged).as_posix(): path.stat().st_size for path in paths}
     if json_output:
         print_json({"name": repository.name, "kind": repository.kind, "files": files})
         return
     for name, size in files.items():
         typer.echo(f"{size:>12,}  {name}")
-    megabytes = sum(files.values()) / 1e6
-    typer.echo(
-        f"{len(files)} files, {megabytes:.1f} MB for the {repository.kind} {repository.name}; nothing was uploaded"
-    )
+    total = f"{len(files)} files, {sum(files.values()) / 1e6:.1f} MB"
+    typer.echo(f"{total} for the {repository.kind} {repository.name}; nothing was uploaded")
 
 
 app = command(main)

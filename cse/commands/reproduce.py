@@ -11,8 +11,6 @@ from cse.commands.cli import command, log, option, seed_option
 from cse.errors import command_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from cse.evaluation.published import PublishedRow
     from cse.evaluation.reproduction import Plan
 
@@ -24,22 +22,6 @@ def _list(listed: bool) -> None:
         for line in overview():
             typer.echo(line)
         raise typer.Exit
-
-
-def _chosen(paper: str, table: str, only: str | None) -> list[PublishedRow]:
-    from cse.evaluation.published import rows
-
-    chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
-    if not chosen:
-        raise ValueError(f"{paper} {table} has no row with {only!r} in its name")
-    return chosen
-
-
-def _check_text(chosen: Sequence[PublishedRow], plan: Plan) -> None:
-    if missing := [row.name for row in chosen if row.method and not row.copied and not plan.source(row)]:
-        raise ValueError(f"{', '.join(missing)}: trained rows need --train-data, supervised ones --triplets")
-    if not plan.tokenised.is_dir():
-        log(f"no {plan.tokenised}: STS is scored on raw text; the papers use SentEval's tokenised text")
 
 
 def main(
@@ -89,10 +71,9 @@ def main(
         return
     if data is None or output is None:
         raise typer.BadParameter("give --data and --output; only tables of settings and words do without")
-    chosen = _chosen(paper, table, only)
     runs = tuple(dict.fromkeys(seeds or (42,)))
     plan = Plan(data, output, train_data, triplets, backbone, runs, train_options, sentences)
-    _check_text(chosen, plan)
+    chosen = _rows(paper, table, only, plan)
     if dry_run:
         for row in chosen:
             for called in plan.commands(row):
@@ -103,6 +84,20 @@ def main(
         typer.echo(line)
     for path in draw_figure(chosen, [entry.runs for entry in entries], plan):
         log(f"wrote {path}")
+
+
+def _rows(paper: str, table: str, only: str | None, plan: Plan) -> list[PublishedRow]:
+    """The rows of a table with `only` in their names, for which the plan has text."""
+    from cse.evaluation.published import rows
+
+    chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
+    if not chosen:
+        raise ValueError(f"{paper} {table} has no row with {only!r} in its name")
+    if missing := [row.name for row in chosen if row.method and not row.copied and not plan.source(row)]:
+        raise ValueError(f"{', '.join(missing)}: trained rows need --train-data, supervised ones --triplets")
+    if not plan.tokenised.is_dir():
+        log(f"no {plan.tokenised}: STS is scored on raw text; the papers use SentEval's tokenised text")
+    return chosen
 
 
 app = command(main)

@@ -1,4 +1,4 @@
-"""List the training runs below a folder, compare their settings, draw their curves."""
+"""List the training runs and adaptations below a folder, compare their settings, draw their curves."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from cse.commands.cli import command, log, option, print_json, shortened
 from cse.errors import command_line
 
 if TYPE_CHECKING:
+    from cse.adaptation.listing import AdaptationRecord
     from cse.training.listing import RunRecord
 
 COLUMNS = ("run", "state", "method", "data", "scored on", "start", "best", "gain", "steps", "time")
+ADAPTATION_COLUMNS = ("adaptation", "state", "data", "grouping", "finding", "time", "verdict")
 CELL_WIDTH = 60  # characters of a cell
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(help="A folder of runs of train, at any depth.")],
+    folder: Annotated[Path, typer.Argument(help="A folder of runs of train and adapt, at any depth.")],
     compare: Annotated[
         tuple[Path, Path] | None,
         option("Show what differs in the settings of two runs, by name or folder.", metavar="A B"),
@@ -31,23 +33,29 @@ def main(
 ) -> None:
     """List the runs below FOLDER: dev scores at the start and at best, the gain, steps and time of training.
 
-    Scores on pairs are Spearman x 100; those on held-out texts are no proof of a better model.
+    Scores on pairs are Spearman x 100; those on held-out texts are no proof of a better model. Adaptations have
+    their two axes, of start and result, and their verdict.
 
     Example: cse runs runs --plot curves.svg
 
     Example: cse runs runs --compare first second
     """
+    from cse.adaptation.listing import list_adaptations
     from cse.training.listing import list_runs
 
     if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
         raise typer.BadParameter(f"--plot is {str(plot)!r}; give a file name that ends in .png or .svg")
     runs = _compared(folder, compare) if compare else list_runs(folder)
-    if not runs:
-        log(f"no runs of {command_line('train')} below {folder}")
-    _print(runs, compare is not None, json_output)
-    for run in runs:
-        if run.problem:
-            log(f"{run.name}: {run.problem}")
+    adaptations = [] if compare else list_adaptations(folder)
+    inside = {run.name for run in runs for record in adaptations if record.path in (run.path, *run.path.parents)}
+    runs = [run for run in runs if run.name not in inside]
+    if not runs and not adaptations:
+        log(f"no runs of {command_line('train')} or {command_line('adapt')} below {folder}")
+    _print(runs, adaptations, compare is not None, json_output)
+    problems = {record.name: record.problem for record in runs} | {one.name: one.problem for one in adaptations}
+    for name, problem in problems.items():
+        if problem:
+            log(f"{name}: {problem}")
     if plot is not None:
         _draw(runs, plot)
 
@@ -60,15 +68,23 @@ def _compared(folder: Path, names: tuple[Path, Path]) -> list[RunRecord]:
     return [read_run(path, str(name)) for path, name in zip(paths, names, strict=True)]
 
 
-def _print(runs: Sequence[RunRecord], compared: bool, json_output: bool) -> None:
+def _print(
+    runs: Sequence[RunRecord], adaptations: Sequence[AdaptationRecord], compared: bool, json_output: bool
+) -> None:
     from cse.training.listing import differences
 
     if json_output:
-        shown = [run.to_json() for run in runs]
+        shown = [run.to_json() for run in runs] + [record.to_json() for record in adaptations]
+        if not compared:
+            shown.sort(key=lambda record: str(record["path"]))
         print_json({"runs": shown, "differences": differences(*runs)} if compared else shown)
         return
     if runs:
         _print_table([COLUMNS, *map(_cells, runs)])
+    if adaptations:
+        if runs:
+            typer.echo("")
+        _print_table([ADAPTATION_COLUMNS, *map(_adaptation_cells, adaptations)])
     if compared:
         rows = [(name, *map(_shown, pair)) for name, pair in differences(*runs).items()]
         typer.echo("" if rows else "\nthe same settings")
@@ -80,10 +96,23 @@ def _cells(run: RunRecord) -> tuple[str, ...]:
     method = f"{values['method']} supervised" if run.settings.get("method.supervised") else values["method"]
     scores = [None if values[name] is None else f"{values[name]:.2f}" for name in ("start", "best")]
     gain = None if run.gain is None else f"{run.gain:+.2f}"
-    time = None if run.seconds is None else str(timedelta(seconds=round(run.seconds)))
+    time = _time(run.seconds)
     return tuple(
         map(_shown, (run.name, run.state.value, method, values["data"], run.scored_on, *scores, gain, run.steps, time))
     )
+
+
+def _adaptation_cells(record: AdaptationRecord) -> tuple[str, ...]:
+    axes = [
+        None if scores is None else f"{scores['start']:.1f} -> {scores['result']:.1f}"
+        for scores in record.axes.values()
+    ]
+    cells = map(_shown, (record.name, record.state.value, record.data, *axes, _time(record.seconds)))
+    return *cells, record.verdict or "-"  # the whole sentence, last in its line
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else str(timedelta(seconds=round(seconds)))
 
 
 def _shown(value: Any) -> str:

@@ -24,7 +24,7 @@ from cse.commands.cli import (
 from cse.errors import command_line
 
 if TYPE_CHECKING:
-    from index.base import Hit, Index
+    from index.stores import Hit, Index
 
 SHOWN_CHARACTERS, FIELD_CHARACTERS = 300, 40  # of a hit's text, and of a cell of another column
 SHOW_HELP = "Columns to show with each text, such as id,label; in --json the fields."
@@ -62,7 +62,7 @@ def main(
 
     Example: cse search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
     """
-    from cse.models.names import RecordedModel
+    from cse.models.names import resolve_recorded
     from index.stores import location_of, manifest_at, open_at, store_of
 
     if (query is None) == (store is None):
@@ -77,8 +77,7 @@ def main(
             raise typer.BadParameter(f"{flag} is for indexes in folders; leave it out")
     location = kind.downloaded(location)
     manifest = manifest_at(location)
-    recorded = RecordedModel(manifest.model, manifest.pooling, manifest.family)
-    reference = recorded.resolve(model, pooling, family)
+    reference = resolve_recorded(manifest, model, pooling, family)
 
     from cse.models.loading import open_model
 

@@ -57,14 +57,14 @@ def main(
     settings = search.SearchSettings(
         model, encoder.backbone_fingerprint, str(name_and_checksum(dev)), len(pairs), denoise, final_period
     )
-    scored = search.resumed(score, search.open_scores(json_output, settings), json_output, log)
+    scored = search.resumed(score, settings, json_output, log)
     scores = search.greedy(scored) if listed is None else {template: scored(template) for template in listed}
     _print(search.compared({template.text: value for template, value in scores.items()}))
 
 
 def _write_candidates(model: str, path: Path | None) -> None:
     """Generate templates with `model` and write them to `path`, unless it exists."""
-    from cse.evaluation.template_generation import generated, load_seq2seq, write_templates
+    from cse.evaluation.template_search import generated, load_seq2seq, write_templates
 
     if path is None:
         raise typer.BadParameter("--generate needs --templates, the file for the candidates")

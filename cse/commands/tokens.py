@@ -50,18 +50,17 @@ def main(
         raise ValueError(f"{file}: no text in it")
     prompt = None if template is None else Template(template)
     encoder = cse.load(model, pooling, family=family, backend=backend)
-    if corpus is None:
-        _one(encoder.top_tokens(sentence or "", k, denoise, prompt), json_output)
-    else:
+    if corpus is not None:
         _table(lambda text, denoise: encoder.top_tokens(text, k, denoise, prompt), corpus, json_output)
-
-
-def _one(tokens: list[tuple[str, float]], json_output: bool) -> None:
-    if json_output:
-        print_json([{"token": token, "probability": probability} for token, probability in tokens])
         return
-    for token, probability in tokens:
-        typer.echo(f"{probability:.4f}  {token}")
+    tokens = [
+        {"token": token, "probability": share}
+        for token, share in encoder.top_tokens(sentence or "", k, denoise, prompt)
+    ]
+    if json_output:
+        print_json(tokens)
+    else:
+        typer.echo("\n".join(f"{row['probability']:.4f}  {row['token']}" for row in tokens))
 
 
 def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], corpus: Corpus, json_output: bool) -> None:

@@ -67,6 +67,7 @@ def main(
     import cse
     from cse.corpus.output import check_output
     from cse.files.writing import write_json
+    from cse.models.fitted_texts import fitted_count, fitted_note
 
     json_file = None if json_output in (None, STDOUT) else Path(json_output)
     check_outputs(file, json_output=json_file, csv_output=csv_output)
@@ -76,6 +77,9 @@ def main(
     corpus.check(groups or MIN_TEXTS, f"grouping into {groups}" if groups else "grouping")
     encoder = cse.load(model, pooling, family=family)
     summary, numbers = _topics(corpus, encoder, groups, seed)
+    if "scores" in summary and (count := fitted_count(model, corpus.sentences)):
+        summary["scores"]["fitted"] = count
+        summary["notes"].append(f"{encoder.name} was {fitted_note(count, len(set(corpus.sentences)))}")
     document = {
         "model": encoder.name, "fingerprint": encoder.fingerprint, "data": file, "texts": len(corpus), **summary
     }  # fmt: skip

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from cse.commands.cli import (
     SOURCE,
     STORAGES,
     check_choice,
+    choices,
     command,
     completing,
     log,
@@ -28,11 +30,10 @@ from cse.errors import command_line
 from cse.methods.catalogue import METHODS, SUPERVISED
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS
 from cse.models.names import BUNDLED_NAMES
-from cse.training.tracking import main_process
+from cse.training.tracking import TRACKERS, main_process
 
 if TYPE_CHECKING:
     from cse.encoder.encoder import Encoder
-    from cse.training.recipe import Recipe
     from cse.training.run import Run
 
 SAMPLED_EXAMPLES = 1_000  # examples whose domain is looked at
@@ -45,8 +46,8 @@ def setting(name: str) -> Any:
     declared = SETTINGS[name]
     panel = METHOD if name in METHOD_SETTINGS else PUBLISHED
     least, most = (None if math.isinf(bound) else bound for bound in (declared.least, declared.most))
-    chosen: dict[str, Any] = {"metavar": "|".join(declared.choices), "autocompletion": completing(*declared.choices)}
-    return option(declared.help, panel=panel, min=least, max=most, **(chosen if declared.choices else {}))
+    chosen = {"metavar": "|".join(declared.choices), **choices(name, declared.choices)} if declared.choices else {}
+    return option(declared.help, panel=panel, min=least, max=most, **chosen)
 
 
 def main(
@@ -54,14 +55,14 @@ def main(
     output: Annotated[Path, option("The checkpoint folder to write.", panel=RUN)],
     method: Annotated[
         str | None,
-        typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.", autocompletion=completing(*METHODS)),
+        typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.", **choices("method", METHODS)),
     ] = None,
     recipe: Annotated[
         str | None,
         option(
             "Repeat the settings of a JSON or YAML file, a checkpoint folder or a bundled name; options override them.",
             metavar="FILE_OR_CHECKPOINT",
-            autocompletion=completing(*BUNDLED_NAMES),
+            autocompletion=completing(BUNDLED_NAMES),
             panel=METHOD,
         ),
     ] = None,
@@ -91,14 +92,18 @@ def main(
         str | None,
         option(
             "float32 (default), float16, or differences from the backbone: delta (float16) or int8 (smallest).",
+            **choices("storage", STORAGES),
             panel=RUN,
         ),
     ] = None,
-    precision: Annotated[str | None, option("auto (default), no or bf16.", panel=RUN)] = None,
+    precision: Annotated[
+        str | None, option("auto (default), no or bf16.", **choices("precision", PRECISIONS), panel=RUN)
+    ] = None,
     report_to: Annotated[
         list[str] | None,
         option(
             "Send losses and scores to tensorboard, wandb or trackio, if installed; repeatable.",
+            autocompletion=completing(TRACKERS),
             metavar="NAME",
             panel=RUN,
         ),
@@ -138,23 +143,28 @@ def main(
     """
     settings = {name: value for name, value in locals().items() if name in SETTINGS}
     from cse.training.api import JobOptions, assemble, run_job
-    from cse.training.tracking import TRACKERS
 
-    _check_choices(method, supervised, settings, precision, storage)
+    _check_method(method, supervised, settings)
     for tracker in report_to or ():
         check_choice("tracker", tracker, TRACKERS)
     options = JobOptions(output, resume, overwrite, storage, precision, report_to or ())
     with together():
         if not dry_run:
             options.check()  # fail before anything is read
-            if main_process():
-                _check_push(push_to_hub)
+            if push_to_hub and main_process():
+                from cse.models.push import check_access, check_name
+
+                check_name(push_to_hub)
+                check_access()
         from cse.corpus.formats import Options
         from cse.models.names import BACKBONE
         from cse.training.loop import plan
+        from cse.training.recipe import chosen_recipe, read_recipe
         from cse.training.run import TrainRequest
 
-        repeated = _recipe(recipe, method)
+        source = None if recipe is None else read_recipe(recipe)
+        with _usage_errors():
+            repeated = chosen_recipe(method, source)
         request = TrainRequest(
             repeated.name, data, BACKBONE, supervised, None if dev == "none" else dev, column, limit, settings,
             Options.of(read or []),
@@ -167,35 +177,28 @@ def main(
     else:
         shown = run_job(encoder, run, options, repeated, note=log).known()
         if push_to_hub and main_process():
-            shown["pushed"] = _push(output, push_to_hub)
+            from cse.models.config import CardFacts
+            from cse.models.push import Repository, push_checkpoint
+
+            done = push_checkpoint(output, Repository(push_to_hub), CardFacts())
+            shown["pushed"] = f"{push_to_hub}@{done.commit}"
     if main_process():
         print_json(shown) if json_output else _show(shown)
 
 
-def _check_choices(
-    method: str | None, supervised: bool, settings: Mapping[str, Any], precision: str | None, storage: str | None
-) -> None:
-    for what, value, known in (
-        ("method", method, METHODS), ("precision", precision, PRECISIONS), ("storage", storage, STORAGES)
-    ):  # fmt: skip
-        check_choice(what, value, known)
+def _check_method(method: str | None, supervised: bool, settings: Mapping[str, Any]) -> None:
     if method and supervised and method not in SUPERVISED:
         raise typer.BadParameter(f"{method} has no supervised form; choose from {', '.join(SUPERVISED)}")
-    try:
-        SETTINGS["pooling"].check(settings["pooling"])
+    with _usage_errors():
         if method:
             METHODS[method].changed(**{name: settings[name] for name in METHOD_SETTINGS})
-    except ValueError as error:
-        raise typer.BadParameter(with_flags(str(error), app)) from error
 
 
-def _recipe(source: str | None, method: str | None) -> Recipe:
-    """The recipe in `source`; if that is None, an empty recipe of the method."""
-    from cse.training.recipe import chosen_recipe, read_recipe
-
-    repeated = None if source is None else read_recipe(source)
+@contextmanager
+def _usage_errors() -> Iterator[None]:
+    """Turn a ValueError about options into a usage error."""
     try:
-        return chosen_recipe(method, repeated)
+        yield
     except ValueError as error:
         raise typer.BadParameter(with_flags(str(error), app)) from error
 
@@ -215,24 +218,6 @@ def _warn_if_narrow(encoder: Encoder, run: Run, settings: Mapping[str, Any]) -> 
             f"these texts are of a narrow domain, and the settings of {encoder.method.name} were published for general "
             f"text: they often make such texts worse; {command_line('adapt')} tries what suits them"
         )
-
-
-def _check_push(name: str | None) -> None:
-    """Raise the errors of the upload after training that can be found before it."""
-    if name is None:
-        return
-    from cse.models.push import check_access, check_name
-
-    check_name(name)
-    check_access()
-
-
-def _push(output: Path, name: str) -> str:
-    """Upload the checkpoint; return the name and commit that open it from the hub."""
-    from cse.models.card import CardFacts
-    from cse.models.push import Repository, push_checkpoint
-
-    return f"{name}@{push_checkpoint(output, Repository(name), CardFacts()).commit}"
 
 
 def _show(value: dict[str, Any]) -> None:

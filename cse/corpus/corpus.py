@@ -537,22 +537,16 @@ def text_blocks(texts: Iterable[str] | Corpus, size: int) -> Iterator[tuple[Any,
         yield block, block
 
 
-def looks_like_labels(texts: Sequence[str]) -> bool:
-    """True for `LABEL_ROWS` rows or more that repeat two or more texts of few words."""
-    distinct = set(texts)
-    few = len(texts) >= LABEL_ROWS and 1 < len(distinct) <= LABEL_SHARE * len(texts)
-    return few and all(len(text.split()) <= LABEL_WORDS for text in distinct)
-
-
 def check_texts(source: str | Path, texts: Sequence[str], least: int, purpose: str) -> None:
     """Raise ValueError for texts that cannot serve a `purpose`, which needs `least` distinct ones.
 
-    So do many rows that repeat few short texts: those are labels.
+    So do `LABEL_ROWS` rows or more that repeat two or more texts of few words: those are labels.
     """
     if not texts:
         raise ValueError(f"{source}: no text in it")
     distinct = set(texts)
-    if looks_like_labels(texts):
+    repeated = len(texts) >= LABEL_ROWS and 1 < len(distinct) <= LABEL_SHARE * len(texts)
+    if repeated and all(len(text.split()) <= LABEL_WORDS for text in distinct):
         raise ValueError(
             f"{source}: {len(texts):,} rows hold only {len(distinct)} different short texts, which look like labels; "
             "give the `column` of the texts"

@@ -138,9 +138,9 @@ def row_groups(lengths: Sequence[int], max_rows: int | None = None, cost: int = 
     ends = [*(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(ordered)]  # rows of one length stay together
     total, start_of = {0: 0}, {}
     for index, end in enumerate(ends):
-        starts = (0, *ends[:index])
-        costs = [total[start] + (end - start) * int(ordered[end - 1]) + cost for start in starts]
-        best = int(np.argmin(costs))
+        starts, longest = (0, *ends[:index]), int(ordered[end - 1])
+        costs = [total[start] + (end - start) * longest + cost for start in starts]
+        best = costs.index(min(costs))
         total[end], start_of[end] = costs[best], starts[best]
     groups, end = [], len(ordered)
     while end:

@@ -217,7 +217,8 @@ class PromptedBackbone(nn.Module):
         cost = FORWARD_COST if self.device.type == "cpu" else sum(lengths)
         groups = row_groups(lengths, self.chunk, cost)
         values = [checkpoint(read, part, use_reentrant=False) if self.chunk else read(part) for part in groups]
-        return torch.cat(values)[np.argsort(np.concatenate(groups))]
+        order = torch.from_numpy(np.argsort(np.concatenate(groups))).to(self.device)
+        return torch.cat(values).index_select(0, order)  # several times as fast as indexing
 
     def _grouped(self, rows: TokenRows, read: Callable[[TokenRows], torch.Tensor]) -> torch.Tensor:
         return self.grouped(rows.sizes.tolist(), lambda part: read(rows[part]))
@@ -274,7 +275,7 @@ class PromptedBackbone(nn.Module):
     def _collate(self, rows: TokenRows) -> Tokens:
         """Return the rows as tensors, padded to the longest."""
         begin = first_position(self.model) + self.method.reading.prefix
-        return Tokens(*torch.from_numpy(rows.tables(self.tokenizer.pad_token_id, begin)).to(self.device))
+        return Tokens(*torch.from_numpy(rows.tables(self.tokenizer.pad_token_id, begin)).to(self.device).unbind())
 
     def bias(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) states at the mask of each row's template alone, for a sentence of its length (PromptBERT 4.2).
@@ -283,9 +284,11 @@ class PromptedBackbone(nn.Module):
         """
         (biases, numbers), known = rows.biases(), self._remembered_biases()
         if new := [bias for bias in biases if bias not in known]:
-            alone = bias_rows(new, self.method.reading.specials_in_bias)
-            known.update(zip(new, self._grouped(alone, self.read), strict=True))
-        table = torch.stack([known[bias] for bias in biases]).to(self.device)
+            table = self._grouped(bias_rows(new, self.method.reading.specials_in_bias), self.read)
+            if not self._may_learn():
+                known.update(zip(new, table, strict=True))
+        if len(new) < len(biases):
+            table = torch.stack([known[bias] for bias in biases]).to(self.device)
         return embedding(torch.from_numpy(numbers).to(self.device), table)  # an index's gradient is summed in any order
 
     def forget_biases(self) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cse.files.writing import digest
 from cse.methods.templates import TEMPLATE_PARTS, Template
 
 if TYPE_CHECKING:
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
     from cse.methods.method import Method
 
 CHARACTERS_PER_TOKEN = 256  # that are read of a text per token kept; BERT reads a word of over 100 as unknown
-BLOCK = 1024  # texts tokenised at once; what the tokenizer says of them besides ids takes memory
+BLOCK = 256  # texts tokenised at once by a thread; what the tokenizer says of them besides ids takes memory
 _ONE_AT_A_TIME = Lock()
 
 
@@ -67,8 +72,32 @@ def _batch_ids(tokenizer: PreTrainedTokenizerBase, texts: list[str], special: bo
     backend.no_truncation()
     backend.no_padding()
     backend.encode_special_tokens = not special
-    blocks = (texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK))
-    return [encoding.ids for block in blocks for encoding in backend.encode_batch_fast(block, add_special_tokens=False)]
+
+    def block_ids(start: int) -> list[list[int]]:
+        block = backend.encode_batch_fast(texts[start : start + BLOCK], add_special_tokens=False)
+        return [encoding.ids for encoding in block]
+
+    starts = range(0, len(texts), BLOCK)
+    if (threads := min(len(starts), cores())) < 2:
+        return list(chain.from_iterable(map(block_ids, starts)))
+    with ThreadPoolExecutor(threads) as pool:  # the tokenizer's own threads would not survive a fork of the process
+        return list(chain.from_iterable(pool.map(block_ids, starts)))
+
+
+def tokenizer_digest(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return 12 hex digits that change with what a tokenizer reads in texts."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return digest(repr(tokenizer), json.dumps(tokenizer.get_vocab()))
+    settings = json.loads(backend.to_str())
+    return digest(json.dumps({**settings, "truncation": None, "padding": None}), tokenizer.truncation_side)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use, by its affinity and OMP_NUM_THREADS."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    return min(allowed, int(threads)) if threads.isdecimal() and int(threads) else allowed
 
 
 def lower_case(tokenizer: PreTrainedTokenizerBase) -> None:
@@ -201,23 +230,31 @@ class TokenRows:
     @classmethod
     def of(cls, contents: Sequence[Sequence[int]], templates: Sequence[TokenTemplate]) -> TokenRows:
         """Return the rows of B sentences' token ids, each in its template."""
-        by_id = {id(template): template for template in templates}  # a template is hashed once, not once a row
+        lengths = np.fromiter(map(len, contents), np.int64, len(contents))
+        return cls.of_ids(np.fromiter(chain.from_iterable(contents), np.int32, lengths.sum()), lengths, templates)
+
+    @classmethod
+    def of_ids(cls, ids: np.ndarray, lengths: np.ndarray, templates: Sequence[TokenTemplate]) -> TokenRows:
+        """Return the rows of B sentences of `lengths` (B,) ids, which follow one another, each in its template."""
+        keys = list(map(id, templates))
+        by_id = dict(zip(keys, templates, strict=True))  # a template is hashed once, not once a row
         distinct = tuple(dict.fromkeys(by_id.values()))
         numbers = {key: distinct.index(template) for key, template in by_id.items()}
-        kinds = np.fromiter((numbers[id(template)] for template in templates), np.int64, len(templates))
-        lengths = np.fromiter(map(len, contents), np.int64, len(templates))
+        kinds = np.fromiter(map(numbers.__getitem__, keys), np.int64, len(keys))
         known = [(t.start, t.length, HARD if t.mask_index is None else t.mask_index, t.unread) for t in distinct]
         starts, around, masks, unread = np.array(known, np.int64).reshape(-1, 4)[kinds].T
         sizes = around + lengths
         read_at = np.where(masks < starts, masks, masks + lengths)
         read_at = np.where(masks == HARD, np.where(unread < sizes, unread, 0), read_at)
         tokens = np.full((3, sizes.sum()), HARD, np.int32)
-        tokens[2] = _runs(np.zeros_like(sizes), sizes)
+        tokens[2] = runs(np.zeros_like(sizes), sizes)
         rows = cls(distinct, kinds, lengths, _ends(sizes), read_at, tokens)
         inside = rows.inside
-        tokens[0, inside] = np.fromiter(chain.from_iterable(contents), np.int32, int(lengths.sum()))
+        outside = ~inside
+        tokens[0, inside] = ids
         own = np.concatenate([np.empty((2, 0), np.int32), *((t.ids, t.slots) for t in distinct)], 1)
-        tokens[:2, ~inside] = own[:, _runs(_ends([t.length for t in distinct])[kinds], around)]
+        own = own.take(runs(_ends([t.length for t in distinct])[kinds], around), 1)
+        tokens[0, outside], tokens[1, outside] = own
         return rows
 
     @property
@@ -225,7 +262,7 @@ class TokenRows:
         """(T,) the ids of the tokens."""
         return self.tokens[0]
 
-    @property
+    @cached_property
     def sizes(self) -> np.ndarray:
         """(B,) the number of tokens of each row."""
         return np.diff(self.offsets)
@@ -235,7 +272,7 @@ class TokenRows:
         """(T,) bool: True at the tokens of the sentences, in rows that are not augmented."""
         starts = np.array([template.start for template in self.templates], np.int64)[self.kinds]
         inside = np.zeros(self.tokens.shape[1], bool)
-        inside[_runs(self.offsets[:-1] + starts, self.lengths)] = True
+        inside[runs(self.offsets[:-1] + starts, self.lengths)] = True
         return inside
 
     def tables(self, padding: int, first: int = 0) -> np.ndarray:
@@ -247,10 +284,11 @@ class TokenRows:
         column, unread = np.arange(self.sizes.max()), np.array([template.unread for template in self.templates])
         mask = column < self.sizes[:, None]
         tables = np.empty((5, *mask.shape), np.int64)
-        tables[:3] = np.array([padding, HARD, 0])[:, None, None]
-        tables[:3, mask] = self.tokens
+        for table, beside, values in zip(tables, (padding, HARD, 0), self.tokens, strict=False):
+            table.fill(beside)
+            table[mask] = values
         tables[2] += first
-        tables[3:] = mask, mask & (column >= unread[self.kinds, None])
+        tables[3], tables[4] = mask, mask & (column >= unread[self.kinds, None])
         return tables
 
     def __len__(self) -> int:
@@ -260,7 +298,7 @@ class TokenRows:
         """Return the rows of these numbers."""
         numbers = np.asarray(numbers, np.int64)
         sizes = self.sizes[numbers]
-        tokens = self.tokens[:, _runs(self.offsets[numbers], sizes)]
+        tokens = self.tokens.take(runs(self.offsets[numbers], sizes), 1)
         cut = None if self.cut is None else self.cut[numbers]
         kinds, lengths, read_at = self.kinds[numbers], self.lengths[numbers], self.read_at[numbers]
         return TokenRows(self.templates, kinds, lengths, _ends(sizes), read_at, tokens, cut)
@@ -284,7 +322,8 @@ def bias_rows(biases: Sequence[tuple[TokenTemplate, int]], specials: bool) -> To
 
     `specials=False` leaves out the first and the last token (ConPVP's masked form).
     """
-    rows = TokenRows.of([(0,) * n for _, n in biases], [template for template, _ in biases])
+    lengths = np.array([length for _, length in biases], np.int64)
+    rows = TokenRows.of_ids(np.zeros(lengths.sum(), np.int32), lengths, [template for template, _ in biases])
     counts = np.where(rows.inside, 0, 1)
     if not specials:
         counts[[*rows.offsets[:-1], *(rows.offsets[1:] - 1)]] = 0
@@ -292,9 +331,12 @@ def bias_rows(biases: Sequence[tuple[TokenTemplate, int]], specials: bool) -> To
 
 
 def _ends(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    ends = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    return ends
 
 
-def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return `sizes` (B,) numbers from `starts` (B,) on, run after run."""
-    return np.arange(sizes.sum()) + np.repeat(starts - _ends(sizes)[:-1], sizes)
+    ends = _ends(sizes)
+    return np.arange(ends[-1]) + np.repeat(starts - ends[:-1], sizes)

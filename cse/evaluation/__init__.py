@@ -1,8 +1,8 @@
 """Evaluation tasks: each is a dictionary of units (STS12, MR, agnews, …), and a unit maps an `encode` to its scores.
 
-A task is the value `TASK` of its own module; `cse.evaluation.tasks` finds it by name. Its `units` checks that the data
-exist and loads nothing heavy; the harness runs the units one by one, so results survive an interruption. Evaluators
-depend on `encode` functions, never on models.
+A task is a value in a module that `cse.evaluation.tasks` lists by its name. Its `units` checks that the data exist and
+loads nothing heavy; the harness runs the units one by one, so results survive an interruption. Evaluators depend on
+`encode` functions, never on models.
 """
 
 from __future__ import annotations
@@ -17,3 +17,5 @@ if TYPE_CHECKING:
     Scores = dict[str, Any]  # a unit's scores by name, and the lists that figures are drawn from; JSON values
     Unit = Callable[[Encode], Scores]
     Search = Callable[[np.ndarray, np.ndarray, int], np.ndarray]  # corpus (n, d), queries (q, d), k -> rows (q, k)
+    Tokenise = Callable[[list[str]], list[list[int]]]  # texts -> their token ids
+    EncodeIds = Callable[[list[list[int]]], np.ndarray]  # N lists of token ids -> vectors (N, d)

@@ -7,7 +7,6 @@ its numbers probably used ten, which takes ten times as long and scored 0 to 3 p
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,7 @@ from cse.vectors import nearest_others
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Unit
 
-SEEDS = range(10)
+SEEDS, LABEL_SEEDS = range(10), range(3)  # of k-means, in the task and in `label_scores`
 NEIGHBOURS = 5
 SETS = (  # of ConPVP's Table 6
     "agnews", "biomedical", "googlenews_S", "googlenews_T", "googlenews_TS", "searchsnippets", "stackoverflow", "tweet",
@@ -47,12 +46,12 @@ def units(data: TaskData) -> dict[str, Unit]:
 def hungarian_accuracy(gold: np.ndarray, clusters: np.ndarray) -> float:
     """Share in [0, 1] of rows whose cluster is matched to their class, under the best one-to-one matching.
 
-    Both are (N,) integers from 0; rows of an unmatched class or cluster count as wrong.
+    Both are (N,) integers; rows of an unmatched class or cluster count as wrong.
     """
     from scipy.optimize import linear_sum_assignment
+    from sklearn.metrics.cluster import contingency_matrix
 
-    counts = np.zeros((gold.max() + 1, clusters.max() + 1), dtype=np.int64)  # (classes, clusters)
-    np.add.at(counts, (gold, clusters), 1)
+    counts = contingency_matrix(gold, clusters)  # (classes, clusters)
     return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(gold))
 
 
@@ -77,9 +76,12 @@ def k_means(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
     return KMeans(count, random_state=seed).fit_predict(vectors)
 
 
-def _score(path: Path, encode: Encode) -> Scores:
-    from sklearn.metrics import normalized_mutual_info_score
+def k_means_runs(vectors: np.ndarray, count: int) -> list[np.ndarray]:
+    """Return the (N,) groups of vectors (N, d) by k-means with each of the `SEEDS`."""
+    return [k_means(vectors, count, seed) for seed in SEEDS]
 
+
+def _score(path: Path, encode: Encode) -> Scores:
     rows = labelled_rows(path)
     names, gold = np.unique(labels(rows), return_inverse=True)
     if len(names) >= (texts := len({text for _, text in rows})):
@@ -87,42 +89,24 @@ def _score(path: Path, encode: Encode) -> Scores:
             f"{path}: {len(names)} labels for {texts} distinct texts; clusters need more texts than labels"
         )
     vectors = features(encode, rows)
-    runs = []
-    for seed in SEEDS:
-        clusters = k_means(vectors, len(names), seed)
-        runs.append((hungarian_accuracy(gold, clusters), normalized_mutual_info_score(gold, clusters)))
-    (accuracy, nmi), deviations = 100 * np.mean(runs, axis=0), 100 * np.std(runs, axis=0, ddof=1)
+    runs = [(hungarian_accuracy(gold, groups), nmi(gold, groups)) for groups in k_means_runs(vectors, len(names))]
+    means, deviations = 100 * np.mean(runs, axis=0), 100 * np.std(runs, axis=0, ddof=1)
     return {
-        "accuracy": round(float(accuracy), 2),
+        "accuracy": round(float(means[0]), 2),
         "accuracy_deviation": round(float(deviations[0]), 2),
-        "nmi": round(float(nmi), 2),
+        "nmi": round(float(means[1]), 2),
         "nmi_deviation": round(float(deviations[1]), 2),
         "neighbours": round(100 * same_label_neighbours(vectors, gold), 2),
     }
 
 
-TASK = Task(
-    name="clustering",
-    units=units,
-    layout="*.tsv",
-    shown=("accuracy", "nmi", "neighbours"),
-    title="Clustering",
-    summary="k-means on the vectors against the topics of short texts.",
-    repeats=Repeats(len(SEEDS), "seeds of k-means", {"accuracy": "accuracy_deviation", "nmi": "nmi_deviation"}),
-    sets=SETS,
-    options=("final_period",),
-)
-
-
-K_MEANS_SEEDS = range(3)  # of k-means
-
-
 def label_scores(vectors: np.ndarray, labels: Sequence[str]) -> dict[str, float]:
     """Return how well vectors (N, d) agree with N labels, x 100, two decimals; texts with the label "" are left out.
 
-    `neighbours`: share of the five nearest with the text's label; `purity` and `nmi` of k-means with a group per label,
-    means of three seeds; `ndcg@10` of each text's nearest, those with its label being relevant, over the texts whose
-    label others have too. Raises ValueError for a single label and for a label per text.
+    The vectors are not normalised, as in `units`, whose `neighbours` and `nmi` these are. `neighbours`: share of the
+    five nearest with the text's label; `purity` and `nmi` of k-means with a group per label, means of ten seeds;
+    `ndcg@10` of each text's nearest, those with its label being relevant, over the texts whose label others have too.
+    Raises ValueError for a single label and for a label per text.
     """
     known = [row for row, label in enumerate(labels) if label]
     vectors = vectors[known]
@@ -133,7 +117,7 @@ def label_scores(vectors: np.ndarray, labels: Sequence[str]) -> dict[str, float]
         raise ValueError(f"all texts have the same label {str(names[0])!r}; scores need two labels or more")
     if len(names) == len(gold):
         raise ValueError(f"each of the {len(gold)} texts has a label of its own; give a column whose labels repeat")
-    groups = [k_means(vectors, len(names), seed) for seed in K_MEANS_SEEDS]
+    groups = k_means_runs(vectors, len(names))
     scores = {
         "neighbours": same_label_neighbours(vectors, gold),
         "purity": float(np.mean([purity(gold, group) for group in groups])),
@@ -148,10 +132,9 @@ def purity(gold: np.ndarray, groups: np.ndarray) -> float:
 
     Manning, Raghavan and Schütze 2008, equation 16.1.
     """
-    _, places = np.unique(groups, return_inverse=True)
-    counts = np.zeros((places.max() + 1, gold.max() + 1), dtype=np.int64)  # (groups, labels)
-    np.add.at(counts, (places, gold), 1)
-    return float(counts.max(axis=1).sum() / len(gold))
+    from sklearn.metrics.cluster import contingency_matrix
+
+    return float(contingency_matrix(gold, groups).max(axis=0).sum() / len(gold))
 
 
 def nmi(gold: np.ndarray, groups: np.ndarray) -> float:
@@ -166,11 +149,21 @@ def label_ndcg(vectors: np.ndarray, gold: np.ndarray) -> float:
 
     Rows with a label of their own are left out.
     """
-    members: dict[int, set[str | None]] = defaultdict(set)
-    for row, label in enumerate(gold.tolist()):
-        members[label].add(str(row))
     scores = []
-    for row, near in enumerate(nearest_others(vectors, TOP).tolist()):
-        if relevant := members[int(gold[row])] - {str(row)}:
-            scores.append(measures([str(other) for other in near], relevant)[f"ndcg@{TOP}"])
+    for row, near in enumerate(nearest_others(vectors, TOP)):
+        if relevant := {*np.flatnonzero(gold == gold[row]).tolist()} - {row}:
+            scores.append(measures(near.tolist(), relevant)[f"ndcg@{TOP}"])
     return float(np.mean(scores))
+
+
+TASK = Task(
+    name="clustering",
+    units=units,
+    layout="*.tsv",
+    shown=("accuracy", "nmi", "neighbours"),
+    title="Clustering",
+    summary="k-means on the vectors against the topics of short texts.",
+    repeats=Repeats(len(SEEDS), "seeds of k-means", {"accuracy": "accuracy_deviation", "nmi": "nmi_deviation"}),
+    sets=SETS,
+    options=("final_period",),
+)

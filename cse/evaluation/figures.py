@@ -1,4 +1,4 @@
-"""Figures of each task, drawn from a results file."""
+"""Figures of the papers, of tasks and of training runs, and the style and the writer of every figure."""
 
 from __future__ import annotations
 
@@ -18,17 +18,14 @@ import numpy as np
 from cse.files.writing import write_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from cse.evaluation import Scores
     from cse.evaluation.results import ModelRecord
     from cse.evaluation.tasks import Task
 
-    Drawing = Callable[[Mapping[str, Scores], Path], list[Path]]  # scores of one unit by model, folder
+    Numbers = Mapping[str, Sequence[float]]
 
 DPI = 150
 PAPER_DPI = 300
@@ -110,12 +107,14 @@ def figure_bytes(figure: Figure, kind: str, facts: Mapping[str, str]) -> tuple[b
 
 
 BUCKETS = 5
+FONT = 9.0  # points
 MAX_COLUMNS = 5
 MAX_CURVE_POINTS = 100  # of a curve of losses
 LINE_PLOT_SIZE = (5.8, 3.8)  # inches of a line plot
 
 
-def violins(scores: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
+@paper_style(FONT)
+def violins(scores: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 7: a panel per set with a violin per model over its scores, such as few-shot accuracies by seed.
 
     `scores`: set -> model -> values. Dots are the values, the dash is their mean. Each panel has its own scale.
@@ -124,24 +123,22 @@ def violins(scores: Mapping[str, Mapping[str, Sequence[float]]], path: Path, tit
     figure, panels = _panels(scores, title, (0.8 + 0.55 * len(models), 3.0))
     for axes, of_set in zip(panels, scores.values(), strict=True):
         for model, values in of_set.items():
-            _violin(axes, models.index(model), values)
-        axes.set_xticks(range(len(models)), labels=models, rotation=35, ha="right", parse_math=False)
+            x = models.index(model)
+            colour = COLOURS[x % len(COLOURS)]
+            bodies: Any = axes.violinplot(values, [x], widths=0.8, showextrema=False)["bodies"]
+            for body in bodies:
+                body.set(facecolor=colour, edgecolor=colour, alpha=0.3)
+            axes.scatter([x] * len(values), values, s=9, color=colour, zorder=3)
+            axes.hlines(np.mean(values), x - 0.3, x + 0.3, color=INK, linewidth=1.4, zorder=4)
+        axes.set_xticks(range(len(models)), labels=models, rotation=35, ha="right")
         axes.grid(visible=False, axis="x")
     for axes in panels[::MAX_COLUMNS]:
         axes.set_ylabel("score")
     return _save(figure, path)
 
 
-def _violin(axes: Axes, x: int, values: Sequence[float]) -> None:
-    colour = COLOURS[x % len(COLOURS)]
-    drawn: Any = axes.violinplot(values, [x], widths=0.8, showextrema=False)
-    for body in drawn["bodies"]:
-        body.set(facecolor=colour, edgecolor=colour, alpha=0.3)
-    axes.scatter([x] * len(values), values, s=9, color=colour, zorder=3)
-    axes.hlines(np.mean(values), x - 0.3, x + 0.3, color=INK, linewidth=1.4, zorder=4)
-
-
-def similarity_by_grade(points: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
+@paper_style(FONT)
+def similarity_by_grade(points: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 4: a panel per model with each pair's cosine over its grade 0 to 5, and a box per bucket of grades.
 
     `points`: model -> `grades` and `cosines` (N each) of `grade_distribution`. Whiskers span 5 to 95 percent.
@@ -159,7 +156,8 @@ def similarity_by_grade(points: Mapping[str, Mapping[str, Sequence[float]]], pat
     return _save(figure, path)
 
 
-def pair_maps(points: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
+@paper_style(FONT)
+def pair_maps(points: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 6: a panel per model, each pair a line between its sentences, coloured by its grade.
 
     `points`: model -> `x` and `y` (2n, first sentences then second ones) and `grades` (n), as `pair_map` returns them.
@@ -169,15 +167,14 @@ def pair_maps(points: Mapping[str, Mapping[str, Sequence[float]]], path: Path, t
         ends = np.array([of_model["x"], of_model["y"]], float).reshape(2, 2, -1)  # axis, sentence, pair
         grades = np.asarray(of_model["grades"], float)
         for number, grade in enumerate(np.unique(grades)):
-            look = {**_look(number), "linewidth": 0.9}
-            lines = axes.plot(*ends[:, :, grades == grade], **look)
-            lines[0].set_label(f"graded {grade:g}")
+            axes.plot(*ends[:, :, grades == grade], **_look(number))[0].set_label(f"graded {grade:g}")
         axes.set(xticks=[], yticks=[])
     _legend(panels[0])
     return _save(figure, path)
 
 
-def removal_curves(curves: Mapping[str, Mapping[str, Sequence[float]]], path: Path, title: str) -> Path:
+@paper_style(FONT)
+def removal_curves(curves: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 5: a line per model, from the `curve` of its `removal_curve`: `average` over tokens `removed`."""
     figure, (axes,) = _panels(curves, title, LINE_PLOT_SIZE, names=[""])
     for number, (model, curve) in enumerate(curves.items()):
@@ -187,6 +184,7 @@ def removal_curves(curves: Mapping[str, Mapping[str, Sequence[float]]], path: Pa
     return _save(figure, path)
 
 
+@paper_style(FONT)
 def sweep(scores: Mapping[str, Mapping[int, Sequence[float]]], path: Path, title: str, *, varied: str) -> Path:
     """DCPCSE Figure 2: a line per model of the mean score by setting, with a band of one deviation over seeds.
 
@@ -207,20 +205,21 @@ def sweep(scores: Mapping[str, Mapping[int, Sequence[float]]], path: Path, title
     return _save(figure, path)
 
 
+@paper_style(FONT)
 def template_bars(scores: Mapping[str, float], path: Path, title: str) -> Path:
     """PromptBERT Table 4: a bar per template with its dev score, the best on top."""
     ranked = dict(sorted(scores.items(), key=lambda item: item[1]))
     figure, (axes,) = _panels(scores, title, (7.0, 1.1 + 0.3 * len(ranked)), names=[""])
-    bars = axes.barh(
-        range(len(ranked)), [*ranked.values()], color=[*[FAINT] * (len(ranked) - 1), COLOURS[0]], height=0.7
-    )
-    axes.bar_label(bars, fmt="%.2f", padding=3, color=INK, fontsize=8)
-    axes.set_yticks(range(len(ranked)), labels=list(ranked), parse_math=False)
+    colours = [*[FAINT] * (len(ranked) - 1), COLOURS[0]]
+    bars = axes.barh(range(len(ranked)), [*ranked.values()], color=colours, height=0.7)
+    axes.bar_label(bars, fmt="%.2f", padding=3)
+    axes.set_yticks(range(len(ranked)), labels=list(ranked))
     axes.set(xlabel="Spearman x 100", xmargin=0.12)
     axes.grid(visible=False, axis="y")
     return _save(figure, path)
 
 
+@paper_style(FONT)
 def training_curves(
     logs: Mapping[str, Sequence[Mapping[str, Any]]], starts: Mapping[str, float], path: Path, title: str
 ) -> Path:
@@ -247,10 +246,11 @@ def training_curves(
     return _save(figure, path)
 
 
+@paper_style(FONT)
 def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
     """PromptBERT Figure 1: the same tokens in two dimensions, a panel per kind of group, coloured by group.
 
-    `picture` is that of `token_bias.picture`. Tokens without a group are grey; small groups are drawn on top.
+    `picture` is that of `geometry.picture`. Tokens without a group are grey; small groups are drawn on top.
     """
     kinds = [kind for kind in picture if kind not in ("x", "y", "tokens", "explained")]
     figure, panels = _panels(picture, title, (3.6, 3.6), names=kinds, shared=True)
@@ -271,46 +271,33 @@ def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
 def _panels(
     values: Mapping[str, Any], title: str, size: tuple[float, float], *, names: Sequence[str] = (), shared: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a titled panel of `size` inches per name, by default per key of `values`; at most five in a row."""
-    _check(values, title)
-    from matplotlib.figure import Figure
+    """A figure with a titled panel of `size` inches per name, by default per key of `values`; at most five in a row.
 
+    Raises ValueError if `values`, or anything in it, is empty.
+    """
+    _check(values, title)
     named = list(names or values)
     rows, columns = -(-len(named) // MAX_COLUMNS), min(len(named), MAX_COLUMNS)
-    figure = Figure((size[0] * columns + 0.4, size[1] * rows + 0.4), dpi=DPI, facecolor="white", layout="constrained")
-    wrapped = fill(title, int(12 * figure.get_figwidth()))  # about 12 letters per inch
-    figure.suptitle(wrapped, fontsize=10, color=INK, parse_math=False)
+    figure = paper_figure(size[0] * columns + 0.4, size[1] * rows + 0.4)
+    figure.suptitle(fill(title, int(12 * figure.get_figwidth())), fontsize=10)  # about 12 letters per inch
     grid = figure.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared).flatten()
     for axes in grid[len(named) :]:
         axes.remove()
     for axes, name in zip(grid, named, strict=False):
-        _style(axes, name)
+        axes.set_title(name)
+        axes.tick_params(labelbottom=True)  # in every row, even with shared axes
     return figure, list(grid[: len(named)])
 
 
-def _style(axes: Axes, name: str) -> None:
-    axes.set_title(name, fontsize=9, color=INK, parse_math=False)
-    axes.grid(color=GRID, linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(FAINT)
-    axes.tick_params(colors=INK, labelsize=8, length=3, labelbottom=True)  # in every row, even with shared axes
-    for label in (axes.xaxis.label, axes.yaxis.label):
-        label.set(fontsize=8.5, color=INK, parse_math=False)
-
-
 def _look(number: int) -> dict[str, Any]:
-    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "ms": 4.5}
+    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
 
 
 def _legend(axes: Axes, markers: float = 1.0) -> None:
-    legend = axes.legend(fontsize=8, labelcolor=INK, framealpha=0.85, edgecolor=GRID, markerscale=markers)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    axes.legend(frameon=True, framealpha=0.85, edgecolor=GRID, markerscale=markers)
 
 
 def _check(values: Any, title: str) -> None:
-    """Raise ValueError if a mapping, or anything in it, is empty."""
     inside = list(values.values()) if isinstance(values, Mapping) else []
     if not inside and (isinstance(values, Mapping) or np.size(values) == 0):
         raise ValueError(f"nothing to draw for {title!r}: an entry is empty; give numbers for each")
@@ -323,68 +310,40 @@ def _save(figure: Figure, path: Path) -> Path:
     return path
 
 
+DRAWINGS: dict[str, tuple[Callable[[Any, Path, str], Path], str, str]] = {  # of a unit's scores: what, and its title
+    "similarity": (similarity_by_grade, "points", "Cosine by grade, STS-B test"),
+    "pairs": (pair_maps, "points", "STS-B test pairs graded 0, 3 and 5, t-SNE"),
+    "removal": (removal_curves, "curve", "Without the most frequent tokens"),
+}
+
+
 def draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> list[Path]:
     """Write the PNG figures of `task` to `folder`, all models side by side, and return their paths.
 
-    Raises ValueError for a task without figures, and for results without the points to draw.
+    Static embeddings have a figure per model, as each has its own tokens and axes. Raises ValueError for a task without
+    figures, and for results without the points to draw.
     """
     if not task.figures:
         raise ValueError(f"{task.name} has no figure")
     drawn: list[Path] = []
     for figure, unit in task.figures.items():
         if unit is None:
-            drawn += [_accuracies(models, folder / f"{figure}.png")]
-        elif scores := {label: one.scores[unit] for label, one in models.items() if unit in one.scores}:
-            drawn += DRAWINGS[figure](scores, folder)
+            sets = dict.fromkeys(name for record in models.values() for name in record.scores)
+            runs = {
+                name: {label: record.scores[name]["runs"] for label, record in models.items() if name in record.scores}
+                for name in sets
+            }
+            title = "16 labelled sentences per class, 10 seeds: accuracy"
+            drawn.append(violins(runs, folder / f"{figure}.png", title))
+            continue
+        scores = {label: record.scores[unit] for label, record in models.items() if unit in record.scores}
+        if figure in DRAWINGS and scores:
+            drawing, key, title = DRAWINGS[figure]
+            values = {label: of_model[key] for label, of_model in scores.items()}
+            drawn.append(drawing(values, folder / f"{figure}.png", title))
+        elif scores:
+            for label, of_model in scores.items():
+                title = f"Word embeddings of {label}, two principal components"
+                path = folder / f"{figure}-{label.replace(' ', '-')}.png"
+                drawn.append(token_picture(of_model["picture"], path, title))
     return drawn
-
-
-def draw_sweep(runs: Mapping[int, Sequence[float]], name: str, path: Path) -> Path:
-    """Draw DCPCSE's Figure 2 from this reproduction: average score by prompt length."""
-    title = f"Average of seven STS tasks by prompt length, {name}"
-    return sweep({name: runs}, path, title, varied="prompt length")
-
-
-def draw_templates(scores: Mapping[str, float], name: str, path: Path) -> Path:
-    """Draw PromptBERT's Table 4 from this reproduction as bars."""
-    return template_bars(scores, path, f"STS-B dev by template, {name}, untrained")
-
-
-def _accuracies(models: Mapping[str, ModelRecord], path: Path) -> Path:
-    sets = dict.fromkeys(name for record in models.values() for name in record.scores)
-    runs = {
-        name: {label: one.scores[name]["runs"] for label, one in models.items() if name in one.scores} for name in sets
-    }
-    return violins(runs, path, "16 labelled sentences per class, 10 seeds: accuracy")
-
-
-def _similarity(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
-    points = {label: unit["points"] for label, unit in scores.items()}
-    return [similarity_by_grade(points, folder / "similarity.png", "Cosine by grade, STS-B test")]
-
-
-def _pairs(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
-    points = {label: unit["points"] for label, unit in scores.items()}
-    return [pair_maps(points, folder / "pairs.png", "STS-B test pairs graded 0, 3 and 5, t-SNE")]
-
-
-def _removal(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
-    curves = {label: unit["curve"] for label, unit in scores.items()}
-    return [removal_curves(curves, folder / "removal.png", "Without the most frequent tokens")]
-
-
-def _static_embeddings(scores: Mapping[str, Scores], folder: Path) -> list[Path]:
-    """Draw one figure per model, as each has its own tokens and axes."""
-    return [
-        token_picture(
-            unit["picture"],
-            folder / f"static-embeddings-{label.replace(' ', '-')}.png",
-            f"Word embeddings of {label}, two principal components",
-        )
-        for label, unit in scores.items()
-    ]
-
-
-DRAWINGS: dict[str, Drawing] = {
-    "similarity": _similarity, "pairs": _pairs, "removal": _removal, "static-embeddings": _static_embeddings,
-}  # fmt: skip

@@ -1,33 +1,197 @@
-"""The evaluation harness: score every model of a selection on every unit of a task.
+"""The evaluation harness: open the models of a selection one at a time, and score each on every unit of a task.
 
 Results are saved after each unit, so an interruption loses at most one; units already in the results file are skipped.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cse.corpus.corpus import Corpus
+from cse.corpus.supervised import log_once
 from cse.encoder.encoder import Encoder
-from cse.evaluation.evaluated_models import Candidate, ComparedModel, ModelSelection
-from cse.evaluation.metrics import compare
-from cse.evaluation.representations import token_access
+from cse.errors import ArtefactError
+from cse.evaluation.metrics import BOOTSTRAP_SAMPLES, paired_bootstrap
+from cse.evaluation.representations import TextEncoder, glove, token_access, top_k_tokens
 from cse.evaluation.results import ModelRecord, Protocol, Results, name_and_checksum, provenance, save_results
 from cse.evaluation.sts import with_final_period
 from cse.evaluation.tasks import Task, TaskData
-from cse.files.writing import file_digest
+from cse.files import hub
+from cse.files.weights import available
+from cse.files.writing import digest, file_digest
+from cse.methods.catalogue import UNTRAINED
+from cse.methods.method import When
+from cse.methods.settings import to_json
+from cse.models.checkpoint import read_checkpoint_config
+from cse.models.fitted_texts import fitted_count
+from cse.models.loading import open_model
+from cse.models.names import PUBLISHED_IDS, Kind, ModelReference, check_name, location, resolve
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Unit
-    from cse.evaluation.representations import TextEncoder
 
     Log = Callable[[str], None]
+
+TOP_TOKENS = {"top-tokens": False, "top-tokens-denoised": True}  # PromptBERT Eq. 3, with and without denoising
+SCORED_POOLINGS = (*UNTRAINED, *TOP_TOKENS)
+PUBLISHED = "published"  # every published checkpoint
+POSTPROCESSES = ("whitening", "flow")
+FIT_SENTENCES = 20_000
+
+
+@dataclass(frozen=True)
+class ComparedModel:
+    """An opened model: its name as given, its `key` in the published rows, its `group` and `seed`, its encoder.
+
+    `family` is that of a published checkpoint. `start`: before the first training step.
+    """
+
+    model: str
+    key: str | None
+    group: str | None
+    seed: int | None
+    encoder: TextEncoder
+    family: str | None = None
+    start: bool = False
+
+
+class Candidate(NamedTuple):
+    """A model whose files were found: its `name` for messages, and a function that opens it.
+
+    `open` raises ArtefactError for damaged weights.
+    """
+
+    name: str
+    open: Callable[[], ComparedModel]
+
+
+@dataclass(frozen=True)
+class ModelSelection:
+    """The encoders to compare: every model, each plain backbone under every pooling, all with the same `postprocess`.
+
+    `postprocess` is fitted on the first 20,000 sentences of `fit`. The model name `published` means every published
+    checkpoint; `family` is that of the other models not trained here. `bare` encodes without head and denoising, which
+    are then used in training only. `starts` adds each checkpoint's own start.
+    """
+
+    models: Sequence[str]
+    poolings: Sequence[str] = ()
+    postprocess: str | None = None
+    fit: Path | None = None
+    family: str | None = None
+    bare: bool = False
+    backend: str = "auto"
+    starts: bool = False
+
+    def __post_init__(self) -> None:
+        values = [*((pooling, SCORED_POOLINGS) for pooling in self.poolings), (self.postprocess, POSTPROCESSES)]
+        for value, known in values:
+            if value is not None and value not in known:
+                raise ValueError(f"unknown {value!r}; choose from {', '.join(known)}")
+        if (self.postprocess is None) != (self.fit is None):
+            raise ValueError("give `postprocess` and `fit` together: it is fitted on sentences")
+
+    def candidates(self) -> list[Candidate]:
+        """The models to compare, not yet opened; all names are checked before any weights are read.
+
+        Raises the errors of a wrong name, family or pooling, of poolings that no model takes, of a damaged
+        configuration, and of an empty `fit`; ArtefactError for a published checkpoint that is not available.
+        """
+        models = self._names()
+        for model in models:
+            check_name(model)
+        if self.fit is not None and not len(Corpus.read(self.fit, limit=FIT_SENTENCES)):
+            raise ValueError(f"{self.fit}: no sentence in it to fit `postprocess` on; give another `fit`")
+        first = next(iter(self.poolings), None)  # it decides which models take a pooling
+        pooling = "prompt" if first in TOP_TOKENS else first
+        references = [
+            resolve(model, pooling, self.family if model in self.models else None, lenient=True) for model in models
+        ]
+        if self.poolings and not any(reference.kind is Kind.BACKBONE for reference in references):
+            have = "has its" if len(models) == 1 else "have their"
+            raise ValueError(f"{', '.join(models)} {have} own pooling; leave out `pooling`")
+        listed = []
+        for model, reference in zip(models, references, strict=True):
+            _settings(reference)  # raises for a damaged configuration
+            if self.poolings and reference.kind is Kind.BACKBONE:
+                stem = Path(reference.name).name
+                listed += [Candidate(f"{stem}-{name}", self._opener(model, reference, name)) for name in self.poolings]
+                continue
+            listed.append(Candidate(reference.label, self._opener(model, reference)))
+            if self.starts and reference.kind is Kind.CHECKPOINT:
+                start = replace(reference, kind=Kind.START)
+                listed.append(Candidate(start.label, self._opener(model, start)))
+        return listed
+
+    def _names(self) -> list[str]:
+        """The names of the models, `published` replaced by the id of every published checkpoint."""
+        if PUBLISHED not in self.models or Path(PUBLISHED).exists():
+            return list(self.models)
+        if missing := [name for name in PUBLISHED_IDS if not available(name)]:
+            raise ArtefactError(
+                f"{PUBLISHED}: needs the model hub, which cannot be reached; {len(missing)} of its "
+                f"{len(PUBLISHED_IDS)} checkpoints are not in the cache either: {', '.join(missing)}"
+            )
+        return [name for model in self.models for name in (PUBLISHED_IDS if model == PUBLISHED else (model,))]
+
+    def _opener(self, model: str, reference: ModelReference, pooling: str | None = None) -> Callable[[], ComparedModel]:
+        return lambda: self._open(model, reference, pooling)
+
+    def _open(self, model: str, reference: ModelReference, pooling: str | None) -> ComparedModel:
+        encoder: TextEncoder
+        if reference.kind is Kind.WORD_VECTORS:
+            encoder = glove(Path(reference.name))
+        elif pooling in TOP_TOKENS:
+            prompted = open_model(resolve(reference.name, "prompt"), backend=self.backend)
+            encoder = top_k_tokens(prompted, denoise=TOP_TOKENS[pooling])
+        else:
+            encoder = open_model(resolve(reference.name, pooling) if pooling else reference, backend=self.backend)
+        if self.bare and isinstance(encoder, Encoder) and not encoder.method.untrained:
+            encoder.method = encoder.method.replaced(denoise=When.NEVER, head_when=When.TRAINING)
+        settings, start = _settings(reference) or {}, reference.kind is Kind.START
+        key = "+".join(
+            filter(None, [_key(reference, model, pooling, encoder), self.postprocess, "bare" if self.bare else None])
+        )
+        group = None  # models of one group differ in their seed only
+        if settings and isinstance(encoder, Encoder) and not self.postprocess:
+            decisive = {key: value for key, value in sorted(settings.items()) if key != "seed"}
+            group = digest(json.dumps([to_json(encoder.method), encoder.backbone_fingerprint, decisive]))
+        if self.postprocess is not None and self.fit is not None:
+            from cse.evaluation.postprocessing import flowed, whitened
+
+            corpus = Corpus.read(self.fit, limit=FIT_SENTENCES)
+            log_once(corpus.understood())
+            encoder = (whitened if self.postprocess == "whitening" else flowed)(encoder, corpus.sentences)
+        seed = settings.get("seed")
+        return ComparedModel(model, None if start else key, group, seed, encoder, reference.family, start)
+
+
+def _settings(reference: ModelReference) -> dict[str, Any] | None:
+    """The training settings that a checkpoint recorded; None for anything else."""
+    if reference.kind not in (Kind.CHECKPOINT, Kind.START):
+        return None
+    return read_checkpoint_config(hub.model_folder(location(reference.name))).training.get("settings", {})
+
+
+def _key(reference: ModelReference, model: str, pooling: str | None, encoder: TextEncoder) -> str:
+    """The key of an encoder in the published rows: `backbone method`, such as `bert-base-uncased promptbert`.
+
+    For a published checkpoint it is the id and the family.
+    """
+    if reference.family:
+        return f"{reference.name} {reference.family}"
+    if not isinstance(encoder, Encoder):
+        return f"{Path(model).name} {pooling}" if pooling else "glove"
+    supervised = " supervised" if encoder.method.supervised else ""
+    return f"{Path(encoder.backbone).name} {encoder.method.name}{supervised}"
 
 
 @dataclass(frozen=True)
@@ -35,8 +199,8 @@ class EvaluationRequest:
     """Models to evaluate on the `data` of a task, and how they encode it.
 
     `final_period` appends PromptBERT's final full stop; `compare` tests the first model against the others, and each
-    against its own start if that is among them;
-    `keep_points` keeps the scores that comparisons and figures need; `progress` shows a bar while encoding.
+    against its own start if that is among them; `keep_points` keeps the scores that comparisons and figures need;
+    `progress` shows a bar while encoding.
     """
 
     task: Task
@@ -106,11 +270,27 @@ def evaluate(
 
 
 def _comparisons(models: Mapping[str, ModelRecord]) -> list[str]:
-    """Compare the first model with the others, and each model with its own start."""
+    """A line per model: the first minus it, or it minus its own start, on the STS pairs both have, with the interval.
+
+    Raises ValueError if two models share no set.
+    """
     starts = {record.model: label for label, record in models.items() if record.start}
     trained = [label for label, record in models.items() if not record.start]
-    pairs = [(label, starts[models[label].model]) for label in trained if models[label].model in starts]
-    return [line for labels in (trained, *pairs) for line in compare({label: models[label].scores for label in labels})]
+    pairs = [(trained[0], other) for other in trained[1:]]
+    pairs += [(label, starts[models[label].model]) for label in trained if models[label].model in starts]
+    lines = []
+    for first, other in pairs:
+        ours, theirs = models[first].scores, models[other].scores
+        tasks = {
+            name: (np.array(own["cosines"]), np.array(theirs[name]["cosines"]), np.array(own["grades"]))
+            for name, own in ours.items()
+            if name in theirs
+        }
+        if not tasks:
+            raise ValueError(f"{first} and {other} have no task in common")
+        difference = paired_bootstrap(tasks)
+        lines.append(f"{first} minus {other}, {len(tasks)} tasks, {BOOTSTRAP_SAMPLES} bootstrap samples: {difference}")
+    return lines
 
 
 @dataclass
@@ -128,22 +308,23 @@ class _Scoring:
         """Score a model on every unit and return its label, or None if it failed."""
         try:
             model = candidate.open()
-            label, record = _record(self.results, model)
-            self.records[label] = record
+            label, record = self._record(model)
             self.report(f"{label} ({record.fingerprint})")
-            units = _units(self.request, model.encoder, self.results.protocol.points, self.report)
-            encode, done = _encode(self.request, model.encoder), partial(self._done, record)
-            record.scores = run_units(encode, units, record.scores, done)
+            units, encode = self._units(model.encoder), self._cached_encode(model.encoder)
+            for name, unit in units.items():
+                if name not in record.scores:
+                    scores = _marked(unit, model.model, encode)
+                    if not self.results.protocol.points:
+                        scores = {key: value for key, value in scores.items() if key not in self.request.task.points}
+                    record.scores[name] = scores
+                    shown = (f"{key} {value}" for key, value in scores.items() if not isinstance(value, list | dict))
+                    self.report(f"  {name}  {'  '.join(shown)}")
+                    self.save()
+            record.scores = {**{name: record.scores[name] for name in units}, **record.scores}
         except Exception as error:
             self.failed(candidate.name, error)
             return None
         return label
-
-    def _done(self, record: ModelRecord, unit: str) -> None:
-        scores = record.scores[unit].items()
-        numbers = "  ".join(f"{key} {value}" for key, value in scores if not isinstance(value, list | dict))
-        self.report(f"  {unit}  {numbers}")
-        self.save()
 
     def save(self) -> None:
         """Save the results; an error, such as a full disk, is reported and does not end the evaluation."""
@@ -153,69 +334,61 @@ class _Scoring:
         except OSError as error:
             self.failed(str(self.path), error)
 
+    def _record(self, model: ComparedModel) -> tuple[str, ModelRecord]:
+        """The label and the record of a model in the results, added if missing.
 
-def run_units(
-    encode: Encode, units: Mapping[str, Unit], done: dict[str, Scores], save: Callable[[str], None]
-) -> dict[str, Scores]:
-    """Run the units that `done` lacks, calling `save` with the name after each; return all in the units' order."""
-    cached = cached_encode(encode)
-    for name, unit in units.items():
-        if name not in done:
-            done[name] = unit(cached)
-            save(name)
-    return {**{name: done[name] for name in units}, **done}
+        The label is the encoder's name, with its fingerprint if another encoder has that name.
+        """
+        label, fingerprint, models = model.encoder.name, model.encoder.fingerprint, self.results.models
+        if label in models and models[label].fingerprint != fingerprint:
+            label = f"{label} {fingerprint}"
+        record = models.setdefault(label, ModelRecord(model.model, fingerprint, **provenance()))
+        record.group, record.seed, record.key, record.family = model.group, model.seed, model.key, model.family
+        record.start = model.start
+        self.records[label] = record
+        return label, record
 
+    def _units(self, encoder: TextEncoder) -> Mapping[str, Unit]:
+        """The task's units for one encoder; those that are skipped are reported, and its prompts."""
+        task, data = self.request.task, self.request.data
+        if task.token_units:
+            data = replace(data, tokens=token_access(encoder, self.request.batch_size))
+        if task.ranks and (prompted := encoder if isinstance(encoder, Encoder) else getattr(encoder, "prompted", None)):
+            data = replace(data, query_prompt=prompted.query_prompt, document_prompt=prompted.document_prompt)
+            for texts, prompt in (("queries", data.query_prompt), ("documents", data.document_prompt)):
+                if note := prompted.prompt_note(texts, prompt):
+                    self.report(f"  {note}")
+        units = task.units(data)
+        if lacking := [name for name in task.token_units if name not in units]:
+            self.report(f"  {' and '.join(lacking)} need an encoder with tokens and all of {task.layout}: skipped")
+        return units
 
-def cached_encode(encode: Encode) -> Encode:
-    """Wrap `encode` with a cache, so that each distinct text is encoded once with each prompt for all units."""
-    by_prompt: dict[str | None, dict[str, np.ndarray]] = defaultdict(dict)
+    def _cached_encode(self, encoder: TextEncoder) -> Encode:
+        """The `encode` of the units, cached: each distinct text is encoded once with each prompt for all units."""
+        bar: dict[str, Any] = (
+            {"show_progress_bar": True} if self.request.progress and isinstance(encoder, Encoder) else {}
+        )
+        encode: Encode = partial(encoder.encode, batch_size=self.request.batch_size, **bar)
+        by_prompt: dict[str | None, dict[str, np.ndarray]] = defaultdict(dict)
 
-    def encode_new(texts: list[str], prompt: str | None = None) -> np.ndarray:
-        known, before = by_prompt[prompt], {} if prompt is None else {"prompt": prompt}
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known.update(zip(new, encode(new, **before), strict=True))
-        return np.stack([known[text] for text in texts]) if texts else encode([])
+        def encode_new(texts: list[str], prompt: str | None = None) -> np.ndarray:
+            known, before = by_prompt[prompt], {} if prompt is None else {"prompt": prompt}
+            if new := [text for text in dict.fromkeys(texts) if text not in known]:
+                read = [with_final_period(text) for text in new] if self.request.final_period else new
+                known.update(zip(new, encode(read, **before), strict=True))
+            return np.stack([known[text] for text in texts]) if texts else encode([])
 
-    return encode_new
-
-
-def _record(results: Results, model: ComparedModel) -> tuple[str, ModelRecord]:
-    """The label and the record of a model in `results`, added if missing.
-
-    The label is the encoder's name, with its fingerprint if another encoder has that name.
-    """
-    label, fingerprint = model.encoder.name, model.encoder.fingerprint
-    if label in results.models and results.models[label].fingerprint != fingerprint:
-        label = f"{label} {fingerprint}"
-    record = results.models.setdefault(label, ModelRecord(model.model, fingerprint, **provenance()))
-    record.group, record.seed, record.key, record.family = model.group, model.seed, model.key, model.family
-    record.start = model.start
-    return label, record
-
-
-def _units(request: EvaluationRequest, encoder: TextEncoder, points: bool, report: Log) -> Mapping[str, Unit]:
-    """The task's units for one encoder; without `points` they omit scores that only comparisons and figures need."""
-    task = request.task
-    tokens = token_access(encoder, request.batch_size) if task.token_units else None
-    data = replace(request.data, tokens=tokens)
-    if task.ranks and (prompted := encoder if isinstance(encoder, Encoder) else getattr(encoder, "prompted", None)):
-        data = replace(data, query_prompt=prompted.query_prompt, document_prompt=prompted.document_prompt)
-        for texts, prompt in (("queries", data.query_prompt), ("documents", data.document_prompt)):
-            if note := prompted.prompt_note(texts, prompt):
-                report(f"  {note}")
-    units = task.units(data)
-    if lacking := [name for name in task.token_units if name not in units]:
-        report(f"  {' and '.join(lacking)} need an encoder with tokens and all of {task.layout}: skipped")
-    return units if points else {name: partial(_without, unit, task.points) for name, unit in units.items()}
+        return encode_new
 
 
-def _without(unit: Unit, points: tuple[str, ...], encode: Encode) -> Scores:
-    return {key: value for key, value in unit(encode).items() if key not in points}
+def _marked(unit: Unit, model: str, encode: Encode) -> Scores:
+    """Run a unit; the scores say how many of its texts the model was fitted on, if any."""
+    texts: set[str] = set()
 
+    def watched(sentences: list[str], **before: Any) -> np.ndarray:
+        texts.update(sentences)
+        return encode(sentences, **before)
 
-def _encode(request: EvaluationRequest, encoder: TextEncoder) -> Encode:
-    bar: dict[str, Any] = {"show_progress_bar": True} if request.progress and isinstance(encoder, Encoder) else {}
-    encode: Encode = partial(encoder.encode, batch_size=request.batch_size, **bar)
-    if not request.final_period:
-        return encode
-    return lambda texts, **before: encode([with_final_period(text) for text in texts], **before)
+    scores = unit(watched)
+    count = fitted_count(model, texts)
+    return {**scores, "fitted_texts": count, "texts": len(texts)} if count else scores

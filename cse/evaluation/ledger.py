@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.errors import as_called, command_line
-from cse.evaluation.metrics import Sample, margin, over_seeds
+from cse.evaluation.metrics import Figure, margin, over_seeds
 from cse.evaluation.published import BASE, ROWS
 from cse.evaluation.reproduction import obtained, run_command
 from cse.evaluation.results import provenance
@@ -21,7 +21,7 @@ from cse.files.writing import write_file, write_json
 if TYPE_CHECKING:
     from cse.evaluation.published import PublishedRow
     from cse.evaluation.reproduction import Plan
-    from cse.evaluation.scoreboard import Row, Scoreboard
+    from cse.evaluation.scoreboard import Scoreboard
 
 
 @dataclass(frozen=True)
@@ -83,24 +83,19 @@ class LedgerEntry:
         return cls(**items, comparison=Comparison(**compared) if compared else None)
 
 
-def judged(runs: Sequence[float], row: PublishedRow) -> Comparison:
-    """Compare runs with a published row: mean, deviation, difference, and a verdict from its 95 % interval.
+def judged(figure: Figure, row: PublishedRow) -> Comparison:
+    """Compare the figure of runs with a published row: mean, deviation, difference, and a verdict from its interval.
 
     Without several runs on either side the noise is unknown, and there is no verdict.
     """
-    return compared(Sample(over_seeds(runs)[1], len(runs)), over_seeds(runs)[0], row)
-
-
-def compared(sample: Sample, mean: float, row: PublishedRow) -> Comparison:
-    """As `judged`, from the mean of a sample of runs."""
-    digits = 4 if abs(mean) < 1 else 2  # cosines are not percentages
-    comparison = Comparison(round(mean, digits), None if sample.deviation is None else round(sample.deviation, digits))
+    digits = 4 if abs(figure.value) < 1 else 2  # cosines are not percentages
+    deviation = None if figure.deviation is None else round(figure.deviation, digits)
     if row.average is None:
-        return comparison
-    difference = mean - row.average
-    noise = margin(sample, Sample(row.deviation, row.seeds))
+        return Comparison(round(figure.value, digits), deviation)
+    difference = figure.value - row.average
+    noise = margin(figure, Figure(row.average, row.deviation, row.seeds))
     verdict = None if noise is None else "inside the noise" if abs(difference) <= noise else "a difference"
-    return replace(comparison, difference=round(difference, digits), verdict=verdict)
+    return Comparison(round(figure.value, digits), deviation, round(difference, digits), verdict)
 
 
 def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
@@ -112,28 +107,25 @@ def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
     if not board.columns or board.columns[0].unit != AVERAGE:
         return []
     entries: dict[tuple[str, float | None], LedgerEntry] = {}
+    protocol, command = board.results.protocol, as_called(board.results.command)
     for label, row in board.rows.items():
-        key = f"{BASE} {(row.record.key or '').partition(' ')[2]}"
+        backbone, _, reading = (row.record.key or "").partition(" ")
         for published in ROWS:
-            own = published.task == board.task.name and published.key == key and published.average is not None
-            if own and not (published.copied or published.checkpoint or published.supervised or published.prefix):
-                entries.setdefault((label, published.average), entry(board, row, published))
+            own = published.task == board.task.name and published.key == f"{BASE} {reading}"
+            foreign = published.copied or published.checkpoint or published.supervised or published.prefix
+            if not own or foreign or published.average is None or (label, published.average) in entries:
+                continue
+            source = published.source
+            if "--final-period" in published.evaluate and not protocol.final_period:
+                source = "; ".join(filter(None, [source, "published with a full stop added to texts that lack one"]))
+            comparison = None if row.figures[0] is None else judged(row.figures[0], published)
+            entries[label, published.average] = LedgerEntry(
+                f"{published.name} ({published.paper}, table {published.table})", published.average,
+                published.deviation, published.seeds, published.backbone, published.task, source, copied=False,
+                commands=(command,), backbone=backbone, seeds=row.seeds,
+                note=None if comparison else "no number to compare", comparison=comparison,
+            )  # fmt: skip
     return list(entries.values())
-
-
-def entry(board: Scoreboard, row: Row, published: PublishedRow) -> LedgerEntry:
-    """The published row with the command of the results file, compared with the row's mean."""
-    figure = row.figures[0]
-    own = None if figure is None else compared(Sample(figure.deviation, figure.count), figure.value, published)
-    title = f"{published.name} ({published.paper}, table {published.table})"
-    source = published.source
-    if "--final-period" in published.evaluate and not board.results.protocol.final_period:
-        source = "; ".join(filter(None, [source, "published with a full stop added to texts that lack one"]))
-    return LedgerEntry(
-        title, published.average, published.deviation, published.seeds, published.backbone, published.task, source,
-        copied=False, commands=(as_called(board.results.command),), backbone=(row.record.key or "").partition(" ")[0],
-        seeds=row.seeds, note=None if own else "no number to compare", comparison=own,
-    )  # fmt: skip
 
 
 HEADINGS = ("row", "published", "obtained", "difference", "backbone, seeds", "published on, source")
@@ -142,22 +134,19 @@ HEADINGS = ("row", "published", "obtained", "difference", "backbone, seeds", "pu
 def reproduce(rows: Sequence[PublishedRow], plan: Plan, report: Callable[[str], None]) -> list[LedgerEntry]:
     """Reproduce a table's rows one by one and return their entries; the ledger in `plan.output` is updated after each.
 
-    `report` gets a line for each row and each command. Raises as `fill_in` and `write_ledger` do.
+    `report` gets a line for each row and each command. Raises ValueError if a command fails, and as `obtained` and
+    `write_ledger` do.
     """
     entries: list[LedgerEntry] = []
     for number, row in enumerate(rows, start=1):
-        what = "copied, not run" if row.copied else f"published {row.average}"
-        report(f"{number}/{len(rows)} {row.name}: {what}")
-        entries.append(fill_in(row, plan, report))
+        report(f"{number}/{len(rows)} {row.name}: {'copied, not run' if row.copied else f'published {row.average}'}")
+        entries.append(_reproduced(row, plan, report))
         write_ledger(plan.output / f"{row.paper}-{row.table}", row.paper, row.table, entries)
     return entries
 
 
-def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> LedgerEntry:
-    """Run a row's commands that are not done, passing each to `report`, and return its ledger entry.
-
-    Raises ValueError if a command fails, and as `obtained` does.
-    """
+def _reproduced(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> LedgerEntry:
+    """Run a row's commands that are not done, passing each to `report`, and return its ledger entry."""
     commands = plan.commands(row)
     entry = LedgerEntry(
         row.name, row.average, row.deviation, row.seeds, row.backbone, row.task, row.source, row.copied,
@@ -176,7 +165,7 @@ def fill_in(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> Led
     if len(whole) < len(runs) or not whole:
         reason = "sets are missing" if find_task(row.task).sets or row.read else "it is a picture"
         return replace(entry, note=f"no number to compare: {reason}")
-    return replace(entry, comparison=judged(whole, row))
+    return replace(entry, comparison=judged(over_seeds(whole), row))
 
 
 def read_ledger(path: Path) -> list[LedgerEntry]:
@@ -205,21 +194,20 @@ def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[LedgerEnt
 def markdown(entries: Sequence[LedgerEntry]) -> list[str]:
     """The ledger as a Markdown table, line by line."""
     lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
-    return [*lines, *map(_line, entries)]
-
-
-def _line(entry: LedgerEntry) -> str:
-    published = _spread(entry.published, entry.published_deviation)
-    if entry.copied:
-        return f"| {entry.row} | {published} | copied, not run | | | {entry.source} |"
-    obtained, difference, compared = entry.note or "-", "", entry.comparison
-    if compared is not None:
-        obtained = _spread(compared.mean, compared.deviation)
-        if compared.difference is not None:
-            difference = f"{compared.difference:+.2f} {compared.verdict or ''}".strip()
-    seeds = " ".join(map(str, entry.seeds)) or "untrained"
-    origin = ", ".join(filter(None, [entry.published_on, entry.source]))
-    return f"| {entry.row} | {published} | {obtained} | {difference} | {entry.backbone}, {seeds} | {origin} |"
+    for entry in entries:
+        published = _spread(entry.published, entry.published_deviation)
+        if entry.copied:
+            lines.append(f"| {entry.row} | {published} | copied, not run | | | {entry.source} |")
+            continue
+        obtained, difference, compared = entry.note or "-", "", entry.comparison
+        if compared is not None:
+            obtained = _spread(compared.mean, compared.deviation)
+            if compared.difference is not None:
+                difference = f"{compared.difference:+.2f} {compared.verdict or ''}".strip()
+        backbone = f"{entry.backbone}, {' '.join(map(str, entry.seeds)) or 'untrained'}"
+        origin = ", ".join(filter(None, [entry.published_on, entry.source]))
+        lines.append(f"| {entry.row} | {published} | {obtained} | {difference} | {backbone} | {origin} |")
+    return lines
 
 
 def _spread(value: float | None, deviation: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Spearman and Pearson correlations x 100 of the cosines of sentence pairs with human grades."""
+"""Correlations x 100 of cosines with human grades, differences with their intervals, and isotropy of vectors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.corpus.supervised import Pair
-from cse.vectors import cosines
+from cse.vectors import cosines, unit_rows
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Scores
+    from cse.evaluation import Encode
 
+Grades = Sequence[float] | np.ndarray  # (N,)
 SAME_COSINE = 1e-6  # cosines that differ by less count as equal: float32 is not more precise
+DIGITS = 4  # of every number of cosines in the results
+BOOTSTRAP_SAMPLES, BOOTSTRAP_SEED = 1000, 123
 
 
 def spearman(encode: Encode, pairs: Sequence[Pair], name: str = "") -> float:
@@ -25,29 +28,35 @@ def spearman(encode: Encode, pairs: Sequence[Pair], name: str = "") -> float:
     return correlation(pair_cosines(encode, pairs), [grade for grade, _, _ in pairs], name)
 
 
-def correlation(cosines: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> float:
+def correlation(cosines: np.ndarray, grades: Grades, name: str = "") -> float:
     """Spearman x 100 of cosines (N,) with grades (N,).
 
     Raises ValueError, beginning with the `name` of the pairs, if it is undefined.
     """
-    check_defined(cosines, grades, name)
-    return 100 * float(np.corrcoef(ranks(cosines), ranks(grades))[0, 1])
+    return pearson(cosines, grades, name, ranked=True)
 
 
-def ranks(values: Sequence[float] | np.ndarray) -> np.ndarray:
+def pearson(cosines: np.ndarray, grades: Grades, name: str = "", *, ranked: bool = False) -> float:
+    """Pearson x 100 of cosines (N,) with grades (N,), or of their ranks. Raises ValueError as `correlation` does."""
+    if reason := _why_undefined(cosines, grades):
+        raise ValueError(f"{name}: {reason}" if name else reason)
+    return 100 * float(np.corrcoef(*((ranks(cosines), ranks(grades)) if ranked else (cosines, grades)))[0, 1])
+
+
+def correlation_or_none(cosines: np.ndarray, grades: Grades) -> float | None:
+    """Spearman x 100 of cosines (N,) with grades (N,), two decimals; None if it is undefined."""
+    return None if _why_undefined(cosines, grades) else round(correlation(cosines, grades), 2)
+
+
+def ranks(values: Grades) -> np.ndarray:
     """The ranks (N,) from 1 of values (N,); equal ones share their mean."""
-    return ranks_of_codes(np.unique(values, return_inverse=True)[1])
+    return _ranks_of_codes(np.unique(values, return_inverse=True)[1])
 
 
-def ranks_of_codes(codes: np.ndarray) -> np.ndarray:
+def _ranks_of_codes(codes: np.ndarray) -> np.ndarray:
     """The ranks (N,) from 1 of small whole numbers (N,), counted without sorting; equal ones share their mean."""
     counts = np.bincount(codes)
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]
-
-
-def correlation_or_none(cosines: np.ndarray, grades: Sequence[float] | np.ndarray) -> float | None:
-    """Spearman x 100 of cosines (N,) with grades (N,), two decimals; None if it is undefined."""
-    return None if _why_undefined(cosines, grades) else round(correlation(cosines, grades), 2)
 
 
 def mean_or_none(scores: Sequence[float | None]) -> float | None:
@@ -56,25 +65,13 @@ def mean_or_none(scores: Sequence[float | None]) -> float | None:
     return round(sum(known) / len(known), 2) if len(known) == len(scores) else None
 
 
-def pearson(cosines: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> float:
-    """Pearson x 100 of cosines (N,) with grades (N,). Raises ValueError as `correlation` does."""
-    check_defined(cosines, grades, name)
-    return 100 * float(np.corrcoef(cosines, grades)[0, 1])
-
-
 def check_grades(pairs: Sequence[Pair], name: object) -> None:
     """Raise ValueError, beginning with the `name` of the pairs, if all grades are equal or there is only one pair."""
-    grades = [grade for grade, _, _ in pairs]
-    check_defined(np.arange(len(grades)), grades, str(name))
+    correlation(np.arange(len(pairs)), [grade for grade, _, _ in pairs], str(name))
 
 
-def check_defined(cosines: np.ndarray, grades: Sequence[float] | np.ndarray, name: str = "") -> None:
-    """Raise ValueError if the correlation of cosines (N,) and grades (N,) is undefined or only rounding noise."""
-    if reason := _why_undefined(cosines, grades):
-        raise ValueError(f"{name}: {reason}" if name else reason)
-
-
-def _why_undefined(cosines: np.ndarray, grades: Sequence[float] | np.ndarray) -> str | None:
+def _why_undefined(cosines: np.ndarray, grades: Grades) -> str | None:
+    """Why the correlation is undefined or only rounding noise."""
     if len(cosines) < 2:
         return f"a correlation needs at least two pairs, got {len(cosines)}"
     if not np.isfinite(cosines).all():
@@ -104,10 +101,6 @@ def distinct_texts(pairs: Iterable[Pair]) -> list[str]:
     return list(dict.fromkeys(text for _, first, second in pairs for text in (first, second)))
 
 
-BOOTSTRAP_SAMPLES = 1000
-BOOTSTRAP_SEED = 123
-
-
 @dataclass(frozen=True)
 class Difference:
     """First minus second in points, with the bounds of its 95 % interval."""
@@ -125,6 +118,11 @@ class Difference:
         verdict = "inside the noise" if self.noise else "a difference"
         return f"{self.value:+.2f} [{self.low:+.2f}, {self.high:+.2f}] {verdict}"
 
+    @classmethod
+    def of(cls, value: float, bounds: Iterable[float]) -> Difference:
+        """A difference with two decimals."""
+        return cls(*(round(float(number), 2) for number in (value, *bounds)))
+
 
 def paired_bootstrap(
     tasks: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]],
@@ -140,113 +138,132 @@ def paired_bootstrap(
     rng = np.random.default_rng(seed)
     for name, (*both, grades) in tasks.items():
         for of_model in both:
-            check_defined(of_model, grades, name)
+            correlation(of_model, grades, name)
     coded = [tuple(np.unique(column, return_inverse=True)[1] for column in columns) for columns in tasks.values()]
-    whole = np.mean([_gain(*columns) for columns in coded])
-    drawn = np.zeros(samples)
+    gains = np.zeros(samples)
     for columns in coded:
         for number in range(samples):
-            drawn[number] += _drawn_gain(rng, columns) / len(tasks)
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return Difference(round(float(whole), 2), round(float(low), 2), round(float(high), 2))
+            sample: list[np.ndarray] = [np.zeros(1)]
+            while not all(np.ptp(column) > 0 for column in sample):  # a constant column, so no correlation, is redrawn
+                rows = rng.integers(len(columns[0]), size=len(columns[0]))
+                sample = [column[rows] for column in columns]
+            gains[number] += _gain(*sample) / len(tasks)
+    return Difference.of(float(np.mean([_gain(*columns) for columns in coded])), np.percentile(gains, [2.5, 97.5]))
 
 
-def mean_difference(first: np.ndarray, second: np.ndarray, samples: int = BOOTSTRAP_SAMPLES) -> Difference:
+def _gain(first: np.ndarray, second: np.ndarray, grades: np.ndarray) -> float:
+    """The difference of Spearman x 100 with the grades; each value is given by its number among the distinct ones."""
+    deviations = [ranks - ranks.mean() for ranks in map(_ranks_of_codes, (first, second, grades))]
+    norms = [np.sqrt((column**2).sum()) for column in deviations]
+    spearmans = [deviations[i] @ deviations[2] / (norms[i] * norms[2]) for i in (0, 1)]
+    return float(100 * (spearmans[0] - spearmans[1]))
+
+
+def mean_difference(first: np.ndarray, second: np.ndarray) -> Difference:
     """The mean of first minus second x 100 over N texts, values (N,) in [0, 1], with its 95 % percentile interval.
 
     Every sample draws texts with replacement, the same ones for both (as in `paired_bootstrap`).
     """
     gains = 100 * (np.asarray(first, np.float64) - second)
     rng = np.random.default_rng(BOOTSTRAP_SEED)
-    drawn = [gains[rng.integers(len(gains), size=len(gains))].mean() for _ in range(samples)]
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return Difference(round(float(gains.mean()), 2), round(float(low), 2), round(float(high), 2))
-
-
-def _drawn_gain(rng: np.random.Generator, columns: tuple[np.ndarray, ...]) -> float:
-    """The gain on pairs drawn with replacement; a sample with a constant column, so no correlation, is redrawn."""
-    count = len(columns[0])
-    while True:
-        rows = rng.integers(count, size=count)
-        sample = [column[rows] for column in columns]
-        if all(np.ptp(column) > 0 for column in sample):
-            return _gain(*sample)
-
-
-def _gain(first: np.ndarray, second: np.ndarray, grades: np.ndarray) -> float:
-    """The difference of Spearman x 100 with the grades; each value is given by its place among the distinct ones."""
-    deviations = [ranks - ranks.mean() for ranks in map(ranks_of_codes, (first, second, grades))]
-    norms = [np.sqrt((column**2).sum()) for column in deviations]
-    spearmans = [deviations[i] @ deviations[2] / (norms[i] * norms[2]) for i in (0, 1)]
-    return float(100 * (spearmans[0] - spearmans[1]))
-
-
-def over_seeds(runs: Sequence[float]) -> tuple[float, float | None]:
-    """(mean, sample deviation) of one score over seeds; a single run has no deviation."""
-    return float(np.mean(runs)), float(np.std(runs, ddof=1)) if len(runs) > 1 else None
+    means = [gains[rng.integers(len(gains), size=len(gains))].mean() for _ in range(BOOTSTRAP_SAMPLES)]
+    return Difference.of(gains.mean(), np.percentile(means, [2.5, 97.5]))
 
 
 @dataclass(frozen=True)
-class Sample:
-    """The sample deviation of one side's `count` runs, None for a single run."""
+class Figure:
+    """A score, the mean of `count` runs, and their sample `deviation`, None for a single run."""
 
-    deviation: float | None
-    count: int
+    value: float
+    deviation: float | None = None
+    count: int = 1
 
 
-def margin(first: Sample, second: Sample) -> float | None:
+def over_seeds(runs: Sequence[float]) -> Figure:
+    """The figure of one score over seeds."""
+    return Figure(float(np.mean(runs)), float(np.std(runs, ddof=1)) if len(runs) > 1 else None, len(runs))
+
+
+def margin(first: Figure, second: Figure) -> float | None:
     """Half the 95 % interval of the difference of two means: Welch's if both have a deviation.
 
     A side without a deviation counts as a single run with the other side's deviation. None if neither has one.
     """
     from scipy.special import stdtrit  # not scipy.stats, whose import takes longer than all else here
 
-    known = [side for side in (first, second) if side.deviation is not None]
+    known = [(side.deviation, side.count) for side in (first, second) if side.deviation is not None]
     if not known:
         return None
     if len(known) == 1:
-        (side,) = known
-        return float(stdtrit(side.count - 1, 0.975) * (side.deviation or 0.0) * np.sqrt(1 + 1 / side.count))
-    parts = [(side.deviation or 0.0) ** 2 / side.count for side in known]
+        ((deviation, count),) = known
+        return float(stdtrit(count - 1, 0.975) * deviation * np.sqrt(1 + 1 / count))
+    parts = [deviation**2 / count for deviation, count in known]
     if not sum(parts):
         return 0.0
-    freedom = sum(parts) ** 2 / sum(part**2 / (side.count - 1) for part, side in zip(parts, known, strict=True))
+    freedom = sum(parts) ** 2 / sum(part**2 / (count - 1) for part, (_, count) in zip(parts, known, strict=True))
     return float(stdtrit(freedom, 0.975) * np.sqrt(sum(parts)))
 
 
 def seeds_differ(first: Sequence[float], second: Sequence[float]) -> Difference | None:
     """First minus second mean over seeds with Welch's 95 % interval; None if either has a single run."""
-    (mean, deviation), (other_mean, other_deviation) = over_seeds(first), over_seeds(second)
-    if deviation is None or other_deviation is None:
+    one, other = over_seeds(first), over_seeds(second)
+    if one.deviation is None or other.deviation is None:
         return None
-    half = margin(Sample(deviation, len(first)), Sample(other_deviation, len(second))) or 0.0
-    value = mean - other_mean
-    return Difference(round(value, 2), round(value - half, 2), round(value + half, 2))
+    value, half = one.value - other.value, margin(one, other) or 0.0
+    return Difference.of(value, (value - half, value + half))
 
 
-def seed_groups(groups: Mapping[str, str | None]) -> dict[str, list[str]]:
-    """Names of models by group; a group differs in the seed only, and a model without one is its own."""
-    members: dict[str, list[str]] = {}
-    for name, group in groups.items():
-        members.setdefault(group or name, []).append(name)
-    return members
+SHARPNESS = 2.0  # Wang & Isola's t
+BLOCK = 512
 
 
-def compare(models: Mapping[str, Mapping[str, Scores]]) -> list[str]:
-    """Return a line per model but the first: the first minus it on the STS pairs both have, with the interval.
+def anisotropy(vectors: np.ndarray) -> float:
+    """Absolute mean cosine, 0 to 1, over the pairs i != j of (N, d) rows (PromptBERT Eq. 1; of tokens: its Table 2).
 
-    `models` gives each model's scores by set. Raises ValueError if two models share no set.
+    The sum of all N^2 cosines is the squared length of the summed unit rows; the self pairs are subtracted.
+    A zero row has cosine 0 with all. Raises ValueError for fewer than two rows.
     """
-    (first, ours), *others = models.items()
-    lines = []
-    for other, theirs in others:
-        pairs = {
-            name: (np.array(own["cosines"]), np.array(theirs[name]["cosines"]), np.array(own["grades"]))
-            for name, own in ours.items()
-            if name in theirs
-        }
-        if not pairs:
-            raise ValueError(f"{first} and {other} have no task in common")
-        difference = paired_bootstrap(pairs)
-        lines.append(f"{first} minus {other}, {len(pairs)} tasks, {BOOTSTRAP_SAMPLES} bootstrap samples: {difference}")
-    return lines
+    count = len(_at_least(vectors, 2))
+    rows = unit_rows(vectors)
+    total = rows.sum(0, dtype=np.float64)
+    return abs(float(total @ total) - int(rows.any(1).sum())) / (count * (count - 1))
+
+
+def effective_rank(vectors: np.ndarray) -> float:
+    """Effective rank of centred unit rows (N, d), from 1 to d: the exponential of the entropy of the variances' shares.
+
+    Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality".
+    """
+    rows = unit_rows(vectors)
+    variances = np.linalg.svd(rows - rows.mean(axis=0), compute_uv=False) ** 2
+    shares = variances[variances > 0] / max(variances.sum(), np.finfo(float).tiny)
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def alignment(first: np.ndarray, second: np.ndarray) -> float:
+    """Mean squared distance, 0 to 4, of the unit rows of two (N, d) arrays of positives (Wang & Isola 2020, alpha 2).
+
+    A zero row counts as orthogonal. Raises ValueError for empty arrays and for different shapes.
+    """
+    if first.shape != second.shape:
+        raise ValueError(f"positives come in pairs; {first.shape} and {second.shape} have different shapes")
+    return float(np.mean(2 - 2 * cosines(_at_least(first, 1), second)))
+
+
+def uniformity(vectors: np.ndarray) -> float:
+    """Log of the mean of exp(-2 distance^2), -8 to 0, over the pairs i < j of (N, d) unit rows (Wang & Isola 2020).
+
+    Lower is more uniform. 512 rows at a time. A zero row counts as orthogonal. Raises ValueError for fewer than two.
+    """
+    rows = unit_rows(_at_least(vectors, 2)).astype(np.float64)
+    total = 0.0
+    for start in range(0, len(rows), BLOCK):
+        squared = 2 - 2 * rows[start : start + BLOCK] @ rows[start:].T  # entry (i, j): rows start + i and start + j
+        total += float(np.triu(np.exp(-SHARPNESS * squared), 1).sum())
+    return float(np.log(total / (len(rows) * (len(rows) - 1) / 2)))
+
+
+def _at_least(vectors: np.ndarray, count: int) -> np.ndarray:
+    if len(vectors) < count:
+        raise ValueError(f"{len(vectors)} vectors; give at least {count}")
+    return vectors

@@ -86,18 +86,14 @@ class _Step(nn.Module):
             nn.Linear(self.kept, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), last
         )
 
-    def triangles(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Lower and upper factor of the linear map, (width, width) each."""
-        identity = torch.eye(len(self.shift))
-        return self.lower.tril(-1) + identity, self.upper.triu(1) + identity
-
     def start(self, x: torch.Tensor) -> None:
         """Initialise the activation norm so that the columns of x (N, width) get mean 0 and variance 1."""
         self.shift.data.copy_(-x.mean(0))
         self.log_scale.data.copy_(-x.std(0, correction=0).clamp(min=SMALLEST_STD).log())
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        lower, upper = self.triangles()
+        identity = torch.eye(len(self.shift))
+        lower, upper = self.lower.tril(-1) + identity, self.upper.triu(1) + identity
         x = ((x + self.shift) * self.log_scale.exp())[:, self.order] @ lower.T @ upper.T
         kept, moved = x[:, : self.kept], x[:, self.kept :]
         return torch.cat([kept, moved + self.coupling(kept)], 1)

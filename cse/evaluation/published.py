@@ -72,24 +72,22 @@ def read_rows(path: Path = PUBLISHED_FILE) -> tuple[PublishedRow, ...]:
     rows = []
     for number, line in enumerate(lines, start=2):
         try:
-            rows.append(_published_row(dict(zip(header.split("\t"), line.split("\t"), strict=True))))
+            cells = dict(zip(header.split("\t"), line.split("\t"), strict=True))
+            *values, average = map(float, cells["numbers"].split()) if cells["numbers"] else (None,)
+            sets = SETS.get(cells["task"], SETS["sts"])  # geometry averages over the STS tasks too
+            row = PublishedRow(
+                paper=cells["paper"], table=cells["table"], name=cells["name"], key=cells["key"], task=cells["task"],
+                average=average, values=dict(zip(sets, values, strict=True)) if values else {},
+                deviation=float(cells["deviation"]) if cells["deviation"] else None, seeds=int(cells["seeds"] or 1),
+                method=cells["method"] or None, supervised=cells["supervised"] == YES,
+                prefix=int(cells["prefix"]) if cells["prefix"] else None, evaluate=cells["evaluate"],
+                read=tuple(cells["read"].split(WITHIN)) if cells["read"] else (), copied=cells["copied"] == YES,
+                checkpoint=cells["checkpoint"] == YES, source=cells["source"],
+            )  # fmt: skip
         except ValueError as error:
             raise ValueError(f"{path.name}, line {number}: {error}") from error
+        rows.append(row)
     return tuple(rows)
-
-
-def _published_row(cells: dict[str, str]) -> PublishedRow:
-    *values, average = map(float, cells["numbers"].split()) if cells["numbers"] else (None,)
-    sets = SETS.get(cells["task"], SETS["sts"])  # geometry averages over the STS tasks too
-    return PublishedRow(
-        paper=cells["paper"], table=cells["table"], name=cells["name"], key=cells["key"], task=cells["task"],
-        average=average, values=dict(zip(sets, values, strict=True)) if values else {},
-        deviation=float(cells["deviation"]) if cells["deviation"] else None, seeds=int(cells["seeds"] or 1),
-        method=cells["method"] or None, supervised=cells["supervised"] == YES,
-        prefix=int(cells["prefix"]) if cells["prefix"] else None, evaluate=cells["evaluate"],
-        read=tuple(cells["read"].split(WITHIN)) if cells["read"] else (), copied=cells["copied"] == YES,
-        checkpoint=cells["checkpoint"] == YES, source=cells["source"],
-    )  # fmt: skip
 
 
 ROWS = read_rows()

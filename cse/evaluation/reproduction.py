@@ -7,17 +7,18 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.encoder.processes import start_command
 from cse.errors import FACES, command_line
-from cse.evaluation.figures import draw, draw_sweep, draw_templates
-from cse.evaluation.published import PAPERS, ROWS, TEMPLATES, PublishedRow, check_paper, table_order
+from cse.evaluation.figures import draw, sweep, template_bars
+from cse.evaluation.geometry import BYTE_FREQUENT, WORDPIECE_FREQUENT
+from cse.evaluation.published import BASE, PAPERS, ROWS, TEMPLATES, PublishedRow, check_paper, table_order
 from cse.evaluation.results import read_results
 from cse.evaluation.tasks import find_task
 from cse.evaluation.template_search import read_scores
-from cse.evaluation.token_bias import BYTE_FREQUENT, WORDPIECE_FREQUENT
 from cse.files.writing import digest, write_file
 from cse.methods.presets import PUBLISHED, preset
 from cse.methods.templates import NEGATIVE, POSITIVE
@@ -32,12 +33,10 @@ if TYPE_CHECKING:
 WORD_SENTENCES = (
     "i am sad.", "i am not happy.", "the man is playing the guitar.", "the man is playing the piano.",
 )  # fmt: skip
-BACKBONE_SHAPES = {
-    "bert-base": (12, 768),
-    "bert-large": (24, 1024),
-    "roberta-base": (12, 768),
-    "roberta-large": (24, 1024),
-}
+BACKBONE_SHAPES = {  # layers, hidden size
+    "bert-base": (12, 768), "bert-large": (24, 1024), "roberta-base": (12, 768), "roberta-large": (24, 1024),
+}  # fmt: skip
+KINDS = ("unsupervised", "supervised")
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -51,21 +50,11 @@ def settings(name: str) -> list[str]:
     for method, supervised, backbone in PUBLISHED:
         if method == name and backbone in BACKBONE_SHAPES:
             made, config = preset(name, backbone, supervised)
-            kind = "supervised" if supervised else "unsupervised"
             shown = (config.batch_size, f"{config.learning_rate:g}", config.epochs, config.eval_every)
             weight = f"{made.mlm_weight:g}" if made.mlm_weight else ""
-            rows.append((backbone, kind, *shown, made.reading.prefix or "", weight))
-    headings = (
-        "backbone",
-        "training",
-        "batch",
-        "learning rate",
-        "epochs",
-        "steps between evaluations",
-        "prefix",
-        "MLM",
-    )
-    return _table(headings, rows)
+            rows.append((backbone, KINDS[supervised], *shown, made.reading.prefix or "", weight))
+    numbers = ("batch", "learning rate", "epochs", "steps between evaluations", "prefix", "MLM")
+    return _table(("backbone", "training", *numbers), rows)
 
 
 def prefix_parameters() -> list[str]:
@@ -76,7 +65,7 @@ def prefix_parameters() -> list[str]:
             layers, width = BACKBONE_SHAPES[backbone]
             length = preset(name, backbone, supervised)[0].reading.prefix
             learned = (f"{length * 2 * layers * width:,}", f"{width * (width + 1):,}")
-            rows.append((backbone, "supervised" if supervised else "unsupervised", length, *learned))
+            rows.append((backbone, KINDS[supervised], length, *learned))
     return _table(("backbone", "training", "prefix", "numbers of the prefix", "of the training head"), rows)
 
 
@@ -89,11 +78,10 @@ def biased_tokens() -> list[str]:
 def prompts() -> list[str]:
     """PromptBERT's templates by backbone, the one used for encoding first."""
     rows = []
-    for backbone in ("bert-base", "roberta-base"):
-        for supervised in (False, True):
-            views = preset("promptbert", backbone, supervised)[0].views
-            texts = dict.fromkeys(f"`{view[0].text}`" for view in views)
-            rows.append((backbone, "supervised" if supervised else "unsupervised", ", ".join(texts)))
+    for backbone, supervised in product(("bert-base", "roberta-base"), (False, True)):
+        views = preset("promptbert", backbone, supervised)[0].views
+        texts = dict.fromkeys(f"`{view[0].text}`" for view in views)
+        rows.append((backbone, KINDS[supervised], ", ".join(texts)))
     return _table(("backbone", "training", "templates"), rows)
 
 
@@ -109,13 +97,10 @@ def likeliest_words(backbone: str) -> list[str]:
     `backbone` is untrained. Raises as `cse.load` does.
     """
     encoder = load(resolve_backbone(backbone).name, pooling="prompt")
-    rows = [
-        (
-            sentence,
-            *(" ".join(token for token, _ in encoder.top_tokens(sentence, 5, denoise)) for denoise in (False, True)),
-        )
-        for sentence in WORD_SENTENCES
-    ]
+    rows = []
+    for text in WORD_SENTENCES:
+        words = (encoder.top_tokens(text, 5, denoise) for denoise in (False, True))
+        rows.append((text, *(" ".join(token for token, _ in likeliest) for likeliest in words)))
     return _table(("sentence", "words", "words, denoised"), rows)
 
 
@@ -171,15 +156,6 @@ class Plan:
         """The model to open; a published checkpoint is its own."""
         return row.backbone if row.checkpoint else self.backbone or row.backbone
 
-    def commands(self, row: PublishedRow) -> list[list[str]]:
-        """Every command of a row with its words, in order; none for a copied one."""
-        if row.copied:
-            return []
-        if row.task == "templates":
-            return [self.templates()]
-        trained = [self.train(row, seed) for seed in self.seeds] if row.method else []
-        return [*trained, *(self.evaluate(row, seed) for seed in self.runs(row))]
-
     def model(self, row: PublishedRow, seed: int | None) -> str:
         """The model to evaluate: the checkpoint of a trained row's seed, or the backbone."""
         return self.backbone_of(row) if seed is None else str(self.checkpoint(row, seed))
@@ -191,6 +167,27 @@ class Plan:
     def runs(self, row: PublishedRow) -> Sequence[int | None]:
         """The seeds of a trained row; one run without a seed for an untrained one."""
         return self.seeds if row.method else (None,)
+
+    def commands(self, row: PublishedRow) -> list[list[str]]:
+        """Every command of a row with its words, in order; none for a copied one.
+
+        Table 4's command scores every template on STS-B dev.
+        """
+        if row.copied:
+            return []
+        if row.task == "templates":
+            dev = self.tokenised / "STSB" / "dev.tsv"
+            words = ["search_templates", "--model", self.backbone or BASE, "--final-period"]
+            words += [
+                "--templates",
+                str(self.output / TEMPLATES_FILE),
+                "--dev",
+                str(dev if dev.is_file() else self._dev),
+            ]
+            return [[*words, "--json", str(self.template_scores)]]
+        seeds = self.seeds if row.method else ()
+        trained = [[*self._training(row, seed), "--output", str(self.checkpoint(row, seed))] for seed in seeds]
+        return [*trained, *(self.evaluate(row, seed) for seed in self.runs(row))]
 
     def checkpoint(self, row: PublishedRow, seed: int) -> Path:
         """The checkpoint folder of a trained row, unique to its training and shared by tables."""
@@ -204,9 +201,9 @@ class Plan:
         words += ["--dev", str(self._dev), "--seed", str(seed)]
         return [*words, *row.train_options, *shlex.split(self.train_options)]
 
-    def train(self, row: PublishedRow, seed: int) -> list[str]:
-        """The training command of one seed."""
-        return [*self._training(row, seed), "--output", str(self.checkpoint(row, seed))]
+    @property
+    def _dev(self) -> Path:
+        return self.data / "sts" / "STSB" / "dev.tsv"
 
     def results(self, row: PublishedRow, seed: int | None) -> Path:
         """The results file of one evaluation."""
@@ -226,40 +223,19 @@ class Plan:
 
     def evaluate(self, row: PublishedRow, seed: int | None) -> list[str]:
         """The evaluation command of one run."""
-        pooling = [] if (named := self.pooling(row)) is None else ["--pooling", named]
-        words = ["evaluate", row.task, "--model", self.model(row, seed), *pooling]
-        words += ["--data", str(self.data / find_task(row.task).folder), *self._text(row)]
-        results = self.results(row, seed)
-        drawn = bool(find_task(row.task).figures)
-        figures = ["--figures", str(self.output / "figures" / results.stem)] if drawn else []
-        return [*words, *shlex.split(row.evaluate), *figures, "--json", str(results)]
-
-    def templates(self) -> list[str]:
-        """The command that scores every template of Table 4 on STS-B dev."""
-        words = ["search_templates", "--model", self._template_backbone, "--final-period"]
-        words += ["--templates", str(self.output / TEMPLATES_FILE), "--dev", str(self._template_dev)]
-        return [*words, "--json", str(self.template_scores)]
+        pooling, task, results = self.pooling(row), find_task(row.task), self.results(row, seed)
+        words = ["evaluate", row.task, "--model", self.model(row, seed), *(["--pooling", pooling] if pooling else [])]
+        words += ["--data", str(self.data / task.folder), *self._text(row), *shlex.split(row.evaluate)]
+        words += ["--figures", str(self.output / "figures" / results.stem)] if task.figures else []
+        return [*words, "--json", str(results)]
 
     @property
     def template_scores(self) -> Path:
         """The file of the template search's scores."""
-        backbone = self._template_backbone
+        backbone = self.backbone or BASE
         text = [str(self.tokenised)] if self.tokenised.is_dir() else []
         name = f"templates-{Path(backbone).name}-{settings_digest(backbone, str(self.data), *text)}.json"
         return self.output / "results" / name
-
-    @property
-    def _template_backbone(self) -> str:
-        return self.backbone or "bert-base-uncased"
-
-    @property
-    def _template_dev(self) -> Path:
-        tokenised = self.tokenised / "STSB" / "dev.tsv"
-        return tokenised if tokenised.is_file() else self._dev
-
-    @property
-    def _dev(self) -> Path:
-        return self.data / "sts" / "STSB" / "dev.tsv"
 
 
 def settings_digest(*parts: str) -> str:
@@ -316,7 +292,7 @@ def _known() -> list[tuple[str, str]]:
 
 
 def state(paper: str, table: str) -> str:
-    """The state of a table or figure: it runs here, with the needs of its rows, or it was copied."""
+    """The state of a table or figure: it runs here, with the backbones and data it needs, or it was copied."""
     if (paper, table) in LISTINGS:
         return "runs here: a listing of this project's constants"
     if (paper, table) in UNREPRODUCED:
@@ -327,15 +303,11 @@ def state(paper: str, table: str) -> str:
         return f"copied: {'; '.join(dict.fromkeys(row.source for row in rows))}"
     copied = f"; {len(rows) - len(running)} of {len(rows)} rows copied" if len(running) < len(rows) else ""
     anywhere = "" if paper == CHECKPOINTS_PAPER else " with --backbone bundled"
-    return f"runs here{anywhere}; needs {', '.join(needs(running))}{copied}"
-
-
-def needs(rows: Sequence[PublishedRow]) -> list[str]:
-    """The papers' backbones and the data that running the rows needs."""
-    texts = ["--triplets" if row.supervised else "--train-data" for row in rows if row.method]
-    folders = [find_task(row.task).folder if row.task != "templates" else "sts" for row in rows]
+    texts = ["--triplets" if row.supervised else "--train-data" for row in running if row.method]
+    folders = [find_task(row.task).folder if row.task != "templates" else "sts" for row in running]
     dev = ["sts"] if texts else []  # trained rows are selected on STS-B dev
-    return list(dict.fromkeys([*(row.backbone for row in rows), *folders, *dev, *texts]))
+    needs = dict.fromkeys([*(row.backbone for row in running), *folders, *dev, *texts])
+    return f"runs here{anywhere}; needs {', '.join(needs)}{copied}"
 
 
 def check_known(paper: str, table: str) -> None:
@@ -370,7 +342,7 @@ def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
     It is found by the model's name. If several records have this name (after the weights changed) or none (if the path
     was written differently), the model is opened and its fingerprint decides. Raises ValueError if it is missing.
     """
-    from cse.evaluation.evaluated_models import ModelSelection
+    from cse.evaluation.harness import ModelSelection
 
     path, model, pooling = plan.results(row, seed), plan.model(row, seed), plan.pooling(row)
     records = list(read_results(path).models.values())
@@ -398,10 +370,12 @@ def draw_figure(rows: Sequence[PublishedRow], runs: Sequence[Sequence[float | No
     whole = [(row, numbers) for row, numbers in zip(rows, present, strict=True) if numbers]
     if first.task == "templates" and whole:
         scores = {row.name: numbers[0] for row, numbers in whole}
-        return [draw_templates(scores, name, stem.with_suffix(".png"))]
+        return [template_bars(scores, stem.with_suffix(".png"), f"STS-B dev by template, {name}, untrained")]
     if first.prefix is not None and whole:  # DCPCSE's Figure 2
         lengths = {row.prefix: numbers for row, numbers in whole if row.prefix is not None}
-        return [draw_sweep(lengths, f"{first.method} on {name}", stem.with_suffix(".png"))]
+        label = f"{first.method} on {name}"
+        title = f"Average of seven STS tasks by prompt length, {label}"
+        return [sweep({label: lengths}, stem.with_suffix(".png"), title, varied="prompt length")]
     if first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
         labels = {f"{row.name} {seed or ''}".strip(): (row, seed) for row in rows for seed in plan.runs(row)}
         models = {label: run_record(row, plan, seed) for label, (row, seed) in labels.items()}

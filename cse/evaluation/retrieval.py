@@ -1,19 +1,22 @@
-"""Retrieval: nDCG@10, MRR@10 and recall over a corpus with relevance grades, with any vector search.
+"""Retrieval: nDCG@10, MRR@10 and recall over a corpus with relevance grades, with any vector search; known items.
 
 A set is a folder as BEIR and MTEB publish it: `corpus.jsonl` (_id, title, text), `queries.jsonl` (_id, text) and
 `qrels/test.tsv` (query-id, corpus-id, score under a header), or without a test split `dev.tsv` or `train.tsv`. Or it
 has `corpus.tsv` (id, title, text or id, text), `queries*.tsv` (id, text) and `qrels*.tsv` (query, document, grade). All
 may be packed as .gz. Every positive grade is relevant with gain 1, as in trec_eval's binary measures: editions of
 Cranfield disagree on whether high grades are best or worst.
+
+Known items measure a corpus without grades: how well a short form of a text finds that text among others.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,13 +24,18 @@ from cse.corpus.corpus import Corpus
 from cse.corpus.dialect import is_number
 from cse.corpus.lines import text_lines
 from cse.corpus.supervised import Cells
+from cse.corpus.words import spans_within
 from cse.evaluation.tasks import Task, TaskData
+from cse.vectors import unit_rows
 
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Search, Unit
 
 TOP, RECALL_DEPTH = 10, 100
 CORPORA = ("corpus.jsonl", "corpus.tsv")
+MIN_WORDS = 3  # of a known item: fewer leave one word, which is no question
+EQUAL_COSINES = 1e-6  # cosines that differ by less are equal in float32
+QUERIES_AT_ONCE = 512
 SPLITS = ("test", "dev", "train")  # of BEIR's relevance; the first that is there is scored
 
 
@@ -65,9 +73,8 @@ def score(
     rows = search(vectors, encode_query([queries[query] for query in judged]), depth)
     measured = []
     for query, ranking in zip(judged, rows, strict=True):
-        itself = (
-            query if documents.get(query) == queries[query] else None
-        )  # excluded, as in BEIR: Quora's queries are documents
+        # A query that is a document is excluded, as in BEIR: Quora's are.
+        itself = query if documents.get(query) == queries[query] else None
         if answers := relevant[query] - {itself}:
             measured.append(measures([names[row] for row in ranking if names[row] != itself], answers))
     if not measured:
@@ -76,7 +83,7 @@ def score(
     return {**means, "queries": len(measured), "documents": len(names)}
 
 
-def measures(ranking: Sequence[str], relevant: Set[str | None]) -> dict[str, float]:
+def measures(ranking: Sequence[Any], relevant: Set[Any]) -> dict[str, float]:
     """The four measures in [0, 1] of one query's ranking (best first) against its relevant documents."""
     hits = np.array([name in relevant for name in ranking], float)
     discounts = 1 / np.log2(np.arange(2, TOP + 2))
@@ -95,37 +102,34 @@ def read_texts(path: Path) -> dict[str, str]:
 
     A title stands before the text, as BEIR joins them; in a .tsv one that the text begins with is not repeated.
     """
-    if ".jsonl" in path.suffixes:
-        return _read_objects(path)
     texts: dict[str, str] = {}
+    for place, (name, text) in _id_texts(path) if ".jsonl" in path.suffixes else _tab_texts(path):
+        if not name or name in texts:
+            raise ValueError(f"{path}: {place} {f'repeats the id {name!r}' if name else 'has no id'}")
+        texts[name] = text
+    if not texts:
+        raise ValueError(f"{path}: no text in it")
+    return texts
+
+
+def _tab_texts(path: Path) -> Iterator[tuple[str, tuple[str, str]]]:
     for number, line in enumerate(text_lines(path), start=1):
         if not line.strip():
             continue
         name, *cells = (cell.strip() for cell in line.split("\t"))
         if not name or len(cells) not in (1, 2):
             raise ValueError(f"{path}: line {number} has {len(cells) + 1} columns, not id, text or id, title, text")
-        if name in texts:
-            raise ValueError(f"{path}: line {number} repeats the id {name!r}")
-        texts[name] = cells[-1] if cells[-1].startswith(cells[0]) else " ".join(cells)
-    if not texts:
-        raise ValueError(f"{path}: no text in it")
-    return texts
+        yield f"line {number}", (name, cells[-1] if cells[-1].startswith(cells[0]) else " ".join(cells))
 
 
-def _read_objects(path: Path) -> dict[str, str]:
+def _id_texts(path: Path) -> Iterator[tuple[str, tuple[str, str]]]:
     corpus = Corpus.read(path, "text")
     if "_id" not in corpus.columns:
         raise ValueError(f"{path}: no key '_id'; it has {', '.join(corpus.columns)}")
     columns = ["_id", *(["title"] if "title" in corpus.columns else []), "text"]
     cells = [Cells(corpus.table, name).texts(np.arange(corpus.table.num_rows)) for name in columns]
-    texts: dict[str, str] = {}
     for number, (name, *parts) in enumerate(zip(*cells, strict=True), start=1):
-        if not name or name in texts:
-            raise ValueError(f"{path}: row {number} {f'repeats the id {name!r}' if name else 'has no id'}")
-        texts[name] = " ".join(parts).strip()
-    if not texts:
-        raise ValueError(f"{path}: no text in it")
-    return texts
+        yield f"row {number}", (name, " ".join(parts).strip())
 
 
 def read_relevance(path: Path, queries: Mapping[str, str], documents: Mapping[str, str]) -> dict[str, set[str]]:
@@ -169,6 +173,45 @@ def _only(folder: Path, *patterns: str) -> Path:
     if len(files) != 1:
         raise ValueError(f"{folder}: {len(files)} files {' or '.join(patterns)}; a set has exactly one")
     return files[0]
+
+
+def every_second_word(text: str) -> str:
+    """Return the first, third, … word of a text; "" for a text of fewer than `MIN_WORDS`.
+
+    Words stand between spaces; scripts without spaces are cut as `cse.corpus.words` says.
+    """
+    words = [text[slice(*span)] for part in re.finditer(r"\S+", text) for span in spans_within(text, *part.span())]
+    return " ".join(words[::2]) if len(words) >= MIN_WORDS else ""
+
+
+def ranks(queries: np.ndarray, own: np.ndarray, texts: np.ndarray, draws: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the rank (draws, Q) from 1 by cosine of text `own[q]` for each of the `queries` (Q, d).
+
+    `texts` are (N, d). In a draw, an (m,) array of numbers, a query is compared with these texts and its own. A text
+    that is as near as the query's own counts as nearer.
+    """
+    unit = unit_rows(np.asarray(texts, np.float32))
+    members = np.zeros((len(unit), len(draws)), np.float32)
+    for number, draw in enumerate(draws):
+        members[draw, number] = 1
+    placed = []
+    for start in range(0, len(queries), QUERIES_AT_ONCE):
+        rows = own[start : start + QUERIES_AT_ONCE]
+        cosines = unit_rows(np.asarray(queries[start : start + len(rows)], np.float32)) @ unit.T
+        numbers = np.arange(len(rows))
+        nearer = cosines >= cosines[numbers, rows][:, None] - EQUAL_COSINES
+        nearer |= np.isnan(cosines)
+        nearer[numbers, rows] = False
+        placed.append(1 + nearer.astype(np.float32) @ members)
+    return np.concatenate(placed).T if placed else np.empty((len(draws), 0))
+
+
+def known_item_values(
+    queries: np.ndarray, own: np.ndarray, texts: np.ndarray, draws: Sequence[np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return recall@1 and reciprocal rank of each query (Q,), in [0, 1], as means over the draws of `ranks`."""
+    placed = ranks(queries, own, texts, draws)
+    return {"recall@1": (placed == 1).mean(axis=0), "mrr": (1 / placed).mean(axis=0)}
 
 
 TASK = Task(

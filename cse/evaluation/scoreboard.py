@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.evaluation.metrics import Sample, margin, over_seeds, seed_groups
-from cse.evaluation.results import ModelRecord, Results, ScoreColumn, columns, read_results
+from cse.evaluation.metrics import Figure, margin, over_seeds
+from cse.evaluation.results import ModelRecord, Results, ScoreColumn, columns, read_results, seed_groups
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED
 
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from cse.evaluation.tasks import Task
 
 AVERAGE = "average"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A model's score, the mean of `count` runs, and their sample `deviation`, None for a single run."""
-
-    value: float
-    deviation: float | None = None
-    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -103,8 +94,7 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
         shown.insert(0, ScoreColumn(AVERAGE, task.main, AVERAGE))
     alike = [other for other in (results, *others) if (other.task, other.protocol) == (results.task, results.protocol)]
     pool = [record for other in alike for record in other.models.values()]
-    groups = seed_groups({label: record.group for label, record in results.models.items() if not record.start})
-    rows = {label: _row(task, results.models[label], pool, shown) for label, *_ in groups.values()}
+    rows = {label: _row(task, results.models[label], pool, shown) for label, *_ in seed_groups(results.models)}
     verdicts = [
         _verdict({label: row.figures[number] for label, row in rows.items()}, lower=column.score in task.lower)
         for number, column in enumerate(shown)
@@ -114,36 +104,26 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
 
 def _row(task: Task, record: ModelRecord, pool: Sequence[ModelRecord], shown: list[ScoreColumn]) -> Row:
     group = [other for other in pool if other.group == record.group] if record.group else []
-    by_seed = _by_seed([*(other for other in group if not other.start), record])
-    starts = _by_seed([other for other in group if other.start])
-    figures = _figures(task, shown, list(by_seed.values()) or [record.scores])
-    start = _figures(task, shown, list(starts.values())) if starts else ()
-    return Row(record, figures, tuple(by_seed), task.average(record.scores), start)
-
-
-def _by_seed(records: Sequence[ModelRecord]) -> dict[int, dict[str, Scores]]:
-    scores = {record.seed: record.scores for record in records if record.seed is not None}
-    return {seed: scores[seed] for seed in sorted(scores)}
-
-
-def _figures(task: Task, shown: list[ScoreColumn], runs: Sequence[Mapping[str, Scores]]) -> tuple[Figure | None, ...]:
-    return tuple(_figure(task, column, runs) for column in shown)
+    seeded = [(other.seed, other) for other in (*group, record) if other.seed is not None]
+    by_seed = {seed: other.scores for seed, other in seeded if not other.start}
+    starts = {seed: other.scores for seed, other in seeded if other.start}
+    runs = [by_seed[seed] for seed in sorted(by_seed)] or [record.scores]
+    figures = tuple(_figure(task, column, runs) for column in shown)
+    start = tuple(_figure(task, column, [starts[seed] for seed in sorted(starts)]) for column in shown if starts)
+    return Row(record, figures, tuple(sorted(by_seed)), task.average(record.scores), start)
 
 
 def _figure(task: Task, column: ScoreColumn, runs: Sequence[Mapping[str, Scores]]) -> Figure | None:
     """The mean over the runs that have the column's score, with the deviation; None if there are none."""
-    scored = [(number, scores) for scores in runs if (number := _number(task, column, scores)) is not None]
+    numbers = [(task.average(scores) if column.unit == AVERAGE else column.of(scores), scores) for scores in runs]
+    scored = [(number, scores) for number, scores in numbers if number is not None]
     if not scored:
         return None
-    mean, deviation = over_seeds([number for number, _ in scored])
+    figure = over_seeds([number for number, _ in scored])
     if len(scored) == 1 and task.repeats:
         deviation = scored[0][1].get(column.unit, {}).get(task.repeats.deviations.get(column.score, ""))
-        return Figure(mean, deviation, 1 if deviation is None else task.repeats.count)
-    return Figure(mean, deviation, len(scored))
-
-
-def _number(task: Task, column: ScoreColumn, scores: Mapping[str, Scores]) -> float | None:
-    return task.average(scores) if column.unit == AVERAGE else column.of(scores)
+        return Figure(figure.value, deviation, 1 if deviation is None else task.repeats.count)
+    return figure
 
 
 def _verdict(figures: Mapping[str, Figure | None], *, lower: bool) -> Verdict:
@@ -153,7 +133,7 @@ def _verdict(figures: Mapping[str, Figure | None], *, lower: bool) -> Verdict:
     first = known[best[0]]
     sides: dict[bool, list[str]] = {True: [], False: []}
     for label, figure in known.items():
-        noise = margin(Sample(first.deviation, first.count), Sample(figure.deviation, figure.count))
+        noise = margin(first, figure)
         if label not in best and noise is not None:
             sides[abs(figure.value - top) <= noise].append(label)
     return Verdict(best, tuple(sides[True]), tuple(sides[False]))

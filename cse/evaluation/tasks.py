@@ -1,19 +1,40 @@
-"""Evaluation tasks as values, what their units read, and all tasks by name."""
+"""Evaluation tasks as values, what their units read, all tasks by name, and the sets that the hub has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cse.evaluation import Scores, Search, Unit
-    from cse.evaluation.token_bias import EncodeIds, StaticEmbeddings, Tokenise
+from cse.files import hub
+from cse.files.writing import write_file
 
-TASKS = ("sts", "transfer", "few-shot", "clustering", "retrieval", "geometry")
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cse.evaluation import EncodeIds, Scores, Search, Tokenise, Unit
+
+TASKS = {  # name -> module of `cse.evaluation`
+    "sts": "sts", "transfer": "transfer", "few-shot": "transfer", "clustering": "clustering", "retrieval": "retrieval",
+    "geometry": "geometry",
+}  # fmt: skip
 LOGISTIC = "logistic"
+
+
+@dataclass(frozen=True)
+class StaticEmbeddings:
+    """A model's static `embeddings` (V, d), its V token strings, and its tokenizer.
+
+    `tokenise` turns texts into ids without special tokens; `specials` are the ids added around a sentence.
+    """
+
+    embeddings: np.ndarray
+    tokens: Sequence[str]
+    tokenise: Tokenise
+    specials: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -66,15 +87,12 @@ class Task:
     """An evaluation task; `units` returns its units by name, or raises ValueError if `folder` lacks its `layout`.
 
     `shown` are the score columns of its tables, the main score first, headed by their unit unless `unit_headings` is
-    False. The papers average the main score over `sets`, whose numbers of pairs are `pairs` if fixed. `options` are
-    the command's options that apply to it. `figures` maps each figure to the unit it is drawn from, None for all;
-    `points` are the scores that only figures and comparisons need. `token_units` are skipped for an encoder without
-    tokens and if files of `layout` are missing. It reads the data of the task `data_of`, its own if empty.
-
-    A task that `ranks` documents for queries encodes them with the model's prompts for these.
-
-    `title` and `summary` are shown to readers; the scores in `lower` are better if lower; `repeats` are the runs within
-    one evaluation.
+    False; those in `lower` are better if lower. The papers average the main score over `sets`, whose numbers of pairs
+    are `pairs` if fixed. `options` are the command's options that apply to it. `figures` maps each figure to the unit
+    it is drawn from, None for all; `points` are the scores that only figures and comparisons need. `token_units` are
+    skipped for an encoder without tokens and if files of `layout` are missing. It reads the data of the task `data_of`,
+    its own if empty. A task that `ranks` documents for queries encodes them with the model's prompts for these.
+    `repeats` are the runs within one evaluation.
     """
 
     name: str
@@ -116,9 +134,75 @@ def find_task(name: str) -> Task:
     """Return the task of a name, importing its module. Raises ValueError, with the choices, for an unknown name."""
     if name not in TASKS:
         raise ValueError(f"unknown task {name!r}; choose from {', '.join(TASKS)}")
-    return import_module(f"cse.evaluation.{name.replace('-', '_')}").TASK
+    values = vars(import_module(f"cse.evaluation.{TASKS[name]}")).values()
+    return next(value for value in values if isinstance(value, Task) and value.name == name)
 
 
-def tasks_with(option: str) -> list[str]:
-    """Names of the tasks that have an option."""
-    return [name for name in TASKS if option in find_task(name).options]
+PAIR_COLUMNS, LABELLED_COLUMNS = ("score", "sentence1", "sentence2"), ("label", "text")
+FOLDER_CURE = "give a folder as `data`"
+
+
+@dataclass(frozen=True)
+class HubSet:
+    """A file's hub id, the splits concatenated in it, its columns in order, and its required number of rows."""
+
+    source: str
+    splits: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: int
+
+
+HUB_SETS: dict[str, dict[str, HubSet]] = {
+    "sts": {
+        **{
+            f"STS{year}/all.tsv": HubSet(f"mteb/sts{year}-sts", ("test",), PAIR_COLUMNS, rows)
+            for year, rows in ((12, 3108), (13, 1500), (14, 3750), (15, 3000), (16, 1186))
+        },
+        "STSB/dev.tsv": HubSet("mteb/stsbenchmark-sts", ("validation",), PAIR_COLUMNS, 1500),
+        "STSB/test.tsv": HubSet("mteb/stsbenchmark-sts", ("test",), PAIR_COLUMNS, 1379),
+    },
+    "transfer": {
+        "CR/all.tsv": HubSet("SetFit/CR", ("train", "test"), LABELLED_COLUMNS, 3775),
+        "SUBJ/all.tsv": HubSet("SetFit/subj", ("train", "test"), LABELLED_COLUMNS, 10000),
+        "SST2/train.tsv": HubSet("SetFit/sst2", ("train",), LABELLED_COLUMNS, 6920),
+        "SST2/dev.tsv": HubSet("SetFit/sst2", ("validation",), LABELLED_COLUMNS, 872),
+        "SST2/test.tsv": HubSet("SetFit/sst2", ("test",), LABELLED_COLUMNS, 1821),
+        "TREC/train.tsv": HubSet("SetFit/TREC-QC", ("train",), ("label_coarse", "text"), 5452),
+        "TREC/test.tsv": HubSet("SetFit/TREC-QC", ("test",), ("label_coarse", "text"), 500),
+    },
+}
+
+
+def fetch(task: str, folder: Path | None = None) -> Path:
+    """Download the task's sets to `folder`/`task` and return it; existing files are kept.
+
+    The default folder is the cache of `datasets`. SICK-R is not included, as the hub's copy merges its splits. Raises
+    ValueError for a task without sets on the hub, and for a set that cannot be loaded or does not have the number of
+    rows that the papers scored.
+    """
+    if task not in HUB_SETS:
+        raise ValueError(f"the data hub has the sets of {' and '.join(HUB_SETS)}, not of {task}; {FOLDER_CURE}")
+    if folder is None:
+        from datasets.config import HF_CACHE_HOME
+
+        folder = Path(HF_CACHE_HOME) / "cse"
+    for name, hub_set in HUB_SETS[task].items():
+        if not (target := folder / task / name).is_file():
+            write_file(target, partial(Path.write_text, data=_lines(hub_set), encoding="utf-8"))
+    return folder / task
+
+
+def _lines(hub_set: HubSet) -> str:
+    """The rows of a set on the hub, a line each, with tabs between the columns."""
+    if not hub.reachable():
+        raise ValueError(f"{hub_set.source}: the data hub cannot be reached; {FOLDER_CURE}")
+    from datasets import load_dataset
+
+    try:
+        rows = [row for split in hub_set.splits for row in load_dataset(hub_set.source, split=split)]
+    except Exception as error:  # the hub and its loaders raise many types, with one remedy
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+        raise ValueError(f"cannot load {hub_set.source} from the hub ({reason}); {FOLDER_CURE}") from error
+    if len(rows) != hub_set.rows:
+        raise ValueError(f"{hub_set.source}: {len(rows)} rows, expected {hub_set.rows}; {FOLDER_CURE}")
+    return "".join("\t".join(" ".join(str(row[column]).split()) for column in hub_set.columns) + "\n" for row in rows)

@@ -1,24 +1,31 @@
-"""Template search for an untrained backbone: PromptBERT's greedy search (section 4.2, Table 4) or a given list.
+"""Template search for an untrained backbone: PromptBERT's greedy search (section 4.2, Table 4), a list, or T5's.
 
 A template is scored by the Spearman correlation on STS-B dev of the untrained backbone's vectors at [MASK]. Scores can
 be saved in a JSON file, from which an interrupted search continues.
+
+T5 is trained to fill gaps in text. It fills three gaps around a word and its definition; replacing the word by [MASK]
+and the definition by [X] gives a template. The paper says only that it generated 500 templates from such pairs; the
+pairs, the two orders and the ranking are this project's.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cse.corpus.lines import text_lines
 from cse.corpus.supervised import Pair
+from cse.errors import ArtefactError
 from cse.evaluation.metrics import spearman
 from cse.evaluation.published import TEMPLATES
 from cse.evaluation.sts import with_final_period
+from cse.files import hub
 from cse.files.checksums import DIGEST, check_digest, with_digest
-from cse.files.writing import write_json
+from cse.files.writing import write_file, write_json
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.templates import Template
 
@@ -44,8 +51,7 @@ class SearchSettings:
     final_period: bool
 
 
-@dataclass(frozen=True)
-class TemplateScore:
+class TemplateScore(NamedTuple):
     """Spearman x 100 of a template, and its number in PromptBERT's Table 4, or None."""
 
     template: str
@@ -59,10 +65,6 @@ class TemplateScores:
 
     settings: SearchSettings
     scores: dict[str, float] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON object of a file of template scores."""
-        return {**asdict(self.settings), "templates": [asdict(row) for row in compared(self.scores)]}
 
 
 def read_scores(path: Path) -> TemplateScores:
@@ -78,31 +80,22 @@ def read_scores(path: Path) -> TemplateScores:
     return template_scores
 
 
-def open_scores(path: Path | None, settings: SearchSettings) -> TemplateScores:
-    """The scores that `path` already has for the same settings; empty without a path or file.
-
-    Raises ValueError if the file has other settings, or is not a file of template scores.
-    """
-    if path is None or not path.exists():
-        return TemplateScores(settings)
-    earlier = read_scores(path)
-    if earlier.settings != settings:
-        raise ValueError(
-            f"{path}: holds scores of other settings ({asdict(earlier.settings)}); give another `json_output`"
-        )
-    return earlier
-
-
-def resumed(score: Score, known: TemplateScores, path: Path | None, report: Callable[[str], None]) -> Score:
-    """Wrap `score`: reuse `known` scores, add new ones, and write all to `path` after each new template.
+def resumed(score: Score, settings: SearchSettings, path: Path | None, report: Callable[[str], None]) -> Score:
+    """Wrap `score`: reuse the scores that `path` has for the same settings, and write all after each new template.
 
     `report` gets a line for each template. The file is also written immediately, so that OSError for a path that
-    cannot be written is raised before the work.
+    cannot be written is raised before the work. Raises ValueError if it has other settings, or is another file.
     """
+    known = read_scores(path) if path is not None and path.exists() else TemplateScores(settings)
+    if known.settings != settings:
+        raise ValueError(
+            f"{path}: holds scores of other settings ({asdict(known.settings)}); give another `json_output`"
+        )
 
     def save() -> None:
         if path is not None:
-            write_json(path, with_digest(known.to_json()))
+            templates = [row._asdict() for row in compared(known.scores)]
+            write_json(path, with_digest({**asdict(settings), "templates": templates}))
 
     def scored(template: Template) -> float:
         if template.text not in known.scores:
@@ -116,14 +109,9 @@ def resumed(score: Score, known: TemplateScores, path: Path | None, report: Call
 
 
 def compared(scores: Mapping[str, float]) -> list[TemplateScore]:
-    """Scores by template text, each with the published score."""
-    return [TemplateScore(text, score, published_score(Template(text))) for text, score in scores.items()]
-
-
-def published_score(template: Template) -> float | None:
-    """PromptBERT's score of a template, ignoring spaces; None if it has none."""
-    scores = {_without_spaces(text): score for text, score in (TEMPLATES | GENERATED).items()}
-    return scores.get(_without_spaces(template.text))
+    """Scores by template text, each with PromptBERT's score, whose spaces do not count, or None."""
+    published = {"".join(text.split()): score for text, score in (TEMPLATES | GENERATED).items()}
+    return [TemplateScore(text, score, published.get("".join(text.split()))) for text, score in scores.items()]
 
 
 def greedy(score: Score) -> dict[Template, float]:
@@ -178,5 +166,97 @@ def dev_score(encoder: Encoder, pairs: Sequence[Pair], *, denoise: bool = False,
     return score
 
 
-def _without_spaces(text: str) -> str:
-    return "".join(text.split())
+GAP = "<extra_id_{}>"
+GAPS = 3
+BEAMS = 20  # of each of 24 texts: at most 480 templates
+MAX_NEW_TOKENS = 24
+WORD_DEFINITIONS = (
+    ("bakery", "a shop where bread and cakes are made and sold"),
+    ("island", "a piece of land with water on every side"),
+    ("orphan", "a child whose parents are dead"),
+    ("drought", "a long time without enough rain"),
+    ("whisper", "to speak so softly that only those nearby can hear"),
+    ("surgeon", "a doctor who operates on patients"),
+    ("generous", "happy to give more than is expected"),
+    ("archive", "a place where old documents are kept"),
+    ("referee", "the person who sees that players keep to the rules"),
+    ("fragile", "easily broken or damaged"),
+    ("migrate", "to move from one region to another with the seasons"),
+    ("rumour", "a story that many people tell though nobody knows whether it is true"),
+)
+Seq2Seq = tuple[Any, Any]  # a transformers model and its tokenizer
+
+
+def load_seq2seq(name: str) -> Seq2Seq:
+    """Load a model that fills gaps (eval mode, float32) and its tokenizer from a folder or hub id.
+
+    Raises ArtefactError if there is none, or its tokenizer lacks T5's gap tokens.
+    """
+    import torch
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    offline = not Path(name).is_dir() and not hub.reachable()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=offline, trust_remote_code=False)
+        model = AutoModelForSeq2SeqLM.from_pretrained(
+            name, local_files_only=offline, trust_remote_code=False, dtype=torch.float32, use_safetensors=True
+        )
+    except Exception as error:  # loading an arbitrary folder raises many types, with one remedy
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
+        raise ArtefactError(f"cannot open {name!r} to write templates: {reason}; give a T5 in safetensors") from error
+    if any(GAP.format(number) not in tokenizer.get_vocab() for number in range(GAPS)):
+        raise ArtefactError(f"{name}: its tokenizer has no {GAP.format(0)}, which marks a gap; give a T5")
+    return model.eval(), tokenizer
+
+
+def generated(
+    model: Seq2Seq, pairs: Sequence[tuple[str, str]] = WORD_DEFINITIONS, beams: int = BEAMS
+) -> list[Template]:
+    """Generate templates from (word, definition) pairs, sorted by the number of pairs they come from.
+
+    Each pair is used in both orders; each order gives the templates among the `beams` likeliest texts.
+    """
+    network, tokenizer = model
+    options: dict[str, Any] = {"num_beams": beams, "num_return_sequences": beams, "max_new_tokens": MAX_NEW_TOKENS}
+    counts: dict[str, int] = {}
+    for word, definition in pairs:
+        for parts in (("[MASK]", "[X]"), ("[X]", "[MASK]")):
+            known = {"[MASK]": word, "[X]": definition}
+            gaps = [GAP.format(number) for number in range(GAPS)]
+            source = f"{gaps[0]} {known[parts[0]]} {gaps[1]} {known[parts[1]]} {gaps[2]}"
+            inputs = {key: tokenizer(source, return_tensors="pt")[key] for key in ("input_ids", "attention_mask")}
+            ids = network.generate(**inputs, do_sample=False, **options)
+            texts = tokenizer.batch_decode(ids, skip_special_tokens=False)
+            templates = (template_of(text, parts, (word, definition)) for text in texts)
+            for text in dict.fromkeys(text for text in templates if text):
+                counts[text] = counts.get(text, 0) + 1
+    return [Template(text) for text in sorted(counts, key=lambda text: -counts[text])]  # ties: in order of generation
+
+
+def template_of(filled: str, parts: tuple[str, str], source: Sequence[str] = ()) -> str | None:
+    """The template of the text in the gaps of `filled` around `parts`, or None.
+
+    It is None if a gap is missing, if all are empty, and if the text has brackets or repeats a text of `source`, which
+    would make a template for that pair only.
+    """
+    pieces = re.split(r"<extra_id_\d+>", re.sub(r"<pad>|</s>", "", filled))[1 : GAPS + 1]
+    if len(pieces) < GAPS:
+        return None
+    written = [" ".join(piece.split()) for piece in pieces]
+    text = " ".join(written).lower()
+    if not text.strip() or "[" in text or "]" in text or any(word.lower() in text for word in source):
+        return None
+    between = zip(written, (*parts, ""), strict=True)
+    return re.sub(r" (?=[.,;:?!])", "", " ".join(piece for pair in between for piece in pair if piece))
+
+
+def write_templates(path: Path, templates: Sequence[Template]) -> None:
+    """Write templates to a text file, one per line. Raises ValueError if there are none."""
+    if not templates:
+        raise ValueError("the model generated no template; give another `generate`")
+    lines = "".join(f"{template.text}\n" for template in templates)
+    write_file(path, lambda target: target.write_text(lines, encoding="utf-8"))

@@ -21,15 +21,16 @@ from cse.errors import ArtefactError
 from cse.files.checksums import checksums, verify
 from cse.files.weights import SAFE, SINGLE, check_finite, find_weights, read_arrays
 from cse.files.writing import FolderKind, read_json, write_folder
-from cse.models.card import model_card
 from cse.models.config import (
+    DIFFERENCE,
     EMBEDDED,
+    SCALE,
     BackboneRecord,
     CheckpointConfig,
     Storage,
     TrainingRecord,
+    model_card,
     pack,
-    stored_names,
     unpack,
 )
 from cse.models.names import CONFIG, RECORD, location, record_file
@@ -72,7 +73,9 @@ def save(
     revision = opened_commit(encoder.model)
     frozen = encoder.reading.frozen or storage.differs  # then the folder needs its backbone
     whole = not frozen and bool(getattr(encoder.tokenizer, "is_fast", False))
-    relative = _relative(encoder.backbone, home or folder)
+    base, relative = Path(encoder.backbone), None  # a bundled one and a hub id have no path
+    if base.is_absolute() and base.is_dir():
+        relative = Path(os.path.relpath(base.resolve(), (home or folder).resolve())).as_posix()
     config = CheckpointConfig(
         encoder.method, BackboneRecord(encoder.backbone, revision, encoder.backbone_fingerprint, relative),
         encoder.freeze_embeddings, sum(tensor.numel() for tensor in encoder.learned().values()), storage, training,
@@ -93,13 +96,6 @@ def save(
 
     write_folder(folder, fill, CHECKPOINT)
     return records[-1]
-
-
-def _relative(backbone: str, folder: Path) -> str | None:
-    """Return the path of a backbone's folder from a checkpoint's; None for a bundled one or a hub id."""
-    if not (Path(backbone).is_absolute() and Path(backbone).is_dir()):
-        return None
-    return Path(os.path.relpath(Path(backbone).resolve(), folder.resolve())).as_posix()
 
 
 def _write_learned(encoder: TorchEncoder, target: Path, storage: Storage) -> None:
@@ -157,7 +153,12 @@ def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
     check_finite(stored, str(folder), CHECKPOINT_CURE)
     encoder = open_on_backbone(folder, config, name, engine)
     encoder.select_learned(freeze_embeddings=config.frozen_embeddings)
-    _copy_learned(stored, encoder, folder)
+    learned = encoder.learned_arrays()
+    scales = {key.removesuffix(DIFFERENCE) + SCALE for key in stored if key.endswith(DIFFERENCE)}
+    if odd := sorted({key.removesuffix(DIFFERENCE) for key in stored.keys() - scales} ^ learned.keys()):
+        raise ArtefactError(f"{folder}: tensors do not fit {encoder.method.name}, first {odd[0]!r}; train it again")
+    for key, array in unpack(stored, learned, str(folder)):  # `learned` still holds the backbone's values
+        copy_array(array, learned[key], f"{folder}: {key}")
     return encoder
 
 
@@ -185,11 +186,3 @@ def _open_whole(folder: Path, config: CheckpointConfig, name: str, engine: type[
     encoder.backbone_fingerprint = config.backbone.fingerprint
     encoder.select_learned(freeze_embeddings=config.frozen_embeddings)
     return encoder
-
-
-def _copy_learned(stored: dict[str, np.ndarray], encoder: Encoder, folder: Path) -> None:
-    learned = encoder.learned_arrays()
-    if odd := sorted(stored_names(stored) ^ learned.keys()):
-        raise ArtefactError(f"{folder}: tensors do not fit {encoder.method.name}, first {odd[0]!r}; train it again")
-    for name, array in unpack(stored, learned, str(folder)):  # `learned` still holds the backbone's values
-        copy_array(array, learned[name], f"{folder}: {name}")

@@ -1,110 +1,246 @@
-"""Exports for other tools, each with a README: its origin, how to open it, and warnings."""
+"""Exports for sentence-transformers, peft and ONNX, each with a README: its origin, how to open it, and warnings."""
 
 from __future__ import annotations
 
+import copy
+import importlib.util
+import shutil
+import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import torch
+
+from cse.encoder.backbone import first_position, opened_commit, run_behind
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.files.writing import write_folder
-from cse.models.card import BUNDLED_LICENCE, MASK_WARNING, base_model
-from cse.models.export_formats import EXPORT, ONNX, PEFT, base_of, fill_onnx, fill_peft, fill_sentence_transformers
-from cse.models.names import BACKBONE, START
-from cse.models.pipeline import SENTENCE_TRANSFORMERS
-from cse.models.plain import ReadAt, plain_model
+from cse.files.hub import split_revision
+from cse.files.writing import FolderKind, write_folder
+from cse.methods.settings import to_json
+from cse.models.config import BUNDLED_LICENCE, MASK_WARNING, base_model
+from cse.models.loading import ADAPTER, BASE, FORMAT, PROMPTS
+from cse.models.names import BACKBONE, EXPORT_RECORD, START, location
+from cse.models.pipeline import PIPELINE_FILES, SENTENCE_TRANSFORMERS
+from cse.models.pipeline_writer import (
+    PlainModel,
+    ReadAt,
+    plain_model,
+    write_json,
+    write_pipeline,
+    write_tokenizer,
+    write_weights,
+)
+from cse.versions import check_versions
 
-SENTENCES = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
-PRINTED_PRODUCT = "print(float(vectors[0] @ vectors[1]))"
-TOKENIZER_CALL = """
-inputs = tokenizer({texts}, padding=True, truncation=True, return_tensors="{kind}")
-"""
+EXPORT = FolderKind(
+    "an export", EXPORT_RECORD, ("format", "to"),
+    (
+        EXPORT_RECORD, "README.md", *PIPELINE_FILES, "modeling_prefix.py", "model.onnx", "model.onnx.data",
+        "adapter_config.json", "adapter_model.safetensors", "base", "base/*.json", "base/model*.safetensors",
+        "data-*.arrow", "dataset_info.json", "state.json", "vectors.faiss", "index.parquet", "vectors.tsv",
+        "metadata.tsv",
+    ),
+)  # fmt: skip
+PREFIX_CODE = "modeling_prefix.py"
+PREFIXED = {"bert": "PrefixBertModel", "roberta": "PrefixRobertaModel"}
+
+
+def write_record(target: Path, to: str, encoder: TorchEncoder, **facts: Any) -> None:
+    """Write the record that `cse.load` opens the folder with: the method for encoding, and the model exported."""
+    record = {
+        "format": FORMAT, "version": 1, "to": to, "model": encoder.name, "fingerprint": encoder.fingerprint,
+        "method": to_json(encoder.method.in_encoding), "max_length": encoder.max_seq_length, "prompts": encoder.prompts,
+        "default_prompt_name": encoder.default_prompt_name,
+        "truncate_dim": encoder.truncate_dim, "similarity_fn_name": encoder.similarity_fn_name,
+    }  # fmt: skip
+    write_json(target / EXPORT_RECORD, {**record, **facts})
+
+
+def fill_sentence_transformers(encoder: TorchEncoder, target: Path) -> None:
+    """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder."""
+    config: dict[str, Any] = {}
+    if encoder.prefix is not None:
+        family = encoder.model.config.model_type
+        if family not in PREFIXED:
+            raise ValueError(f"{encoder.name}: prefixes are exported for {' and '.join(PREFIXED)}, not for {family}")
+        kind = PREFIXED[family]
+        config = {
+            "architectures": [kind], "auto_map": {"AutoModel": f"{Path(PREFIX_CODE).stem}.{kind}"},
+            "prefix_length": encoder.reading.prefix,
+        }  # fmt: skip
+    plain = write_pipeline(encoder, target, **config)
+    if config:
+        shutil.copyfile(Path(__file__).with_name(PREFIX_CODE), target / PREFIX_CODE)
+    write_record(target, SENTENCE_TRANSFORMERS, encoder, slots=plain.slots)
+
+
+PEFT = "peft"
+
+
+def fill_peft(encoder: TorchEncoder, target: Path) -> None:
+    """Write an encoder to an empty folder. Raises ValueError unless it is a prefix on a frozen backbone."""
+    from safetensors.torch import save_file
+
+    method = encoder.method
+    if encoder.prefix is None or not method.reading.frozen:
+        raise ValueError(f"{encoder.name} is not a prefix on a frozen backbone, as `to` peft requires; "
+                         "give `to` sentence-transformers")  # fmt: skip
+    plain = plain_model(encoder)
+    if plain.head is not None:
+        raise ValueError(f"{encoder.name} has a head, which peft cannot store; give `to` sentence-transformers")
+    base, revision = base_of(encoder)
+    if base == BASE:
+        write_weights(target / BASE, plain, plain.tensors)
+        write_tokenizer(target / BASE, encoder, plain.tokenizer)
+    config: Any = encoder.model.config
+    write_json(target / "adapter_config.json", {
+        "peft_type": "PREFIX_TUNING", "task_type": "FEATURE_EXTRACTION", "base_model_name_or_path": base,
+        "revision": revision, "inference_mode": True, "num_virtual_tokens": method.reading.prefix,
+        "num_layers": config.num_hidden_layers, "num_attention_heads": config.num_attention_heads,
+        "token_dim": encoder.dim, "encoder_hidden_size": encoder.dim, "num_transformer_submodules": 1,
+        "prefix_projection": False,
+    })  # fmt: skip
+    save_file({PROMPTS: encoder.prefix.detach().float().cpu().contiguous()}, target / ADAPTER)
+    write_tokenizer(target, encoder, plain.tokenizer)
+    write_record(target, PEFT, encoder, base=base, revision=revision)
+
+
+def base_of(encoder: TorchEncoder) -> tuple[str, str | None]:
+    """The hub id and commit of a backbone that transformers opens by its id; `BASE` and None for any other."""
+    backbone = location(encoder.backbone)
+    if Path(backbone).is_dir():
+        return BASE, None
+    repository, pinned = split_revision(backbone)
+    return repository, opened_commit(encoder.model) or pinned
+
+
+ONNX, FILE = "onnx", "model.onnx"
+ONNX_PACKAGE = "onnx"
+OPSET = 18
+INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
+# Two lengths, so that one is padded.
+TRACED_TEXTS = ("a short one", "a sentence that is a little longer than the first")
+
+
+class Graph(torch.nn.Module):
+    """The module to trace: (B, L) ids and mask to (B, d) vectors."""
+
+    def __init__(self, plain: PlainModel) -> None:
+        super().__init__()
+        encoder = plain.encoder
+        self.read_at, self.mask_id = plain.read_at, encoder.tokenizer.mask_token_id
+        self.base: Any = copy.deepcopy(encoder.model.base_model)
+        self.base.set_input_embeddings(torch.nn.Embedding.from_pretrained(plain.tensors[plain.words]))
+        self.head, self.prefix = copy.deepcopy(plain.head), copy.deepcopy(encoder.prefix)
+        self.normalised = encoder.reading.normalised
+        self.first = first_position(encoder.model) + encoder.reading.prefix
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        """(B, d) float32 vectors."""
+        positions = torch.arange(input_ids.shape[1])[None] + self.first
+        run = partial(self.base, attention_mask=attention_mask)
+        if self.prefix is not None:
+            run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
+        states = run(input_ids=input_ids, position_ids=positions).last_hidden_state
+        read = (input_ids == self.mask_id) if self.read_at is ReadAt.MASK else attention_mask
+        weights = read[..., None].to(states.dtype)
+        mean, first = (states * weights).sum(1) / weights.sum(1), states[:, 0]
+        parts = {ReadAt.FIRST: (first,), ReadAt.CLS_MEAN: (first, mean), ReadAt.MEAN_CLS: (mean, first)}
+        pooled = torch.cat(parts.get(self.read_at, (mean,)), dim=1)
+        vectors = pooled if self.head is None else self.head(pooled)
+        return torch.nn.functional.normalize(vectors) if self.normalised else vectors
+
+
+def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
+    """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx."""
+    if importlib.util.find_spec(ONNX_PACKAGE) is None:
+        raise ValueError(f"`to` onnx needs the package {ONNX_PACKAGE}; pip install {ONNX_PACKAGE}")
+    check_versions(ONNX_PACKAGE)
+    if not encoder.reading.prompt_pooled:
+        raise ValueError(
+            f"{encoder.name} leaves prompts out of its pooling, which a graph cannot; export to another form"
+        )
+    plain = plain_model(encoder)
+    write_tokenizer(target, encoder, plain.tokenizer)
+    rows = encoder.rows_of(TRACED_TEXTS, [encoder.views[0][0]] * len(TRACED_TEXTS))
+    ids, _, _, mask, _ = torch.from_numpy(rows.tables(encoder.tokenizer.pad_token_id))
+    graph = Graph(plain).eval().cpu()
+    axes = {name: {0: "sentences", 1: "tokens"} for name in INPUTS} | {OUTPUT: {0: "sentences"}}
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # about tracing; the tests compare the result
+        torch.onnx.export(
+            graph, (ids, mask), str(target / FILE), input_names=list(INPUTS), output_names=[OUTPUT],
+            dynamic_axes=axes, opset_version=OPSET, dynamo=False,  # tracing: 15 times faster, without onnxscript
+        )  # fmt: skip
+    write_record(target, ONNX, encoder, spaced=plain.spaced, slots=plain.slots)
+
+
 Base = tuple[str, str | None]
 NO_BASE: Base = ("", None)
 
 
 def export_card(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
     """The text of the README; `base` is the backbone of a peft export and, for a hub id, its commit."""
+    from huggingface_hub import ModelCardData
+
     bundled = encoder.backbone == BACKBONE
-    title = f"# {encoder.name} for {to}"
-    summary = (
-        f"{encoder.method.summary} ({encoder.method.citation or 'a pooling of a backbone'}), written by `cse export`."
-    )
+    data = ModelCardData(
+        base_model=base_model(encoder.backbone), license=BUNDLED_LICENCE if bundled else None,
+        pipeline_tag="sentence-similarity", library_name=to, tags=["cse", encoder.method.name],
+    )  # fmt: skip
     notes = [
         f"- Sentences are cut to {encoder.max_seq_length} tokens, including the {encoder.views[0][0].length} of the "
         "template, before the template is added.",
         f"- Backbone: {encoder.backbone or 'not recorded'} ({encoder.backbone_fingerprint}).",
         f"- Licence: {BUNDLED_LICENCE if bundled else 'that of the backbone and of the training data'}.",
-        '- `cse.load("THIS_FOLDER")` returns the same vectors.' if to != "onnx" else "- cse does not run ONNX graphs.",
-        *_warnings(encoder, to),
+        '- `cse.load("THIS_FOLDER")` returns the same vectors.' if to != ONNX else "- cse does not run ONNX graphs.",
     ]
-    code = ["```python", snippet(encoder, to, base), "```"]
-    return "\n".join(
-        [*_front_matter(encoder, to), title, "", summary, "", *code, "", *notes, *(["", START] if bundled else []), ""]
-    )
+    if to == SENTENCE_TRANSFORMERS and plain_model(encoder).read_at is ReadAt.MASK:
+        notes.append(f"- {MASK_WARNING}")
+    if to == SENTENCE_TRANSFORMERS and encoder.prefix is not None:
+        notes.append(
+            "- No module of sentence-transformers has learned keys and values in every layer, so the folder contains "
+            "`modeling_prefix.py`, and opening it runs that code (`trust_remote_code=True`)."
+        )
+    if to == PEFT:
+        notes.append("- The vector is the first token's state. In half precision it differs in the third digit.")
+    origin = encoder.method.citation or "a pooling of a backbone"
+    return "\n".join([
+        "---", data.to_yaml(), "---", f"# {encoder.name} for {to}", "",
+        f"{encoder.method.summary} ({origin}), written by `cse export`.", "",
+        "```python", snippet(encoder, to, base), "```", "", *notes, *(["", START] if bundled else []), "",
+    ])  # fmt: skip
 
 
 def snippet(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
     """Code that opens the export in `THIS_FOLDER` and prints the product of two vectors."""
-    opening = {"sentence-transformers": _of_sentence_transformers, "peft": _of_peft, "onnx": _of_onnx}[to]
-    return opening(encoder, base)
-
-
-def _of_sentence_transformers(encoder: TorchEncoder, base: Base) -> str:
-    code = ", trust_remote_code=True" if encoder.prefix is not None else ""
-    return "\n".join([
-        "from sentence_transformers import SentenceTransformer", "", SENTENCES,
-        f'vectors = SentenceTransformer("THIS_FOLDER"{code}).encode(sentences)', PRINTED_PRODUCT,
-    ])  # fmt: skip
-
-
-def _of_peft(encoder: TorchEncoder, base: Base) -> str:
-    name, commit = base
-    source = '"THIS_FOLDER/base"' if name == "base" else f'"{name}"' + (f', revision="{commit}"' if commit else "")
-    return "\n".join([
-        "import torch", "from peft import PeftModel", "from transformers import AutoModel, AutoTokenizer", "",
-        SENTENCES, f'backbone = AutoModel.from_pretrained({source}, dtype=torch.float32, add_pooling_layer=False)',
-        'model = PeftModel.from_pretrained(backbone, "THIS_FOLDER").eval()',
-        'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
-        TOKENIZER_CALL.format(texts="sentences", kind="pt").strip(),
-        "with torch.no_grad():", "    vectors = model(**inputs).last_hidden_state[:, 0]", PRINTED_PRODUCT,
-    ])  # fmt: skip
-
-
-def _of_onnx(encoder: TorchEncoder, base: Base) -> str:
-    spaced = plain_model(encoder).spaced
-    return "\n".join([
-        "import onnxruntime", "from transformers import AutoTokenizer", "", SENTENCES,
-        'session = onnxruntime.InferenceSession("THIS_FOLDER/model.onnx")',
-        'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")',
-        TOKENIZER_CALL.format(texts='[" " + text for text in sentences]' if spaced else "sentences", kind="np").strip(),
-        'vectors = session.run(["sentence_embedding"], dict(inputs))[0]', PRINTED_PRODUCT,
-    ])  # fmt: skip
-
-
-def _warnings(encoder: TorchEncoder, to: str) -> list[str]:
-    warnings = []
-    if to == "sentence-transformers":
-        if plain_model(encoder).read_at is ReadAt.MASK:
-            warnings.append(f"- {MASK_WARNING}")
-        if encoder.prefix is not None:
-            warnings.append(
-                "- No module of sentence-transformers has learned keys and values in every layer, so the folder "
-                "contains `modeling_prefix.py`, and opening it runs that code (`trust_remote_code=True`)."
-            )
-    if to == "peft":
-        warnings.append("- The vector is the first token's state. In half precision it differs in the third digit.")
-    return warnings
-
-
-def _front_matter(encoder: TorchEncoder, to: str) -> list[str]:
-    from huggingface_hub import ModelCardData
-
-    data = ModelCardData(
-        base_model=base_model(encoder.backbone),
-        license=BUNDLED_LICENCE if encoder.backbone == BACKBONE else None, pipeline_tag="sentence-similarity",
-        library_name=to, tags=["cse", encoder.method.name],
-    )  # fmt: skip
-    return ["---", data.to_yaml(), "---"]
+    call = 'inputs = tokenizer({texts}, padding=True, truncation=True, return_tensors="{kind}")'
+    tokenizer = 'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")'
+    if to == SENTENCE_TRANSFORMERS:
+        code = ", trust_remote_code=True" if encoder.prefix is not None else ""
+        imports = ["from sentence_transformers import SentenceTransformer"]
+        lines = [f'vectors = SentenceTransformer("THIS_FOLDER"{code}).encode(sentences)']
+    elif to == PEFT:
+        name, commit = base
+        revision = f', revision="{commit}"' if commit else ""
+        source = '"THIS_FOLDER/base"' if name == BASE else f'"{name}"{revision}'
+        imports = ["import torch", "from peft import PeftModel", "from transformers import AutoModel, AutoTokenizer"]
+        lines = [
+            f"backbone = AutoModel.from_pretrained({source}, dtype=torch.float32, add_pooling_layer=False)",
+            'model = PeftModel.from_pretrained(backbone, "THIS_FOLDER").eval()', tokenizer,
+            call.format(texts="sentences", kind="pt"),
+            "with torch.no_grad():", "    vectors = model(**inputs).last_hidden_state[:, 0]",
+        ]  # fmt: skip
+    else:
+        texts = '[" " + text for text in sentences]' if plain_model(encoder).spaced else "sentences"
+        imports = ["import onnxruntime", "from transformers import AutoTokenizer"]
+        lines = [
+            'session = onnxruntime.InferenceSession("THIS_FOLDER/model.onnx")', tokenizer,
+            call.format(texts=texts, kind="np"), 'vectors = session.run(["sentence_embedding"], dict(inputs))[0]',
+        ]  # fmt: skip
+    sentences = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'
+    return "\n".join([*imports, "", sentences, *lines, "print(float(vectors[0] @ vectors[1]))"])
 
 
 FILLS: dict[str, Callable[[TorchEncoder, Path], None]] = {

@@ -5,67 +5,71 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cse.encoder.devices import best_device, device_of, gpu_is_possible, named_device
 from cse.encoder.stored_backbone import UnsupportedError, stored_head
+from cse.encoder.stored_tokenizer import OWN_KEY
 from cse.errors import ArtefactError
 from cse.files import hub
 from cse.files.replace import read_settled
-from cse.files.weights import find_weights, read_arrays
-from cse.files.writing import damage_named
+from cse.files.weights import check_finite, find_weights, read_arrays
+from cse.files.writing import damage_named, read_json
 from cse.methods.catalogue import UNTRAINED
-from cse.methods.method import When
+from cse.methods.method import Method, When
+from cse.methods.settings import from_json
 from cse.models.checkpoint import CHECKPOINT_CURE, load_checkpoint, open_on_backbone, read_checkpoint_config
-from cse.models.exported import load_export
-from cse.models.families import FAMILIES, HEADS, Family
-from cse.models.names import Kind, ModelReference, location, model_folder, read_config, resolve
-from cse.models.pipeline import copy_array, copy_learned
+from cse.models.names import (
+    AUTO,
+    BACKENDS,
+    CONFIG,
+    EXPORT_RECORD,
+    FAMILIES,
+    HEADS,
+    OPENVINO,
+    Family,
+    Kind,
+    ModelReference,
+    location,
+    model_folder,
+    read_config,
+    resolve,
+)
+from cse.models.pipeline import SENTENCE_TRANSFORMERS, copy_array, copy_learned, open_pipeline, saved_again
 from cse.models.sentence_transformers import call_as, dense_arrays
 from cse.versions import check_versions
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from cse.encoder.encoder import Encoder
-    from cse.models.config import CheckpointConfig
-
-    AnyEncoder = TypeVar("AnyEncoder", bound=Encoder)
     from cse.encoder.torch_encoder import TorchEncoder
     from cse.models.pipeline import Engine
 
 
-def load_start(folder: Path, name: str, engine: type[AnyEncoder]) -> AnyEncoder:
+def load_start(folder: Path, name: str, engine: type[Engine]) -> Engine:
     """Open the encoder that a checkpoint's training began with: its backbone, with the prefix, slots and head drawn.
 
-    Raises ArtefactError if the backbone is missing or has changed, or if the checkpoint records no seed.
+    They are drawn by the seed, as training does once the backbone is open (`cse.training.run.prepare`). Raises
+    ArtefactError if the backbone is missing or has changed, or if the checkpoint records no seed.
     """
-    config = read_checkpoint_config(folder)
-    encoder = open_on_backbone(folder, config, name, engine)
-    copy_learned(_drawn(folder, config), encoder, str(folder), CHECKPOINT_CURE)
-    return encoder
-
-
-def _drawn(folder: Path, config: CheckpointConfig) -> dict[str, np.ndarray]:
-    """Return the arrays that training draws by its seed once the backbone is open (`cse.training.run.prepare`)."""
     import torch
 
     from cse.encoder.backbone import as_arrays, load_backbone
     from cse.encoder.torch_encoder import TorchEncoder
 
+    config = read_checkpoint_config(folder)
+    encoder = open_on_backbone(folder, config, name, engine)
     seed = config.training.get("settings", {}).get("seed")
     if seed is None:
         raise ArtefactError(f"{folder}: records no seed, so its start cannot be drawn again; train it again")
     opened = load_backbone(location(config.backbone.place(folder)), config.backbone.revision)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoder = TorchEncoder(*opened, config.method, name=config.method.name)
-    return {key: array for key, array in as_arrays(encoder.learned()).items() if not key.startswith("backbone.")}
-
-
-AUTO, TORCH, OPENVINO = BACKENDS = ("auto", "torch", "openvino")
+        learned = as_arrays(TorchEncoder(*opened, config.method, name=config.method.name).learned())
+    drawn = {key: array for key, array in learned.items() if not key.startswith("backbone.")}
+    copy_learned(drawn, encoder, str(folder), CHECKPOINT_CURE)
+    return encoder
 
 
 def load(
@@ -91,7 +95,12 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
     if reference.kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
     target = named_device(device)
-    if backend == OPENVINO or (backend == AUTO and find_spec("openvino") and _on_cpu(target)):
+    if backend == OPENVINO or (
+        backend == AUTO
+        and find_spec("openvino")
+        # PyTorch is imported only where there may be a GPU.
+        and (target == "cpu" if target else not gpu_is_possible() or best_device().type == "cpu")
+    ):
         try:
             return _open_by_openvino(reference, target)
         except UnsupportedError as error:
@@ -129,15 +138,6 @@ def _check_torch(name: str) -> None:
         raise ValueError(f"{name}: this needs PyTorch, which is not installed; pip install torch transformers")
 
 
-def _on_cpu(device: str | None) -> bool:
-    """True unless the model belongs on a GPU; PyTorch is imported only where there may be one."""
-    if device is not None:
-        return device == "cpu"
-    if not gpu_is_possible():
-        return True
-    return best_device().type == "cpu"
-
-
 def _open_by_openvino(reference: ModelReference, device: str | None) -> Encoder:
     if find_spec("openvino") is None:
         raise ValueError("`backend` is openvino, which is not installed; run: pip install openvino")
@@ -155,12 +155,9 @@ def _settled(reference: ModelReference, engine: type[Engine]) -> Engine:
 
 
 def _read(reference: ModelReference, engine: type[Engine]) -> Engine:
-    if reference.kind is Kind.CHECKPOINT:
-        return load_checkpoint(hub.model_folder(location(reference.name)), reference.label, engine)
-    if reference.kind is Kind.START:
-        return load_start(hub.model_folder(location(reference.name)), reference.label, engine)
-    if reference.kind is Kind.EXPORT:
-        return load_export(hub.model_folder(location(reference.name)), reference.label, engine)
+    if reference.kind in (Kind.CHECKPOINT, Kind.START, Kind.EXPORT):
+        opened: dict[Kind, Any] = {Kind.CHECKPOINT: load_checkpoint, Kind.START: load_start, Kind.EXPORT: load_export}
+        return opened[reference.kind](hub.model_folder(location(reference.name)), reference.label, engine)
     if reference.family:
         return _published(reference, FAMILIES[reference.family], engine)
     return _untrained(reference, engine)
@@ -213,3 +210,53 @@ def _published(reference: ModelReference, family: Family, engine: type[Engine]) 
 
 def _width(name: str) -> int:
     return int(read_config(location(name)).get("hidden_size", 0))
+
+
+EXPORT_CURE = "export it again"
+FORMAT = "cse-export"
+ADAPTER, PROMPTS = "adapter_model.safetensors", "prompt_embeddings"  # of peft
+BASE = "base"  # a subfolder of an export to peft with its backbone, if that is no hub id
+READABLE_EXPORTS = (SENTENCE_TRANSFORMERS, "peft")
+
+
+def load_export(folder: Path, name: str, engine: type[Engine]) -> Engine:
+    """Open the encoder of an export, or of a run that another tool has saved again.
+
+    Raises ArtefactError if it is damaged or of a kind that is not readable here.
+    """
+    if not (folder / EXPORT_RECORD).is_file():
+        return saved_again(folder, name, engine)
+    record = read_json(folder / EXPORT_RECORD)
+    to = record.get("to")
+    if record.get("format") != FORMAT or record.get("version") != 1:
+        raise ArtefactError(f"{folder / EXPORT_RECORD}: is of another version; {EXPORT_CURE}")
+    if to not in READABLE_EXPORTS:
+        raise ArtefactError(
+            f"{folder}: an export to {to}, which cse does not run; its README.md says what does, and {EXPORT_CURE} "
+            f"from {record.get('model')} with `to` sentence-transformers for one that opens here"
+        )
+    try:
+        method, length = from_json(record["method"]), int(record["max_length"])
+        slots, prompts = [int(slot) for slot in record.get("slots", [])], dict(record.get("prompts", {}))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArtefactError(f"{folder / EXPORT_RECORD}: damaged ({error}); {EXPORT_CURE}") from error
+    if to == SENTENCE_TRANSFORMERS:
+        head = record.get("head") or (read_json(folder / CONFIG).get(OWN_KEY) or {}).get("head")
+        encoder = open_pipeline(folder, method, engine, name=name, head=head, slots=slots, cure=EXPORT_CURE)
+    else:
+        encoder = _of_peft(folder, record, method, name, engine)
+    encoder.max_row_length, encoder.prompts = length, prompts
+    encoder.default_prompt_name, encoder.truncate_dim = record.get("default_prompt_name"), record.get("truncate_dim")
+    encoder.similarity_fn_name = record.get("similarity_fn_name")
+    encoder.forget_biases()
+    return encoder
+
+
+def _of_peft(folder: Path, record: dict[str, Any], method: Method, name: str, engine: type[Engine]) -> Engine:
+    weights = read_arrays([folder / ADAPTER]) if (folder / ADAPTER).is_file() else {}
+    check_finite(weights, str(folder), EXPORT_CURE)
+    base = str(folder / BASE) if record.get("base") == BASE else str(record.get("base"))
+    encoder = engine.open(location(base), method, name=name, backbone=base, revision=record.get("revision"))
+    learned = {"prefix": weights[PROMPTS]} if PROMPTS in weights else {}
+    copy_learned(learned, encoder, str(folder), EXPORT_CURE)
+    return encoder

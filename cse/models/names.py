@@ -1,8 +1,10 @@
-"""Resolution of model names, for `cse.load`, the evaluation, the app and the index."""
+"""Resolution of model names, and the families of published checkpoints as values: how each is read and recognised."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import Enum
 from os import PathLike
@@ -12,13 +14,116 @@ from typing import Any
 from cse.encoder.stored_tokenizer import Additions
 from cse.errors import ArtefactError
 from cse.files import hub
+from cse.files.hub import split_revision
 from cse.files.replace import recover
 from cse.files.weights import find_weights, stored_keys
 from cse.files.writing import damage_named, read_json
-from cse.methods.catalogue import UNTRAINED
-from cse.models import families
+from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
+from cse.methods.method import Method, Reading
+from cse.methods.templates import Template
 from cse.models.pipeline import CONFIG, SAVED_KEY, is_pipeline
 from cse.models.sentence_transformers import RecordedPooling, modules_of, recorded_pooling, transformer_folder
+
+HEADS = ("mlp.", "pooler.")  # key prefixes of a head in the training code's files and after SimCSE's converter
+
+
+@dataclass(frozen=True)
+class Family:
+    """A format of checkpoints: the `method` that encodes like it, and the hub `ids` it is published under.
+
+    `tensor` is the key of a learned tensor other than backbone and head, `learned` the attribute of `Encoder` for it,
+    and `fit` adapts the reading to its number of rows. `mark` is a pattern of keys that only this format stores.
+    """
+
+    name: str
+    method: Method
+    ids: tuple[str, ...] = ()
+    mark: str | None = None
+    tensor: str | None = None
+    learned: str = ""
+    fit: Callable[[Reading, int], Reading] = lambda reading, rows: reading
+
+    def published(self, roberta: bool, rows: int) -> Method:
+        """Return the method of a checkpoint: the first view only, and the head only if encoding uses it.
+
+        `rows` is the number of rows of `tensor`.
+        """
+        method = self.method.on_roberta() if roberta else self.method
+        reading = self.fit(method.reading, rows)
+        return replace(method, further=(), reading=replace(reading, head_when=reading.head_when.in_encoding))
+
+
+def _ids(owner: str, start: str, *ends: str) -> tuple[str, ...]:
+    return tuple(f"{owner}/{start}-{end}" for end in ends)
+
+
+SIZES = ("bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large")
+PROMCSE: dict[str, Any] = {
+    "mark": r"prefix_encoder\..+", "tensor": "prefix_encoder.embedding.weight", "learned": "prefix",
+    "fit": lambda reading, rows: replace(reading, prefix=rows),
+}  # fmt: skip
+
+# If a file has the marks of several families, the first one applies.
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family("simcse", METHODS["simcse"], _ids("princeton-nlp", "unsup-simcse", *SIZES)),
+        Family("simcse-supervised", SUPERVISED["simcse"], _ids("princeton-nlp", "sup-simcse", *SIZES)),
+        Family(
+            "esimcse", METHODS["esimcse"],
+            _ids("ffgcc", "esimcse", *SIZES), r"momentum_model\..+",
+        ),
+        Family("promptbert", METHODS["promptbert"], _ids("royokong", "unsup", "PromptBERT", "PromptRoBERTa")),
+        Family(
+            "promcse", METHODS["dcpcse"], ("YuxinJiang/unsup-promcse-bert-base-uncased",), **PROMCSE
+        ),
+        Family(
+            "promcse-supervised", SUPERVISED["dcpcse"], _ids("YuxinJiang", "sup-promcse", *SIZES[2:]), **PROMCSE
+        ),
+        # Its RoBERTa form has spaces and pads between sentence and slots; they are omitted here (docs/decisions.md).
+        Family(
+            "conpvp", METHODS["conpvp"], mark="endp", tensor="endp", learned="slots",
+            fit=lambda reading, rows: replace(reading, template=Template(f"[X] {'[P]' * rows} [MASK] .")),
+        ),
+        Family("optiprompt", METHODS["optiprompt"], mark="p_mbv", tensor="p_mbv", learned="slots"),
+        Family(
+            "promptbert-supervised", SUPERVISED["promptbert"], _ids("royokong", "sup", "PromptBERT", "PromptRoBERTa"),
+            r"(mlp|pooler)\.LayerNorm\.weight",  # of the BERT form
+        ),
+    )
+}  # fmt: skip
+PUBLISHED_IDS = {name: family for family in FAMILIES.values() for name in family.ids}
+
+
+def marked(keys: Iterable[str]) -> tuple[str, tuple[Family, ...]]:
+    """Return the first key with a family's mark and the families with this mark; "" and () if there is none."""
+    for family in FAMILIES.values():
+        if family.mark and (marks := sorted(key for key in keys if re.fullmatch(family.mark, key))):
+            return marks[0], tuple(other for other in FAMILIES.values() if other.mark == family.mark)
+    return "", ()
+
+
+def identify(name: str, keys: frozenset[str], requested: str | None) -> Family | None:
+    """Return the family of the model `name` that stores `keys`; None if nothing identifies one.
+
+    The keys decide, then the table of published ids, then `requested`, a family's name. Raises ValueError if these
+    contradict each other, ArtefactError if more than one family remains.
+    """
+    key, possible = marked(keys)
+    published = PUBLISHED_IDS.get(split_revision(name)[0])
+    stated = FAMILIES[requested] if requested else published
+    if stated and published and stated is not published:
+        raise ValueError(f"{name} is published as {published.name}, not as {stated.name}; leave out `family`")
+    if stated and possible and stated not in possible:
+        raise ValueError(f"{name}: only {_names(possible)} has {key}, not {stated.name}; give that `family` or none")
+    if stated or len(possible) < 2:
+        return stated or next(iter(possible), None)
+    raise ArtefactError(f"{name}: {key} may be of {_names(possible)}; give one of them as `family`")
+
+
+def _names(families: Iterable[Family]) -> str:
+    return " or ".join(family.name for family in families)
+
 
 BUNDLED = Path(__file__).resolve().parents[1] / "bundled"
 BUNDLED_NAMES = ("simcse", "promptbert", "dcpcse", "conpvp")
@@ -31,6 +136,7 @@ START = (
 RECORD = "cse_checkpoint.json"  # in a checkpoint whose config.json is that of transformers
 EXPORT_RECORD = "cse_export.json"  # in a folder that was made for another tool
 DEFAULT_POOLING = "mean"
+AUTO, TORCH, OPENVINO = BACKENDS = ("auto", "torch", "openvino")
 
 
 class Kind(str, Enum):
@@ -40,7 +146,7 @@ class Kind(str, Enum):
     START = "start"  # a checkpoint's method on its backbone, before the first training step
     BACKBONE = "backbone"  # a masked language model read by one of `methods.UNTRAINED`
     SENTENCE_TRANSFORMERS = "sentence-transformers"  # a backbone read as its `modules.json` says
-    PUBLISHED = "published checkpoint"  # of other training code, read by its family in `families.FAMILIES`
+    PUBLISHED = "published checkpoint"  # of other training code, read by its family in `FAMILIES`
     EXPORT = "export"  # made by `cse export` for another tool, or a checkpoint that such a tool has saved again
     WORD_VECTORS = "word-vectors"  # a file of word vectors, such as GloVe's
 
@@ -67,22 +173,16 @@ class ModelReference:
         return "-".join(part for part in (Path(self.name).name, pooling, start) if part)
 
 
-@dataclass(frozen=True)
-class RecordedModel:
-    """The model that an index was built by, as the index records it."""
+def resolve_recorded(recorded: Any, model: str | None, pooling: str | None, family: str | None) -> ModelReference:
+    """Return the `model` that an index's manifest has `recorded`, or another `model`, `pooling` or `family`.
 
-    name: str
-    pooling: str | None = None
-    family: str | None = None
-
-    def resolve(self, model: str | None, pooling: str | None, family: str | None) -> ModelReference:
-        """Return the recorded model, or `model` read by the given `pooling` or `family`.
-
-        The recorded pooling and family apply if the model is the recorded one and neither is given.
-        """
-        if pooling is None and family is None and (model is None or canonical_name(model) == self.name):
-            pooling, family = self.pooling, self.family
-        return resolve(model or self.name, pooling, family)
+    The recorded pooling and family apply if the model is the recorded one and neither is given. None records nothing.
+    """
+    if recorded is None:
+        return resolve(model or "", pooling, family)
+    if pooling is None and family is None and (model is None or canonical_name(model) == recorded.model):
+        pooling, family = recorded.pooling, recorded.family
+    return resolve(model or recorded.model, pooling, family)
 
 
 @damage_named
@@ -98,7 +198,11 @@ def resolve(
     model or a checkpoint's family is unclear; ValueError for an unknown pooling or family, or one that contradicts the
     model.
     """
-    _check_reading(pooling, family, lenient)
+    for what, value, known in (("pooling", pooling, UNTRAINED), ("family", family, FAMILIES)):
+        if value is not None and value not in known:
+            raise ValueError(f"unknown {what} {value!r}; choose from {', '.join(known)}")
+    if pooling and family and not lenient:
+        raise ValueError("a family has its own pooling; give `pooling` or `family`")
     name, kind = _kind_by_name(model, pooling)
     if kind:
         option = "pooling" if pooling else "family" if family else ""
@@ -107,16 +211,21 @@ def resolve(
         return ModelReference(name, kind)
     keys = stored_keys(find_weights(location(name)))
     if pooling and not lenient:
-        key, possible = families.marked(keys)
+        key, possible = marked(keys)
         if key:
             raise ValueError(
                 f"{model} is a {possible[0].name} checkpoint ({key}) and has its own pooling; leave out `pooling`"
             )
-    elif published := families.identify(name, keys, None if lenient and name == BACKBONE else family):
+    elif published := identify(name, keys, None if lenient and name == BACKBONE else family):
         return ModelReference(name, Kind.PUBLISHED, family=published.name)
     reference = _plain(name, pooling)
-    if pooling is None and reference.kind is Kind.BACKBONE:
-        families.check_plain(name, keys)
+    heads = sorted(key for key in keys if key.startswith(HEADS))
+    if heads and pooling is None and reference.kind is Kind.BACKBONE:
+        # SimCSE's converter writes the keys of a plain model with its pooler: a guess would be silently wrong for one.
+        raise ArtefactError(
+            f"{name}: its {heads[0]} may be a trained head or a plain pooler; give `family` "
+            f"({', '.join(FAMILIES)}), or a `pooling` to read it as a plain backbone"
+        )
     return reference
 
 
@@ -137,7 +246,7 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
         return _plain(name, None if plain else DEFAULT_POOLING)
     if kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{model} is a file; give a backbone: {BACKBONE}, a folder or a hub id")
-    key = "" if kind else families.marked(stored_keys(find_weights(location(name))))[0]
+    key = "" if kind else marked(stored_keys(find_weights(location(name))))[0]
     if kind or key:
         what = f"trained checkpoint{key and f' ({key})'}"
         raise ArtefactError(f"{model} is a {what}; give a backbone: {BACKBONE}, a folder or a hub id")
@@ -206,14 +315,6 @@ def read_config(name: str) -> dict[str, Any]:
         guess = f" (did you mean {near[0]}?)" if near else ""
         raise ArtefactError(f"no model {name!r}{guess}; choose {_choices()}{reason}")
     return read_json(config_file)
-
-
-def _check_reading(pooling: str | None, family: str | None, lenient: bool) -> None:
-    for what, value, known in (("pooling", pooling, UNTRAINED), ("family", family, families.FAMILIES)):
-        if value is not None and value not in known:
-            raise ValueError(f"unknown {what} {value!r}; choose from {', '.join(known)}")
-    if pooling and family and not lenient:
-        raise ValueError("a family has its own pooling; give `pooling` or `family`")
 
 
 def _kind_by_name(model: str, pooling: str | None = None) -> tuple[str, Kind | None]:

@@ -155,12 +155,11 @@ def saved_again(folder: Path, name: str, engine: type[Engine]) -> Engine:
         recorded = replace(recorded, typed_specials=False)
     method = recorded.applied_to(method)
     encoder = open_pipeline(folder, method, engine, name=name, head=paths.get("Dense"), cure=cure)
-    calls = recorded.calls
     if record.get("spaced"):  # a template that brings its own space
-        prompts = tuple((key, text.removeprefix(" ")) for key, text in calls.prompts if key != SPACE_PROMPT)
-        default = None if calls.default_prompt_name == SPACE_PROMPT else calls.default_prompt_name
-        calls = replace(calls, prompts=prompts, default_prompt_name=default)
-    call_as(replace(recorded, calls=calls), encoder, str(folder))
+        prompts = tuple((key, text.removeprefix(" ")) for key, text in recorded.prompts if key != SPACE_PROMPT)
+        default = None if recorded.default_prompt_name == SPACE_PROMPT else recorded.default_prompt_name
+        recorded = replace(recorded, prompts=prompts, default_prompt_name=default)
+    call_as(recorded, encoder, str(folder))
     encoder.forget_biases()
     return encoder
 

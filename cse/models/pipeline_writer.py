@@ -4,20 +4,169 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from cse.encoder.backbone import as_arrays
-from cse.encoder.stored_tokenizer import OWN_KEY, ROLES
+from cse.encoder.rows import HARD, TokenTemplate, render
+from cse.encoder.stored_tokenizer import BY_WORD, NUL, OWN_KEY, ROLES
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.methods.method import Head
+from cse.methods.method import JOINED, Head, Pooling, When
 from cse.methods.settings import to_json
+from cse.methods.templates import PLAIN
 from cse.models.pipeline import HEAD, SAVED_KEY, SPACE_PROMPT
-from cse.models.plain import PlainModel, ReadAt, bare_model, plain_model, reason_against
 from cse.models.sentence_transformers import BIAS, WEIGHT
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+SLOT_BIAS = -1e4  # output bias of a slot, so that no tool predicts one as a word
+BEFORE, AFTER = "template before", "template after"  # names of special tokens in the tokenizer's post-processor
+
+
+class ReadAt(str, Enum):
+    """Pooling: the vector at the mask, at the first token, the mean of all tokens, or the last two joined."""
+
+    MASK = "mask"
+    FIRST = "cls"
+    MEAN = "mean"
+    CLS_MEAN = "cls-mean"
+    MEAN_CLS = "mean-cls"
+
+
+@dataclass(frozen=True)
+class PlainModel:
+    """The parts of an encoder: `tensors` of the bare backbone, among them `words` (V, d) with a last row per slot.
+
+    `tokenizer` is the content of a `tokenizer.json`, `vocabulary` its tokens by id, `tokens` how many there were before
+    `slots`, the ids of the learned slots. If `spaced`, a space must be put before each sentence, as it changes the
+    tokens.
+    """
+
+    encoder: TorchEncoder
+    tensors: dict[str, torch.Tensor]
+    words: str
+    tokenizer: dict[str, Any]
+    vocabulary: list[str]
+    tokens: int
+    slots: list[int]
+    read_at: ReadAt
+    spaced: bool
+
+    @property
+    def head(self) -> torch.nn.Module | None:
+        """The head applied to the pooled vector in encoding, or None."""
+        return self.encoder.head if self.encoder.reading.head_when is When.ALWAYS else None
+
+    def whole(self) -> dict[str, torch.Tensor]:
+        """Return the tensors of the masked language model by transformers' names, with a row or a bias per slot.
+
+        They are those of the bare backbone if it has no masked-language-model head.
+        """
+        model: Any = self.encoder.model
+        bare = {id(tensor) for tensor in model.base_model.parameters()}
+        start = "" if model.base_model is model else f"{model.base_model_prefix}."
+        tensors = {f"{start}{name}": tensor for name, tensor in self.tensors.items()}
+        for name, tensor in model.named_parameters():
+            if id(tensor) not in bare:
+                value = tensor.detach().float().cpu().clone()
+                if self.slots and BY_WORD.fullmatch(name):
+                    fill = SLOT_BIAS if name.endswith("bias") else 0.0
+                    value = torch.cat([value, value.new_full((len(self.slots), *value.shape[1:]), fill)])
+                tensors[name] = value.contiguous()
+        return tensors
+
+
+def reason_against(encoder: TorchEncoder) -> str:
+    """Return why other tools cannot compute an encoder's vectors, as a phrase after its name; "" if they can."""
+    reading = encoder.reading
+    if reading.denoise is When.ALWAYS:
+        return "subtracts its template's bias, which depends on the length of the sentence"
+    if reading.pooling not in (Pooling.TOKEN, Pooling.MEAN, *JOINED):
+        return f"pools by {reading.pooling.value}"
+    if reading.head_when is When.ALWAYS and reading.head is Head.TRANSFORM:
+        return "has a head of several layers"
+    if not getattr(encoder.tokenizer, "is_fast", False):
+        return "has a tokenizer without a tokenizer.json"
+    return ""
+
+
+def plain_model(encoder: TorchEncoder) -> PlainModel:
+    """Return the parts of an encoder. Raises ValueError for one that other tools cannot compute."""
+    if reason := reason_against(encoder):
+        raise ValueError(f"{encoder.name} {reason}, which no export supports; use it with cse")
+    return _parts(encoder, encoder.views[0][0])
+
+
+def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
+    from tokenizers import Tokenizer
+
+    backend = Tokenizer.from_str(encoder.tokenizer.backend_tokenizer.to_str())
+    count = 0 if encoder.slots is None else len(encoder.slots)
+    tokens = backend.get_vocab_size(with_added_tokens=True)
+    slots = _add_slots(backend, encoder, count)
+    read_at = ReadAt.FIRST if template.mask_index is None else ReadAt.MASK
+    read_at = next((kind for kind in ReadAt if kind.value == encoder.reading.pooling.value), read_at)
+    base: Any = encoder.model.base_model
+    table = base.get_input_embeddings().weight
+    words = next(name for name, tensor in base.named_parameters() if tensor is table)
+    parameters = {name: tensor for name, tensor in base.named_parameters() if not name.startswith("pooler.")}
+    tensors = {name: tensor.detach().float().cpu() for name, tensor in parameters.items()}
+    if encoder.slots is not None:
+        tensors[words] = torch.cat([tensors[words], encoder.slots.detach().float().cpu()])
+    tensors = {name: tensor.clone().contiguous() for name, tensor in tensors.items()}
+    known = {number: token for token, number in backend.get_vocab(with_added_tokens=True).items()}
+    vocabulary = [known.get(number, _unused(number)) for number in range(len(tensors[words]))]
+    bare, spaced = (encoder.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a", " a"))
+    return PlainModel(
+        encoder, tensors, words, _tokenizer_json(backend, template, slots), vocabulary, tokens, slots, read_at,
+        template.spaced and bare != spaced,
+    )  # fmt: skip
+
+
+def _add_slots(backend: Tokenizer, encoder: TorchEncoder, count: int) -> list[int]:
+    """Add a token per slot, after all rows of the table of words, and return their ids."""
+    from tokenizers import AddedToken
+
+    rows, vocabulary = encoder.model.get_input_embeddings().num_embeddings, backend.get_vocab(with_added_tokens=True)
+    names = [f"[P{number}]" for number in range(count)]
+    if clash := next((name for name in names if name in vocabulary), None):
+        raise ValueError(f"{encoder.name}: its vocabulary already has {clash}, the name of a learned slot")
+    unused = [_unused(row) for row in range(len(vocabulary), rows)] if names else []
+    backend.add_special_tokens([AddedToken(name, normalized=False, special=True) for name in (*unused, *names)])
+    slots = [number for name in names if (number := backend.token_to_id(name)) is not None]
+    if slots != list(range(rows, rows + count)):
+        raise ValueError(f"{encoder.name}: its vocabulary has gaps, so that its learned slots cannot become words")
+    return slots
+
+
+def _unused(row: int) -> str:
+    return f"[unused row {row}]"
+
+
+def _tokenizer_json(backend: Tokenizer, template: TokenTemplate, slots: list[int]) -> dict[str, Any]:
+    """The tokenizer with the template as its special tokens; NUL is read as a space, as in `TorchEncoder.tokenise`."""
+    value = json.loads(backend.to_str())
+    pieces: dict[str, Any] = {}
+    ids = [token if slot == HARD else slots[slot] for token, slot in zip(template.ids, template.slots, strict=True)]
+    for name, real in {BEFORE: ids[: template.start], AFTER: ids[template.start :]}.items():
+        pieces[name] = {"id": name, "ids": real, "tokens": [backend.id_to_token(token) for token in real]}
+    before, after = ({"SpecialToken": {"id": name, "type_id": 0}} for name in (BEFORE, AFTER))
+    first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    value["post_processor"] = {
+        "type": "TemplateProcessing", "single": [before, first, after], "pair": [before, first, second, after],
+        "special_tokens": pieces,
+    }  # fmt: skip
+    normalizers = [NUL, *([value["normalizer"]] if value.get("normalizer") else [])]
+    return {
+        **value, "truncation": None, "padding": None, "normalizer": {"type": "Sequence", "normalizers": normalizers}
+    }  # fmt: skip
+
 
 MODULES = "sentence_transformers.models."  # valid in every version of the package
 # Word weight of the mask in a run's folder. Further training cannot give other tokens a share too: their
@@ -47,7 +196,7 @@ def write_model(encoder: TorchEncoder, target: Path, *, half: bool = False) -> s
     if not (reason := reason_against(encoder)):
         write_pipeline(encoder, target, half=half, weight=MASK_WEIGHT)
         return ""
-    plain, head = bare_model(encoder), None
+    plain, head = _parts(encoder, render(PLAIN, encoder.tokenizer)), None  # no template for those tools
     if plain.head is not None:
         head = HEAD
         (target / head).mkdir()
@@ -172,8 +321,9 @@ def _write_calls(plain: PlainModel, target: Path) -> None:
 def _write_word_weights(plain: PlainModel, weight: float, folder: Path) -> None:
     from safetensors.torch import save_file
 
-    weights = torch.tensor([[weight * (number == plain.mask_id)] for number in range(len(plain.vocabulary))])
-    only = {"vocab": plain.vocabulary, "word_weights": {plain.mask_token: weight}, "unknown_word_weight": 0.0}
+    mask, mask_id = str(plain.encoder.tokenizer.mask_token), int(plain.encoder.tokenizer.mask_token_id)
+    weights = torch.tensor([[weight * (number == mask_id)] for number in range(len(plain.vocabulary))])
+    only = {"vocab": plain.vocabulary, "word_weights": {mask: weight}, "unknown_word_weight": 0.0}
     write_json(folder / "wordweights_config.json", only)
     write_json(folder / "config.json", only)  # the file name in newer versions
     save_file({"emb_layer.weight": weights}, folder / "model.safetensors")

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -21,11 +21,10 @@ from cse.files.checksums import verify
 from cse.files.replace import read_settled
 from cse.files.weights import ANY, find_weights
 from cse.files.writing import read_json
-from cse.models.card import CardFacts, model_card
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config, weight_layouts
-from cse.models.config import EMBEDDED, BackboneRecord, CheckpointConfig
-from cse.models.export_formats import EXPORT
-from cse.models.exported import load_export
+from cse.models.config import EMBEDDED, BackboneRecord, CardFacts, CheckpointConfig, model_card
+from cse.models.export import EXPORT
+from cse.models.loading import load_export
 from cse.models.names import EXPORT_RECORD, Kind, ModelReference, canonical_name, read_config, record_file
 from cse.models.pipeline import PIPELINE_FILES, SAVED_KEY
 from cse.models.sentence_transformers import transformer_folder
@@ -129,8 +128,7 @@ def copy_model(reference: ModelReference, target: Path) -> None:
     if reference.kind is Kind.CHECKPOINT:
         copy_checkpoint(source, target)
     else:
-        saved = copy_export if (source / EXPORT_RECORD).is_file() else copy_saved
-        copied_whole(source, target, saved if reference.kind is Kind.EXPORT else copy_backbone)
+        copied_whole(source, target, _copy_export if reference.kind is Kind.EXPORT else _copy_backbone)
 
 
 def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
@@ -148,7 +146,6 @@ def copied_whole(source: Path, target: Path, copy: Callable[[Path, Path], T]) ->
 
     `target` is absent or empty, and stays so on an error.
     """
-
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
 
@@ -161,41 +158,41 @@ def copied_whole(source: Path, target: Path, copy: Callable[[Path, Path], T]) ->
         return copied
 
 
+def _copy_files(paths: Iterable[Path], source: Path, target: Path) -> None:
+    """Copy files to the same places below another folder."""
+    for path in paths:
+        copy = target / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+
+
 def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     config = read_checkpoint_config(source)
     origin = config.backbone
     if config.whole:
-        _copy_whole(source, target, config)
-        portable = replace(origin, name=Path(origin.name).name) if Path(origin.name).is_absolute() else origin
-        return _with_backbone(source, target, config, replace(portable, relative=None))
-    layouts = weight_layouts(config)
-    weights = find_weights(str(source), layouts)
-    target.mkdir(parents=True, exist_ok=True)
-    for path in {*weights, *(path for name in layouts if (path := source / name).exists())}:
-        shutil.copyfile(path, target / path.name)
-    if (backbone := backbone_folder(source, origin)) is not None:
-        current = fingerprint(*load_backbone(backbone))
-        if current != origin.fingerprint:
+        if SAVED_KEY in read_config(str(source)):
             raise ArtefactError(
-                f"{source}: trained on {backbone} {origin.fingerprint}, but that is now {current}; "
-                "restore that backbone"
+                f"{source}: another tool has saved it again since its training; upload it with that tool"
             )
-        copy_backbone(backbone, target / EMBEDDED)  # its path means nothing on another machine
-        origin = BackboneRecord(f"./{EMBEDDED}", None, origin.fingerprint)
-    return _with_backbone(source, target, config, origin)
-
-
-def _copy_whole(source: Path, target: Path, config: CheckpointConfig) -> None:
-    if SAVED_KEY in read_config(str(source)):
-        raise ArtefactError(f"{source}: another tool has saved it again since its training; upload it with that tool")
-    verify(source, config.sha256, "copy or train it again")
-    for name in config.sha256:
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source / name, target / name)
-
-
-def _with_backbone(source: Path, target: Path, config: CheckpointConfig, origin: BackboneRecord) -> CheckpointConfig:
-    """Copy the record with another place of the backbone, and return it."""
+        verify(source, config.sha256, "copy or train it again")
+        _copy_files((source / name for name in config.sha256), source, target)
+        name = Path(origin.name).name if Path(origin.name).is_absolute() else origin.name
+        origin = replace(origin, name=name, relative=None)
+    else:
+        layouts = weight_layouts(config)
+        weights = find_weights(str(source), layouts)
+        _copy_files({*weights, *(path for name in layouts if (path := source / name).exists())}, source, target)
+        backbone = Path(canonical_name(origin.place(source)))
+        if backbone.is_absolute():  # else a bundled one or a hub id
+            if not backbone.is_dir():
+                raise ArtefactError(f"{source}: its backbone {origin.name} is missing; restore that folder")
+            if (current := fingerprint(*load_backbone(backbone))) != origin.fingerprint:
+                raise ArtefactError(
+                    f"{source}: trained on {backbone} {origin.fingerprint}, but that is now {current}; "
+                    "restore that backbone"
+                )
+            _copy_backbone(backbone, target / EMBEDDED)  # its path means nothing on another machine
+            origin = BackboneRecord(f"./{EMBEDDED}", None, origin.fingerprint)
     file = record_file(source)
     value = json.loads(file.read_text(encoding="utf-8"))
     value["backbone"] = {**value["backbone"], "name": origin.name, "revision": origin.revision}
@@ -205,37 +202,23 @@ def _with_backbone(source: Path, target: Path, config: CheckpointConfig, origin:
     return replace(config, backbone=origin)
 
 
-def copy_export(source: Path, target: Path) -> None:
-    """Copy an export without its README, which names the path of its backbone.
+def _copy_export(source: Path, target: Path) -> None:
+    """Copy an export without its README, which names the path of its backbone, or a run that was saved again.
 
-    Raises ValueError if the folder has other files, ArtefactError if it does not open.
+    Of the latter the record of the run stays behind. Raises ValueError if the folder of an export has other files,
+    ArtefactError if it does not open.
     """
-    EXPORT.check_replaceable(source)
-    load_export(source, source.name, TorchEncoder)
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("README.md"))
+    if (source / EXPORT_RECORD).is_file():
+        EXPORT.check_replaceable(source)
+        load_export(source, source.name, TorchEncoder)
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns("README.md"))
+        return
+    for path in filter(Path.is_file, source.rglob("*")):
+        if any(fnmatch(path.relative_to(source).as_posix(), pattern) for pattern in PIPELINE_FILES):
+            _copy_files([path], source, target)
 
 
-def copy_saved(source: Path, target: Path) -> None:
-    """Copy the model in a run's folder that sentence-transformers has saved again, without the record of the run."""
-    for path in source.rglob("*"):
-        name = path.relative_to(source).as_posix()
-        if path.is_file() and any(fnmatch(name, pattern) for pattern in PIPELINE_FILES):
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target / name)
-
-
-def backbone_folder(checkpoint: Path, origin: BackboneRecord) -> Path | None:
-    """The folder of a checkpoint's backbone, which may be inside the checkpoint; None for a bundled one or a hub id.
-
-    Raises ArtefactError if it was a local folder that no longer exists.
-    """
-    backbone = Path(canonical_name(origin.place(checkpoint)))
-    if backbone.is_absolute() and not backbone.is_dir():
-        raise ArtefactError(f"{checkpoint}: its backbone {origin.name} is missing; restore that folder")
-    return backbone if backbone.is_absolute() else None
-
-
-def copy_backbone(source: Path, target: Path) -> None:
+def _copy_backbone(source: Path, target: Path) -> None:
     """Copy the configuration, tokenizer and weights of a backbone's folder.
 
     Raises ArtefactError if the weights are a pickle, as loading one can run code.
@@ -246,10 +229,7 @@ def copy_backbone(source: Path, target: Path) -> None:
         raise ArtefactError(f"{source}: its weights are a pickle, which is not copied; save them as safetensors")
     indexes = [folder / name for name in ANY if name.endswith(".json")]
     others = [path for root in (source, folder) for pattern in OTHER_FILES for path in root.glob(pattern)]
-    for path in {*weights, *(path for path in (*indexes, *others) if path.is_file())}:
-        copy = target / path.relative_to(source)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
+    _copy_files({*weights, *(path for path in (*indexes, *others) if path.is_file())}, source, target)
 
 
 def stage_checkpoint(source: Path, target: Path, facts: CardFacts) -> None:
@@ -257,19 +237,14 @@ def stage_checkpoint(source: Path, target: Path, facts: CardFacts) -> None:
 
     Raises ArtefactError if `source` is damaged or no checkpoint, or its backbone is missing or has changed.
     """
-    _check_is_checkpoint(source)
+    if "method" not in read_json(record_file(source)):
+        opens_elsewhere = (source / "modules.json").is_file()
+        cure = f'SentenceTransformer("{source}").push_to_hub("OWNER/NAME")' if opens_elsewhere else "`hf upload`"
+        raise ArtefactError(f"{source}: is no checkpoint of {command_line('train')} and no index; upload it by {cure}")
     config = copy_checkpoint(source, target)
     if (source / LOG).is_file():
         shutil.copyfile(source / LOG, target / LOG)
     (target / "README.md").write_text(model_card(config, facts), encoding="utf-8")
-
-
-def _check_is_checkpoint(source: Path) -> None:
-    if "method" in read_json(record_file(source)):
-        return
-    opens_elsewhere = (source / "modules.json").is_file()
-    cure = f'SentenceTransformer("{source}").push_to_hub("OWNER/NAME")' if opens_elsewhere else "`hf upload`"
-    raise ArtefactError(f"{source}: is no checkpoint of {command_line('train')} and no index; upload it by {cure}")
 
 
 def push_checkpoint(source: Path, repository: Repository, facts: CardFacts) -> Uploaded:

@@ -145,27 +145,18 @@ KEYS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class RecordedCalls:
-    """Defaults of `encode` and `similarity`: prompts by name, the name of the default prompt, the dimensions kept, and
-    the similarity function.
-    """
-
-    prompts: tuple[tuple[str, str], ...] = ()
-    default_prompt_name: str | None = None
-    truncate_dim: int | None = None
-    similarity_fn_name: str | None = None
-
-
-@dataclass(frozen=True)
 class RecordedPooling:
-    """Pooling, maximum length in tokens (special ones included), call defaults and the linear layer after the pooling
-    of a sentence-transformers model, and its settings by the names of `cse.methods.method.Reading`.
+    """Pooling, maximum length in tokens (special ones included) and the linear layer after the pooling of a
+    sentence-transformers model, defaults of its calls, and settings by the names of `cse.methods.method.Reading`.
     """
 
     pooling: str
     max_length: int | None
-    calls: RecordedCalls = RecordedCalls()
     dense: RecordedDense | None = None
+    prompts: tuple[tuple[str, str], ...] = ()  # by name
+    default_prompt_name: str | None = None
+    truncate_dim: int | None = None
+    similarity_fn_name: str | None = None
     normalised: bool = False
     prompt_pooled: bool = True
     typed_specials: bool = True
@@ -217,11 +208,13 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
         raise ArtefactError(f"{name}: its pooling is {wrong}, but only cls, mean or both are supported; {POOLING_CURE}")
     options = transformer_options(name, backbone)
     tokenizer = _object(name, _joined(backbone, "tokenizer_config.json"))
+    normalizer = json.dumps(_object(name, _joined(backbone, "tokenizer.json")).get("normalizer"))
+    lowers = '"lowercase": true' in normalizer and tokenizer.get("do_lower_case", True)
     return RecordedPooling(
-        pooled, _length(name, options, tokenizer), recorded_calls(name), normalised="Normalize" in paths,
+        pooled, _length(name, options, tokenizer), **_recorded_calls(name), normalised="Normalize" in paths,
         prompt_pooled=bool(pooling.get("include_prompt", True)),
         typed_specials=not tokenizer.get("split_special_tokens"),
-        lower_case=bool(options.get("do_lower_case")) and not _lower_cases(name, backbone, tokenizer),
+        lower_case=bool(options.get("do_lower_case")) and not ('"Lowercase"' in normalizer or lowers),
     )  # fmt: skip
 
 
@@ -262,7 +255,7 @@ def transformer_folder(folder: str) -> str:
     return str(Path(folder) / dict(modules or ()).get("Transformer", ""))
 
 
-def recorded_calls(name: str) -> RecordedCalls:
+def _recorded_calls(name: str) -> dict[str, Any]:
     """Return the defaults of a model's calls. Raises ArtefactError for a damaged file."""
     value = _checked(name, CALLS, CALLS)
     prompts, default = value.get("prompts") or {}, value.get("default_prompt_name")
@@ -274,19 +267,21 @@ def recorded_calls(name: str) -> RecordedCalls:
     if kept is not None and (type(kept) is not int or kept < 1):
         raise ArtefactError(f"{name}: the truncate_dim in its {CALLS} is {_shown(kept)}, not a number of dimensions")
     texts = tuple((key, text or "") for key, text in prompts.items())
-    return RecordedCalls(texts, default, kept, value.get("similarity_fn_name"))
+    similarity = value.get("similarity_fn_name")
+    return {
+        "prompts": texts, "default_prompt_name": default, "truncate_dim": kept, "similarity_fn_name": similarity
+    }  # fmt: skip
 
 
 def call_as(recorded: RecordedPooling, encoder: Encoder, source: str) -> None:
     """Give an encoder the recorded defaults and length; a prompt of another name stays.
 
-    Raises ArtefactError, beginning with `place`, for a similarity function or length that it cannot have.
+    Raises ArtefactError, beginning with `source`, for a similarity function or length that it cannot have.
     """
-    calls = recorded.calls
-    encoder.prompts |= dict(calls.prompts)
-    encoder.default_prompt_name, encoder.truncate_dim = calls.default_prompt_name, calls.truncate_dim
+    encoder.prompts |= dict(recorded.prompts)
+    encoder.default_prompt_name, encoder.truncate_dim = recorded.default_prompt_name, recorded.truncate_dim
     try:
-        encoder.similarity_fn_name = calls.similarity_fn_name
+        encoder.similarity_fn_name = recorded.similarity_fn_name
     except ValueError as error:
         raise ArtefactError(f"{source}: its own {error}") from error
     positions = encoder.row_limit - encoder.reading.prefix
@@ -306,12 +301,6 @@ def _length(name: str, options: dict[str, Any], tokenizer: dict[str, Any]) -> in
     if length is not None and type(length) is not int:
         raise ArtefactError(f"{name}: its max_seq_length is {_shown(length)}, not a whole number; {POOLING_CURE}")
     return length
-
-
-def _lower_cases(name: str, folder: str, tokenizer: dict[str, Any]) -> bool:
-    """True if the tokenizer itself lower-cases, by its two files."""
-    normalizer = json.dumps(_object(name, _joined(folder, "tokenizer.json")).get("normalizer"))
-    return '"Lowercase"' in normalizer or ('"lowercase": true' in normalizer and tokenizer.get("do_lower_case", True))
 
 
 def _checked(name: str, file: str, kind: str) -> dict[str, Any]:

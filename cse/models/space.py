@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from pathlib import Path
@@ -131,18 +131,18 @@ MODELS = {models}
 INDEXES = {indexes}
 
 
-def main() -> int:
+def main() -> None:
     """Serve the app; other options are passed to it."""
     os.chdir(HERE)
-    from cse.app.serving import main as serve
+    from cse.commands.app import app
 
     options = [word for model in MODELS for word in ("--model", model)]
     options += [word for index in INDEXES for word in ("--index", index)]
-    return serve([*options, *sys.argv[1:]])
+    app([*options, *sys.argv[1:]])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
 '''
 
 
@@ -159,25 +159,18 @@ class SpaceRequest:
     indexes: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class StagedSpace:
-    """The content of a Space's folder: the name in the Space of each additional model, by its local name."""
-
-    models: Mapping[str, str] = field(default_factory=dict)
-
-
-def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> StagedSpace:
+def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> dict[str, str]:
     """Write the files that the Space needs from the project in `root`, a clone or an installed package, to `folder`.
 
-    Returns the models' names there. Raises ArtefactError for a model that cannot be copied, and as `project_texts`
-    does.
+    Returns the name in the Space of each additional model, by its local name. Raises ArtefactError for a model that
+    cannot be copied, and as `project_texts` does.
     """
     project = project_texts(root)
     for name in PACKAGES:
         shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", ".*"))
-    staged = StagedSpace(_stage_models(request.models, folder))
+    staged = _stage_models(request.models, folder)
     texts = {
-        LOCK: requirements(project[LOCK], request.hardware), ENTRY: entry(request, list(staged.models.values())),
+        LOCK: requirements(project[LOCK], request.hardware), ENTRY: entry(request, list(staged.values())),
         CARD: card(request, project[CARD], project[LOCK], staged), LICENCE: project[LICENCE],
     }  # fmt: skip
     for name, text in texts.items():
@@ -227,7 +220,7 @@ def entry(request: SpaceRequest, models: Sequence[str]) -> str:
     return ENTRY_TEXT.format(imports=imports, setup=setup, models=list(models), indexes=indexes)
 
 
-def card(request: SpaceRequest, readme: str, lock: str, staged: StagedSpace) -> str:
+def card(request: SpaceRequest, readme: str, lock: str, staged: Mapping[str, str]) -> str:
     """The Space's README: the front matter of the project's, adapted to lock and hardware, and a few lines.
 
     Raises ArtefactError if the project's README has no front matter.
@@ -241,16 +234,10 @@ def card(request: SpaceRequest, readme: str, lock: str, staged: StagedSpace) -> 
         "suggested_hardware": MACHINES[request.hardware],
     }  # fmt: skip
     front_lines = [line for line in front[1].splitlines() if line.partition(":")[0] not in settings]
-    ids = [name for name in staged.models.values() if not name.startswith(f"{MODELS}/")]
+    ids = [name for name in staged.values() if not name.startswith(f"{MODELS}/")]
     model_lines = [f"models: [{', '.join(name.partition('@')[0] for name in ids)}]"] if ids else []
-    names = ", ".join([*BUNDLED_NAMES, *(Path(name).name for name in staged.models.values())])
+    names = ", ".join([*BUNDLED_NAMES, *(Path(name).name for name in staged.values())])
     body = f"# {request.name.rpartition('/')[2]}\n\nSentence embeddings of {names}, side by side in the browser."
     return "\n".join(
         ["---", *front_lines, *(f"{key}: {value}" for key, value in settings.items()), *model_lines, "---", body, ""]
     )
-
-
-def folder_size(folder: Path) -> tuple[int, float]:
-    """The number of files in a folder, and their size in megabytes."""
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
-    return len(sizes), round(sum(sizes) / 1e6, 1)

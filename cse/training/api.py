@@ -17,9 +17,8 @@ from cse.encoder.encoder import Encoder
 from cse.encoder.processes import together
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.settings import CALLED, SETTINGS
-from cse.models.card import openers
 from cse.models.checkpoint import read_checkpoint_config
-from cse.models.config import Storage
+from cse.models.config import Storage, openers
 from cse.models.names import BACKBONE
 from cse.training.loop import train as train_steps
 from cse.training.output import reserved_output

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation.isotropy import effective_rank
+from cse.evaluation.metrics import effective_rank
 from cse.vectors import unit_rows
 
 if TYPE_CHECKING:

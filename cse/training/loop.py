@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
@@ -30,7 +30,8 @@ from cse.training.output import BEST_FOLDER, check_best, open_log, publish, rese
 from cse.training.records import LogEntry, LogWriter, TrainingState, TrainingSummary, training_record
 from cse.training.resume import check_resume, load_state, save_state, start_accelerator
 from cse.training.run import Run, dev_score
-from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data, view_texts
+from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data
+from cse.training.tokens import Batch, tokenised_meanwhile, view_columns
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -70,10 +71,11 @@ def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
     config = replace(run.config, batch_size=min(MAX_PLANNED_TEXTS, len(run.examples)))
     batch = run.examples[list(range(config.batch_size))]
     views, _, rows = step_data(encoder, batch, config, 0)
+    texts = chain.from_iterable(batch[column] for column in view_columns(encoder, batch))
     words = encoder.tokenizer.convert_ids_to_tokens
     lines = [
         {"text": text, "tokens": " ".join(words(ids.tolist()))}
-        for text, ids in zip(chain(*view_texts(encoder, batch)), np.split(rows.ids, rows.offsets[1:-1]), strict=True)
+        for text, ids in zip(texts, np.split(rows.ids, rows.offsets[1:-1]), strict=True)
     ]
     return {
         "method": encoder.method.name, "views": views, "lines": lines, "examples": len(run.examples),
@@ -136,7 +138,7 @@ def train(
 class TrainingLoop:
     """A run in progress: its `encoder`, also wrapped by accelerate (`model`), the folder `work`, queue and state.
 
-    `initial` has the learned parameters of the start, if they are averaged in.
+    `initial` has the learned parameters of the start, if they are averaged in; `examples` returns those of numbers.
     """
 
     encoder: TorchEncoder
@@ -148,6 +150,7 @@ class TrainingLoop:
     momentum: MomentumQueue | None
     state: TrainingState
     initial: dict[str, torch.Tensor]
+    examples: Callable[[np.ndarray], Batch]
 
     @classmethod
     def start(cls, encoder: TorchEncoder, run: Run, work: Path, accelerator: Accelerator) -> TrainingLoop:
@@ -165,7 +168,9 @@ class TrainingLoop:
         recipe = {**run.recipe(encoder), "precision": accelerator.mixed_precision}
         state: TrainingState = {"step": 0, "recipe": recipe, "seconds": 0.0, "dev": {}}
         initial = copied(encoder.learned()) if config.start_share else {}
-        return cls(encoder, run, work, accelerator, model, optimizer, momentum, state, initial)
+        return cls(
+            encoder, run, work, accelerator, model, optimizer, momentum, state, initial, run.examples.__getitem__
+        )
 
     def restore(self, report: LogWriter) -> None:
         """Continue from the saved state, or report that there is none.
@@ -203,6 +208,7 @@ class TrainingLoop:
         with ExitStack() as stack:
             with together():
                 log = stack.enter_context(open_log(self.work, state, first))
+                stack.enter_context(self.tokenised())
             for step, data in zip(steps, map(self.data, steps), strict=True):
                 try:
                     entry: LogEntry = {"step": step + 1, "loss": self.step(step, data)}
@@ -236,6 +242,14 @@ class TrainingLoop:
         if first and "stopped" in state:
             report({"step": state["step"], "note": f"ended early, the best evaluation is kept: {state['stopped']}"})
 
+    @contextmanager
+    def tokenised(self) -> Iterator[None]:
+        """Tokenise all texts once, while the steps in the block run."""
+        texts, first, read = self.state["recipe"]["texts"], self.accelerator.is_main_process, self.examples
+        with tokenised_meanwhile(self.encoder, self.run, self.work, texts, first) as self.examples:
+            yield
+        self.examples = read
+
     def averaged(self) -> AbstractContextManager[None]:
         """The parameters with the initial ones averaged in, as they are evaluated and saved."""
         return averaged(self.encoder.learned(), self.initial, self.run.config.start_share)
@@ -244,7 +258,7 @@ class TrainingLoop:
         """The inputs of a step for this process: its part of the batch."""
         rank, processes = self.accelerator.process_index, self.accelerator.num_processes
         own = slice(*(number * self.run.config.batch_size // processes for number in (rank, rank + 1)))
-        batch = {name: texts[own] for name, texts in self.run.batch(step).items()}
+        batch = self.examples(self.run.numbers(step)[own])
         number = step * processes + rank  # each process draws its own templates and augmentation
         return step_data(self.encoder, batch, self.run.config, number)
 
@@ -257,7 +271,8 @@ class TrainingLoop:
         for group in self.optimizer.param_groups:
             group["lr"] = self.run.learning_rate(step)
         torch.manual_seed(int(np.random.default_rng((config.seed, step, accelerator.process_index)).integers(2**62)))
-        self.model.train()
+        if not self.encoder.training:
+            self.model.train()  # visits all modules
         loss, scaled = self._losses(data, step)
         accelerator.backward(scaled)
         accelerator.clip_grad_norm_(self.model.parameters(), config.clip)

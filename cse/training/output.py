@@ -28,7 +28,7 @@ from cse.files.writing import (
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
 from cse.models.config import DevScores
 from cse.models.names import record_file
-from cse.training.records import RUN_FILE, STATE_FOLDER
+from cse.training.records import RUN_FILE, STATE_FOLDER, TOKENS_FOLDER
 from cse.training.resume import check_resume
 
 BEST_FOLDER = "best"
@@ -39,6 +39,7 @@ UNFINISHED_RUN = FolderKind(
     (
         RUN_FILE, LOG, STATE_FOLDER, f"{STATE_FOLDER}/*.json", f"{STATE_FOLDER}/*.safetensors",
         BEST_FOLDER, *(f"{BEST_FOLDER}/{name}" for name in CHECKPOINT.files),
+        f"{TOKENS_FOLDER}-*", f".{TOKENS_FOLDER}-*",
         f".{STATE_FOLDER}.*", f".{BEST_FOLDER}.*", f".{LOG}.*", f".*.{LOG}", f".{RUN_FILE}.*",  # left by a killed write
     ),
 )  # fmt: skip

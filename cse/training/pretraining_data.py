@@ -19,7 +19,8 @@ from cse.corpus.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.corpus.lines import text_lines
 from cse.encoder.backbone import mlm_head
-from cse.encoder.rows import TokenTemplate, render
+from cse.encoder.rows import TokenTemplate, plain_ids, render
+from cse.encoder.token_file import TokenFile
 from cse.files.checksums import write_checksums
 from cse.files.writing import file_digest, write_folder
 from cse.methods.templates import PLAIN
@@ -218,30 +219,6 @@ MAX_ALPHABET_CHARACTERS = 400  # characters
 CONTINUATION = "##"  # prefix of pieces inside a word
 
 
-@dataclass(frozen=True)
-class TokenFile:
-    """A tokenised corpus: ids (n,) uint16 and starts of its sentences (s,) int64, both memory-mapped."""
-
-    ids: np.ndarray
-    starts: np.ndarray
-
-    @classmethod
-    def open(cls, folder: Path, split: str) -> TokenFile:
-        """Map `folder/split.ids` and `folder/split.starts`."""
-        return cls(
-            np.memmap(folder / f"{split}.ids", np.uint16, "r"), np.memmap(folder / f"{split}.starts", np.int64, "r")
-        )
-
-    def rows(self, count: int, length: int, rng: np.random.Generator) -> np.ndarray:
-        """(count, length) int64 ids, each row from a random sentence start, over the following sentences."""
-        starts = np.minimum(self.starts[rng.integers(len(self.starts), size=count)], len(self.ids) - length)
-        return self.ids[starts[:, None] + np.arange(length)].astype(np.int64)
-
-    def counts(self, vocabulary: int) -> np.ndarray:
-        """(V,) float32 counts of each of `vocabulary` tokens."""
-        return np.bincount(self.ids, minlength=vocabulary).astype(np.float32)
-
-
 def corpus_lines(corpus: Path, reading: Reading) -> Iterator[str]:
     """Yield the lines of a text file, empty ones too, or the texts of a table.
 
@@ -335,18 +312,9 @@ def tokenise(
     """
 
     def fill(target: Path) -> None:
-        counts = {"train": 0, "valid": 0}
-        handles = {
-            name: (target / name).open("wb") for name in ("train.ids", "train.starts", "valid.ids", "valid.starts")
-        }
-        for split, batch in _split_batches(corpora, reading):
-            encoded = tokenizer(batch, add_special_tokens=False, return_attention_mask=False)["input_ids"]
-            lengths = np.array([len(ids) for ids in encoded], np.int64)
-            handles[f"{split}.starts"].write((counts[split] + np.cumsum(lengths) - lengths).tobytes())
-            handles[f"{split}.ids"].write(np.concatenate([np.array(ids, np.uint16) for ids in encoded]).tobytes())
-            counts[split] += int(lengths.sum())
-        for handle in handles.values():
-            handle.close()
+        batches = _split_batches(corpora, reading)
+        blocks = ((split, plain_ids(tokenizer, lines, special=True)) for split, lines in batches)
+        counts = TokenFile.write(target, ("train", "valid"), blocks, np.uint16)
         if counts["valid"] < MIN_HELD_OUT_PIECES:
             _hold_out_tail(target)
         write_checksums(target)

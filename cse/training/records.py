@@ -19,7 +19,8 @@ def silent(done: int, total: int, name: str) -> None:
     """Report nothing."""
 
 
-RUN_FILE, STATE_FOLDER = "run.json", "state"  # in the folder of an unfinished run: its mark, and its saved state
+# In the folder of an unfinished run: its mark, its saved state, and its texts as token ids, of which the name goes on.
+RUN_FILE, STATE_FOLDER, TOKENS_FOLDER = "run.json", "state", "tokens"
 
 
 class TrainingState(TypedDict):

@@ -139,12 +139,16 @@ class Run:
         }  # fmt: skip
         return json.loads(json.dumps(value))
 
-    def batch(self, step: int) -> dict[str, list[str]]:
-        """The texts of a step by column: a function of the seed and the step alone."""
+    def numbers(self, step: int) -> np.ndarray:
+        """(B,) the examples of a step: a function of the seed and the step alone."""
         epoch, within = divmod(step, self.steps_per_epoch)
         order = _order(self.config.seed, epoch, len(self.examples))
         size = self.config.batch_size
-        return self.examples[order[within * size : (within + 1) * size]]
+        return order[within * size : (within + 1) * size]
+
+    def batch(self, step: int) -> dict[str, list[str]]:
+        """The texts of a step by column."""
+        return self.examples[self.numbers(step)]
 
 
 def dev_score(encoder: TorchEncoder, run: Run, step: int) -> float:

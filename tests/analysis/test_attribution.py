@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 import cse
-from cse.analysis.attribution import MAX_WORDS, Change, attribute, changes, without, words
+from cse.analysis.attribution import (
+    MAX_WORDS,
+    PERTURBATIONS,
+    Change,
+    attribute,
+    changes,
+    without,
+    words,
+)
+from cse.analysis.calibration import PERSISTENCE, agreements, disagreements, rank_biased_overlap, shared
 
 PAIR = ("The dog, in the park, was happy.", "a big cat!")
 SHORTER = (
@@ -95,3 +104,95 @@ def test_changes_of_texts_without_spaces_are_their_characters() -> None:
         Change("both", "the"), Change("first", "dog,"), Change("second", "cat,"), Change("both", "barks"),
         Change("second", "loudly"),
     ]  # fmt: skip
+
+
+APPLY = {perturbation.name: perturbation.apply for perturbation in PERTURBATIONS}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "changed"),
+    [
+        ("negated", "The shop is open on Sundays.", "The shop is not open on Sundays."),
+        ("negated", "The shop is not open.", "The shop is open."),
+        ("negated", "He can't swim.", "He can swim."),
+        ("negated", "Won't you come?", "Will you come?"),
+        ("negated", "She didn't laugh.", "She did laugh."),
+        ("negated", "Dogs bark.", None),
+        ("numbers changed", "It took 3 days and 15 minutes.", "It took 4 days and 16 minutes."),
+        ("numbers changed", "It cost 1,000 or 3.19.", "It cost 1,001 or 3.10."),
+        ("numbers changed", "9" * 5000, "9" * 4999 + "0"),
+        ("numbers changed", "It took days.", None),
+        ("negated", "In May the shops were open.", "In May the shops were not open."),
+        ("negated", "It is not, and it left.", "It is and it left."),
+        ("negated", "I ain't going.", "I am going."),
+        ("negated", "I don\N{RIGHT SINGLE QUOTATION MARK}t know.", "I do know."),
+        ("names exchanged", "The dog likes Anna.", None),
+        ("typing error", "Call 5551234 now.", "Clal 5551234 now."),
+        ("names exchanged", "Anna met Peter in Rome.", "Anna met Rome in Peter."),
+        ("names exchanged", "Anna thanked Peter.", "Peter thanked Anna."),
+        ("names exchanged", "The cat sleeps.", None),
+        ("words reversed", "The dog chased the cat.", "cat the chased dog The."),
+        ("words reversed", "Hello.", None),
+        ("longest word dropped", "The orchestra played.", "The played."),
+        ("longest word dropped", "Hello.", None),
+        ("word doubled", "The orchestra played.", "The orchestra orchestra played."),
+        ("typing error", "The orchestra played.", "The ocrhestra played."),
+        ("typing error", "I am.", None),
+        ("typing error", "बैंक विद्यालय", "बैंक विलद्याय"),
+        ("typing error", "e\u0301le\u0300ve la\u0300", "e\u0301e\u0300lve la\u0300"),
+        ("longest word dropped", "मौसम अच्छा है", "मौसम है"),
+        ("word doubled", "l'e\u0301te\u0301 est la\u0300", "l'e\u0301te\u0301 l'e\u0301te\u0301 est la\u0300"),
+        ("capitals", "Stop it", "STOP IT"),
+        ("capitals", "STOP 12", None),
+        ("final punctuation", "Stop it!", "Stop it"),
+        ("final punctuation", "Stop it", "Stop it."),
+    ],
+)
+def test_a_perturbation_gives_the_sentence_that_it_should(name: str, text: str, changed: str | None) -> None:
+    assert APPLY[name](text) == changed
+
+
+@pytest.mark.parametrize("text", ["", " ", "?!", "\N{GRINNING FACE}", "a", "1", "I"])
+def test_no_perturbation_fails_on_odd_text_or_returns_it_unchanged(text: str) -> None:
+    for name, apply in APPLY.items():
+        assert apply(text) != text, name
+
+
+def test_planted_negations_surface_among_the_first_ten() -> None:
+    """200 pairs that two models rank alike but for noise; of ten one hears the negation and the other does not."""
+    rng = np.random.default_rng(0)
+    alike = rng.uniform(size=200)
+    negated = rng.choice(200, 10, replace=False)
+    deaf, hearing = alike + rng.normal(scale=0.02, size=200), alike + rng.normal(scale=0.02, size=200)
+    deaf[negated], hearing[negated] = rng.uniform(0.9, 1.0, 10), rng.uniform(0.0, 0.1, 10)
+    ranked = disagreements({"deaf": 0.9 + 0.1 * deaf, "hearing": hearing**3})
+    assert {row.pair for row in ranked[:10]} == set(negated.tolist())
+    assert ranked[0].places["deaf"] > 0.8 > 0.2 > ranked[0].places["hearing"]
+
+
+def slow_overlap(first: list[int], second: list[int], depth: int = 2000) -> float:
+    """The definition, (1 - p) sum p^(d-1) A_d, with the last agreement going on for ever."""
+    total, last = 0.0, 0.0
+    for rank in range(1, depth + 1):
+        if rank <= len(first):
+            last = len(set(first[:rank]) & set(second[:rank])) / rank
+        total += (1 - PERSISTENCE) * PERSISTENCE ** (rank - 1) * last
+    return total
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [([1, 2, 3], [1, 2, 3]), ([1, 2, 3, 4], [4, 3, 2, 1]), ([1, 2, 3], [4, 5, 6]), ([1, 2, 3, 4, 5], [1, 9, 3, 2, 8])],
+)
+def test_rank_biased_overlap_is_its_definition(first: list[int], second: list[int]) -> None:
+    assert rank_biased_overlap(first, second) == pytest.approx(slow_overlap(first, second), abs=1e-9)
+
+
+def test_each_two_lists_are_compared_and_a_list_with_itself_is_1() -> None:
+    lists = ["abcd", "abcd", "badc", "wxyz"]
+    assert agreements(lists, shared) == [[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1]]
+    assert (shared("abcd", "abxy"), shared("abcd", "ab"), shared([], [])) == (0.5, 0.5, 1)
+    permuted = 0.1 * (0 + 0.9 + 0.81 * 2 / 3 + 0.729) + 0.9**4  # agreements 0, 1, 2/3, 1, and 1 for ever
+    table = agreements(lists, rank_biased_overlap)
+    assert table[0] == pytest.approx([1, 1, permuted, 0])
+    assert [row[0] for row in table] == pytest.approx(table[0])  # both ways the same

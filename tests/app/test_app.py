@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import pytest
 import uvicorn
 from app_models import write_models
+from command_line import exit_code, options_of
 from released import release
 
 from cse.app import serving as app
 from cse.app.models.columns import opened_by
 from cse.app.server.budget import client_of
-from cse.app.serving import main
 from cse.models.names import resolve
 
 
@@ -35,7 +35,7 @@ def test_a_wrong_model_or_index_is_one_line_and_exit_code_4(tmp_path, capsys, ar
         if config:
             (tmp_path / name / "config.json").write_text(config)
     paths = [str(tmp_path / value) if value.isupper() else value for value in arguments]
-    assert main(paths) == 4
+    assert exit_code("app", paths) == 4
     error = capsys.readouterr().err
     assert error.startswith("Error: ")
     assert message in error
@@ -52,12 +52,12 @@ def test_a_family_is_for_the_models_of_others_alone(tmp_path, bert_folder, capsy
     monkeypatch.setattr(app, "serve", served.append)
     monkeypatch.setattr(app, "check_address", lambda host, port: None)
     models = ["--model", "promptbert", "--model", folder]
-    for more, code, message in (([], 4, "give `family`"), (["--family", "bert"], 3, "unknown family 'bert'")):
-        assert main([*models, *more]) == code
+    for more, code, message in (([], 4, "give --family"), (["--family", "bert"], 3, "unknown family 'bert'")):
+        assert exit_code("app", [*models, *more]) == code
         assert message in capsys.readouterr().err
-    assert main([*models, "--family", "simcse"]) == 0
+    assert exit_code("app", [*models, "--family", "simcse"]) == 0
     assert served[0].family == "simcse"
-    assert main([*models, "--pooling", "cls"]) == 0
+    assert exit_code("app", [*models, "--pooling", "cls"]) == 0
     assert opened_by(folder, None, "cls") == (folder, "cls", None)
     assert opened_by("promptbert", None, "cls") == ("promptbert", None, None)
 
@@ -101,7 +101,7 @@ needs_second = pytest.mark.skipif(not can_listen("127.0.0.2"), reason="this mach
 
 def test_a_port_in_use_is_one_line_and_exit_code_3(capsys, served):
     with listening("127.0.0.1") as port:
-        assert main(["--port", str(port)]) == 3
+        assert exit_code("app", ["--port", str(port)]) == 3
     assert (
         capsys.readouterr().err == f"Error: cannot use port {port} (Address already in use); give another with --port\n"
     )
@@ -121,10 +121,12 @@ def test_the_port_is_probed_on_the_host_that_will_be_listened_on(capsys, served,
     options = ["--host", host] if by == "option" else []
     monkeypatch.setenv("GRADIO_SERVER_NAME", host if by == "environment" else "127.0.0.1")
     with listening(taken) as port:
-        assert main(["--port", str(port), *options]) == 3
+        assert exit_code("app", ["--port", str(port), *options]) == 3
         assert f"cannot use port {port} (Address already in use)" in capsys.readouterr().err
         monkeypatch.setenv("GRADIO_SERVER_NAME", taken)
-        assert main(["--port", str(port), "--host", "127.0.0.1"]) == 0  # the option goes first, and is free there
+        assert (
+            exit_code("app", ["--port", str(port), "--host", "127.0.0.1"]) == 0
+        )  # the option goes first, and is free there
     assert [call.host for call in served] == ["127.0.0.1"]
 
 
@@ -133,7 +135,7 @@ def test_the_port_is_probed_on_the_host_that_will_be_listened_on(capsys, served,
 def test_a_host_that_is_not_this_machines_is_one_line_and_exit_code_3(capsys, served, monkeypatch, by, host):
     if by == "environment":
         monkeypatch.setenv("GRADIO_SERVER_NAME", host)
-    assert main(["--host", host] if by == "option" else []) == 3
+    assert exit_code("app", ["--host", host] if by == "option" else []) == 3
     line = capsys.readouterr().err
     assert line.startswith(f"Error: cannot listen on {host!r} (")
     assert line.endswith("); give --host an address of this machine, such as 127.0.0.1\n")
@@ -146,7 +148,7 @@ def test_gradio_is_given_the_host_as_it_wants_it(monkeypatch, host, given):
     launched = {}
     blocks = SimpleNamespace(launch=launched.update, is_running=False, close=lambda verbose: None)
     monkeypatch.setattr(app, "build_app", lambda *_: blocks)
-    app.serve_from(app.parser().parse_args(["--host", host]))
+    app.serve_from(options_of("--host", host))
     assert launched["server_name"] == given
 
 
@@ -165,7 +167,7 @@ def test_behind_a_spaces_proxy_a_visitors_own_address_counts(monkeypatch):
     for space in (None, "me-mine.hf.space"):
         if space:
             monkeypatch.setenv("SPACE_HOST", space)
-        app.serve_from(app.parser().parse_args([]))
+        app.serve_from(options_of())
         config = uvicorn.Config(asked, log_config=None)
         config.load()
         scope = {"type": "http", "client": ("10.1.2.3", 1), "headers": headers}

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 from app_models import GOOD, serving, write_model
+from command_line import exit_code
 
 from cse.app import serving as app
 
@@ -18,7 +19,7 @@ TOOLS = {
 def test_without_the_extra_one_line_says_what_to_install(capsys, monkeypatch):
     known = find_spec("gradio")
     monkeypatch.setattr(app, "find_spec", lambda name: None if name == "mcp" else known)
-    assert app.main(["--mcp"]) == 3
+    assert exit_code("app", ["--mcp"]) == 3
     expected = "Error: --mcp needs the package mcp; install it with: pip install 'gradio[mcp]'\n"
     assert capsys.readouterr().err == expected
 

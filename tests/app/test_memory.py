@@ -23,8 +23,11 @@ THREADS = """
 import ctypes, re, sys, threading
 from pathlib import Path
 if sys.argv[2:] == ["app"]:
-    from cse.app.serving import main
-    assert main(["--model", sys.argv[1] + "-absent"]) == 4  # it ends before it listens
+    from cse.commands.app import app
+    try:
+        app(["--model", sys.argv[1] + "-absent"])
+    except SystemExit as end:
+        assert end.code == 4  # it ends before it listens
 libc, ready = ctypes.CDLL(None), threading.Barrier(12)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 libc.fopen.restype = ctypes.c_void_p

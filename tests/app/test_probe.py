@@ -5,8 +5,7 @@ import pytest
 from app_models import GOOD, MARKUP, write_model
 
 import cse
-from cse.analysis.calibration import random_cosines
-from cse.analysis.perturbations import Disagreement
+from cse.analysis.calibration import Disagreement, random_cosines
 from cse.app.models.models import Failure
 from cse.app.sections.changes import Moved, changes_of, moved_html, perturbed, variants_of
 from cse.app.sections.probe import disagreeing, disagreements_html, graded_pairs, lined_pairs

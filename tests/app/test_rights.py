@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 from app_models import write_model
+from command_line import exit_code, options_of, unboxed
 from gradio.context import LocalContext
 from gradio_client import Client as Program
 from ports import free_port
@@ -44,7 +45,7 @@ class Server:
     def __init__(self, *options):
         port = free_port()
         self.url, self.said = f"http://127.0.0.1:{port}", StringIO()
-        self.options = serving.parser().parse_args(["--port", str(port), *options])
+        self.options = options_of("--port", str(port), *options)
 
     def has_said(self):
         """True if the address was printed, or is not."""
@@ -206,13 +207,12 @@ def test_a_token_may_be_the_owners_own_and_open_says_that_there_is_none(shown, m
         assert "There is no model" in trains(server)
     assert capsys.readouterr().err.startswith("Open: everyone who reaches the app may train and open folders")
     monkeypatch.setenv("CSE_TOKEN", f" {SECRET}\n")
-    assert serving.parser().parse_args([]).token == SECRET
-    assert serving.main(["--open"]) == 3
+    assert options_of().token == SECRET
+    assert exit_code("app", ["--open"]) == 3
     assert capsys.readouterr().err.startswith("Error: --open gives everyone the owner's rights; leave it out")
     for wrong in ("", "two words", "naïve"):
-        with pytest.raises(SystemExit):
-            serving.parser().parse_args(["--token", wrong])
-        assert "argument --token: give letters, digits and signs" in capsys.readouterr().err
+        assert exit_code("app", ["--token", wrong]) == 2
+        assert "give letters, digits and signs of ASCII" in unboxed(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("own", [None, SECRET])
@@ -222,7 +222,7 @@ def test_a_space_has_visitors_alone_unless_its_secret_is_a_token(monkeypatch, ca
     monkeypatch.setattr(serving, "build_app", lambda *_: blocks)
     monkeypatch.setenv("SPACE_ID", "me/mine")
     monkeypatch.setenv("CSE_TOKEN", own or "")
-    serving.serve_from(serving.parser().parse_args([]))
+    serving.serve_from(options_of())
     rights = launched["app_kwargs"]["middleware"][0].kwargs["rights"]
     assert (rights.token, rights.owned) == (own or "", bool(own))
     assert capsys.readouterr().out == ""

@@ -4,8 +4,8 @@ import re
 
 from app_models import write_model
 from conftest import SENTENCES
+from fitted_models import project
 
-from cse.adaptation.projection import project
 from cse.app.scoreboard import speed
 from cse.app.scoreboard.model_strip import descriptions, strip_html
 from cse.app.state.app_state import open_state

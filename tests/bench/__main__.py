@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cse.commands.cli import PRECISIONS, Backend, Grouped, Pooling, check_choice, command, log, print_json
+from cse.commands.cli import PRECISIONS, Backend, Command, Pooling, check_choice, command, log, print_json
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU_TIME = "Count processor time, which other work on the machine leaves alone; of all threads."
@@ -350,6 +350,25 @@ def bench_recipes(
     _print(json_output, {"trials": len(rows)} | {name: summary(rows, name) for name in MEASURES})
 
 
+def bench_finding(
+    output: Annotated[Path, typer.Argument(help="JSON lines of trials; what is there is not repeated.")],
+    data: Annotated[list[Path], typer.Option(help="A folder of a retrieval set; repeatable.")],
+    model: Annotated[list[str], typer.Option(help="A model's folder; FOLDER:POOLING for a pooling; repeatable.")],
+    cheap: Annotated[bool, typer.Option("--cheap", help="Leave out the candidates that take minutes.")] = False,
+    seeds: Annotated[int, typer.Option(min=1)] = 1,
+    json_output: Json = False,
+) -> None:
+    """Try all of `adapt` on the documents of retrieval sets: do known items order its candidates as nDCG@10 does?
+
+    Example: python -m tests.bench finding trials.jsonl --model cse/bundled/backbone:mean --data retrieval/cranfield
+    """
+    from tests.bench.finding import measure, summary
+
+    trials = [(folder, start, seed, output, log, cheap) for seed in range(seeds) for folder in data for start in model]
+    rows = [measure(*trial) for trial in trials]
+    _print(json_output, {"trials": rows, "known items": summary(rows)})
+
+
 def _print(json_output: bool, figures: Mapping[str, Any]) -> None:
     from tests.bench.machine import describe_machine
 
@@ -389,10 +408,11 @@ app = typer.Typer(
 for function in (
     bench_encode, bench_host, bench_train, bench_pretrain, bench_index, bench_search, bench_app, bench_load,
     bench_corpus, bench_page, bench_adapt, bench_recipes,
+    bench_finding,
 ):  # fmt: skip
     (made,) = command(function).registered_commands
     assert made.callback
-    app.command(function.__name__.removeprefix("bench_"), cls=Grouped)(made.callback)
+    app.command(function.__name__.removeprefix("bench_"), cls=Command)(made.callback)
 
 if __name__ == "__main__":
     app()

@@ -15,8 +15,8 @@ from cse.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.encoder import Encoder
-from cse.evaluation.known_items import every_second_word
 from cse.evaluation.metrics import spearman
+from cse.evaluation.retrieval import every_second_word
 from cse.methods.method import Pooling
 
 Layer = Callable[[np.ndarray], np.ndarray]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,10 +15,10 @@ from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import When
 from cse.methods.presets import backbone_key, preset
 from cse.training.step import step_data
+from cse.training.tokens import TokenisedTexts
 from tests.bench.timing import Clock, beside_first
 
-TOKENIZER = "tokenizer"
-ENCODE = "encode"
+TOKENIZER, ENCODE, TOKENS = "tokenizer", "encode", "tokens of"
 
 
 class PassesLeftOut(TorchEncoder):
@@ -34,7 +35,8 @@ def measure_host(
 ) -> dict[str, dict[str, Any]]:
     """The microseconds for a sentence of each work, and how many `times` those of the tokenizer's batch call they are.
 
-    Works are `encode` of texts by static embeddings, which has no layers, and the steps of methods over them.
+    Works are `encode` of texts by static embeddings, which has no layers, the token ids that a method's run makes of
+    them once, and its steps.
     """
     static, backbone = cse.load(model, "static"), cse.load(model, "cls", backend="torch")
     assert isinstance(backbone, TorchEncoder)
@@ -46,17 +48,20 @@ def measure_host(
     for name in methods:
         method, config = preset(name, backbone_key(backbone.model.config.model_type, backbone.dim), False)
         encoder = PassesLeftOut(backbone.model, backbone.tokenizer, method, name=name)
-        works[name] = partial(_steps, encoder, texts, batch_size, config)
+        works[f"{TOKENS} {name}"] = partial(TokenisedTexts.of, encoder, {"0": texts}, config)
+        tokens = TokenisedTexts.of(encoder, {"0": texts}, config)
+        works[name] = partial(_steps, encoder, tokens, batch_size, config)
     figures = beside_first(works, len(texts), rounds, clock)
     return {
         name: {"microseconds": 1000 * work["milliseconds"], "times": work["times"]} for name, work in figures.items()
     }
 
 
-def _steps(encoder: TorchEncoder, texts: list[str], batch_size: int, config: Any) -> None:
+def _steps(encoder: TorchEncoder, texts: TokenisedTexts, batch_size: int, config: Any) -> None:
     encoder.train()
-    for step, start in enumerate(range(0, len(texts), batch_size)):
-        rows = step_data(encoder, {"0": texts[start : start + batch_size]}, config, step).rows
+    for step, start in enumerate(range(0, texts.count, batch_size)):
+        batch = replace(texts, numbers=texts.numbers[start : start + batch_size])
+        rows = step_data(encoder, batch, config, step).rows
         encoder.pool(rows)
         if encoder.reading.denoise is not When.NEVER:
             encoder.bias(rows)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from index import faiss_engine
-from index.building import BLOCK, encoded
+from index.faiss_index import BLOCK, encoded
 from index.folder import unit_rows
 from index.manifest import BuildSettings
 from index.stores import Location, open_at
 
 if TYPE_CHECKING:
-    from index.base import Index
     from index.milvus import MilvusIndex
+    from index.stores import Index
 
 QUERIES, K = 200, 10
 

@@ -23,13 +23,13 @@ import cse
 from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.choice import START
 from cse.adaptation.facts import LANGUAGE_STEPS, learn_language, split
-from cse.adaptation.projection import project
 from cse.corpus import Corpus
 from cse.corpus.supervised import scored_pairs
 from cse.evaluation.clustering import label_scores
 from cse.evaluation.metrics import spearman
 from cse.vectors import smoothed
 from tests.bench.adapt import labelled_texts
+from tests.support.fitted_models import project
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -31,7 +31,7 @@ def test_sentences_are_encoded_alone_and_into_an_index_of_each_type(
     tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "s.txt").write_text("\n".join(f"sentence {number}" for number in range(50)))
-    monkeypatch.setattr("index.building.BLOCK", 16)
+    monkeypatch.setattr("index.faiss_index.BLOCK", 16)
     words = ("bench", "index", "--model", bert_folder, "--input", tmp_path / "s.txt", "--rows", 40)
     done = run(*words, "--factory", "Flat", "--factory", "IVF2,Flat", "--rounds", 1, "--json")
     assert done.exit_code == 0, done.output

@@ -13,6 +13,6 @@ def test_encoding_and_steps_stand_beside_the_tokenizer(bert_folder: Path, tmp_pa
     done = run("bench", "host", *words, "--method", "promptbert", "--method", "consert")
     assert done.exit_code == 0, done.output
     works = json.loads(done.stdout)["works"]
-    assert list(works) == ["tokenizer", "encode", "promptbert", "consert"]
+    assert list(works) == ["tokenizer", "encode", "tokens of promptbert", "promptbert", "tokens of consert", "consert"]
     assert works["tokenizer"]["times"] == [1, 1, 1]
     assert all(work["microseconds"] > 0 for work in works.values())

@@ -125,16 +125,6 @@ def test_outputs_are_files_of_their_own_however_they_are_spelt(tmp_path: Path, m
     check_outputs("owner/name", output=fresh)
 
 
-def test_commands_speak_of_their_own_flags(tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text("a dog\n")
-    app = importlib.import_module("scripts.encode").app
-    options = ["--input", str(tmp_path / "text.txt"), "--output", str(tmp_path / "v.npy"), "--column", "text"]
-    done = CliRunner().invoke(app, ["--model", "simcse", *options])
-    assert done.exit_code == 3
-    assert "leave out --column or give a table" in done.stderr
-    assert "`" not in done.stderr
-
-
 def test_an_installed_command_speaks_of_itself_as_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
     encode, search = (importlib.import_module(f"cse.commands.{name}").app for name in ("encode", "search"))
     lines = {"/x/bin/cse": "cse build-index", "/x/scripts/search.py": "python -m scripts.build_index"}

@@ -15,7 +15,6 @@ from conftest import SENTENCES
 from milvus_server import needs_server, served
 from typer.testing import Result
 
-import cse
 from cse import adapters
 from cse.analysis.calibration import random_cosines
 from cse.app.corpus.chosen import chosen_corpus
@@ -301,9 +300,3 @@ def test_the_page_searches_an_older_index_as_it_was_made(
     expected = cosines(folders["both"], prompts=False)
     (found,) = divided(find_all(state, QUERY, 5, chosen_corpus(state, "corpus.txt", None)))[0].values()
     assert [hit.score for hit in found.hits] == pytest.approx(sorted(expected)[::-1], abs=TOLERANCE)
-
-
-@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
-def test_bundled_models_have_no_prompts(name: str) -> None:
-    encoder = cse.load(name)
-    assert (encoder.query_prompt, encoder.document_prompt, encoder.prompt_note("queries", None)) == (None, None, "")

@@ -1,21 +1,18 @@
 """Commands on good and bad input: their output, one-line errors and exit codes."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import refused, run
-from conftest import SENTENCES
+from conftest import ROOT, SENTENCES
 
 import cse
 
-NAMES = [
-    "train", "pretrain", "encode", "tokens", "evaluate", "search_templates", "reproduce", "build_index", "search",
-    "judge", "topics", "duplicates", "adapt",
-    "runs",
-]  # fmt: skip
+NAMES = sorted(path.stem for path in (ROOT / "scripts").glob("[a-z]*.py"))
 
 
 @pytest.fixture
@@ -32,12 +29,15 @@ def dev(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_help_shows_an_example_and_no_arguments_is_a_usage_error(name: str) -> None:
-    helped = run(name, "--help")
-    assert helped.exit_code == 0
-    assert f"python -m scripts.{name}" in helped.stdout
-    assert run(name).exit_code == 2
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_of_every_command_shows_an_example(flag: str) -> None:
+    for name in NAMES:
+        helped = run(name, flag)
+        assert (helped.exit_code, f"python -m scripts.{name}" in helped.stdout) == (0, True), name
+        assert run(name).exit_code == 2, name
+    helped = run("__main__", "app", flag)
+    assert "Example: cse app" in helped.stdout
+    assert run("__main__", flag).exit_code == 0
 
 
 @pytest.mark.parametrize("method", ["simcse", "promptbert", "dcpcse", "conpvp"])
@@ -231,6 +231,39 @@ def test_an_output_that_is_a_file_or_something_else_is_left_alone(
     refused(run("encode", "--model", bert_folder, "--input", text, "--output", tmp_path / "x.txt"), 3, ".npy")
     refused(run("pretrain", text, "--output", tmp_path / "file", "--vocabulary", 100), 3, "file")
     assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "precious.txt").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links (2026-11)")
+@pytest.mark.parametrize("spelling", ["same", "dotted", "link", "hard link"])
+@pytest.mark.parametrize(
+    ("name", "option", "other"),
+    [
+        ("topics", "--csv", "--json"), ("topics", "--json", None), ("duplicates", "--output", None),
+        ("duplicates", "--groups", "--output"), ("judge", "--json", None),
+    ],
+)  # fmt: skip
+def test_an_output_is_neither_the_file_that_is_read_nor_another_output(
+    bert_folder: Path, tmp_path: Path, name: str, option: str, other: str | None, spelling: str
+) -> None:
+    texts, own, out = tmp_path / "in.csv", tmp_path / "own.csv", tmp_path / "out.csv"
+    texts.write_text("".join(f"{text}\n" for text in ("text", *SENTENCES)))
+    content = texts.read_bytes()
+    if spelling == "link":
+        own.symlink_to(texts)
+    elif spelling == "hard link":
+        own.hardlink_to(texts)
+    else:
+        own = texts if spelling == "same" else tmp_path / "folder" / ".." / texts.name
+        (tmp_path / "folder").mkdir()
+    words = (bert_folder, bert_folder, "--pooling", "cls", "--data") if name == "judge" else ("--model", bert_folder)
+    words += ("--output", out) if name == "duplicates" and option != "--output" else ()
+    done = run(name, *words, texts, option, own)
+    refused(done, 3, f"{own}: is the file that is read; give {option} another file")
+    if other:
+        again = tmp_path / "folder" / ".." / "out.csv" if spelling == "dotted" else out
+        done = run(name, "--model", bert_folder, texts, other, out, option, again)
+        refused(done, 3, f"{again}: is the file of {other}, too; give {option} another file")
+    assert (texts.read_bytes(), out.exists()) == (content, False)
 
 
 def test_an_unfinished_run_is_not_thrown_away_silently(bert_folder: Path, text: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import random
 from pathlib import Path
 
@@ -188,22 +187,3 @@ def test_bad_input_is_refused_and_nothing_is_written(bert_folder: Path, file: Pa
     for wrong in (("--percentile", 100), ("--percentile", -1), ("--keep", "best")):
         refused(run("duplicates", file, *options, *wrong), 2)
     assert not list((tmp_path / "out").iterdir())
-
-
-@pytest.mark.skipif(os.name != "posix", reason="links (2026-11)")
-def test_the_tables_are_neither_the_file_that_is_read_nor_one_file(bert_folder: Path, tmp_path: Path) -> None:
-    content = "text\na dog was here\na cat was here\na dog was here\n"
-    (tmp_path / "in.csv").write_text(content)
-    (tmp_path / "link.csv").symlink_to("in.csv")
-    (tmp_path / "here").symlink_to(tmp_path)
-    command = ("duplicates", tmp_path / "in.csv", "--model", bert_folder)
-    own, out = tmp_path / "link.csv", tmp_path / "out.csv"
-    refused(run(*command, "--output", own), 3, f"{own}: is the file that is read; give --output another file")
-    own = tmp_path / "here" / "in.csv"
-    done = run(*command, "--output", out, "--groups", own)
-    refused(done, 3, f"{own}: is the file that is read; give --groups another file")
-    for groups in (out, tmp_path / "here" / "out.csv"):
-        done = run(*command, "--output", out, "--groups", groups)
-        refused(done, 3, f"{groups}: is the file of --output, too; give --groups another file")
-    assert (tmp_path / "in.csv").read_text() == content
-    assert not out.exists()

@@ -1,17 +1,23 @@
-"""Encoding from the command line: text of any length on a line."""
+"""encode, tokens and export: what they write and print, and one line for what they refuse."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from app_models import write_model
 from command_line import refused, run
+from index_corpus import build
 from typer.testing import CliRunner, Result
 
 import cse
+from cse.commands import export
 from cse.commands.encode import app
 from cse.encoder.openvino_encoder import OpenVinoEncoder
+from cse.methods.templates import Template
 
 
 def from_stdin(content: bytes, *words: object) -> Result:
@@ -108,3 +114,105 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_encoded(
     done = run("encode", "--model", bert_folder, "--input", tmp_path / "a.txt", "--output", output)
     refused(done, 3, f"{output}: cannot be written", "give another file")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_tokens_prints_probabilities_in_order_and_json(bert_folder: Path) -> None:
+    lines = run("tokens", "--model", bert_folder, "the dog is sad", "-k", 3).stdout.splitlines()
+    assert len(lines) == 3
+    tokens = json.loads(
+        run("tokens", "--model", bert_folder, "the dog is sad", "-k", 3, "--no-denoise", "--json").stdout
+    )
+    expected = cse.load(str(bert_folder)).top_tokens("the dog is sad", 3, denoise=False)
+    assert [(row["token"], pytest.approx(row["probability"])) for row in tokens] == expected
+    assert run("tokens", "--model", bert_folder, "[MASK] 🎸 שלום").exit_code == 0
+    asked = run("tokens", "--model", bert_folder, "the dog is sad", "--template", "the [X] was [MASK]", "--json").stdout
+    expected = cse.load(str(bert_folder)).top_tokens("the dog is sad", template=Template("the [X] was [MASK]"))
+    assert [(row["token"], pytest.approx(row["probability"])) for row in json.loads(asked)] == expected
+    refused(run("tokens", "--model", bert_folder, "a", "--template", "[MASK]"), 3, "exactly one [X]")
+    refused(run("tokens", "--model", bert_folder, "   "), 3, "empty")
+    refused(run("tokens", "--model", bert_folder), 3, "give either a sentence or --file")
+
+
+def test_tokens_of_a_file_are_those_of_its_sentences_before_and_after(bert_folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "asked.txt"
+    file.write_text("the dog is sad\n\na big cat\n")
+    encoder = cse.load(str(bert_folder))
+    lines = [line.split("\t") for line in run("tokens", "--model", bert_folder, "--file", file).stdout.splitlines()]
+    asked = json.loads(run("tokens", "--model", bert_folder, "--file", file, "--json").stdout)
+    for (sentence, before, after), row in zip(lines, asked, strict=True):
+        assert before.split() == row["before"] == [token for token, _ in encoder.top_tokens(sentence, 5, False)]
+        assert after.split() == row["after"] == [token for token, _ in encoder.top_tokens(sentence, 5)]
+    assert [(row["row"], row["sentence"]) for row in asked] == [(1, "the dog is sad"), (3, "a big cat")]
+    refused(run("tokens", "--model", bert_folder, "--file", file, "the dog"), 3, "give either a sentence or --file")
+    refused(run("tokens", "--model", bert_folder, "--file", tmp_path / "none.txt"), 3, "none.txt")
+    refused(run("tokens", "--model", bert_folder, "a", "-k", 9999), 3, "k is 9999")
+    refused(run("tokens", "--model", bert_folder, "a", "--pooling", "max"), 3, "unknown pooling", "first-last")
+
+
+def test_tokens_of_a_table_have_its_rows_and_texts(bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes('id;body\n7; "the\tdog" \n8;\n9;a caf\u00e9\n'.encode("cp1252"))
+    command = (
+        "tokens",
+        "--model",
+        bert_folder,
+        "--file",
+        tmp_path / "a.csv",
+        "--column",
+        "body",
+        "--read",
+        "quotes=no",
+    )
+    asked = json.loads(run(*command, "--json").stdout)
+    assert [(row["row"], row["sentence"]) for row in asked] == [(1, ' "the\tdog" '), (3, "a caf\u00e9")]
+    assert [line.split("\t")[0] for line in run(*command).stdout.splitlines()] == [' "the dog" ', "a caf\u00e9"]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> Path:
+    return write_model(tmp_path_factory.mktemp("checkpoints") / "mine", bert_folder, "promptbert")
+
+
+def test_a_checkpoint_is_written_and_read_back(checkpoint: Path, tmp_path: Path) -> None:
+    done = run("export", checkpoint, "--to", "sentence-transformers", "--output", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    sentences = ["a man is playing", "", "[MASK]"]
+    expected = cse.load(str(checkpoint)).encode(sentences)
+    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(sentences), expected, atol=1e-6)
+
+
+def test_an_index_becomes_a_table_with_its_map(tmp_path: Path) -> None:
+    build(tmp_path / "index", "Flat", 30)
+    done = run("export", tmp_path / "index", "--to", "parquet", "--output", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    table = pd.read_parquet(tmp_path / "out" / "index.parquet")
+    assert table[["x", "y"]].to_numpy().min() >= 0
+    assert table[["x", "y"]].to_numpy().max() <= 1
+    assert table["x"].nunique() == 30
+
+
+def test_a_large_index_has_no_map_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(tmp_path / "index", "Flat", 30)
+    monkeypatch.setattr(export, "MAX_MAPPED_SENTENCES", 29)
+    done = run("export", tmp_path / "index", "--to", "parquet", "--output", tmp_path / "out")
+    assert "no x and y: a map of more than 29 sentences takes too long" in done.output
+    assert list(pd.read_parquet(tmp_path / "out" / "index.parquet")) == ["row", "text", "vector"]
+
+
+def test_refusals_are_one_line_and_leave_nothing(checkpoint: Path, tmp_path: Path) -> None:
+    build(tmp_path / "index", "Flat", 30)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    for arguments, code, reason in (
+        ((checkpoint, "--to", "gguf"), 2, "unknown form 'gguf'; choose from sentence-transformers, peft, onnx"),
+        ((checkpoint, "--to", "peft"), 3, "mine is not a prefix on a frozen backbone"),
+        ((tmp_path / "index", "--to", "onnx"), 3, "is an index; give --to as one of datasets, parquet, projector"),
+        ((tmp_path / "index", "--to", "parquet", "--pooling", "cls"), 3, "leave out --pooling"),
+        ((checkpoint, "--to", "datasets"), 4, "not an index folder"),
+        (("absent", "--to", "onnx"), 4, "no model 'absent'"),
+    ):
+        refused(run("export", *arguments, "--output", tmp_path / "out"), code, reason)
+        assert not (tmp_path / "out").exists()
+    done = run("export", checkpoint, "--to", "sentence-transformers", "--output", tmp_path / "full", "--overwrite")
+    assert done.exit_code == 3
+    assert "holds notes.txt, which is no part of an export; move it away" in done.output
+    assert (tmp_path / "full" / "notes.txt").read_text() == "mine"

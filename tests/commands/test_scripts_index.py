@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from cse.commands import build_index, encode, search
 from cse.encoder.openvino_encoder import OpenVinoEncoder
 from cse.vectors import smoothed
 from index import VectorIndex
-from index.manifest import read_manifest, write_manifest
 
 CORPUS = ["a man plays guitar", "a dog runs", "two cats sleep", "the stock market fell", "a woman plays the piano"]
 FOLDERS: dict[str, str] = {}  # the tests' model names, and where these models lie
@@ -101,10 +99,7 @@ def test_build_prints_one_line(corpus: Path, tmp_path: Path) -> None:
     assert result.stdout == f"{tmp_path / 'x'}: 5 rows, 32 dimensions, Flat, {sum(files) / 1e6:.2f} MB\n"
     assert "5 sentences" in result.stderr
     assert sorted(path.name for path in (tmp_path / "x").iterdir()) == ["index.faiss", "manifest.json", "texts.arrow"]
-
-
-def test_build_prints_recall_of_an_approximate_type(corpus: Path, tmp_path: Path) -> None:
-    result = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "x", "--factory", "SQ8")
+    result = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "y", "--factory", "SQ8")
     assert result.stdout.endswith("MB, recall@10 1.000\n")
 
 
@@ -162,14 +157,6 @@ def test_search_prints_json_with_the_lines_of_the_text_file(folder: Path) -> Non
     lines = "\n\n".join(CORPUS).split("\n")  # every second one is blank
     assert [lines[hit["row"] - 1] for hit in hits] == [hit["text"] for hit in hits]
     assert sorted(hit["row"] for hit in hits) == [1, 3, 5, 7, 9]
-
-
-def test_search_leaves_out_missing_answers(corpus: Path, tmp_path: Path) -> None:
-    settings = {"--model": "promptbert", "--output": tmp_path / "x", "--factory": "IVF5,Flat"}
-    run_build(corpus, *[word for pair in settings.items() for word in pair])
-    write_manifest(tmp_path / "x", replace(read_manifest(tmp_path / "x"), nprobe=1))
-    result = run_search(tmp_path / "x", "a dog runs")
-    assert result.stdout.splitlines() == ["  1  1.0000  a dog runs"]
 
 
 @pytest.mark.parametrize("arguments", [["--model", "simcse"], ["--model", "bert", "--pooling", "cls"]])

@@ -95,7 +95,7 @@ def test_labels_give_scores_at_once_and_can_vote(bert_folder: Path, table: Path,
     header, *lines = scored.stdout.splitlines()
     assert header.split("\t")[:5] == ["model", "neighbours", "purity", "nmi", "ndcg@10"]
     for line, pooling in zip(lines, ("mean", "cls"), strict=True):
-        vectors = cse.load(str(bert_folder), pooling).encode([text for _, text in TEXTS], normalize_embeddings=True)
+        vectors = cse.load(str(bert_folder), pooling).encode([text for _, text in TEXTS])
         expected = label_scores(vectors, [topic for topic, _ in TEXTS])
         assert [float(cell) for cell in line.split("\t")[1:]] == pytest.approx(list(expected.values()), abs=0.01)
     output = tmp_path / "s.json"
@@ -157,24 +157,6 @@ def test_earlier_votes_stay_until_the_first_new_one_and_overwrite_then_drops_the
     assert judge(*pair(bert_folder), *options, "--votes", 1, votes="s\n").exit_code == 0
 
 
-@pytest.mark.parametrize("spelling", ["same", "dotted", "link", "hard link"])
-def test_the_file_of_the_texts_is_never_the_file_of_the_votes(
-    bert_folder: Path, table: Path, tmp_path: Path, spelling: str
-) -> None:
-    output, content = tmp_path / "votes.json", table.read_bytes()
-    if spelling == "link":
-        output.symlink_to(table)
-    elif spelling == "hard link":
-        output.hardlink_to(table)
-    else:
-        output = table if spelling == "same" else tmp_path / "folder" / ".." / table.name
-        (tmp_path / "folder").mkdir()
-    for option in ((), ("--overwrite",)):
-        done = judge(*pair(bert_folder), "--data", table, "--json", output, *option)
-        refused(done, 3, f"{output}: is the file that is read; give --json another file")
-    assert table.read_bytes() == content
-
-
 @pytest.mark.parametrize("content", ["", "a,b\n1,2\n", "{}", '{"format": 1, "model": "mine"}', '{"votes": [1]}'])
 def test_a_file_of_something_else_is_refused_even_to_overwrite(
     bert_folder: Path, table: Path, tmp_path: Path, content: str
@@ -227,11 +209,6 @@ def test_wrong_options_are_refused(bert_folder: Path, table: Path, tmp_path: Pat
     refused(judge(bert_folder, "nothing/here", "--data", table), 4, "no model 'nothing/here'")
     refused(judge(*models, "--data", table, "--json", tmp_path / "v.json", votes=""), 3, "no vote was given")
     assert not (tmp_path / "v.json").exists()
-    (tmp_path / "v.json").write_text("[]")
-    refused(judge(*models, "--data", table, "--json", tmp_path / "v.json"), 4, "holds no votes that can be read")
-    cure = "holds no votes that can be read (no file of python -m scripts.judge); give another --json"
-    refused(judge(*models, "--data", table, "--json", tmp_path / "v.json", "--overwrite", votes="A\n"), 4, cure)
-    assert (tmp_path / "v.json").read_text() == "[]"
     refused(judge(*models, "--data", table, "--json", tmp_path), 3, "is a folder, not a file")
     for wrong in (("--votes", 0), ("--votes", -1), ("--pooling", "mean"), ("--simulate", "topic", "--labels", "topic")):
         refused(judge(*models, "--data", table, *wrong), 2)

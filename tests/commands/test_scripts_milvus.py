@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from app_models import write_model
+from command_line import exit_code, options_of, refused, run
 from conftest import SENTENCES
 from milvus_server import free_port, needs_server, served
-from typer.testing import CliRunner, Result
 
 from cse.app import serving as app
-from cse.commands import build_index, evaluate, search
 from index import IndexFolderError
 
 pytestmark = needs_server
@@ -44,30 +42,20 @@ def built(server: str, models: dict[str, Path], tmp_path_factory: pytest.TempPat
     work = tmp_path_factory.mktemp("built")
     (work / "corpus.txt").write_text("\n".join(SENTENCES))
     for location in (f"{server}/built", work / "folder"):
-        done = run(build_index, work / "corpus.txt", "--model", models["promptbert"], "--store", location)
+        done = run("build_index", work / "corpus.txt", "--model", models["promptbert"], "--store", location)
         assert done.exit_code == 0, done.output
     assert done.stdout.endswith(" MB\n")
     return f"{server}/built", work / "folder"
 
 
-def run(script: Any, *words: object) -> Result:
-    return CliRunner().invoke(script.app, [str(word) for word in words])
-
-
-def refused(done: Result, code: int, reason: str) -> None:
-    assert done.exit_code == code, done.output
-    assert reason in done.stderr.splitlines()[-1], done.stderr
-    assert "Traceback" not in done.output
-
-
 def test_a_search_prints_what_that_of_the_folder_does(built: tuple[str, Path]) -> None:
     location, folder = built
-    expected = run(search, folder, "a dog in the park", "-k", 3).stdout
+    expected = run("search", folder, "a dog in the park", "-k", 3).stdout
     assert len(expected.splitlines()) == 3
-    assert run(search, "--store", location, "a dog in the park", "-k", 3).stdout == expected
-    assert run(search, location, "a dog in the park", "-k", 3).stdout == expected
-    answer = json.loads(run(search, "--store", location, "a dog in the park", "--json").stdout)
-    of_folder = json.loads(run(search, folder, "a dog in the park", "--json").stdout)
+    assert run("search", "--store", location, "a dog in the park", "-k", 3).stdout == expected
+    assert run("search", location, "a dog in the park", "-k", 3).stdout == expected
+    answer = json.loads(run("search", "--store", location, "a dog in the park", "--json").stdout)
+    of_folder = json.loads(run("search", folder, "a dog in the park", "--json").stdout)
     assert answer == [{**hit, "score": pytest.approx(hit["score"], abs=1e-6)} for hit in of_folder]
     assert [len(answer), *answer[0]] == [5, "row", "score", "text", "fields"]
 
@@ -78,9 +66,9 @@ def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(
     corpus, location = tmp_path / "many.txt", f"{server}/cells"
     corpus.write_text("".join(f"{text} {number}\n" for text in SENTENCES for number in range(20)))
     count = 20 * len(SENTENCES)
-    done = run(build_index, corpus, "--model", models["simcse"], "--store", location, "--factory", "IVF16,Flat")
+    done = run("build_index", corpus, "--model", models["simcse"], "--store", location, "--factory", "IVF16,Flat")
     assert done.exit_code == 0, done.output
-    few, all_of_them = (run(search, location, "a dog", "-k", count, "--probe", probe) for probe in (1, 16))
+    few, all_of_them = (run("search", location, "a dog", "-k", count, "--probe", probe) for probe in (1, 16))
     assert 0 < len(few.stdout.splitlines()) < count
     assert few.stderr.splitlines()[-1] == (
         f"found {len(few.stdout.splitlines())} of {count} hits, since this IVF16,Flat index searched 1 of its cells; "
@@ -94,17 +82,17 @@ def test_a_table_has_conditions_of_milvus_and_columns_to_show(
 ) -> None:
     location, corpus = f"{server}/table", tmp_path / "table.csv"
     corpus.write_text(f"id,label,text\n1,billing,{SENTENCES[0]}\n2,other,\n3,other,{SENTENCES[1]}\n")
-    assert run(build_index, corpus, "--model", models["simcse"], "--store", location).exit_code == 0
+    assert run("build_index", corpus, "--model", models["simcse"], "--store", location).exit_code == 0
     words = ("--store", location, SENTENCES[0])
-    found = run(search, *words, "--where", 'label == "other"', "--json")
+    found = run("search", *words, "--where", 'label == "other"', "--json")
     (hit,) = json.loads(found.stdout)
     assert (hit["row"], hit["fields"], found.stderr.splitlines()[-1]) == (
         3, {"id": "3", "label": "other"}, "searched 1 of 2 rows",
     )  # fmt: skip
-    assert run(search, *words, "-k", 1, "--show", "label,id").stdout == f"  1  1.0000  billing  1  {SENTENCES[0]}\n"
-    assert run(search, *words, "--where", 'lable == "other"', "--json").stdout == "[]\n"
-    refused(run(search, *words, "--where", "label = 'other'"), 3, "of the columns text, id, label")
-    refused(run(search, *words, "--show", "nope"), 3, "no column 'nope' to --show; the index has the columns 'id'")
+    assert run("search", *words, "-k", 1, "--show", "label,id").stdout == f"  1  1.0000  billing  1  {SENTENCES[0]}\n"
+    assert run("search", *words, "--where", 'lable == "other"', "--json").stdout == "[]\n"
+    refused(run("search", *words, "--where", "label = 'other'"), 3, "of the columns text, id, label")
+    refused(run("search", *words, "--show", "nope"), 3, "no column 'nope' to --show; the index has the columns 'id'")
 
 
 def test_sentences_are_added_and_replaced(server: str, models: dict[str, Path], tmp_path: Path) -> None:
@@ -112,22 +100,22 @@ def test_sentences_are_added_and_replaced(server: str, models: dict[str, Path], 
     corpus.write_text("\n".join(SENTENCES[:4]))
     more.write_text("\n".join(SENTENCES[4:]))
     words = ("--model", models["simcse"], "--store", location)
-    assert run(build_index, corpus, *words).stdout == f"{location}: 4 rows, 32 dimensions, Flat\n"
-    refused(run(build_index, more, *words), 3, "--overwrite replaces it, --append adds to it")
-    manifest = json.loads(run(build_index, more, *words, "--append", "--json").stdout)
+    assert run("build_index", corpus, *words).stdout == f"{location}: 4 rows, 32 dimensions, Flat\n"
+    refused(run("build_index", more, *words), 3, "--overwrite replaces it, --append adds to it")
+    manifest = json.loads(run("build_index", more, *words, "--append", "--json").stdout)
     assert (manifest["count"], manifest["corpora"]) == (len(SENTENCES), [str(corpus), str(more)])
-    assert run(search, location, SENTENCES[5], "-k", 1).stdout == f"  1  1.0000  {SENTENCES[5]}\n"
-    refused(run(build_index, more, "--model", models["promptbert"], "--store", location, "--append"), 4, "built by")
-    assert run(build_index, more, *words, "--overwrite").stdout.startswith(f"{location}: {len(SENTENCES) - 4} rows")
+    assert run("search", location, SENTENCES[5], "-k", 1).stdout == f"  1  1.0000  {SENTENCES[5]}\n"
+    refused(run("build_index", more, "--model", models["promptbert"], "--store", location, "--append"), 4, "built by")
+    assert run("build_index", more, *words, "--overwrite").stdout.startswith(f"{location}: {len(SENTENCES) - 4} rows")
 
 
 def test_mistakes_are_one_line(built: tuple[str, Path], models: dict[str, Path], server: str) -> None:
     location, _ = built
-    refused(run(search, "--store", location, "x", "--model", models["simcse"]), 4, "built by")
-    refused(run(search, "--store", f"{server}/nothing", "x"), 4, "no such collection; build it")
-    refused(run(search, "--store", f"milvus://127.0.0.1:{free_port()}/x", "x"), 4, "no Milvus server there")
-    refused(run(search, "--store", "milvus://127.0.0.1/x", "x"), 3, "milvus://HOST:PORT/COLLECTION")
-    assert run(search, location).exit_code == run(search, "--store", location, "x", "y").exit_code == 2
+    refused(run("search", "--store", location, "x", "--model", models["simcse"]), 4, "built by")
+    refused(run("search", "--store", f"{server}/nothing", "x"), 4, "no such collection; build it")
+    refused(run("search", "--store", f"milvus://127.0.0.1:{free_port()}/x", "x"), 4, "no Milvus server there")
+    refused(run("search", "--store", "milvus://127.0.0.1/x", "x"), 3, "milvus://HOST:PORT/COLLECTION")
+    assert run("search", location).exit_code == run("search", "--store", location, "x", "y").exit_code == 2
 
 
 def test_retrieval_is_scored_the_same_and_leaves_nothing(server: str, bert_folder: Path, tmp_path: Path) -> None:
@@ -137,11 +125,11 @@ def test_retrieval_is_scored_the_same_and_leaves_nothing(server: str, bert_folde
     (folder / "queries.tsv").write_text(f"q0\t{SENTENCES[0]}\nq1\tthe dog and the cat\n")
     (folder / "qrels.tsv").write_text("q0\td0\t1\nq1\td3\t2\n")
     words = ("retrieval", "--model", bert_folder, "--data", tmp_path)
-    expected = run(evaluate, *words).stdout
+    expected = run("evaluate", *words).stdout
     for _ in range(2):
-        assert run(evaluate, *words, "--store", f"{server}/scored").stdout == expected
-    refused(run(search, "--store", f"{server}/scored", "x"), 4, "no such collection")
-    refused(run(evaluate, "sts", *words[1:], "--store", f"{server}/scored"), 2, "only for the retrieval task")
+        assert run("evaluate", *words, "--store", f"{server}/scored").stdout == expected
+    refused(run("search", "--store", f"{server}/scored", "x"), 4, "no such collection")
+    refused(run("evaluate", "sts", *words[1:], "--store", f"{server}/scored"), 2, "only for the retrieval task")
 
 
 def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,7 +138,7 @@ def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys
     from cse.app.state.corpora import opener
 
     location, folder = built
-    options = app.parser().parse_args(["--store", location, "--index", str(folder), "--port", str(free_port())])
+    options = options_of("--store", location, "--index", str(folder), "--port", str(free_port()))
     app.check(options)
     state = open_state((), options.index)
     (key,) = set(state.corpora) - {"demo"}
@@ -159,7 +147,7 @@ def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys
     assert len(columns) == 2  # a column of the folder, one of the collection
     by_folder, by_server = ([(hit.row, hit.text) for hit in hits] for hits in columns.values())
     assert by_folder == by_server
-    assert app.main(["--store", f"milvus://127.0.0.1:{free_port()}/x"]) == 4
+    assert exit_code("app", ["--store", f"milvus://127.0.0.1:{free_port()}/x"]) == 4
     assert "no Milvus server there" in capsys.readouterr().err
     away = f"milvus://127.0.0.1:{free_port()}/x"
     with pytest.raises(IndexFolderError, match=r"^x: no Milvus server there"):

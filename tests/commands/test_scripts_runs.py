@@ -1,15 +1,23 @@
-"""`scripts.runs`: what it lists is what the runs wrote, and runs that are damaged or unfinished are listed as such."""
+"""`scripts.runs`: it lists what runs and adaptations wrote, and damaged and unfinished ones as such."""
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from conftest import SENTENCES
+from command_line import unboxed
+from conftest import SENTENCES, WORDS
 from typer.testing import CliRunner
 
 import cse
+from cse.adaptation.adapt import AdaptRequest, adapt
+from cse.adaptation.candidates import Trial, left_out
+from cse.adaptation.report import lines
 from cse.commands.runs import app
 from cse.evaluation import figures
 from cse.training.listing import list_runs
@@ -181,9 +189,73 @@ def test_long_losses_are_averaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_wrong_folders_and_files_are_refused(folder: Path, tmp_path: Path) -> None:
     assert "no such folder; give a folder of runs" in runs(tmp_path / "none", code=3)[1]
     assert "is a file; give a folder of runs" in runs(folder / "notes" / "config.json", code=3)[1]
-    assert "ends in .png or .svg" in runs(folder, "--plot", "curves.pdf", code=2)[1]
+    assert "ends in .png or .svg" in unboxed(runs(folder, "--plot", "curves.pdf", code=2)[1])
     (tmp_path / "empty").mkdir()
     shown, notes = runs(tmp_path / "empty")
-    assert (shown, notes) == ("", f"no runs of python -m scripts.train below {tmp_path / 'empty'}\n")
+    assert (shown, notes) == (
+        "",
+        f"no runs of python -m scripts.train or python -m scripts.adapt below {tmp_path / 'empty'}\n",
+    )
     assert json.loads(runs(tmp_path / "empty", "--json")[0]) == []
     assert "no run has a log to draw" in runs(tmp_path / "empty", "--plot", tmp_path / "c.png", code=3)[1]
+
+
+@pytest.fixture(scope="module")
+def adapted(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of two adaptations, one with labels, which takes a projection, and an unfinished one without."""
+    folder, rng = tmp_path_factory.mktemp("adapted"), np.random.default_rng(0)
+    topics = {"low": WORDS[4:14], "high": WORDS[24:40]}
+    rows = [(name, [*rng.choice(topics[name], 5), *rng.choice(WORDS, 3)]) for name in [*topics] * 200]
+    (folder / "texts.tsv").write_text("".join(f"{name}\t{' '.join(words)}\n" for name, words in rows))
+    request = AdaptRequest(str(folder / "texts.tsv"), str(bert_folder), column="2", label="1")
+    scores = Trial.scores
+
+    def scored(self: Trial, name: str, vectors: Any) -> dict:
+        gains = {"grouping": [5.0, 4.0, 6.0], "finding": [-0.5, -1.0, 0.0]} if name == "projection 0" else {}
+        return {**scores(self, name, vectors), "gains": gains}
+
+    def killed(self: Trial) -> dict:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Trial, "scores", scored)
+        patched.setattr(Trial, "training", lambda self: left_out("not tried"))
+        adapt(request, folder / "deep" / "labelled")
+        patched.setattr(Trial, "reading", killed)
+        with pytest.raises(KeyboardInterrupt):
+            adapt(replace(request, label=None), folder / "killed")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "report.json").write_text('{"chosen": 1}')
+    return folder
+
+
+def test_an_adaptation_is_listed_with_both_axes_and_the_verdict_that_all_its_files_have(adapted: Path) -> None:
+    output = adapted / "deep" / "labelled"
+    report = json.loads((output / "report.json").read_text())
+    assert report["chosen"] == "projection 0"
+    labelled, killed = json.loads(runs(adapted, "--json")[0])
+    assert (labelled["name"], labelled["state"], labelled["method"]) == ("deep/labelled", "finished", "adapt")
+    same = ("verdict", "chosen", "grouping", "finding", "seconds", "data")
+    assert {name: labelled[name] for name in same} == {name: report[name] for name in same}
+    assert (killed["name"], killed["state"], killed["verdict"]) == ("killed.partial", "unfinished", None)
+    header, line, other = runs(adapted)[0].splitlines()
+    assert header.split() == ["adaptation", "state", "data", "grouping", "finding", "time", "verdict"]
+    axes = [f"{report[axis]['start']:.1f} -> {report[axis]['result']:.1f}" for axis in ("grouping", "finding")]
+    assert all(scores in line for scores in axes)
+    for text in (line, (output / "README.md").read_text(), unescape((output / "report.html").read_text())):
+        assert report["verdict"] in text
+    assert lines(report).count(report["verdict"]) == 1
+    assert other.split()[:2] == ["killed.partial", "unfinished"]
+    assert other.endswith(" -")
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "{}", '{"chosen": 1, "verdict": "", "data": "", "seconds": 1, "grouping": 1}']
+)
+def test_a_damaged_adaptation_is_listed_with_what_is_wrong(adapted: Path, tmp_path: Path, content: str) -> None:
+    folder = Path(shutil.copytree(adapted, tmp_path / "adapted"))
+    (folder / "deep" / "labelled" / "report.json").write_text(content)
+    (folder / "killed.partial" / "adaptation.json").write_text(content)
+    shown, notes = runs(folder)
+    assert shown.splitlines()[1].split()[:2] == ["deep/labelled", "damaged"]
+    assert notes.startswith("deep/labelled: ")

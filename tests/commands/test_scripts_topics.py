@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -181,24 +180,6 @@ def test_unknown_columns_models_and_numbers_are_refused(bert_folder: Path, table
     )
     refused(run("topics", table, "--model", "nothing/here"), 4, "no model 'nothing/here'")
     refused(run("topics", table, "--model", bert_folder, "--groups", 1), 2, "--groups")
-
-
-@pytest.mark.skipif(os.name != "posix", reason="links (2026-11)")
-def test_the_outputs_are_neither_the_file_that_is_read_nor_one_file(
-    bert_folder: Path, table: Path, tmp_path: Path
-) -> None:
-    content = table.read_bytes()
-    (tmp_path / "link.csv").symlink_to(table)
-    command = ("topics", table, "--model", bert_folder)
-    for option in ("--csv", "--json"):
-        for own in (table, tmp_path / "link.csv"):
-            words = f"{own}: is the file that is read; give {option} another file"
-            refused(run(*command, option, own), 3, words)
-    out = tmp_path / "out"
-    done = run(*command, "--json", out, "--csv", tmp_path / "x" / ".." / "out")
-    refused(done, 3, "is the file of --json, too; give --csv another file")
-    assert table.read_bytes() == content
-    assert not out.exists()
 
 
 def test_how_words_were_cut_is_said_where_a_script_has_no_spaces(

@@ -40,7 +40,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(corpus: Path, models: dict[str, Path]) -> dict[str, bytes]:
     """The files of an undisturbed build."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("index.building.BLOCK", BLOCK)
+        patched.setattr("index.faiss_index.BLOCK", BLOCK)
         patched.setattr("cse.encoder.shards.BLOCK", BLOCK)
         built(corpus, "--model", models["promptbert"], "--output", corpus.with_name("out"), "--resume")
     return contents(corpus.with_name("out"))
@@ -60,7 +60,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(Encoder, "encode", encoding)
     monkeypatch.setattr("cse.encoder.shards.BLOCK", BLOCK)
-    monkeypatch.setattr("index.building.BLOCK", BLOCK)
+    monkeypatch.setattr("index.faiss_index.BLOCK", BLOCK)
     return seen_texts
 
 

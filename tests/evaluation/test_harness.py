@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cse.evaluation.evaluated_models import ComparedModel, ModelSelection
-from cse.evaluation.harness import EvaluationRequest, evaluate, new_results
+from cse.evaluation.harness import ComparedModel, EvaluationRequest, ModelSelection, evaluate, new_results
 from cse.evaluation.results import open_results, read_results
 from cse.evaluation.tasks import TaskData, find_task
 

@@ -4,10 +4,16 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from cse.evaluation.ledger import Comparison, LedgerEntry, judged, markdown, read_ledger, write_ledger
+from cse.app.state.app_state import RESULTS
+from cse.evaluation.ledger import Comparison, LedgerEntry, judged, markdown, read_ledger, shipped_ledger, write_ledger
+from cse.evaluation.metrics import Figure, over_seeds
 from cse.evaluation.published import ROWS
+from cse.evaluation.scoreboard import read_scoreboards
+from cse.evaluation.tasks import find_task
+from cse.models.names import BUNDLED
 
 ROW = next(row for row in ROWS if not row.copied)
 HEAD = {
@@ -34,14 +40,14 @@ MARKDOWN = [
 
 def test_a_difference_is_judged_by_the_scatter_of_both_sides() -> None:
     row = replace(ROW, average=78.54, deviation=0.15, seeds=10)
-    near, far = judged([78.0, 78.5, 77.5], row), judged([75.0, 75.5, 74.5], row)
+    near, far = (judged(over_seeds(runs), row) for runs in ([78.0, 78.5, 77.5], [75.0, 75.5, 74.5]))
     assert (near.mean, near.deviation, near.difference) == (78.0, 0.5, -0.54)
     assert (near.verdict, far.verdict) == ("inside the noise", "a difference")
-    one = judged([74.60], replace(row, average=75.42, deviation=0.86, seeds=10))  # less than a deviation away
+    one = judged(Figure(74.60), replace(row, average=75.42, deviation=0.86, seeds=10))  # less than a deviation away
     assert one.verdict == "inside the noise"
-    assert judged([78.0], replace(row, deviation=None, seeds=1)).verdict is None
-    assert judged([78.0], replace(row, average=None)) == Comparison(78.0)
-    assert judged([0.0312], replace(row, average=0.0235, deviation=None, seeds=1)).difference == 0.0077
+    assert judged(Figure(78.0), replace(row, deviation=None, seeds=1)).verdict is None
+    assert judged(Figure(78.0), replace(row, average=None)) == Comparison(78.0)
+    assert judged(Figure(0.0312), replace(row, average=0.0235, deviation=None, seeds=1)).difference == 0.0077
 
 
 @pytest.mark.parametrize(("value", "line"), list(zip(ON_DISK, MARKDOWN, strict=True)))
@@ -68,3 +74,35 @@ def test_another_file_in_its_place_is_refused_and_left(tmp_path: Path, text: str
     with pytest.raises(ValueError, match=r"t\.json: not a ledger .*; move it away or give another `output`"):
         write_ledger(tmp_path / "t", "promptbert", "8", [])
     assert (tmp_path / "t.json").read_text() == text
+
+
+STORED = [json.loads((RESULTS / f"{name}.json").read_text()) for name in ("sts", "seeds")]
+
+
+def test_a_ledger_says_what_was_published_and_the_mean_over_the_shipped_seeds() -> None:
+    boards = read_scoreboards(BUNDLED / "results")
+    entries = {entry.row: entry for entry in shipped_ledger(boards["sts"])}
+    average = find_task("sts").average
+    for method, name in (
+        ("promptbert", "PromptBERT (promptbert, table 6)"),
+        ("dcpcse", "DCPCSE, bert-base-uncased (dcpcse, table 1)"),
+        ("conpvp", "ConPVP, bert-base-uncased (conpvp, table 3)"),
+    ):
+        runs = {
+            record["seed"]: average(record["scores"])
+            for stored in STORED
+            for record in stored["models"].values()
+            if record["key"] == f"bundled {method}"
+        }
+        entry = entries[name]
+        row = next(row for row in ROWS if f"{row.name} ({row.paper}, table {row.table})" == name)
+        assert (entry.published, entry.published_deviation) == (row.average, row.deviation)
+        assert entry.seeds == tuple(sorted(runs)) == (42, 43, 44)
+        assert entry.comparison.mean == pytest.approx(np.mean(list(runs.values())), abs=0.006)
+        assert entry.comparison.deviation == pytest.approx(np.std(list(runs.values()), ddof=1), abs=0.006)
+        assert entry.comparison.difference == pytest.approx(np.mean(list(runs.values())) - row.average, abs=0.006)
+        assert entry.comparison.verdict == "a difference"
+    assert "full stop" in entries["PromptBERT (promptbert, table 6)"].source
+    assert entries["last layer average (promptbert, table 5)"].seeds == ()
+    assert len({(entry.published, entry.comparison) for entry in entries.values()}) == len(entries)
+    assert not shipped_ledger(boards["retrieval"])

@@ -1,18 +1,30 @@
 """Cosines and Spearman by their definitions."""
 
 import re
+from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
-from plain_vectors import encode
+from plain_vectors import cosine, encode
+from scipy.stats import spearmanr, ttest_ind
 
-from cse.evaluation.metrics import correlation, correlation_or_none, pearson, spearman
-from cse.vectors import cosines
-
-
-def test_cosines_are_the_formula_and_zero_for_a_zero_vector() -> None:
-    first, second = encode(["a", "a", "zero"]), encode(["b", "d", "a"])
-    np.testing.assert_allclose(cosines(first, second), [0.8, -1 / np.sqrt(1.01), 0.0])
+from cse.evaluation import metrics
+from cse.evaluation.geometry import pair_map
+from cse.evaluation.metrics import (
+    Difference,
+    Figure,
+    alignment,
+    anisotropy,
+    correlation,
+    correlation_or_none,
+    margin,
+    paired_bootstrap,
+    pearson,
+    seeds_differ,
+    spearman,
+    uniformity,
+)
 
 
 def test_spearman_is_the_correlation_of_ranks_and_each_text_is_encoded_once() -> None:
@@ -53,3 +65,133 @@ def test_an_undefined_correlation_is_refused_and_never_a_number(
 def test_cosines_that_differ_in_the_fifth_decimal_are_ranked() -> None:
     assert correlation(np.array([0.99999, 0.99998, 0.99997]), [3.0, 2.0, 1.0]) == pytest.approx(100.0)
     assert correlation_or_none(np.array([0.99999, 0.99998, 0.99997]), [3.0, 1.0, 2.0]) == 50.0
+
+
+def task(quality: float, seed: int, count: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    grades = rng.integers(0, 6, count).astype(float)
+    return grades + rng.normal(size=count), grades + quality * rng.normal(size=count), grades
+
+
+def slow_bootstrap(tasks: dict, samples: int, seed: int) -> list[float]:
+    rng = np.random.default_rng(seed)
+    drawn = [0.0] * samples
+    for first, second, grades in tasks.values():
+        for number in range(samples):
+            rows = [int(row) for row in rng.integers(len(grades), size=len(grades))]
+            pick = [[values[row] for row in rows] for values in (first, second, grades)]
+            gain = spearmanr(pick[0], pick[2]).statistic - spearmanr(pick[1], pick[2]).statistic
+            drawn[number] += 100 * gain / len(tasks)
+    return drawn
+
+
+def test_the_interval_is_that_of_a_loop_over_resampled_pairs() -> None:
+    tasks = {"a": task(1.5, 0), "b": task(2.0, 1, 40)}
+    difference = paired_bootstrap(tasks, samples=40, seed=7)
+    expected = slow_bootstrap(tasks, 40, 7)
+    whole = [
+        100 * (spearmanr(first, grades).statistic - spearmanr(second, grades).statistic)
+        for first, second, grades in tasks.values()
+    ]
+    assert difference.value == round(float(np.mean(whole)), 2)
+    assert (difference.low, difference.high) == tuple(round(float(x), 2) for x in np.percentile(expected, [2.5, 97.5]))
+
+
+def test_a_better_model_differs_and_a_twin_is_inside_the_noise() -> None:
+    first, _, grades = task(1.0, 3, 400)
+    rng = np.random.default_rng(5)
+    worse, twin = grades + 4 * rng.normal(size=400), grades + rng.normal(size=400)
+    better = paired_bootstrap({"a": (first, worse, grades)}, samples=200)
+    assert not better.noise
+    assert better.low > 0
+    assert str(better).endswith("a difference")
+    same = paired_bootstrap({"a": (first, twin, grades)}, samples=200)
+    assert same.noise
+    assert str(same).endswith("inside the noise")
+    assert paired_bootstrap({"a": (first, first, grades)}, samples=20) == Difference(0.0, 0.0, 0.0)
+
+
+def test_what_has_no_correlation_is_not_compared_and_is_left_out_of_the_samples() -> None:
+    grades = np.arange(5.0)
+    for columns in ((np.ones(5), grades, grades), (grades, np.ones(5), grades), (grades, grades, np.ones(5))):
+        with pytest.raises(ValueError, match=r"a: all 5 pairs have the same (cosine|grade)"):
+            paired_bootstrap({"a": columns}, samples=1)
+    # two pairs: a sample of one of them twice has no correlation, any other one the whole difference
+    two = paired_bootstrap({"a": (np.array([0.1, 0.2]), np.array([0.2, 0.1]), np.array([1.0, 2.0]))}, samples=20)
+    assert two == Difference(200.0, 200.0, 200.0)
+
+
+def test_seeds_are_compared_by_welch() -> None:
+    first, second = [60.0, 61.0, 63.0], [58.0, 58.5, 60.5, 59.0]
+    difference = seeds_differ(first, second)
+    expected = ttest_ind(first, second, equal_var=False).confidence_interval()
+    assert difference is not None
+    assert (difference.low, difference.high) == pytest.approx((expected.low, expected.high), abs=0.006)
+    assert difference.noise == (expected.low <= 0 <= expected.high)
+    assert seeds_differ([1.0], second) is None
+    assert margin(Figure(1.0), Figure(2.0)) is None
+    # one run against ten of deviation 0.86: within t(9) x 0.86 x sqrt(1.1) of their mean is where the next may fall
+    assert margin(Figure(74.6), Figure(75.42, 0.86, 10)) == pytest.approx(2.2622 * 0.86 * np.sqrt(1.1), abs=1e-3)
+    assert seeds_differ([2.0, 2.0], [1.0, 1.0]) == Difference(1.0, 1.0, 1.0)
+
+
+def distance(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.linalg.norm(a / np.linalg.norm(a) - b / np.linalg.norm(b)))
+
+
+@pytest.fixture
+def vectors() -> np.ndarray:
+    generator = np.random.default_rng(0)
+    scale = generator.uniform(0.1, 9, size=(40, 1))
+    return ((generator.normal(size=(40, 5)) + 0.7) * scale).astype(np.float32)
+
+
+def test_anisotropy_is_the_double_loop_without_self_pairs(vectors: np.ndarray) -> None:
+    count = len(vectors)
+    loop = [cosine(vectors[i], vectors[j]) for i in range(count) for j in range(count) if i != j]
+    assert anisotropy(vectors) == pytest.approx(np.mean(loop), abs=1e-6)
+
+
+def test_alignment_is_the_mean_squared_distance_of_unit_rows(vectors: np.ndarray) -> None:
+    first, second = vectors[:20], vectors[20:]
+    loop = [distance(a, b) ** 2 for a, b in zip(first, second, strict=True)]
+    assert alignment(first, second) == pytest.approx(np.mean(loop), abs=1e-6)
+    assert alignment(first, 2 * first) == pytest.approx(0.0, abs=1e-6)
+    with pytest.raises(ValueError, match="different shapes"):
+        alignment(first, second[:3])
+    with pytest.raises(ValueError, match="0 vectors"):
+        alignment(first[:0], second[:0])
+
+
+@pytest.mark.parametrize("block", [3, 512])
+def test_uniformity_is_the_log_mean_over_pairs_whatever_the_block(
+    vectors: np.ndarray, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "BLOCK", block)
+    loop = [np.exp(-2 * distance(a, b) ** 2) for a, b in combinations(vectors, 2)]
+    assert uniformity(vectors) == pytest.approx(np.log(np.mean(loop)), abs=1e-6)
+
+
+def test_cosines_are_those_of_the_grades_and_alike_sentences_lie_together(tmp_path: Path) -> None:
+    rows = [f"{grade}\t{grade} first {number}\t{grade} second {number}" for grade in (0, 5) for number in range(10)]
+    (tmp_path / "test.tsv").write_text("\n".join(rows))
+    rng = np.random.default_rng(0)
+    base = {text: rng.normal(size=16) for row in rows for text in row.split("\t")[1:]}
+
+    def encode(texts: list[str]) -> np.ndarray:
+        return np.array([base[text.replace("second", "first") if text.startswith("5") else text] for text in texts])
+
+    scores = pair_map(encode, tmp_path / "test.tsv")
+    expected = [cosine(base[f"0 first {i}"], base[f"0 second {i}"]) for i in range(10)]
+    assert scores["cosine of 0"] == pytest.approx(np.mean(expected), abs=1e-4)
+    assert scores["cosine of 5"] == 1.0
+    assert "cosine of 3" not in scores
+    places = np.array([scores["points"]["x"], scores["points"]["y"]]).T
+    apart = np.linalg.norm(places[:20] - places[20:], axis=1)
+    assert apart[10:].max() < apart[:10].mean() / 5
+
+
+def test_too_few_pairs_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "test.tsv").write_text("0\ta\tb\n1\tc\td\n5\te\tf\n")
+    with pytest.raises(ValueError, match=r"test\.tsv: 2 pairs are graded exactly 0, 3 or 5"):
+        pair_map(lambda texts: np.zeros((len(texts), 2)), tmp_path / "test.tsv")

@@ -6,7 +6,7 @@ import pytest
 
 from cse.evaluation.published import PAPERS, PUBLISHED_FILE, ROWS, SETS, read_rows
 from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
-from cse.models.families import PUBLISHED_IDS
+from cse.models.names import PUBLISHED_IDS
 
 RUNNABLE = [row for row in ROWS if not row.copied]
 

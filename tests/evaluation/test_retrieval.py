@@ -8,9 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DATA
-from sklearn.metrics import ndcg_score
 
-from cse.evaluation.retrieval import measures, read_relevance, read_texts, score, units
+from cse.evaluation.metrics import mean_difference
+from cse.evaluation.retrieval import (
+    every_second_word,
+    known_item_values,
+    measures,
+    ranks,
+    read_relevance,
+    read_texts,
+    score,
+    units,
+)
 from cse.evaluation.tasks import TaskData
 
 
@@ -33,18 +42,6 @@ def test_measures_are_the_hand_worked_ones() -> None:
     assert scores["recall@10"] == scores["recall@100"] == pytest.approx(2 / 3)
     late = measures([f"n{i}" for i in range(10)] + ["a"], {"a"})
     assert (late["ndcg@10"], late["mrr@10"], late["recall@10"], late["recall@100"]) == (0, 0, 0, 1)
-
-
-def test_ndcg_is_scikit_learns_on_random_rankings() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        relevance = (rng.random(30) < 0.3).astype(float)
-        relevance[0] = 1
-        order = rng.permutation(30)
-        scores = np.empty(30)
-        scores[order] = np.arange(30, 0, -1)
-        result = measures([str(i) for i in order], {str(i) for i in np.flatnonzero(relevance)})
-        assert result["ndcg@10"] == pytest.approx(ndcg_score([relevance], [scores], k=10))
 
 
 def test_a_set_is_scored_and_a_query_that_is_a_document_does_not_find_itself(tmp_path: Path) -> None:
@@ -127,3 +124,55 @@ def test_the_real_sets_have_their_published_sizes() -> None:
     documents, queries = read_texts(folder / "corpus.tsv"), read_texts(folder / "queries.tsv")
     assert (len(documents), len(queries)) == (1400, 225)
     assert len(read_relevance(folder / "qrels.tsv", queries, documents)) == 225
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("one two three four", "one three"),
+        ("a b c", "a c"),
+        ("two words", ""),
+        ("", ""),
+        ("今天天气很好我们", "今天 很好"),
+    ],
+)
+def test_a_short_form_has_every_second_word(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
+    assert every_second_word(text) == form
+
+
+def test_ranks_are_those_of_a_loop_over_each_draw() -> None:
+    rng = np.random.default_rng(4)
+    texts = rng.normal(size=(600, 4)).astype(np.float32)
+    own = rng.permutation(600)[:520]
+    queries = (texts[own] + rng.normal(scale=0.3, size=(520, 4))).astype(np.float32)
+    draws = [rng.permutation(600)[:100], np.arange(600)]
+    expected = np.empty((2, 520))
+    for number, draw in enumerate(draws):
+        for row, text in enumerate(own):
+            cosines = {
+                other: queries[row] @ texts[other] / np.linalg.norm(queries[row]) / np.linalg.norm(texts[other])
+                for other in {*draw.tolist(), text}
+            }
+            expected[number, row] = sum(value >= cosines[text] - 1e-6 for value in cosines.values())
+    np.testing.assert_array_equal(ranks(queries, own, texts, draws), expected)
+    values = known_item_values(queries, own, texts, draws)
+    np.testing.assert_allclose(values["recall@1"], (expected == 1).mean(axis=0))
+    np.testing.assert_allclose(values["mrr"], (1 / expected).mean(axis=0))
+
+
+def test_vectors_that_are_all_alike_or_no_numbers_find_nothing() -> None:
+    for vector in (1.0, np.nan):
+        texts = np.full((10, 3), vector, np.float32)
+        np.testing.assert_array_equal(ranks(texts[:2], np.arange(2), texts, [np.arange(10)]), [[10, 10]])
+
+
+def test_the_interval_of_a_gain_is_that_of_its_mean() -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.random(900) < 0.7, rng.random(900) < 0.6
+    gain = mean_difference(first, second.astype(float))
+    points = 100 * (first.astype(float) - second)
+    assert gain.value == pytest.approx(points.mean(), abs=0.01)
+    half = 1.96 * points.std(ddof=1) / 30
+    assert (gain.low, gain.high) == pytest.approx((points.mean() - half, points.mean() + half), abs=0.6)
+    assert mean_difference(first.astype(float), first).high == 0

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from cse.evaluation import geometry
-from cse.evaluation.tasks import TASKS, TaskData, TokenAccess, find_task
-from cse.evaluation.token_bias import StaticEmbeddings
+from cse.corpus.supervised import scored_pairs
+from cse.evaluation import geometry, sts
+from cse.evaluation.tasks import HUB_SETS, TASKS, StaticEmbeddings, TaskData, TokenAccess, fetch, find_task
 
 
 def test_an_unknown_task_is_refused_with_the_choices() -> None:
@@ -46,3 +46,59 @@ def test_units_of_tokens_need_tokens_and_all_seven_sets(sts: Path, tmp_path: Pat
     assert not {*geometry.TASK.units(TaskData(tmp_path, tokens=tokens))} & {*geometry.TASK.token_units}
     removal = geometry.TASK.units(TaskData(sts, tokens=tokens))["removal"](lambda texts: np.zeros((0, 2)))
     assert removal["curve"]["removed"] == [*range(0, 101, 10)]
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """`load_dataset` giving rows of the right number; the list of the sets and splits that were loaded."""
+    loaded: list[tuple[str, str]] = []
+    sizes = {(one.source, one.splits): one.rows for sets in HUB_SETS.values() for one in sets.values()}
+
+    def load(source: str, split: str) -> list[dict]:
+        loaded.append((source, split))
+        whole = next(rows for (name, splits), rows in sizes.items() if name == source and split in splits)
+        parts = next(splits for name, splits in sizes if name == source and split in splits)
+        count = whole // len(parts) + (whole % len(parts) if split == parts[0] else 0)
+        row = {"sentence1": " a\tb ", "sentence2": "c\n", "text": "d", "label": 1, "label_coarse": 2}
+        return [{**row, "score": number % 5} for number in range(count)]
+
+    monkeypatch.setattr("datasets.load_dataset", load)
+    monkeypatch.setattr("cse.files.hub.reachable", lambda: True)
+    return loaded
+
+
+def test_sets_are_written_once_in_the_layout_of_the_task(hub: list, tmp_path: Path) -> None:
+    folder = fetch("sts", tmp_path)
+    assert list(sts.units(TaskData(folder))) == ["STS12", "STS13", "STS14", "STS15", "STS16", "STS-B"]
+    assert scored_pairs(folder / "STS16" / "all.tsv")[1] == (1.0, "a b", "c")
+    assert len(hub) == 7
+    fetch("sts", tmp_path)
+    assert len(hub) == 7
+    fetch("transfer", tmp_path)
+    assert (tmp_path / "transfer" / "TREC" / "test.tsv").read_text().splitlines() == ["2\td"] * 500
+
+
+def test_a_set_of_another_size_or_no_hub_is_refused_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cse.files.hub.reachable", lambda: False)
+    with pytest.raises(ValueError, match="mteb/sts12-sts: the data hub cannot be reached; give a folder as `data`"):
+        fetch("sts", tmp_path)
+    monkeypatch.setattr("cse.files.hub.reachable", lambda: True)
+    monkeypatch.setattr("datasets.load_dataset", lambda source, split: [{}] * 3)
+    with pytest.raises(ValueError, match="mteb/sts12-sts: 3 rows, expected 3108; give a folder as `data`"):
+        fetch("sts", tmp_path)
+
+    def offline(source: str, split: str) -> list:
+        raise ConnectionError("no route\nmore")
+
+    monkeypatch.setattr("datasets.load_dataset", offline)
+    with pytest.raises(
+        ValueError, match=r"cannot load mteb/sts12-sts from the hub \(no route\); give a folder as `data`"
+    ):
+        fetch("sts", tmp_path)
+    with pytest.raises(
+        ValueError, match="has the sets of sts and transfer, not of clustering; give a folder as `data`"
+    ):
+        fetch("clustering", tmp_path)
+    assert not list(tmp_path.rglob("*.tsv"))

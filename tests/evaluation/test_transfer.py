@@ -1,4 +1,4 @@
-"""Transfer and few-shot against slow loops, hand-worked features, separable toys; refusals; real files if present."""
+"""Transfer and few-shot against slow loops, SentEval's layer against PyTorch's Adam; refusals; real sets."""
 
 import statistics
 from collections import Counter
@@ -7,20 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from command_line import refused, run
 from conftest import DATA
 from sklearn.model_selection import StratifiedKFold
 from transfer_rows import Rows, arrays, noisy, numbers, separable, slow, write
 
-from cse.evaluation import classification, few_shot, transfer
-from cse.evaluation.classification import STRENGTHS, labelled_rows, labels
+from cse.evaluation import transfer
+from cse.evaluation.classification import Logistic, Part, SentEval, labelled_rows, labels
 from cse.evaluation.tasks import TaskData
 
 
 def slow_choice(x: np.ndarray, y: np.ndarray, folds: int) -> float:
     """The strength with the best mean accuracy over stratified folds, the first of equals."""
     splits = list(StratifiedKFold(folds, shuffle=True, random_state=1111).split(x, y))
-    means = [np.mean([slow((x[a], y[a]), (x[b], y[b]), c) for a, b in splits]) for c in STRENGTHS]
-    return STRENGTHS[int(np.argmax(means))]
+    means = [np.mean([slow((x[a], y[a]), (x[b], y[b]), c) for a, b in splits]) for c in Logistic.strengths]
+    return Logistic.strengths[int(np.argmax(means))]
 
 
 def test_nested_folds_are_the_slow_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,8 +41,8 @@ def test_nested_folds_are_the_slow_loop(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_dev_chooses_the_strength_and_test_is_scored(tmp_path: Path) -> None:
     train, dev, test = noisy(126, 30), noisy(226, 60), noisy(326, 90)
-    on_dev = [slow(arrays(train), arrays(dev), c) for c in STRENGTHS]
-    on_test = [slow(arrays(train), arrays(test), c) for c in STRENGTHS]
+    on_dev = [slow(arrays(train), arrays(dev), c) for c in Logistic.strengths]
+    on_test = [slow(arrays(train), arrays(test), c) for c in Logistic.strengths]
     best = int(np.argmax(on_dev))
     assert on_test[best] not in (
         on_test[0],
@@ -56,14 +58,14 @@ def test_folds_of_train_choose_where_there_is_no_dev(tmp_path: Path, monkeypatch
     train, test = noisy(120, 60), noisy(320, 90)
     chosen = slow_choice(*arrays(train), 4)
     expected = slow(arrays(train), arrays(test), chosen)
-    assert expected not in [slow(arrays(train), arrays(test), c) for c in STRENGTHS if c != chosen]
+    assert expected not in [slow(arrays(train), arrays(test), c) for c in Logistic.strengths if c != chosen]
     unit = transfer.units(TaskData(write(tmp_path, "TREC", train=train, test=test)))["TREC"]
     assert unit(numbers) == {"accuracy": round(100 * expected, 2)}
 
 
 def test_mrpc_counts_accuracy_and_the_f1_of_paraphrases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     predicted = np.array(["1", "1", "1", "0", "0", "1"])
-    monkeypatch.setattr(classification, "chosen_by_folds", lambda train, test, folds: predicted)
+    monkeypatch.setattr(Logistic, "by_folds", lambda self, train, test, folds: predicted)
     test = [(label, f"{n} 1", "2 2") for n, label in enumerate("110011")]
     unit = transfer.units(TaskData(write(tmp_path, "MRPC", train=separable(20, "01", 2), test=test)))["MRPC"]
     # gold 1 1 0 0 1 1: three true and one false positive, one missed: 4 of 6 right; 2 * 3 / (2 * 3 + 1 + 1)
@@ -86,7 +88,7 @@ def test_a_malformed_file_is_refused_by_name_and_line(tmp_path: Path, content: s
         labelled_rows(tmp_path / "rows.tsv")
 
 
-@pytest.mark.parametrize("units", [transfer.units, few_shot.units])
+@pytest.mark.parametrize("units", [transfer.units, transfer.few_shot_units])
 def test_a_folder_without_sets_or_with_half_a_set_is_refused(tmp_path: Path, units: Callable) -> None:
     with pytest.raises(ValueError, match=r"no transfer set in it.*MR/\{all.tsv\}.*MRPC/\{train.tsv,test.tsv\}"):
         units(TaskData(tmp_path))
@@ -128,8 +130,148 @@ def test_a_set_that_cannot_be_scored_is_refused_before_anything_is_encoded(
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real transfer sets beside the project (2026-11)")
 def test_the_real_sets_have_the_published_counts() -> None:
-    sets = transfer.found_sets(DATA / "transfer")
+    sets = transfer.set_files(DATA / "transfer")
     assert list(sets) == ["MR", "CR", "SST2", "TREC", "MRPC"]
     counts = {name: [len(transfer.read_set(name, path)) for path in paths[-2:]] for name, paths in sets.items()}
     assert counts == {"MR": [10662], "CR": [3771], "SST2": [872, 1821], "TREC": [5452, 500], "MRPC": [4076, 1725]}
     assert Counter(labels(transfer.read_set("MRPC", sets["MRPC"][1]))) == {"1": 1147, "0": 578}
+
+
+def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path: Path) -> None:
+    rows = noisy(41, 44)
+    x, y = arrays(rows)
+    runs = []
+    for seed in range(10):
+        draw = transfer.drawn(y, seed)
+        rest = [n for n in range(len(rows)) if n not in set(draw)]
+        runs.append(100 * slow((x[draw], y[draw]), (x[rest], y[rest]), 1.0))
+    scores = transfer.few_shot_units(TaskData(write(tmp_path, "CR", all=rows)))["CR"](numbers)
+    assert scores["runs"] == [round(run, 2) for run in runs]
+    assert scores["accuracy"] == round(statistics.mean(runs), 2)
+    assert scores["deviation"] == round(statistics.stdev(runs), 2)
+
+
+def test_few_shot_scores_the_test_part_and_encodes_only_what_is_drawn_or_scored(tmp_path: Path) -> None:
+    train, test = noisy(51, 900), noisy(52, 30)
+    (x, y), calls = arrays(train), []
+
+    def encode(texts: list[str]) -> np.ndarray:
+        calls.append(texts)
+        return numbers(texts)
+
+    folder = write(tmp_path, "SST2", train=train, dev=noisy(53, 20), test=test)
+    scores = transfer.few_shot_units(TaskData(folder))["SST2"](encode)
+    draws = [transfer.drawn(y, seed) for seed in range(10)]
+    assert scores["runs"] == [round(100 * slow((x[draw], y[draw]), arrays(test), 1.0), 2) for draw in draws]
+    assert [set(texts) for texts in calls] == [{train[n][1] for n in np.concatenate(draws)} | {row[1] for row in test}]
+    assert len(calls[0]) == len(set(calls[0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "message"),
+    [
+        ("MR", {"all": separable(33)}, r"all.tsv: label 'b' has 16 of 17 required rows"),
+        ("TREC", {"train": separable(31), "test": separable(4)}, r"train.tsv: label 'b' has 15 of 16 required rows"),
+    ],
+)
+def test_few_shot_refuses_a_label_with_too_few_rows(
+    tmp_path: Path, name: str, files: dict[str, Rows], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        transfer.few_shot_units(TaskData(write(tmp_path, name, **files)))[name](numbers)
+
+
+SEED = 1111
+
+
+def slow_fit(train: Part, held: Part | None, strength: float) -> tuple[torch.nn.Linear, float]:
+    """The layer of the best evaluation and its accuracy; a batch at a time through PyTorch's linear layer and Adam."""
+    (x, y), names = train, sorted(set(train[1]))
+    torch.manual_seed(SEED)
+    rng = np.random.RandomState(SEED)
+    layer = torch.nn.Linear(x.shape[1], len(names))
+    if held is None:
+        order = rng.permutation(len(x))
+        z, gold = x[order[: len(x) // 20]], y[order[: len(x) // 20]]
+        x, y = x[order[len(x) // 20 :]], y[order[len(x) // 20 :]]
+    else:
+        z, gold = held
+    adam = torch.optim.Adam(layer.parameters(), lr=1e-3, weight_decay=strength)
+    targets = torch.tensor([names.index(name) for name in y])
+    best, kept, failures, epochs = -1.0, {}, 0, 0
+    while epochs <= 200:
+        for _ in range(4):
+            for batch in torch.tensor(rng.permutation(len(x))).split(64):
+                adam.zero_grad()
+                loss = torch.nn.functional.cross_entropy(layer(torch.tensor(x)[batch]), targets[batch])
+                loss.backward()
+                adam.step()
+        epochs += 4
+        accuracy = float(np.mean([names[number] == name for number, name in zip(says(layer, z), gold, strict=True)]))
+        if accuracy > best:
+            best, kept = accuracy, {name: tensor.clone() for name, tensor in layer.state_dict().items()}
+        elif failures >= 5:
+            break
+        else:
+            failures += 1
+    layer.load_state_dict(kept)
+    return layer, best
+
+
+def says(layer: torch.nn.Linear, rows: np.ndarray) -> list[int]:
+    with torch.no_grad():
+        return layer(torch.tensor(rows)).argmax(-1).tolist()
+
+
+def scaled(seed: int, count: int) -> Part:
+    """Overlapping rows of two classes, the dimensions of like size, so that a thousandth a step gets somewhere."""
+    rows, names = arrays(noisy(seed, count))
+    return (rows / np.logspace(-1, 1, rows.shape[1])).astype(np.float32), names
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_layers_side_by_side_are_each_pytorchs_layer_and_adam(seed: int) -> None:
+    train, held = scaled(seed, 150), scaled(100 + seed, 60)
+    strengths = (1e-5, 1e-2, 3.0)  # the last one decays so much that it stops elsewhere
+    weights, accuracies = SentEval().fit(train, held, strengths)
+    for strength, weight, accuracy in zip(strengths, weights, accuracies, strict=True):
+        layer, best = slow_fit(train, held, strength)
+        assert accuracy == pytest.approx(best, abs=1e-9)
+        expected = torch.cat([layer.weight, layer.bias[:, None]], 1).detach().numpy()
+        np.testing.assert_allclose(weight, expected, atol=2e-5)  # float32 sums in another order
+
+
+def test_folds_choose_and_the_layer_is_trained_anew_on_95_percent() -> None:
+    (x, y), (z, _) = scaled(5, 120), scaled(6, 300)
+    splits = list(StratifiedKFold(4, shuffle=True, random_state=SEED).split(x, y))
+    means = [
+        np.mean([slow_fit((x[a], y[a]), (x[b], y[b]), strength)[1] for a, b in splits])
+        for strength in SentEval.strengths
+    ]
+    layer, _ = slow_fit((x, y), None, SentEval.strengths[int(np.argmax(means))])
+    predicted = SentEval().by_folds((x, y), z, 4)
+    assert predicted.tolist() == [sorted(set(y))[number] for number in says(layer, z)]
+    assert predicted.tolist() == SentEval().by_folds((x, y), z, 4).tolist()
+
+
+def test_dev_chooses_the_strength() -> None:
+    train, dev, (z, _) = scaled(7, 90), scaled(8, 70), scaled(9, 300)
+    fitted = [slow_fit(train, dev, strength) for strength in SentEval.strengths]
+    best = max(fitted, key=lambda model: model[1])[0]
+    predicted = SentEval().on_dev(train, dev, z)
+    assert predicted.tolist() == [sorted(set(train[1]))[number] for number in says(best, z)]
+
+
+def test_an_unknown_classifier_is_refused_and_another_one_is_another_protocol(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    texts = [(str(number % 2), f"the {'dog' if number % 2 else 'cat'} {number}") for number in range(40)]
+    folder = write(tmp_path, "TREC", train=texts, test=texts[:6])
+    with pytest.raises(ValueError, match="unknown `classifier` 'svm'; choose from logistic, senteval"):
+        transfer.units(TaskData(folder, classifier="svm"))
+    options = ("transfer", "--model", bert_folder, "--data", folder, "--json", tmp_path / "r.json")
+    refused(run("evaluate", *options, "--classifier", "svm"), 3, "--classifier 'svm'")
+    done = run("evaluate", *options, "--classifier", "senteval")
+    assert done.exit_code == 0, done.output
+    refused(run("evaluate", *options), 3, "'classifier': 'senteval'")
+    refused(run("evaluate", "clustering", *options[1:], "--classifier", "senteval"), 2, "only for the transfer task")

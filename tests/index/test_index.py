@@ -9,7 +9,7 @@ from typing import Any
 import faiss
 import numpy as np
 import pytest
-from index_corpus import FACTORIES, FLOORS, D, N, brute_force, build, overlap, sentences, vectors
+from index_corpus import FACTORIES, FLOORS, D, N, brute_force, build, in_batches, overlap, sentences, vectors
 
 from index import BuildSettings, FewHitsWarning, Hit, VectorIndex
 from index.folder import unit_rows
@@ -282,3 +282,32 @@ def test_a_gpu_copy_follows_edits_and_failure_falls_back(tmp_path: Path, monkeyp
 def test_an_unknown_device_is_refused(flat: VectorIndex, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="choose auto or cpu"):
         VectorIndex.load(tmp_path / "flat", device="cuda")
+
+
+@pytest.mark.parametrize("batch", [7, N])
+def test_texts_come_in_the_order_asked_from_one_batch_and_from_many(tmp_path: Path, batch: int) -> None:
+    index = VectorIndex.build(in_batches(batch), tmp_path / "x", settings=BuildSettings())
+    rows = [N - 1, 0, 7, 7, 300]
+    assert index.texts(rows) == index.texts(np.array(rows)) == [sentences(N)[row] for row in rows]
+    assert index.texts([]) == []
+    assert [hit.text for hit in index.hits(vectors(N)[7], 3)] == index.texts(index.search(vectors(N)[7:8], 3)[1][0])
+    index.remove([7])
+    assert index.texts([6, 8]) == [sentences(N)[6], sentences(N)[8]]
+    with pytest.raises(ValueError, match="row 7 was removed"):
+        index.texts(rows)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+def test_queries_of_any_kind_of_number_are_left_as_they_were(tmp_path: Path, kind: type) -> None:
+    index = build(tmp_path / "x")
+    queries = (2 * vectors(3)).astype(kind)
+    before = queries.copy()
+    np.testing.assert_array_equal(index.search(queries, 4)[1], index.search(vectors(3), 4)[1])
+    np.testing.assert_array_equal(queries, before)
+
+
+def test_half_of_a_surrogate_pair_is_kept_as_the_encoder_reads_it(tmp_path: Path) -> None:
+    texts = ["a \ud800 b", "\udfff", "whole \U0001f600 and \x00"]
+    index = VectorIndex.build([(texts, np.eye(3, 4))], tmp_path / "x", settings=BuildSettings())
+    index.add(["\ud800"], np.ones((1, 4)))
+    assert index.texts(range(4)) == ["a ? b", "?", "whole \U0001f600 and \x00", "?"]

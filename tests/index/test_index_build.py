@@ -9,13 +9,12 @@ from typing import Any
 
 import faiss
 import numpy as np
-import pyarrow as pa
 import pytest
 from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, overlap, sentences, vectors
 
-from index import BuildSettings, FewHitsWarning, VectorIndex, faiss_engine
-from index.building import RECALL_QUERIES, RecallProbe, take
-from index.folder import checksum, unit_rows
+from index import BuildSettings, VectorIndex, faiss_engine
+from index.faiss_index import RECALL_QUERIES, RecallProbe
+from index.folder import unit_rows
 
 
 def test_documented_factories_are_built_silently(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -32,20 +31,6 @@ def test_streaming_equals_one_shot(tmp_path: Path) -> None:
         assert a.manifest.files["index.faiss"] == b.manifest.files["index.faiss"]
         assert a.manifest.corpus_sha256 == b.manifest.corpus_sha256
         assert a.texts(range(N)) == b.texts(range(N)) == sentences(N)
-
-
-def test_training_head_is_bounded_and_independent_of_batches() -> None:
-    rows = np.arange(20, dtype=np.float32).reshape(10, 2)
-    for size in (1, 3, 10):
-        blocks = iter([rows[start : start + size] for start in range(0, 10, size)])
-        head, rest = take(blocks, 4)
-        np.testing.assert_array_equal(head, rows[:4])
-        np.testing.assert_array_equal(np.concatenate([head, *rest, *blocks]), rows)
-    assert faiss_engine.head_rows(faiss_engine.create(8, "Flat", 0)) == 1
-    assert faiss_engine.head_rows(faiss_engine.create(8, "SQ8", 0)) == 65_536
-    assert faiss_engine.head_rows(faiss_engine.create(8, "IVF600,Flat", 0)) == 600 * 256
-    assert faiss_engine.head_rows(faiss_engine.create(8, "IVF4000,Flat", 0)) == 200_000
-    assert faiss_engine.head_rows(faiss_engine.create(8, "IVF10000,Flat", 0)) == 390_000
 
 
 @pytest.mark.parametrize("factory", ["PQ16x4fs", "IVF8,PQ16x4fs"])
@@ -72,15 +57,6 @@ def test_recall_in_manifest_equals_recomputed(factory: str, tmp_path: Path) -> N
     assert len(np.unique(queries, axis=0)) == RECALL_QUERIES
     assert index.manifest.recall_at_10 == pytest.approx(expected, abs=1e-9)
     assert 0.2 < expected < 1
-
-
-def test_recall_sees_the_vectors_after_the_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faiss_engine, "head_rows", lambda index: 250)
-    index = build(tmp_path / "x", "IVF32,Flat", nprobe=2)
-    queries = RecallProbe(unit_rows(vectors(250)), seed=42).queries
-    with pytest.warns(FewHitsWarning):
-        expected = overlap(index.search(queries, 10)[1], brute_force(queries, vectors(N), 10)[1])
-    assert index.manifest.recall_at_10 == pytest.approx(expected, abs=1e-9)
 
 
 def test_recall_counts_ties_as_right(tmp_path: Path) -> None:
@@ -111,11 +87,6 @@ def test_manifest_says_what_was_built(tmp_path: Path) -> None:
     for name, record in manifest["files"].items():
         content = (tmp_path / "x" / name).read_bytes()
         assert record == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-
-
-def test_checksum_skips_removed_sentences() -> None:
-    column = pa.chunked_array([pa.array(["a", None], pa.large_string()), pa.array(["b"], pa.large_string())])
-    assert checksum(column) == hashlib.sha256(b"a\nb\n").hexdigest()
 
 
 @pytest.mark.parametrize(

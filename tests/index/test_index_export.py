@@ -14,7 +14,7 @@ from index_corpus import build, sentences, vectors
 
 from cse.corpus import Corpus
 from cse.files.writing import write_folder
-from cse.models.export_formats import EXPORT
+from cse.models.export import EXPORT
 from cse.vectors import smoothed, unit_rows
 from index import BuildSettings, VectorIndex
 from index.export import copy_index, fill

@@ -18,9 +18,8 @@ from index_corpus import D, N, build, in_batches, sentences, vectors
 
 import index.faiss_index
 import index.folder
-from cse.files.checksums import file_state
 from index import BuildSettings, IndexFolderError, VectorIndex
-from index.folder import file_records, is_stamped, stamp
+from index.folder import file_records
 from index.manifest import read_manifest
 
 
@@ -315,23 +314,3 @@ def test_a_large_file_is_read_whole_once_and_again_where_it_changed(
         os.utime(path, ns=(path.stat().st_atime_ns, 1))  # a time that is not the file's own is no reason to trust it
         with pytest.raises(IndexFolderError, match=r"index\.faiss is not what manifest\.json describes"):
             VectorIndex.load(tmp_path / "large")
-
-
-def test_stamps_are_few_and_none_is_made_of_a_file_that_has_just_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("index.folder.MAX_STAMPS", 3)
-    files = [tmp_path / f"file {number}" for number in range(5)]
-    for file in files:
-        file.write_text("x")
-        stamp(file, file_state(file), "0a")
-    assert not any(is_stamped(file, "0a") for file in files)
-    monkeypatch.setattr("index.folder.SETTLED_SECONDS", -1e9)
-    for file in files:
-        stamp(file, file_state(file), "0a")
-        assert is_stamped(file, "0a")
-        assert not is_stamped(file, "0b")
-    assert sum(is_stamped(file, "0a") for file in files) == 3
-    (tmp_path / "cache").chmod(0)
-    stamp(files[0], file_state(files[0]), "0a")  # no cache is no error

@@ -157,7 +157,7 @@ def test_a_space_serves_the_indexes_it_was_deployed_with_and_no_other(tmp_path: 
     options = ["--index", tmp_path / "second", "--index", tmp_path / "first"]
     deploy("me/space", "--hardware", "cpu", *options, "--dry-run", "--output", folder)
     (folder / "indexes" / "old").mkdir()
-    (folder / "cse" / "app" / "serving.py").write_text("def main(words):\n    print(words)\n    return 0\n")
+    (folder / "cse" / "commands" / "app.py").write_text("def app(words):\n    print(words)\n")
     done = subprocess.run([sys.executable, "space.py"], cwd=folder, capture_output=True, text=True, env=os.environ)
     assert done.stdout == "['--index', 'indexes/second', '--index', 'indexes/first']\n", done.stderr
     (tmp_path / "more").mkdir()

@@ -1,22 +1,20 @@
-"""One owner of the meaning of a model name: the same name opens the same encoder everywhere, its index included."""
+"""The same name opens the same encoder everywhere; a wrong value in its files is a line, before anything is made."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
+from command_line import run
 from conftest import SENTENCES
-from typer.testing import CliRunner, Result
+from transformers import BertModel
 
 import cse
-from cse.commands import build_index, search
 from cse.errors import ArtefactError
 from cse.models.names import Kind, resolve
-
-
-def run(app: object, *arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -44,13 +42,13 @@ def short(bert_folder: Path, tmp_path: Path) -> Path:
 
 
 def test_an_index_of_a_sentence_transformers_folder_can_be_searched(short: Path, corpus: Path, tmp_path: Path) -> None:
-    built = run(build_index.app, corpus, "--model", short, "--output", tmp_path / "index")
+    built = run("build_index", corpus, "--model", short, "--output", tmp_path / "index")
     assert built.exit_code == 0, built.output
     for arguments in ([], ["--model", short]):
-        result = run(search.app, tmp_path / "index", SENTENCES[1], "-k", 1, *arguments)
+        result = run("search", tmp_path / "index", SENTENCES[1], "-k", 1, *arguments)
         assert result.exit_code == 0, result.output
         assert SENTENCES[1] in result.stdout
-    appended = run(build_index.app, corpus, "--model", short, "--output", tmp_path / "index", "--append")
+    appended = run("build_index", corpus, "--model", short, "--output", tmp_path / "index", "--append")
     assert appended.exit_code == 0, appended.output
 
 
@@ -88,3 +86,111 @@ def test_options_that_several_models_share_are_ignored_by_those_that_take_none(t
     for options in (("round", None), (None, "round")):
         with pytest.raises(ValueError, match=r"unknown .* 'round'; choose from"):
             resolve("simcse", *options, lenient=True)
+
+
+def with_config(source: Path, target: Path, **changes: object) -> Path:
+    shutil.copytree(source, target)
+    config = json.loads((target / "config.json").read_text())
+    (target / "config.json").write_text(json.dumps({**config, **changes}))
+    return target
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_hidden_layers": 3}, "asks for 3 layers, its weights have 2"),
+        ({"num_hidden_layers": 1_000_000}, "its num_hidden_layers is 1,000,000, and no weights are larger than"),
+        ({"vocab_size": 10**9}, "its vocab_size is 1,000,000,000"),
+        ({"intermediate_size": 10**9}, "its intermediate_size is 1,000,000,000"),
+        ({"max_position_embeddings": 1e12}, "its max_position_embeddings is 1,000,000,000,000"),
+        ({"num_labels": 10**9}, "its num_labels is 1,000,000,000"),
+        ({"hidden_size": 142, "num_attention_heads": 1}, r"asks for [\d,]+ numbers, its weights have [\d,]+"),
+    ],
+    ids=str,
+)
+def test_sizes_beyond_the_weights_are_refused_before_a_module_is_built(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict, message: str
+) -> None:
+    folder = with_config(bert_folder, tmp_path / "model", **changes)
+
+    def built(*arguments: object, **options: object) -> None:
+        raise AssertionError("a model of these sizes was made in memory")
+
+    monkeypatch.setattr(BertModel, "from_pretrained", built)
+    monkeypatch.setattr("transformers.BertForMaskedLM.from_pretrained", built)
+    with pytest.raises(ArtefactError, match=message) as caught:
+        cse.load(str(folder))
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+WRONG = (None, 0, -1, 10**30, "abc", {"a": 1}, "DEEP")
+DEEP = "[" * 100_000 + "]" * 100_000
+# In each file the keys of which some wrong value once ended in a traceback.
+KEYS = {
+    "config.json": ("num_attention_heads", "hidden_size", "num_hidden_layers", "layer_norm_eps", "cse", "model_type"),
+    "tokenizer.json": ("added_tokens", "normalizer", "post_processor", "version", "model"),
+    "tokenizer_config.json": ("tokenizer_class", "sep_token", "pad_token", "model_max_length", "do_lower_case"),
+    "cse_checkpoint.json": ("backbone", "settings", "sha256", "format"),
+    "cse_checkpoint.json method": ("views", "prefix", "pooling", "frozen"),
+    "cse_checkpoint.json method views 0 0": ("soft", "text"),
+}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint with every kind of file, without the checksums that would notice a change first."""
+    folder = tmp_path_factory.mktemp("run") / "promptbert"
+    cse.train(
+        "promptbert", SENTENCES, output=folder, backbone=str(bert_folder), batch_size=2, max_steps=1, progress=False
+    )
+    record = json.loads((folder / "cse_checkpoint.json").read_text())
+    kept = {key: value for key, value in record.items() if key not in ("sha256", "digest")}
+    (folder / "cse_checkpoint.json").write_text(json.dumps(kept))
+    return folder
+
+
+@pytest.mark.parametrize("backend", ["torch", "auto"])
+@pytest.mark.parametrize("section", KEYS)
+def test_a_wrong_value_in_a_models_json_is_its_vectors_or_a_line(
+    checkpoint: Path, tmp_path: Path, section: str, backend: str
+) -> None:
+    """Any other error than these two would end a command in a traceback."""
+    name, *inside = section.split()
+    folder = tmp_path / "model"
+    shutil.copytree(checkpoint, folder)
+    text = (folder / name).read_text()
+    for key, wrong in product(KEYS[section], WRONG):
+        value = json.loads(text)
+        within = value
+        for step in inside:
+            within = within[int(step) if step.isdigit() else step]
+        within[key] = wrong
+        (folder / name).write_text(json.dumps(value).replace('"DEEP"', DEEP))
+        try:
+            assert cse.load(str(folder), backend=backend).encode("a man").shape == (32,)
+        except (ValueError, OSError) as error:
+            line = str(error)
+            assert ("model" in line or "promptbert" in line, "\n" in line, len(line) < 900) == (True, False, True), line
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "line"),
+    [
+        ("config.json", {"num_attention_heads": 0}, "its num_attention_heads is 0, not a number of 1 or more; copy"),
+        ("config.json", {"hidden_size": "32"}, "its hidden_size is '32', not a number of 1 or more; copy"),
+        ("tokenizer.json", {"version": DEEP}, "tokenizer.json: cannot read tokenizer.json, damaged .*; copy"),
+        ("tokenizer_config.json", {"cls_token": None}, "has no cls token in its tokenizer"),
+        ("cse_checkpoint.json", {"method": {"soft": 1}}, "not a checkpoint of this project .unknown fields"),
+    ],
+)
+def test_a_wrong_value_is_named_with_the_cure(
+    checkpoint: Path, tmp_path: Path, name: str, changes: dict, line: str
+) -> None:
+    shutil.copytree(checkpoint, tmp_path / "model")
+    value = json.loads((tmp_path / "model" / name).read_text())
+    (tmp_path / "model" / name).write_text(json.dumps({**value, **changes}).replace(f'"{DEEP}"', DEEP))
+    with pytest.raises(ArtefactError, match=line) as caught:
+        cse.load(str(tmp_path / "model"))
+    assert caught.value.exit_code == 4
+    assert "\n" not in str(caught.value)

@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 import cse
 from cse.encoder.backbone import load_backbone
 from cse.errors import ArtefactError
-from cse.models.card import CardFacts
 from cse.models.checkpoint import read_checkpoint_config
+from cse.models.config import CardFacts
 from cse.models.names import resolve
 from cse.models.push import copy_model, stage_checkpoint
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import faiss
 import fresh
 import pytest
+from command_line import exit_code, unboxed
 from conftest import ROOT
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -26,7 +27,7 @@ from cse.models.space import Hardware, SpaceRequest, stage
 
 SHARED = ("__init__", "__main__", "cli", "options")  # files that are no commands
 FILES = sorted(path for path in (ROOT / "cse" / "commands").glob("*.py") if path.stem not in SHARED)
-KNOWN = set("build-index encode evaluate pretrain reproduce search search-templates tokens train".split())
+KNOWN = set("app build-index encode evaluate pretrain reproduce search search-templates tokens train".split())
 CALLS = CliRunner()
 
 
@@ -155,13 +156,12 @@ def test_a_folder_with_modules_of_the_same_names_does_not_get_in_the_way(
 
 
 def test_the_group_lists_every_command_with_the_whole_first_line_of_its_file() -> None:
-    shown = " ".join(CALLS.invoke(group, ["--help"]).output.split())
+    shown = unboxed(CALLS.invoke(group, ["--help"]).output)
     names = [path.stem.replace("_", "-") for path in FILES]
     assert set(names) >= KNOWN
     for name, path in zip(names, FILES, strict=True):
         line = (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()[0]
         assert f" {name} {' '.join(line.split())}" in shown
-    assert " app Compare models side by side in the browser. " in shown
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_the_group_keeps_the_exit_codes_and_helps_with_a_mistyped_command(
 ) -> None:
     done = CALLS.invoke(group, words)
     assert done.exit_code == code
-    assert says in done.stderr
+    assert says in unboxed(done.stderr)
 
 
 def test_the_app_says_what_is_missing_without_its_extra(
@@ -187,5 +187,5 @@ def test_the_app_says_what_is_missing_without_its_extra(
 ) -> None:
     monkeypatch.setattr(app, "find_spec", lambda name: None)
     monkeypatch.setattr(app, "serve", lambda options: None)
-    assert app.main([]) == 3
+    assert exit_code("app", []) == 3
     assert re.fullmatch(r"Error: the app needs Gradio; install it with: pip install gradio\n", capsys.readouterr().err)

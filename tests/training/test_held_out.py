@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import cse
 from cse.commands.train import app
 from cse.corpus.supervised import Examples
-from cse.models.card import model_card
 from cse.models.checkpoint import read_checkpoint_config
+from cse.models.config import model_card
 from cse.training.held_out import HeldOutScore, held_out_score, hold_out
 from cse.training.loop import train
 from cse.training.recipe import read_recipe

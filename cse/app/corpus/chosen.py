@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from cse.app.state.app_state import AppState
     from cse.encoder.encoder import Encoder
-    from index.base import Hit
+    from index.stores import Hit
 
 FIELD = "The corpus"
 EXACT = "Flat"
@@ -99,7 +99,7 @@ class ChosenCorpus:
 
         Raises ValueError as `vectors` and `rows_where`.
         """
-        from index.base import ranked
+        from index.stores import ranked
 
         rows = self.vectors(column, encoder)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(vector)  # without a copy of the rows

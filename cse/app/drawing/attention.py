@@ -13,7 +13,7 @@ from cse.app.models.naming import title
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.analysis.attention import HeadAttention
+    from cse.analysis.prefix_analysis import HeadAttention
 
 MEAN = "mean of all tokens"
 LINE, SIDE, FAN, WORD, CELL, HEAD = 19, 120, 90, 150, 15, 22  # of the picture, in pixels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cse.analysis.perturbations import agreements, rank_biased_overlap, shared
+from cse.analysis.calibration import agreements, rank_biased_overlap, shared
 from cse.app.drawing import html
 from cse.app.drawing.glossary import term
 from cse.app.drawing.verdicts import agreement
@@ -13,7 +13,7 @@ from cse.app.models.models import Failure, divided
 from cse.app.models.naming import title
 
 if TYPE_CHECKING:
-    from index.base import Hit
+    from index.stores import Hit
 
 MOST = 50  # ranks looked up
 STEP, GAP, EDGE = 22, 130, 16  # of the chart in pixels: between two ranks, between two models, at its edges

@@ -8,8 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from cse.analysis.calibration import BINS, HIGHEST, LOWEST
-from cse.analysis.perturbations import overlap
+from cse.analysis.calibration import BINS, HIGHEST, LOWEST, overlap
 from cse.app.models.naming import title
 
 UNHEARD = 0.1  # of the way to an unrelated sentence

@@ -109,9 +109,8 @@ def attention_on_prefix(state: AppState, values: Values) -> dict[str, PrefixAtte
 
 def moved_without_prefix(state: AppState, values: Values) -> dict[str, float]:
     """Return how far the sentence `one` moves without the prefix in every layer, of the models that have one."""
-    from cse.analysis.attention import layer_count
     from cse.analysis.calibration import displacement
-    from cse.analysis.prefix_analysis import without_prefix
+    from cse.analysis.prefix_analysis import layer_count, without_prefix
     from cse.models.loading import on_torch
     from cse.vectors import cosines
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import gradio as gr
 
-from cse.analysis.perturbations import PERTURBATIONS, Perturbation
+from cse.analysis.attribution import PERTURBATIONS, Perturbation
 from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, result, settings, submit

@@ -20,7 +20,7 @@ from cse.app.state.app_state import AppState
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
-    from cse.analysis.attention import HeadAttention
+    from cse.analysis.prefix_analysis import HeadAttention
     from cse.encoder.encoder import Encoder
 
 WIDTH = 28.0  # rem of a model's picture
@@ -40,7 +40,7 @@ def attentions(state: AppState, sentence: str, report: Report = silent) -> dict[
     text = validation.sentence(sentence, "The sentence")
 
     def look(column: Column, encoder: Encoder) -> HeadAttention:
-        from cse.analysis.attention import head_attention
+        from cse.analysis.prefix_analysis import head_attention
         from cse.models.loading import on_torch
 
         return head_attention(on_torch(encoder), text)

@@ -88,9 +88,8 @@ def xrays(
 
 def ablations(encoder: TorchEncoder, pair: Sequence[str], chosen: tuple[int, ...], reference: Any) -> list[Ablation]:
     """Return ablations of each layer, of all, and of the chosen ones; `reference` are the cosines of random pairs."""
-    from cse.analysis.attention import layer_count
     from cse.analysis.calibration import displacement
-    from cse.analysis.prefix_analysis import without_prefix
+    from cse.analysis.prefix_analysis import layer_count, without_prefix
 
     every = tuple(range(1, layer_count(encoder) + 1))
     own = encoder.encode(pair[:1])

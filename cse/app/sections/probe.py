@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import gradio as gr
 import numpy as np
 
-from cse.analysis.perturbations import Disagreement, disagreements
+from cse.analysis.calibration import Disagreement, disagreements
 from cse.app import validation
 from cse.app.corpus.bar import CorpusBar
 from cse.app.corpus.chosen import chosen_corpus

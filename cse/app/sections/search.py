@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cse.encoder.encoder import Encoder
-    from index.base import Hit
+    from index.stores import Hit
 
 DEFAULT = 5
 QUERIES = [

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from scipy.spatial import procrustes
 
-from cse.analysis.maps import align, centred, trustworthiness
+from cse.analysis.maps import continuity, lost, trustworthiness
 from cse.analysis.maps import project as projected
+from cse.vectors import nearest_others
 
 
 def project(vectors: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
@@ -49,16 +49,6 @@ def test_the_same_groups_lie_at_the_same_places_in_all_maps():
         np.testing.assert_allclose(places[0], places[1], atol=0.05)
 
 
-def test_align_is_as_close_as_scipys_procrustes():
-    rng = np.random.default_rng(1)
-    points, reference = (centred(rng.normal(size=(30, 2))) for _ in range(2))
-    first, second, disparity = procrustes(reference, points)  # scales too, so compare after scaling both to norm 1
-    ours = align(points / np.linalg.norm(points), reference / np.linalg.norm(reference))
-    scale = (first * ours).sum()  # least-squares factor for unit norms
-    assert ((first - scale * ours) ** 2).sum() == pytest.approx(disparity)
-    np.testing.assert_allclose(scale * ours, second, atol=1e-12)
-
-
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])
 def test_few_sentences_are_placed(count):
     rng = np.random.default_rng(count)
@@ -70,3 +60,44 @@ def test_few_sentences_are_placed(count):
         assert ((xy >= 0) & (xy <= 1)).all()
         assert len(np.unique(xy.round(4), axis=0)) == count  # no two at one place
         assert 0 <= trustworthiness(vectors[name], xy) <= 1
+
+
+def noise(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors, and a map that has nothing to do with them."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(count, 6)), rng.normal(size=(count, 2))
+
+
+def orders(rows: np.ndarray) -> list[list[int]]:
+    """For each row the others, nearest first."""
+    nearest_first = []
+    for row in rows:
+        away = np.linalg.norm(rows - row, axis=1)
+        nearest_first.append([int(other) for other in np.argsort(away, kind="stable")][1:])
+    return nearest_first
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def penalty(judged: list[list[int]], by: list[list[int]], k: int) -> int:
+    """How far the first k of each `judged` order are beyond the k-th place in the order `by`."""
+    return sum(max(0, order.index(j) + 1 - k) for near, order in zip(judged, by, strict=True) for j in near[:k])
+
+
+def test_trustworthiness_and_continuity_equal_their_definitions():
+    vectors, xy = noise(count := 14)
+    among, shown, k = orders(unit(vectors)), orders(xy), 5
+    scale = 2 / (count * k * (2 * count - 3 * k - 1))
+    assert trustworthiness(vectors, xy) == pytest.approx(1 - scale * penalty(shown, among, k))
+    assert continuity(vectors, xy) == pytest.approx(1 - scale * penalty(among, shown, k))
+    assert trustworthiness(vectors, xy) != pytest.approx(continuity(vectors, xy))
+
+
+@pytest.mark.parametrize(("count", "k"), [(30, 10), (21, 10), (20, 9), (4, 1)])
+def test_a_point_loses_the_nearest_vectors_that_are_not_its_nearest_points(count, k):
+    vectors, xy = noise(count)
+    among, shown = orders(unit(vectors)), orders(xy)
+    expected = [len(set(near[:k]) - set(there[:k])) / k for near, there in zip(among, shown, strict=True)]
+    np.testing.assert_allclose(lost(nearest_others(vectors, k), xy), expected)

@@ -11,8 +11,7 @@ from conftest import SENTENCES
 from transformers import AutoModel
 
 import cse
-from cse.analysis.attention import head_attention
-from cse.analysis.prefix_analysis import prefix_attention, prototypes, without_prefix
+from cse.analysis.prefix_analysis import head_attention, prefix_attention, prototypes, without_prefix
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Pooling
 from cse.methods.templates import NEGATIVE, POSITIVE

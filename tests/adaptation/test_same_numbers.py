@@ -1,0 +1,116 @@
+"""The same number from every command on one corpus, and marks on texts that a model was fitted on."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import run
+from conftest import WORDS
+
+import cse
+from cse.adaptation.adapt import AdaptRequest, adapt
+from cse.adaptation.candidates import Trial, left_out
+from cse.adaptation.facts import split
+from cse.corpus import Corpus
+from cse.evaluation.clustering import label_scores
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A corpus, the texts of it that were held out, its adaptation in `output`, and the report of that."""
+
+    file: Path
+    held: Path
+    output: Path
+    report: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def adapted(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Adapted:
+    folder, rng = tmp_path_factory.mktemp("numbers"), np.random.default_rng(5)
+    topics = {"animals": WORDS[4:14], "rest": WORDS[24:40], "both": WORDS[8:30]}
+    rows = [(name, " ".join([*rng.choice(topics[name], 5), *rng.choice(WORDS, 3)])) for name in [*topics] * 140]
+    file, held = folder / "corpus.tsv", folder / "held.tsv"
+    file.write_text("".join(f"{label}\t{text}\n" for text, label in {text: label for label, text in rows}.items()))
+    scores = Trial.scores
+
+    def scored(self: Trial, name: str, vectors: Any) -> dict[str, Any]:
+        gains = {"grouping": [5.0, 4.0, 6.0], "finding": [0.0, -1.0, 1.0]} if name == "projection 0.25" else {}
+        return {**scores(self, name, vectors), "gains": gains}
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Trial, "scores", scored)
+        patched.setattr(Trial, "training", lambda self: left_out("not tried"))
+        report = adapt(AdaptRequest(str(file), str(bert_folder), column="2", label="1", seed=3), folder / "adapted")
+    kept = split(Corpus.read(file, "2", "1").distinct_sample(10_000, 3), 3)[0]
+    held.write_text("".join(f"{label}\t{text}\n" for label, text in zip(kept.labels, kept.sentences, strict=True)))
+    return Adapted(file, held, folder / "adapted", report)
+
+
+def judged(models: tuple[Path, Path], file: Path) -> tuple[list[str], list[dict[str, float]], list[str]]:
+    """The marks and scores that `judge` prints of two models on labelled texts, and its notes."""
+    done = run("judge", *models, "--data", file, "--column", 2, "--labels", 1, "--votes", 0)
+    assert done.exit_code == 0, done.output
+    header, *lines = (line.split("\t") for line in done.stdout.splitlines())
+    scores = [dict(zip(header[1:5], map(float, line[1:5]), strict=True)) for line in lines]
+    return ["".join(line[5:]) for line in lines], scores, done.stderr.splitlines()
+
+
+def evaluated(models: tuple[Path, Path], file: Path, output: Path) -> tuple[list[dict[str, float]], str]:
+    """The scores of `evaluate clustering` of two models, and its output."""
+    named = [word for model in models for word in ("--model", model)]
+    done = run("evaluate", "clustering", *named, "--data", file, "--json", output)
+    assert done.exit_code == 0, done.output
+    scores = {one["model"]: one["scores"][file.stem] for one in json.loads(output.read_text())["models"].values()}
+    return [scores[str(model)] for model in models], done.output
+
+
+def test_every_command_and_the_library_compute_the_same_numbers(
+    adapted: Adapted, bert_folder: Path, tmp_path: Path
+) -> None:
+    models = (bert_folder, adapted.output)
+    rows = [line.split("\t") for line in adapted.held.read_text().splitlines()]
+    labels, texts = zip(*rows, strict=True)
+    expected = [
+        label_scores(cse.load(str(model), pooling).encode(list(texts)), labels)
+        for model, pooling in zip(models, ("mean", None), strict=True)
+    ]
+    assert expected[0] != expected[1]
+    marks, scores, _ = judged(models, adapted.held)
+    assert (marks, scores) == (["", ""], expected)
+    others, _ = evaluated(models, adapted.held, tmp_path / "scores.json")
+    for ours, other in zip(expected, others, strict=True):
+        assert (other["neighbours"], other["nmi"]) == (ours["neighbours"], ours["nmi"])
+        assert "fitted_texts" not in other
+    assert adapted.report["grouping"] == {
+        side: ours["neighbours"] for side, ours in zip(("start", "result"), expected, strict=True)
+    }
+    scored = adapted.report["stages"]
+    assert adapted.report["grouping"]["result"] == scored["projection"]["variants"]["0.25"]["scores"]["neighbours"]
+
+
+def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(
+    adapted: Adapted, bert_folder: Path, tmp_path: Path
+) -> None:
+    count = len(adapted.file.read_text().splitlines())
+    mark = f"fitted on {count - count // 5} of these {count} texts"
+    models = (bert_folder, adapted.output)
+    marks, _, notes = judged(models, adapted.file)
+    assert marks == ["", mark]
+    assert any(note.startswith(f"RESULT was {mark}") for note in notes)
+    (_, scores), output = evaluated(models, adapted.file, tmp_path / "scores.json")
+    assert (scores["fitted_texts"], scores["texts"]) == (count - count // 5, count)
+    assert mark in output
+    grouped = run("topics", adapted.file, "--column", 2, "--labels", 1, "--model", adapted.output)
+    assert grouped.exit_code == 0, grouped.output
+    assert mark in grouped.stdout
+    assert "texts that nothing was fitted on" in (adapted.output / "README.md").read_text()
+    (adapted.output / "fitted_texts.json").rename(tmp_path / "kept.json")
+    (adapted.output / "fitted_texts.json").write_text('{"digests": 1}')
+    done = run("judge", *models, "--data", adapted.file, "--column", 2, "--labels", 1, "--votes", 0)
+    (tmp_path / "kept.json").replace(adapted.output / "fitted_texts.json")
+    assert done.exit_code != 0
+    assert "holds no digests" in done.output

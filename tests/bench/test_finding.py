@@ -1,0 +1,52 @@
+"""The benchmark of known items: the scores of a candidate are those of its model, and orders are counted by hand."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import WORDS
+
+import cse
+from cse.adaptation.candidates import Trial, left_out
+from cse.evaluation import retrieval
+from tests.bench.finding import NDCG, measure, search, summary
+
+
+def test_a_row_has_the_ndcg_of_each_candidate_on_the_whole_set_and_is_measured_once(
+    tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, rng = tmp_path / "set", np.random.default_rng(0)
+    folder.mkdir()
+    texts = {" ".join(rng.choice(WORDS[4:40], 6)): number for number in range(380)}
+    (folder / "corpus.tsv").write_text("".join(f"d{number}\t{text}\n" for text, number in texts.items()))
+    asked = list(texts.items())[:30]
+    (folder / "queries.tsv").write_text("".join(f"q{number}\t{text[2:-2]}\n" for text, number in asked))
+    (folder / "qrels.tsv").write_text("".join(f"q{number}\td{number}\t1\n" for _, number in asked))
+    monkeypatch.setattr(Trial, "training", lambda self: left_out("not tried"))
+    row = measure(folder, f"{bert_folder}:mean", 3, tmp_path / "rows.jsonl", lambda line: None)
+    for name, pooling in (("start", "mean"), ("reading", "cls")):
+        encode = cse.load(str(bert_folder), pooling).encode
+        assert row["scores"][name][NDCG] == pytest.approx(retrieval.score(encode, folder, search)[NDCG], abs=0.01)
+    assert {"projection 0", "projection 0.5", "projection half"} <= row["scores"].keys()
+    assert all(0 < scores[measured] <= 100 for scores in row["scores"].values() for measured in (NDCG, "recall@1"))
+    monkeypatch.setattr("tests.bench.finding.tried", None)
+    assert measure(folder, f"{bert_folder}:mean", 3, tmp_path / "rows.jsonl", print) == row
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 1
+    assert json.loads((tmp_path / "rows.jsonl").read_text()) == row
+
+
+def test_what_known_items_are_worth_is_counted_over_pairs_and_gains() -> None:
+    scores = {
+        "start": {"recall@1": 90.0, "mrr": 93.0, NDCG: 50.0},
+        "one": {"recall@1": 92.0, "mrr": 92.0, NDCG: 51.0},
+        "two": {"recall@1": 80.0, "mrr": 80.0, NDCG: 50.8},
+        "three": {"recall@1": 70.0, "mrr": 70.0, NDCG: 40.0},
+    }
+    row = {"texts": "set", "start": "made", "seed": 0, "chosen": "one", "scores": scores}
+    found = summary([row])
+    expected = {"candidates": 4, "rank correlation": 80.0, "same order": 80.0, "taken": 1.0, "best": 1.0, "chosen": 1.0}
+    assert found["set, made, seed 0, recall@1"] == expected
+    # five of the six pairs are apart; by mrr the start is before "one" and "two"
+    other = {**expected, "rank correlation": 40.0, "same order": 60.0, "taken": 0.0}
+    assert found["set, made, seed 0, mrr"] == other
