@@ -16,6 +16,7 @@ from cse.app.forms.events import HIDDEN
 from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
 from cse.app.places.search import search_place
+from cse.app.places.similarity import similarity_place
 from cse.app.results import RESULTS
 from cse.app.server.answers import bound_answers
 from cse.app.server.gate import Gate
@@ -65,6 +66,8 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         top = top_row(state, key)
         places: dict[str, tuple[gr.Tab, list[Shown]]] = {}
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
+            with gr.Tab("Similarity", id="similarity") as tab:
+                places["similarity"] = tab, similarity_place(state, top)
             with gr.Tab("Search", id="search") as tab:
                 places["search"] = tab, search_place(state, top)
         add_endpoints(state, RESULTS)
@@ -134,7 +137,7 @@ def launch_options(
         "theme": theme(),
         "css_paths": [
             STATIC / name
-            for name in ("style.css", "corpus.css", "train.css", "map/map.css", "models.css", "lessons.css")
+            for name in ("style.css", "corpus.css", "train.css", "map/map.css", "models.css", "lessons.css", "similarity.css")
         ],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],

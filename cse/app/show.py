@@ -104,7 +104,7 @@ def templates() -> jinja2.Environment:
         "model": lambda name: Markup(html.model(name)),
         "folded": lambda text: Markup(html.folded(text)),
         "term": lambda name: Markup(term(name)),
-        "bar": lambda share: Markup(html.bar(share)),
+        "bar": lambda share, mark=None: Markup(html.bar(share, mark)),
     }
     return found
 
@@ -146,7 +146,9 @@ def endpoint(state: AppState, kind: type[Result]) -> Callable[..., Any]:
 
     parameters = []
     for place, name in enumerate(names):
-        required = name in asks and asks[name].kind == "text" and place == 0
+        required = all(
+            each in asks and asks[each].kind == "text" and not asks[each].may_be_empty for each in names[: place + 1]
+        )
         parameters.append(
             inspect.Parameter(
                 name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=types[name],
@@ -204,23 +206,27 @@ def section(
     kind: type[Result],
     top: Top,
     first: Answer | None = None,
-    more: Callable[[dict[str, gr.components.Component]], None] | None = None,
+    more: Callable[[dict[str, gr.components.Component]], Sequence[Any]] | None = None,
+    shared: Shown | None = None,
+    headed: bool = True,
 ) -> Shown:
     """Add the part of the page: fields, examples, the answer and its charts; the first answer is there at once.
 
-    `more` may add what fills the fields, such as a button that draws a pair.
+    `more` may add what fills the fields, such as a button that draws a pair, and returns its events. With a `shared`
+    part this one has the fields of that; its answer goes when they are edited. A part in a fold need not be `headed`.
     """
     asks, start = kind.asks(), kind()
     initial = (first.result if first else start).inputs()
-    fields: dict[str, gr.components.Component] = {}
-    heading(kind.title, words=kind.words)
+    fields = {name: shared.fields[name] for name in asks} if shared else {}
+    if headed:
+        heading(kind.title, words=kind.words)
     with gr.Row(equal_height=True, elem_classes="cse-fields"):
         for name, each in asks.items():
-            if not each.folded:
+            if not each.folded and not shared:
                 fields[name] = component(each, initial[name])
         button = None if kind.live else submit(kind.button)
     folded = {name: each for name, each in asks.items() if each.folded}
-    examples = None
+    examples, filled = None, list[Any]()
     with gr.Row(elem_classes="cse-tries", visible=bool(folded or kind.examples or more)):
         if folded:
             with settings(), gr.Row():
@@ -233,7 +239,7 @@ def section(
                 example_labels=list(kind.examples), api_visibility="private",
             )  # fmt: skip
         if more:
-            more(fields)
+            filled += more(fields)
     output = result_html(kind.key, page_html(first) if first else "")
     opened = plot_updates(first, kind.plots)
     plots = [
@@ -244,8 +250,8 @@ def section(
 
     def run(*given: Any) -> Any:
         *values, corpus, models, key, progress = given
-        shared = {"corpus": corpus, "models": models, "key": key}
-        found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **shared}, report=reporter(progress))
+        choice = {"corpus": corpus, "models": models, "key": key}
+        found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **choice}, report=reporter(progress))
         shown = page_html(found)
         return [shown, *plot_updates(found, kind.plots)] if plots else shown
 
@@ -254,12 +260,16 @@ def section(
     progress = inspect.Parameter("progress", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=PROGRESS)
     run.__signature__ = inspect.Signature([*parameters, progress])  # type: ignore[attr-defined]
     by_error = {each.name: ordered[name] for name, each in asks.items()}
-    shared = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
-    runs = refusing(run, {**by_error, **shared}, [output, *plots])
-    triggers, quiet = asking(kind, ordered, button)
+    choice = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
+    runs = refusing(run, {**by_error, **choice}, [output, *plots])
+    triggers, quiet = asking(kind, {} if shared else ordered, button)
     gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
     if examples is not None:
-        examples.load_input_event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
+        filled = [examples.load_input_event, *filled]
+    for event in filled:
+        event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
+    if shared:
+        gr.on([each.change for each in ordered.values()], None, None, output, js="() => ''", **HIDDEN)
 
     def again(number: int, *shown: Any) -> Any:
         """Answer anew for another corpus or other models, or with further vectors; an opened page reports 0."""
@@ -267,8 +277,8 @@ def section(
 
     if kind.live:
         top.changed.change(again, [top.changed, *runs.inputs], list(runs.outputs), **lane_of(kind))
-    links = [each.link or name for name, each in asks.items()]
-    linked = Linked(links, runs, triggers, lane_of(kind), quiet, examples)
+    links = [] if shared else [each.link or name for name, each in asks.items()]
+    linked = Linked(links, runs, triggers, lane_of(kind), quiet, filled=filled)
     return Shown(
         kind,
         {**ordered, "corpus": top.corpus, "models": top.models, "key": top.key},

@@ -65,7 +65,7 @@ class Linked(NamedTuple):
     """The part of a tab that the address holds: the `names` of the first inputs of its `run`, written on `triggers`.
 
     They are also written when one of the `examples` is filled in. `quiet` triggers replace the address without a
-    history entry. `results` are those of the part that can be downloaded.
+    history entry. `results` are those of the part that can be downloaded. The events `filled` fill the inputs, too.
     """
 
     names: Sequence[str]
@@ -75,6 +75,7 @@ class Linked(NamedTuple):
     quiet: Sequence[Any] = ()
     examples: Any = None
     results: Sequence[Result] = ()
+    filled: Sequence[Any] = ()
 
     def named(self) -> list[gr.components.Component]:
         """Return the inputs that have a name."""
@@ -180,7 +181,8 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], sha
         if triggers:
             gr.on(triggers, None, inputs, None, js=script(method), **HIDDEN)
     filled = [content.examples.load_input_event for content in contents if content.examples is not None]
-    for event in (*filled, *shared.steps):
+    drawn = [event for content in contents for event in content.filled]
+    for event in (*filled, *drawn, *shared.steps):
         event.success(None, inputs, None, js=script("pushState"), **HIDDEN)
 
 
