@@ -137,7 +137,15 @@ def launch_options(
         "theme": theme(),
         "css_paths": [
             STATIC / name
-            for name in ("style.css", "corpus.css", "train.css", "map/map.css", "models.css", "lessons.css", "similarity.css")
+            for name in (
+                "style.css",
+                "corpus.css",
+                "train.css",
+                "map/map.css",
+                "models.css",
+                "lessons.css",
+                "similarity.css",
+            )
         ],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],

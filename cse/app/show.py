@@ -20,7 +20,7 @@ from cse.app.drawing import html
 from cse.app.drawing.components import heading, settings, submit
 from cse.app.drawing.components import result as result_html
 from cse.app.drawing.glossary import term
-from cse.app.forms.events import COMPARISONS, ENCODE, HIDDEN, LINKS, MAPS, PRIVATE, PROGRESS, guarded, reporter
+from cse.app.forms.events import COMPARISONS, ENCODE, HIDDEN, LINKS, MAPS, PRIVATE, PROGRESS, QUICK, guarded, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.naming import title
@@ -103,7 +103,7 @@ def templates() -> jinja2.Environment:
         "title": title,
         "model": lambda name: Markup(html.model(name)),
         "folded": lambda text: Markup(html.folded(text)),
-        "term": lambda name: Markup(term(name)),
+        "term": lambda name, shown="": Markup(term(name, shown)),
         "bar": lambda share, mark=None: Markup(html.bar(share, mark)),
     }
     return found
@@ -277,6 +277,8 @@ def section(
 
     if kind.live:
         top.changed.change(again, [top.changed, *runs.inputs], list(runs.outputs), **lane_of(kind))
+    elif kind.reads_corpus:  # the answer is another corpus's
+        top.changed.change(lambda: ["", *plot_updates(None, kind.plots)], None, [output, *plots], **QUICK)
     links = [] if shared else [each.link or name for name, each in asks.items()]
     linked = Linked(links, runs, triggers, lane_of(kind), quiet, filled=filled)
     return Shown(

@@ -10,7 +10,7 @@ import gradio as gr
 import numpy as np
 
 from cse.app import validation
-from cse.app.forms.events import PRIVATE
+from cse.app.forms.events import PRIVATE, QUICK
 from cse.app.forms.refusals import refusing
 from cse.app.results.changes import Changes
 from cse.app.results.disagreements import Disagreements
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
     from cse.app.top import Top
 
-DRAWN = {"random": "Random pair", "near": "Near pair", "far": "Far pair"}
+DRAWN = {"random": "random pair", "near": "near pair", "far": "far pair"}
 
 
 def similarity_place(state: AppState, top: Top) -> list[Shown]:
@@ -34,6 +34,7 @@ def similarity_place(state: AppState, top: Top) -> list[Shown]:
         """Add a button for each kind of pair that is drawn from the corpus. Returns the events that fill the fields."""
         pair, events = [fields["s1"], fields["s2"]], []
         with gr.Row(elem_classes="cse-draw"):
+            gr.HTML('<span class="cse-note">From the corpus:</span>', apply_default_css=False)
             for kind, label in DRAWN.items():
                 button = gr.Button(label, size="sm", scale=0, min_width=80)
 
@@ -45,13 +46,16 @@ def similarity_place(state: AppState, top: Top) -> list[Shown]:
                 events.append(button.click(run.fn, list(run.inputs), list(run.outputs), **PRIVATE))
         return events
 
-    pair = section(state, Similarity, top, read_first(state, Similarity), draw_buttons)
-    with gr.Accordion(Words.title, open=False):
+    pair = section(state, Similarity, top, read_first(state, Similarity), draw_buttons, headed=False)
+    with gr.Accordion(Words.title, open=False, elem_classes="cse-folded"):
         words = section(state, Words, top, read_first(state, Words), shared=pair, headed=False)
     shown = [pair, words, section(state, Pairs, top, read_first(state, Pairs))]
     for kind in (Changes, Disagreements):
-        with gr.Accordion(kind.title, open=False):
+        with gr.Accordion(kind.title, open=False, elem_classes="cse-folded"):
             shown.append(section(state, kind, top, read_first(state, kind), headed=False))
+    source, typed = (shown[-1].fields[name] for name in ("source", "lines"))
+    typed.visible = False
+    source.change(lambda value: gr.update(visible=value == "lines"), source, typed, **QUICK)
     return shown
 
 

@@ -37,18 +37,19 @@ class Disagreements(Result):
     key = "disagreements"
     title = "Where do the models disagree?"
     summary = (
-        'Pairs by the models\' disagreement on rank: {"pairs": [{"s1", "s2", "places": {"simcse": 0.1}}]}. A place is 0 '
-        "(least alike of all pairs) to 1 (most alike)."
+        'Pairs by the models\' disagreement on rank: {"pairs": [{"s1", "s2", "places": {"simcse": 0.1}}]}. '
+        "A place is 0 (least alike of all pairs) to 1 (most alike)."
     )
     button = "Compare"
+    live = False  # a model may have to encode the corpus first
 
     source: str = choice(
-        "Pairs", "corpus", "The source", '"corpus", near pairs of the corpus; "graded", the demo\'s; or "lines", yours.',
-        SOURCES, link="pairs",
+        "Pairs", "corpus", "The source",
+        '"corpus", near pairs of the corpus; "graded", the demo\'s; or "lines", yours.', SOURCES, link="pairs",
     )  # fmt: skip
     lines: str = lines(
         f"Your pairs, one per line: first | second ({LEAST_PAIRS} to {MAX_PAIRS})", PAIRS, LIST,
-        'for "lines" your pairs, "first | second" a line.', LEAST_PAIRS, MAX_PAIRS, folded=True, may_be_empty=True,
+        'for "lines" your pairs, "first | second" a line.', LEAST_PAIRS, MAX_PAIRS, may_be_empty=True,
     )  # fmt: skip
 
     def frame(self, session: Session) -> pd.DataFrame:
@@ -68,7 +69,7 @@ class Disagreements(Result):
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
     def typed(self, session: Session) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return the graded or the typed pairs, and each model's cosines of them. Raises FieldError for a wrong line."""
+        """Return the graded or the typed pairs, and each model's cosines. Raises FieldError for a wrong line."""
         from cse.corpus.supervised import scored_pairs
         from cse.vectors import cosines
 
@@ -81,44 +82,30 @@ class Disagreements(Result):
         return {"pair": range(1, len(pairs) + 1), "s1": texts[::2], "s2": texts[1::2]}, values
 
     def sentence(self, frame: pd.DataFrame) -> str:
-        """Return each model's place of the pair on which they differ most."""
-        rows = next(iter(ranked(frame)), frame.iloc[:0])
-        rows = rows[rows["model"].isin(list(with_starts(rows["model"])))]
-        if len(rows) < 2:
+        """Return the places of the pair on which the models differ most, in the two models that do."""
+        pairs = ranked(frame)
+        places = {name: pairs[0]["places"][name] for name in with_starts(frame["model"].unique())}
+        if len(places) < 2:
             return ""
-        low, high = rows.loc[rows["place"].idxmin()], rows.loc[rows["place"].idxmax()]
-        count = frame["pair"].nunique()
+        low, high = min(places, key=places.__getitem__), max(places, key=places.__getitem__)
         return (
-            f"The models differ most on the first pair: of {count} pairs, {100 * low.place:.0f} % are less alike in "
-            f"{title(low.model)}, {100 * high.place:.0f} % in {title(high.model)}."
+            f"The models differ most on the first pair: of {len(pairs)} pairs, {100 * places[low]:.0f} % are less alike "
+            f"in {title(low)}, {100 * places[high]:.0f} % in {title(high)}."
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the pairs on which the models differ most, with each model's place."""
-        shown = [
-            {**rows.iloc[0].to_dict(), "places": dict(zip(rows["model"], rows["place"], strict=True))}
-            for rows in ranked(frame)[:SHOWN]
-        ]
-        return {"shown": shown, "starts": with_starts(frame["model"].unique())}
+        return {"shown": ranked(frame)[:SHOWN], "starts": with_starts(frame["model"].unique())}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a line per pair with its place in every model."""
-        tables = ranked(frame)
-        lines = [
-            {**rows.iloc[0][["s1", "s2"]].to_dict(), **dict(zip(rows["model"].map(title), rows["place"], strict=True))}
-            for rows in tables
-        ]
-        return pd.DataFrame(lines)
+        return pd.DataFrame(
+            {**pair, **{title(name): value for name, value in pair.pop("places").items()}} for pair in ranked(frame)
+        )
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return the pairs with every model's place, those on which the models differ most first."""
-        pairs = [
-            {
-                "s1": rows["s1"].iloc[0], "s2": rows["s2"].iloc[0],
-                "places": dict(zip(rows["model"], rows["place"].tolist(), strict=True)),
-            }
-            for rows in ranked(frame)
-        ]  # fmt: skip
+        pairs = [{name: pair[name] for name in ("s1", "s2", "places")} for pair in ranked(frame)]
         return {"pairs": pairs, "errors": {}}
 
     def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
@@ -126,10 +113,20 @@ class Disagreements(Result):
         return {**answer, "errors": dict(failed)}
 
 
-def ranked(frame: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the rows of each pair, those whose places differ most first."""
-    pairs = [rows for _, rows in frame.groupby("pair")] if len(frame) else []
-    return sorted(pairs, key=lambda rows: rows["place"].min() - rows["place"].max())
+def ranked(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the pairs, those whose places differ most first: sentences, rows if they have some, places by model.
+
+    A model before its training counts where it stands alone.
+    """
+    if frame.empty:
+        return []
+    names = list(frame["model"].unique())
+    places = frame.pivot(index="pair", columns="model", values="place")[names]
+    compared = places[list(with_starts(names))]
+    order = (compared.min(axis=1) - compared.max(axis=1)).sort_values(kind="stable").index
+    texts = frame[frame["model"] == names[0]].set_index("pair").drop(columns=["model", "cosine", "place"])
+    pairs = zip(texts.loc[order].to_dict("records"), places.loc[order].to_dict("records"), strict=True)
+    return [{**text, "places": of_pair} for text, of_pair in pairs]
 
 
 def pair_of(line: str) -> tuple[str, str]:

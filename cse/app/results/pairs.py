@@ -87,7 +87,7 @@ class Pairs(Result):
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return a square of cells for each model: a sentence's number, the value, its tint, and what a pointer reads."""
+        """Return a square of cells for each model: the value, its tint, and what a pointer reads."""
         squares = {}
         for name, (cosines, shares) in matrices(frame).items():
             squares[name] = [

@@ -44,7 +44,6 @@ class Similarity(Result):
     key = "similarity"
     title = "Two sentences"
     summary = 'Cosine of two sentences by every model, 1 for the same direction: {"simcse": 0.83, ...}.'
-    words = ("percentile", "anisotropy")
     examples = PAIRS
 
     s1: str = text(PAIR[0], PAIRS["paraphrase"][0], PAIR[0], "a sentence.", link="a")
