@@ -89,8 +89,8 @@ class Disagreements(Result):
             return ""
         low, high = min(places, key=places.__getitem__), max(places, key=places.__getitem__)
         return (
-            f"The models differ most on the first pair: of {len(pairs)} pairs, {100 * places[low]:.0f} % are less alike "
-            f"in {title(low)}, {100 * places[high]:.0f} % in {title(high)}."
+            f"The models differ most on the first pair: {100 * places[low]:.0f} % of the {len(pairs)} pairs are less "
+            f"alike in {title(low)}, {100 * places[high]:.0f} % in {title(high)}."
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:

@@ -74,8 +74,8 @@ class Words(Result):
         """Return the word of each model that draws the sentences together most."""
         trained = frame[frame["model"].isin(list(with_starts(frame["model"].unique())))]
         first = trained.loc[trained.groupby("model", sort=False)["value"].idxmax()]
-        words = {row.model: f"“{row.word}”" for row in first.itertuples() if row.value > 0}
-        return f"What draws the two together most: {by_answer(words)}." if words else ""
+        words = {row.model: f"“{row.word}”" if row.value > 0 else "no word" for row in first.itertuples()}
+        return f"What draws the two together most: {by_answer(words)}."
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return both sentences for each model, cut at the words, which have a value and a tint from -100 to 100."""
