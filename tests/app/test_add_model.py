@@ -15,9 +15,10 @@ from cse.app.models.admission import Admission
 from cse.app.models.models import Failure, error_line
 from cse.app.models.naming import title
 from cse.app.models.recent import Recent
+from cse.app.results.similarity import Similarity
 from cse.app.scoreboard.add_model import add_column
 from cse.app.sections.search import search
-from cse.app.sections.similarity import similarity
+from cse.app.show import ask
 from cse.app.state.app_state import AppState, open_state
 from cse.files import hub
 
@@ -126,11 +127,15 @@ def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
             admission.model(name)
 
 
+def cosines(state: AppState) -> dict[str, float | dict[str, str]]:
+    return ask(state, Similarity, {"s1": PAIR[0], "s2": PAIR[1]}).json()
+
+
 def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: Path) -> None:
     with asking("a"):
         column, description = add_column(state, "other")
         assert (column.name, description["method"]) == ("other", "dcpcse")
-        found = similarity(state.models, *PAIR)
+        found = cosines(state)
         first, second = cse.load(str(root / "other")).encode(PAIR, normalize_embeddings=True)
         assert found["other"] == pytest.approx(first @ second, abs=1e-5)
         assert len(search(state, PAIR[0], 3, "demo")["other"]) == 3
@@ -138,7 +143,7 @@ def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: 
             add_column(state, "deep/../other")
     for visitor in ("b", None):
         with asking(visitor):
-            assert list(similarity(state.models, *PAIR)) == ["third"]
+            assert list(cosines(state)) == ["third"]
     with asking(None), pytest.raises(ValueError, match="has none"):
         add_column(state, "other")
     assert [column.name for column in state.models.columns] == ["third"]
@@ -150,7 +155,7 @@ def test_a_reading_of_the_untrained_backbone_is_added_by_its_name(state: AppStat
         assert (column.name, column.opened_by) == ("untrained (prompt)", ("bundled", "prompt", None))
         assert (title(column.name), description["learned"]) == ("Untrained (prompt)", 0)
         first, second = cse.load("bundled", "prompt").encode(PAIR, normalize_embeddings=True)
-        assert similarity(state.models, *PAIR)[column.name] == pytest.approx(first @ second, abs=1e-5)
+        assert cosines(state)[column.name] == pytest.approx(first @ second, abs=1e-5)
         with pytest.raises(ValueError, match=r"Untrained \(prompt\) is on your page already"):
             add_column(state, "untrained (prompt)")
         opened = [add_column(state, name)[0].opened_by for name in ("untrained", "untrained (cls)")]
@@ -169,7 +174,7 @@ def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch
         with pytest.raises(ValueError, match="remove yours"):
             add_column(state, "other")
         assert [state.models._visiting.get(column.opened_by) is not None for column in added] == [False, True]
-        assert not {type(answer) for answer in similarity(state.models, *PAIR).values()} - {float}
+        assert not {type(answer) for answer in cosines(state).values()} - {float}
         state.models.added.clear()
         assert [column.name for column in state.models.columns] == ["third"]
 

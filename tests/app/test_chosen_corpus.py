@@ -10,7 +10,6 @@ import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from types import SimpleNamespace
 
 import httpx
@@ -24,7 +23,6 @@ from openpyxl import Workbook
 from starlette.applications import Starlette
 
 import cse
-from cse.analysis.calibration import percentile, random_cosines
 from cse.app import validation
 from cse.app.api.corpus_api import checked, corpus_endpoints
 from cse.app.api.own_text import own_text_endpoints
@@ -33,11 +31,9 @@ from cse.app.corpus.bar import status_html
 from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus, reference_corpus
 from cse.app.corpus.export import PATH, file_route
 from cse.app.corpus.exports import taken
-from cse.app.corpus.pairs import drawn_pair, near_pairs
 from cse.app.corpus.reading import MOST_UNPACKED, file_texts, preview
 from cse.app.corpus.scores import corpus_scores, scores_html
 from cse.app.corpus.texts_form import described, read
-from cse.app.drawing.distribution import placed_html
 from cse.app.duplicates.groups_html import groups_html
 from cse.app.duplicates.near_duplicates import find, groups_csv, groups_of_all, kept_csv
 from cse.app.export.download import as_csv, as_json, curl_code, python_code
@@ -45,7 +41,6 @@ from cse.app.export.section import take
 from cse.app.models.models import Failure, plain
 from cse.app.sections.map_points import MOST_LINES, corpus_points, maps_value
 from cse.app.sections.search import find_all, ranking, search
-from cse.app.sections.similarity import name_of, placed
 from cse.app.server.bodies import MOST_BODY
 from cse.app.state.app_state import AppState, open_state
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
@@ -352,25 +347,6 @@ def test_a_corpus_is_its_visitors_alone_and_never_another_one_in_its_place(state
     assert chosen_corpus(state, DEMO_KEY, stranger).labels == state.demo.topics
 
 
-def test_pairs_are_drawn_from_a_corpus_near_ones_by_its_vectors(state) -> None:
-    corpus = kept(state, SENTENCES, "1" * 32)
-    column = state.models.columns[0]
-    unit = unit_rows(corpus.vectors(column, state.models.encoder(column)))
-    matrix = unit @ unit.T - 2 * np.eye(7)
-    for seed in range(7):
-        first, near = drawn_pair(state, corpus, "near", Random(seed))
-        assert near == SENTENCES[matrix[SENTENCES.index(first)].argmax()]
-        first, other = drawn_pair(state, corpus, "random", Random(seed))
-        assert first != other
-    pairs = near_pairs(state, corpus)
-    assert len({frozenset(pair) for pair in pairs}) == len(pairs)
-    wanted = {frozenset((SENTENCES[row], SENTENCES[near])) for row, near in enumerate(matrix.argmax(axis=1))}
-    assert wanted <= {frozenset(pair) for pair in pairs}
-    with pytest.raises(ValueError, match=r"pets\.txt \(1\) has one text; a pair needs two"):
-        near_pairs(state, kept(state, ["a cat"], "2" * 32))
-    assert near_pairs(state, kept(state, ["a cat"] * 5, "3" * 32)) == []
-
-
 def test_models_are_scored_on_the_labels_of_a_corpus_as_the_evaluation_scores_them(state, tmp_path) -> None:
     labels = ["x" if "a" in text.split() else "y" for text in SENTENCES]
     corpus = kept(state, SENTENCES * 2, "4" * 32, labels * 2)
@@ -404,28 +380,9 @@ def test_a_missing_label_is_none_of_the_labels(state) -> None:
     assert checked(["a cat", "a dog"], [" pets ", None])[1] == ["pets", ""]
 
 
-def test_a_pair_is_judged_by_random_pairs_of_the_chosen_corpus(state) -> None:
-    texts = [f"{text} {number}" for text in SENTENCES for number in ("one", "two", "three")]
-    corpus, key = kept(state, [*texts, *texts], "b" * 32), "b" * 32
-    reference = reference_corpus(state, OWN_KEY, key)
-    answers, _ = placed(state, *SENTENCES[:2], reference=reference)
-    for column in state.models.columns[:2]:
-        encoder = state.models.encoder(column)
-        wanted = random_cosines(corpus.vectors(column, encoder)[: len(texts)])
-        np.testing.assert_allclose(reference.random_cosines(state, column, encoder), wanted, atol=1e-5)
-        first, other = unit_rows(encoder.encode(SENTENCES[:2]))
-        assert answers[column.name].percentile == pytest.approx(percentile(float(first @ other), wanted), abs=0.5)
-    shown = placed_html(answers, {}, corpus=name_of(reference))
-    assert "random pairs of Pasted (42)" in shown.replace(corpus.label, "Pasted (42)")
-    assert "the demo corpus" not in shown
-    kept(state, texts, key)  # another corpus under the same key has another scale
-    assert reference_corpus(state, OWN_KEY, key).number != reference.number
-
-
 def test_a_corpus_that_is_small_or_gone_leaves_the_demo_as_the_scale(state) -> None:
     kept(state, SENTENCES * 9, "c" * 32)
     assert [reference_corpus(state, OWN_KEY, key).key for key in ("c" * 32, "d" * 32, None)] == ["demo"] * 3
-    assert name_of(reference_corpus(state, "demo", None)) == "the demo corpus"
 
 
 def test_vectors_an_index_and_a_table_are_taken_and_other_commands_open_them(state, tmp_path) -> None:

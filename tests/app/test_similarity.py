@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from app_models import MARKUP, write_model
+from conftest import SENTENCES
 
 import cse
 from cse.app.drawing.verdicts import among_random
@@ -23,6 +25,7 @@ from cse.app.results.words import Words
 from cse.app.session import open_session
 from cse.app.show import answer, ask, page_html, read_first
 from cse.app.state.app_state import AppState, open_state
+from cse.app.state.own_corpora import OwnCorpus
 from cse.app.validation import FieldError
 
 KINDS = (Similarity, Pairs, Words, Changes, Disagreements)
@@ -240,6 +243,32 @@ def test_pairs_of_the_corpus_are_near_in_a_model_and_keep_their_rows(state):
     assert drawn_pair(session, "random", Random(3))[0] == texts[one]
     with pytest.raises(FieldError, match="The pair is unknown"):
         drawn_pair(session, "odd", Random(0))
+
+
+def test_an_own_corpus_is_the_scale_and_gives_the_pairs(state):
+    texts = [f"{text} {number}" for text in SENTENCES for number in ("one", "two", "three")]
+    key, own = "b" * 32, OwnCorpus("pets.txt", texts, None)
+    state.own_corpora.put(key, own, state.models.columns)
+    while own.current is not None:
+        time.sleep(0.01)
+    shared = {"corpus": "own", "key": key}
+    result = ask(state, Similarity, {"s1": texts[0], "s2": texts[1], **shared})
+    found = ask(state, Disagreements, shared).frame
+    assert "random pairs of pets.txt (21)" in page_html(result)
+    for name in GOOD:
+        rows = unit(state, name, texts)
+        cosines = rows @ rows.T
+        random = cosines[np.triu_indices(len(texts), 1)]
+        shown = result.frame.set_index("model")["percentile"][name]
+        assert shown == pytest.approx(100 * np.mean(random < cosines[0, 1]), abs=1)  # two pairs
+        near = {frozenset((texts[row], texts[best])) for row, best in enumerate((cosines - 2 * np.eye(21)).argmax(1))}
+        assert near <= {frozenset(pair) for pair in zip(found["s1"], found["s2"], strict=True)}
+    few = OwnCorpus("few.txt", ["a cat"] * 5, None)
+    state.own_corpora.put(key, few, state.models.columns)
+    while few.current is not None:
+        time.sleep(0.01)
+    with pytest.raises(FieldError, match=r"few\.txt \(5\) has too few different texts"):
+        ask(state, Disagreements, {**shared, "models": GOOD})
 
 
 @pytest.mark.parametrize(
