@@ -20,7 +20,7 @@ from cse.app.drawing import html
 from cse.app.drawing.components import heading, settings, submit
 from cse.app.drawing.components import result as result_html
 from cse.app.drawing.glossary import term
-from cse.app.forms.events import COMPARISONS, ENCODE, HIDDEN, LINKS, MAPS, PRIVATE, PROGRESS, QUICK, guarded, reporter
+from cse.app.forms.events import COMPARISONS, ENCODE, HIDDEN, LINKS, MAPS, PRIVATE, PROGRESS, guarded, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.naming import title
@@ -103,8 +103,8 @@ def templates() -> jinja2.Environment:
         "title": title,
         "model": lambda name: Markup(html.model(name)),
         "folded": lambda text: Markup(html.folded(text)),
-        "term": lambda name, shown="": Markup(term(name, shown)),
-        "bar": lambda share, mark=None: Markup(html.bar(share, mark)),
+        "term": lambda *given: Markup(term(*given)),
+        "bar": lambda *given: Markup(html.bar(*given)),
     }
     return found
 
@@ -220,13 +220,9 @@ def section(
     fields = {name: shared.fields[name] for name in asks} if shared else {}
     if headed:
         heading(kind.title, words=kind.words)
-    with gr.Row(equal_height=True, elem_classes="cse-fields"):
-        for name, each in asks.items():
-            if not each.folded and not shared:
-                fields[name] = component(each, initial[name])
-        button = None if kind.live else submit(kind.button)
+    button = first_row(kind, fields, initial)
     folded = {name: each for name, each in asks.items() if each.folded}
-    examples, filled = None, list[Any]()
+    filled: list[Any] = []
     with gr.Row(elem_classes="cse-tries", visible=bool(folded or kind.examples or more)):
         if folded:
             with settings(), gr.Row():
@@ -238,6 +234,7 @@ def section(
                 [list(values) for values in kind.examples.values()], leading, label="Try",
                 example_labels=list(kind.examples), api_visibility="private",
             )  # fmt: skip
+            filled.append(examples.load_input_event)
         if more:
             filled += more(fields)
     output = result_html(kind.key, page_html(first) if first else "")
@@ -264,21 +261,22 @@ def section(
     runs = refusing(run, {**by_error, **choice}, [output, *plots])
     triggers, quiet = asking(kind, {} if shared else ordered, button)
     gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
-    if examples is not None:
-        filled = [examples.load_input_event, *filled]
     for event in filled:
         event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
     if shared:
-        gr.on([each.change for each in ordered.values()], None, None, output, js="() => ''", **HIDDEN)
+        edited = [each.change for each in ordered.values() if isinstance(each, gr.Textbox)]
+        gr.on(edited, None, None, output, js="() => ''", **HIDDEN)
 
     def again(number: int, *shown: Any) -> Any:
-        """Answer anew for another corpus or other models, or with further vectors; an opened page reports 0."""
-        return runs.fn(*shown) if number else [gr.skip()] * len(runs.outputs)
+        """Answer anew for another corpus or other models, or with further vectors; an opened page reports 0.
 
-    if kind.live:
-        top.changed.change(again, [top.changed, *runs.inputs], list(runs.outputs), **lane_of(kind))
-    elif kind.reads_corpus:  # the answer is another corpus's
-        top.changed.change(lambda: ["", *plot_updates(None, kind.plots)], None, [output, *plots], **QUICK)
+        The answer of a part that waits for its button goes.
+        """
+        if not number:
+            return [gr.skip()] * len(runs.outputs)
+        return runs.fn(*shown) if kind.live else ["", *plot_updates(None, kind.plots), gr.skip()]
+
+    top.changed.change(again, [top.changed, *runs.inputs], list(runs.outputs), **lane_of(kind))
     links = [] if shared else [each.link or name for name, each in asks.items()]
     linked = Linked(links, runs, triggers, lane_of(kind), quiet, filled=filled)
     return Shown(
@@ -287,6 +285,17 @@ def section(
         linked,
         kind.live and first is None,
     )
+
+
+def first_row(
+    kind: type[Result], fields: dict[str, gr.components.Component], initial: Mapping[str, Any]
+) -> gr.Button | None:
+    """Add the fields that are neither folded nor there already, and the button of a result that is not live."""
+    with gr.Row(equal_height=True, elem_classes="cse-fields"):
+        for name, each in kind.asks().items():
+            if not each.folded and name not in fields:
+                fields[name] = component(each, initial[name])
+        return None if kind.live else submit(kind.button)
 
 
 def lane_of(kind: type[Result]) -> dict[str, Any]:

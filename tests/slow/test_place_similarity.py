@@ -70,6 +70,9 @@ def test_the_words_of_a_pair_are_shown_on_a_press_and_go_with_the_pair(page):
     expect(page.locator("#words .cse-words")).to_have_count(0)
     page.get_by_role("button", name="Leave out each word").click()
     expect(page.locator("#words .cse-words").first).to_contain_text("another")
+    page.locator("#chosen-models").get_by_label("ConPVP").uncheck()
+    expect(page.locator("#similarity tbody th")).to_have_text([name for name in SHOWN if name != "ConPVP"])
+    expect(page.locator("#words .cse-words")).to_have_count(0)  # they were also those of a model that is left out
 
 
 def test_a_list_gives_a_square_for_each_model_and_switches_to_percentiles(page, url):

@@ -53,7 +53,8 @@ def similarity_place(state: AppState, top: Top) -> list[Shown]:
     for kind in (Changes, Disagreements):
         with gr.Accordion(kind.title, open=False, elem_classes="cse-folded"):
             shown.append(section(state, kind, top, read_first(state, kind), headed=False))
-    source, typed = (shown[-1].fields[name] for name in ("source", "lines"))
+    source: Any = shown[-1].fields["source"]
+    typed = shown[-1].fields["lines"]
     typed.visible = False
     source.change(lambda value: gr.update(visible=value == "lines"), source, typed, **QUICK)
     return shown
