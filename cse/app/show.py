@@ -246,7 +246,8 @@ def section(
     ordered = {name: fields[name] for name in asks}
 
     def run(*given: Any) -> Any:
-        *values, corpus, models, key, progress = given
+        *values, corpus, models, key = given[: len(names)]
+        progress = given[len(names)] if len(given) > len(names) else PROGRESS
         choice = {"corpus": corpus, "models": models, "key": key}
         found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **choice}, report=reporter(progress))
         shown = page_html(found)
