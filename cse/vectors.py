@@ -41,6 +41,15 @@ def nearest_others(rows: np.ndarray, count: int) -> np.ndarray:
     return neighbours
 
 
+def cosines_to_others(rows: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Return the (n, N) float32 cosines of the `chosen` (n,) rows with all rows (N, d); NaN with themselves."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))  # without a copy of the rows
+    products = lengths[chosen, None] * lengths
+    found = np.divide(rows[chosen] @ rows.T, products, out=np.zeros_like(products), where=products > 0)
+    found[np.arange(len(chosen)), chosen] = np.nan
+    return found
+
+
 def mixed(rows: np.ndarray, near: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return unit rows (q, d): unit(`OWN_SHARE` * row + the rest * weighted mean of its neighbours).
 

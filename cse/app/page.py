@@ -17,6 +17,7 @@ from cse.app.forms.events import HIDDEN, QUICK
 from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
 from cse.app.places.search import search_place
+from cse.app.places.similarity import similarity_place
 from cse.app.programs import add_programs
 from cse.app.results import RESULTS
 from cse.app.results.models import Models
@@ -26,7 +27,7 @@ from cse.app.server.hosts import Names
 from cse.app.server.rights import Rights
 from cse.app.server.uploads import AGE, Uploads
 from cse.app.share import share_forms
-from cse.app.show import Shown, add_endpoints, read_first, section
+from cse.app.show import Shown, add_endpoints, cleared, read_first, section
 from cse.app.state.app_state import AppState
 from cse.app.top import Top, top_row
 from cse.app.training.rules import OWN
@@ -43,6 +44,7 @@ MOST_SESSIONS = 200  # Gradio keeps the fields and last answers of each: 0.4 MB 
 CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
 PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {
+    "similarity": ("Similarity", similarity_place),
     "search": ("Search", search_place),
 }
 STATIC = Path(__file__).parent / "static"
@@ -95,15 +97,18 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
 
 
 def keep_current(shown: Shown, top: Top, name: str, tab: gr.Tab) -> None:
-    """Answer anew for another corpus, other models or further vectors: in the open place at once, else on opening."""
-    if not shown.kind.live:
-        return
+    """Answer anew for another corpus, other models or further vectors: in the open place at once, else on opening.
+
+    The answer of a part that waits for its button goes.
+    """
     run, seen = shown.linked.run, gr.State(0)
 
     def again(number: Any, place: str, seen: Any, *values: Any) -> list[Any]:
         if place != name or number == seen:
             return [gr.skip()] * (len(run.outputs) + 1)
-        return [*run.fn(*values), number]
+        if shown.kind.live:
+            return [*run.fn(*values), number]
+        return [*cleared(shown.kind), gr.skip(), number]
 
     def opened(number: Any, seen: Any, *values: Any) -> list[Any]:
         return again(number, name, seen, *values)
@@ -169,7 +174,7 @@ def launch_options(
         "theme": theme(),
         "css_paths": [
             STATIC / name
-            for name in ("style.css", "top.css", "corpus.css", "train.css", "map/map.css", "models.css", "lessons.css")
+            for name in ("style.css", "top.css", "corpus.css", "models.css", "lessons.css", "similarity.css")
         ],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],

@@ -106,8 +106,8 @@ def templates() -> jinja2.Environment:
         "title": title,
         "model": lambda name: Markup(html.model(name)),
         "folded": lambda text: Markup(html.folded(text)),
-        "term": lambda name: Markup(term(name)),
-        "bar": lambda share: Markup(html.bar(float(share))),
+        "term": lambda *given: Markup(term(*given)),
+        "bar": lambda share, *mark: Markup(html.bar(float(share), *mark)),
     }
     return found
 
@@ -131,6 +131,11 @@ def plot_updates(found: Answer | None, plots: int) -> list[Any]:
     return drawn + [gr.update(value=None, visible=False)] * (plots - len(drawn))
 
 
+def cleared(kind: type[Result]) -> list[Any]:
+    """Return the updates of a result's outputs that take its answer away."""
+    return ["", *plot_updates(None, kind.plots)]
+
+
 def plot_value(spec: Mapping[str, Any]) -> PlotData:
     """Return a chart as Gradio's component takes it."""
     return PlotData(type="altair", plot=json.dumps(spec, allow_nan=False))
@@ -149,7 +154,9 @@ def endpoint(state: AppState, kind: type[Result]) -> Callable[..., Any]:
 
     parameters = []
     for place, name in enumerate(names):
-        required = name in asks and asks[name].kind == "text" and place == 0
+        required = all(
+            each in asks and asks[each].kind == "text" and not asks[each].may_be_empty for each in names[: place + 1]
+        )
         parameters.append(
             inspect.Parameter(
                 name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=types[name],
@@ -207,26 +214,23 @@ def section(
     kind: type[Result],
     top: Top,
     first: Answer | None = None,
-    more: Callable[[dict[str, gr.components.Component]], None] | None = None,
+    more: Callable[[dict[str, gr.components.Component]], Sequence[Any]] | None = None,
+    shared: Shown | None = None,
     headed: bool = True,
 ) -> Shown:
     """Add the part of the page: fields, examples, the answer and its charts; the first answer is there at once.
 
-    `more` may add what fills the fields, such as a button that draws a pair. The first part of a place is not `headed`:
-    the name of the place says enough.
+    `more` may add what fills the fields, such as a button that draws a pair, and returns its events. With a `shared`
+    part this one has the fields of that; its answer goes when they are edited. A part in a fold need not be `headed`.
     """
     asks, start = kind.asks(), kind()
     initial = (first.result if first else start).inputs()
-    fields: dict[str, gr.components.Component] = {}
+    fields = {name: shared.fields[name] for name in asks} if shared else {}
     if headed:
         heading(kind.title, words=kind.words)
-    with gr.Row(equal_height=True, elem_classes="cse-fields"):
-        for name, each in asks.items():
-            if not each.folded:
-                fields[name] = component(each, initial[name])
-        button = None if kind.live else submit(kind.button)
+    button = first_row(kind, fields, initial)
     folded = {name: each for name, each in asks.items() if each.folded}
-    examples = None
+    filled: list[Any] = []
     with gr.Row(elem_classes="cse-tries", visible=bool(folded or kind.examples or more)):
         if folded:
             with settings(), gr.Row():
@@ -238,8 +242,9 @@ def section(
                 [list(values) for values in kind.examples.values()], leading, label="Try",
                 example_labels=list(kind.examples), api_visibility="private",
             )  # fmt: skip
+            filled.append(examples.load_input_event)
         if more:
-            more(fields)
+            filled += more(fields)
     output = result_html(kind.key, page_html(first) if first else "")
     opened = plot_updates(first, kind.plots)
     plots = [
@@ -249,18 +254,10 @@ def section(
     ordered = {name: fields[name] for name in asks}
 
     def run(*given: Any) -> Any:
-        values, (corpus, models, key), progress = (
-            given[: len(asks)],
-            given[len(asks) : len(asks) + 3],
-            given[len(asks) + 3 :],
-        )
-        shared = {"corpus": corpus, "models": models, "key": key}
-        found = ask(
-            state,
-            kind,
-            {**dict(zip(asks, values, strict=True)), **shared},
-            report=reporter(progress[0] if progress else PROGRESS),
-        )
+        *values, corpus, models, key = given[: len(names)]
+        progress = given[len(names)] if len(given) > len(names) else PROGRESS
+        choice = {"corpus": corpus, "models": models, "key": key}
+        found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **choice}, report=reporter(progress))
         shown = page_html(found)
         return [shown, *plot_updates(found, kind.plots)] if plots else shown
 
@@ -269,22 +266,36 @@ def section(
     progress = inspect.Parameter("progress", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=PROGRESS)
     run.__signature__ = inspect.Signature([*parameters, progress])  # type: ignore[attr-defined]
     by_error = {each.name: ordered[name] for name, each in asks.items()}
-    shared = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
-    runs = refusing(run, {**by_error, **shared}, [output, *plots])
-    triggers, quiet = asking(kind, ordered, button)
+    choice = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
+    runs = refusing(run, {**by_error, **choice}, [output, *plots])
+    triggers, quiet = asking(kind, {} if shared else ordered, button)
     lane = {**lane_of(kind), "show_progress_on": output}
     gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane)
-    if examples is not None:
-        examples.load_input_event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane)
+    for event in filled:
+        event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane)
+    if shared:
+        edited = [each.change for each in ordered.values() if isinstance(each, gr.Textbox)]
+        gr.on(edited, None, None, output, js="() => ''", **HIDDEN)
 
-    links = [each.link or name for name, each in asks.items()]
-    linked = Linked(links, runs, triggers, lane, quiet, examples)
+    links = [] if shared else [each.link or name for name, each in asks.items()]
+    linked = Linked(links, runs, triggers, lane, quiet, filled=filled)
     return Shown(
         kind,
         {**ordered, "corpus": top.corpus, "models": top.models, "key": top.key},
         linked,
         kind.live and first is None,
     )
+
+
+def first_row(
+    kind: type[Result], fields: dict[str, gr.components.Component], initial: Mapping[str, Any]
+) -> gr.Button | None:
+    """Add the fields that are neither folded nor there already, and the button of a result that is not live."""
+    with gr.Row(equal_height=True, elem_classes="cse-fields"):
+        for name, each in kind.asks().items():
+            if not each.folded and name not in fields:
+                fields[name] = component(each, initial[name])
+        return None if kind.live else submit(kind.button)
 
 
 def lane_of(kind: type[Result]) -> dict[str, Any]:

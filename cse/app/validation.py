@@ -49,18 +49,19 @@ def pair(first: Any, second: Any) -> list[str]:
     return [sentence(value, field) for field, value in zip(PAIR, (first, second), strict=True)]
 
 
-def lines(value: Any, least: int, most: int) -> list[str]:
-    """Return the non-empty lines of the field `LIST`: `least` to `most` of them, each as long as a text may be."""
+def lines(value: Any, least: int, most: int, field: str = LIST) -> list[str]:
+    """Return the non-empty lines of a field: `least` to `most` of them, each as long as a text may be."""
     if not isinstance(value, str):
-        raise FieldError(LIST, f"{LIST} is not text; send a string.")
+        raise FieldError(field, f"{field} is not text; send a string.")
     found = [line.strip() for line in value.splitlines() if line.strip()]
     if not found:
-        raise FieldError(LIST, f"{LIST} is empty; paste {least} to {most:,} sentences, one per line.")
+        raise FieldError(field, f"{field} is empty; paste {least} to {most:,} sentences, one per line.")
     if not least <= len(found) <= most:
         raise FieldError(
-            LIST, f"{LIST} has {counted(len(found), 'sentence')}; paste {least} to {most:,}, one per line."
+            field, f"{field} has {counted(len(found), 'sentence')}; paste {least} to {most:,}, one per line."
         )
-    return [text(line, LIST, f"Line {number} of the list") for number, line in enumerate(found, start=1)]
+    what = field[:1].lower() + field[1:]
+    return [text(line, field, f"Line {number} of {what}") for number, line in enumerate(found, start=1)]
 
 
 def texts(value: Any, most: int) -> list[str]:

@@ -9,7 +9,6 @@ import pytest
 from app_models import MARKUP, write_model
 from conftest import ROOT
 
-from cse.analysis.attribution import Attribution, words
 from cse.analysis.template_lab import Comparison, Trial
 from cse.app.corpus.chosen import DemoCorpus
 from cse.app.drawing import html
@@ -18,11 +17,9 @@ from cse.app.drawing.components import STATIC
 from cse.app.drawing.ranks import Found, search_html
 from cse.app.models.columns import Column, columns, free_name
 from cse.app.models.models import Failure, Models
-from cse.app.sections.all_pairs import AllPairs, pairs_value
 from cse.app.sections.map_points import corpus_points, maps_value, pinned
 from cse.app.sections.template_lab import tried_html
 from cse.app.sections.tokens import Reading, readings_html
-from cse.app.sections.words import words_html
 from cse.app.state.corpora import Demo, unknown_models_note
 from cse.app.state.groups import Groups, groups_of
 from cse.app.state.model_map import ModelMap
@@ -54,17 +51,11 @@ def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monke
     assert free_name(("", "a", "b"), {"a"}) == "b"
 
 
-def attribution(*counts: int) -> Attribution:
-    first, second = (np.linspace(-0.25, 0.5, count) if count > 1 else np.array([0.125]) for count in counts)
-    return Attribution(0.75, (first, second), (0.5, 0.5))
-
-
 def test_no_component_lets_a_users_text_through_as_markup():
     hit = Hit(rank=1, score=0.5, row=1, text=HOSTILE, position=0)
     reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
     trial = Trial(f"[X] {HOSTILE}", 1.0, [(HOSTILE, 0.5)])
     pages = [
-        words_html([HOSTILE, "b"], {HOSTILE: attribution(len(words(HOSTILE)), 1), "other": Failure(HOSTILE)}),
         search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}, findable=True),
         tried_html(HOSTILE, {HOSTILE: Comparison(trial, trial, Difference(-1.25, -3, 0.5))}),
         readings_html(HOSTILE, {HOSTILE: reading, "other": Failure(HOSTILE)}),
@@ -84,7 +75,7 @@ def drawn(count: int) -> ModelMap:
     return ModelMap(xy, near, lost, 0.9, 0.8, None, groups)
 
 
-def test_groups_and_attributions_say_how_words_without_spaces_were_cut(monkeypatch):
+def test_groups_say_how_words_without_spaces_were_cut(monkeypatch):
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
     note = "Chinese words are character pairs (the script has no spaces); install jieba for words"
     groups = groups_of(["送餐太慢了", "送餐很快", "米饭太硬", "米饭很软"], None, np.eye(4)[[0, 0, 1, 1]], 2)
@@ -92,19 +83,12 @@ def test_groups_and_attributions_say_how_words_without_spaces_were_cut(monkeypat
     assert list(groups.notes) == [note]
     value = canvas_value(["a"] * 4, None, {"m": drawn(4)._replace(groups=groups)}, joined=False)
     assert json.loads(json.dumps(value))["maps"][0]["groups"]["notes"] == [note]
-    assert note in words_html(["送餐", "b"], {"m": attribution(1, 1)})
-    assert "character pairs" not in words_html(["a", "b"], {"m": attribution(1, 1)})
 
 
 def test_a_map_carries_texts_as_data():
     value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: drawn(2)}, joined=False)
     assert value["texts"] == [HOSTILE, "b"]
     assert json.loads(json.dumps(value))["maps"][0]["groups"]["words"] == [["dog", "cat"], ["sun"]]
-    pairs = pairs_value([HOSTILE, "b"], {MARKUP: AllPairs(np.eye(2), np.eye(2)), "c": Failure(HOSTILE)}, MARKUP)
-    assert pairs["sentences"] == [HOSTILE, "b"]
-    assert pairs["models"][0] == {"name": MARKUP, "cosines": [[1, 0], [0, 1]], "percentiles": [[1, 0], [0, 1]]}
-    assert pairs["models"][1] == {"name": "c", "error": HOSTILE}
-    assert json.loads(json.dumps(pairs)) == pairs
     assert {path.stem for path in (STATIC / "map").glob("*.js")} == set(PARTS)
     for path in (ROOT / "cse" / "app").rglob("*.js"):
         script = path.read_text()

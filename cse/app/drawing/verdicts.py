@@ -56,6 +56,23 @@ def scales(histograms: Mapping[str, Sequence[float]], corpus: str = DEMO) -> str
     )
 
 
+def among_random(percentile: float) -> str:
+    """Return a percentile among random pairs to the precision that a sample of them allows."""
+    if percentile in (0, 100):
+        return "above all random pairs" if percentile else "below all random pairs"
+    if not 0.05 <= percentile < 99.95:
+        return "above 99.9 %" if percentile > 50 else "below 0.1 %"
+    return f"{percentile:.1f} %"
+
+
+def by_answer(answers: Mapping[str, str]) -> str:
+    """Return which models give which answer, if there are any: "dog in SimCSE and ConPVP; cat in DCPCSE"."""
+    groups = {answer: [name for name in answers if answers[name] == answer] for answer in answers.values()}
+    if len(groups) == 1 and len(answers) > 1:
+        return f"{next(iter(groups))} in every model"
+    return "; ".join(f"{answer} in {listed(names, dict.fromkeys(answers, 0.0))}" for answer, names in groups.items())
+
+
 def mean_of(shares: Sequence[float]) -> float:
     """Return the mean of a histogram from `LOWEST` to `HIGHEST`."""
     edges = np.linspace(LOWEST, HIGHEST, BINS + 1)

@@ -55,8 +55,8 @@ COPY = f"""async () => {{
 class Linked(NamedTuple):
     """The part of a tab that the address holds: the `names` of the first inputs of its `run`, written on `triggers`.
 
-    They are also written when one of the `examples` is filled in. `quiet` triggers replace the address without a
-    history entry.
+    `quiet` triggers replace the address without a
+    history entry. The events `filled` fill the inputs, too.
     """
 
     names: Sequence[str]
@@ -64,7 +64,7 @@ class Linked(NamedTuple):
     triggers: Sequence[Any]
     lane: Mapping[str, Any] = PRIVATE
     quiet: Sequence[Any] = ()
-    examples: Any = None
+    filled: Sequence[Any] = ()
 
     def named(self) -> list[gr.components.Component]:
         """Return the inputs that have a name."""
@@ -172,7 +172,7 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], sha
     for triggers, method in ((steps, "pushState"), (quiet, "replaceState")):
         if triggers:
             gr.on(triggers, None, inputs, None, js=script(method), **HIDDEN)
-    filled = [content.examples.load_input_event for content in contents if content.examples is not None]
+    filled = [event for content in contents for event in content.filled]
     for event in (*filled, *shared.steps):
         event.success(None, inputs, None, js=script("pushState"), **HIDDEN)
 

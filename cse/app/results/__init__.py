@@ -1,10 +1,20 @@
 """The results of the page, a file each; the order is that of the places."""
 
 from cse.app.result import Result
+from cse.app.results.changes import Changes
+from cse.app.results.disagreements import Disagreements
 from cse.app.results.models import Models
+from cse.app.results.pairs import Pairs
 from cse.app.results.search import Search
+from cse.app.results.similarity import Similarity
+from cse.app.results.words import Words
 
 RESULTS: tuple[type[Result], ...] = (
+    Similarity,
+    Pairs,
+    Words,
+    Changes,
+    Disagreements,
     Search,
     Models,
 )

@@ -1,0 +1,318 @@
+"""The place Similarity: its numbers are those that numpy finds, and endpoint, page and first answer show the same."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pandas as pd
+import pytest
+from app_models import MARKUP, write_model
+from conftest import SENTENCES
+
+import cse
+from cse.app.drawing.verdicts import among_random
+from cse.app.models.naming import title, with_starts
+from cse.app.places.similarity import drawn_pair
+from cse.app.results.changes import Changes
+from cse.app.results.disagreements import Disagreements, pair_of
+from cse.app.results.pairs import Pairs, short
+from cse.app.results.similarity import PAIRS, Similarity
+from cse.app.results.words import Words
+from cse.app.session import open_session
+from cse.app.show import answer, ask, page_html, read_first
+from cse.app.state.app_state import AppState, open_state
+from cse.app.state.own_corpora import OwnCorpus
+from cse.app.validation import FieldError
+
+KINDS = (Similarity, Pairs, Words, Changes, Disagreements)
+GOOD = ["simcse", "promptbert"]
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+THREE = ["the cat is eating", "a dog", "the sun was big"]
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory, bert_folder) -> AppState:
+    root = tmp_path_factory.mktemp("similarity")
+    folders = [write_model(root / name, bert_folder, name, seed) for seed, name in enumerate(GOOD)]
+    (root / "broken").mkdir()
+    return open_state([*map(str, folders), str(root / "broken")], ())
+
+
+@pytest.fixture
+def trained(state) -> Iterator[AppState]:
+    """Where the second model stands for the first before its training."""
+    own = state.models.own
+    state.models.own = (own[0], replace(own[1], name="simcse (before)"))
+    yield state
+    state.models.own = own
+
+
+def unit(state: AppState, name: str, texts: list[str]) -> np.ndarray:
+    """Vectors of length 1, by the library itself."""
+    column = next(column for column in state.models.own if column.name == name)
+    rows = cse.load(column.model).encode(texts).astype(np.float64)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def random_pairs(state: AppState, name: str) -> np.ndarray:
+    rows = unit(state, name, state.demo.sentences[::6])
+    return (rows @ rows.T)[np.triu_indices(len(rows), 1)]
+
+
+def cells(page: str) -> list[list[str]]:
+    """The texts of a page's table, a list a row of its body."""
+    body = page.split("<tbody>")[1].split("</tbody>")[0]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in body.split("<tr")[1:]]
+    return [[" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in row] for row in rows]
+
+
+def test_a_pair_is_placed_among_the_random_pairs_of_every_model(state):
+    result = ask(state, Similarity, {"s1": " the dog ", "s2": "the cat"})
+    assert list(result.failed) == ["broken"]
+    for row, shown in zip(result.frame.itertuples(), cells(page_html(result)), strict=True):
+        one, other = unit(state, row.model, ["the dog", "the cat"])
+        random = random_pairs(state, row.model)
+        assert row.cosine == pytest.approx(one @ other, abs=1e-5)
+        assert row.percentile == pytest.approx(100 * np.mean(random < one @ other), abs=0.1)
+        assert row.random_mean == pytest.approx(random.mean(), abs=1e-5)
+        assert sum(row.histogram) == pytest.approx(1, abs=0.01)
+        assert result.json()[row.model] == row.cosine
+        assert shown == [title(row.model), "", f"{row.cosine:.3f}", among_random(row.percentile)]
+    assert result.json()["broken"].keys() == {"error"}
+    assert json.loads(json.dumps(result.json())) == result.json()
+
+
+def test_an_example_is_explained_and_the_range_of_the_percentiles_is_said():
+    frame = pd.DataFrame({"model": ["simcse", "dcpcse"], "percentile": [12.0, 99.99], "random_mean": [0.1, 0.2]})
+    said = Similarity(*PAIRS["negation"]).sentence(frame)
+    assert said.startswith("One word reverses the meaning.")
+    assert said.endswith("Seen: from 12.0 % in SimCSE to above 99.9 % in DCPCSE.")
+    assert Similarity("a", "b").sentence(frame[:1]) == "Seen: 12.0 % in SimCSE."
+    start = pd.DataFrame({"model": ["simcse (before)"], "percentile": [50.0], "random_mean": [0.87]})
+    said = Similarity("a", "b").sentence(pd.concat([frame[:1], start]))
+    assert said == "Seen: 12.0 % in SimCSE. Training took the mean cosine of random pairs from 0.87 to 0.10 in SimCSE."
+
+
+def test_what_a_model_cannot_read_is_noted_with_the_sentence(state):
+    notes = ask(state, Similarity, {"s1": "the dog " * 400, "s2": "ok"}).notes
+    assert any(re.match(r"Sentence A: only the first \d+ of its 800 word pieces are read", note) for note in notes)
+
+
+def test_before_training_stands_beside_after(trained):
+    results = {kind: ask(trained, kind, {}) for kind in KINDS}
+    names = ["simcse", "simcse (before)"]
+    assert with_starts([*names, "b (before)"]) == {"simcse": names[1], "b (before)": ""}
+    after, before = results[Similarity].frame.itertuples()
+    page = page_html(results[Similarity])
+    (row,) = cells(page)
+    assert row[2] == f"{after.cosine:.3f} before {before.cosine:.3f}"
+    assert row[3] == f"{among_random(after.percentile)} before {among_random(before.percentile)}"
+    assert page.count('<polygon class="cse-ghost"') == 1
+    assert list(results[Similarity].json()) == names
+    moved = results[Changes].frame.pivot(index="name", columns="model", values="moved").loc["negated"]
+    row = next(row for row in cells(page_html(results[Changes])) if row[0].startswith("negated"))
+    assert row[2] == f"{round(100 * moved[names[0]])} % before {round(100 * moved[names[1]])} %"
+    for kind in (Pairs, Words):
+        assert page_html(results[kind]).count('<section class="cse-card">') == 2
+    # Before and after are one model, so they do not disagree.
+    assert "Two models are needed" in page_html(results[Disagreements])
+
+
+def test_all_pairs_of_a_list_have_the_cosines_of_their_vectors(state):
+    result = ask(state, Pairs, {"lines": "\n\n".join(THREE)})
+    assert result.json()["sentences"] == THREE
+    for name in GOOD:
+        rows, matrices = unit(state, name, THREE), result.json()["models"][name]
+        random = np.sort(random_pairs(state, name))
+        assert np.array(matrices["cosines"]) == pytest.approx(rows @ rows.T, abs=1e-4)
+        shares = 100 * np.searchsorted(random, (rows @ rows.T)[0, 1:]) / len(random)
+        assert matrices["percentiles"][0] == pytest.approx([100, *shares], abs=0.1)
+        assert np.array(matrices["percentiles"]).T.tolist() == matrices["percentiles"]
+        best = max(((0, 1), (0, 2), (1, 2)), key=lambda pair: (rows @ rows.T)[pair])
+        assert f"{best[0] + 1} and {best[1] + 1} in " in page_html(result)
+    assert result.json()["models"]["broken"].keys() == {"error"}
+    first = result.frame.iloc[0]
+    assert (first.s1, first.s2, first["first"], first.second) == (*THREE[:2], 1, 2)
+    shown = page_html(result)
+    assert (
+        f'title="1 and 2: cosine {first.cosine:.3f}, percentile {first.percentile:.1f}">{short(first.cosine)}<' in shown
+    )
+    percent = page_html(ask(state, Pairs, {"lines": "\n".join(THREE), "measure": "percentile"}))
+    assert f'percentile {first.percentile:.1f}">{first.percentile:.0f}<' in percent
+    assert [short(value) for value in (0.754, -0.05, 1.0, -0.001)] == [".75", "−.05", "1.00", ".00"]
+
+
+def test_a_word_counts_what_the_cosine_loses_without_it(state):
+    result = ask(state, Words, {"s1": "the dog eats.", "s2": "a cat"})
+    for name in GOOD:
+        rows = result.frame[result.frame["model"] == name]
+        vectors = unit(state, name, ["the dog eats.", "a cat", "dog eats.", "the eats.", "the dog.", "cat", "a"])
+        whole = vectors[0] @ vectors[1]
+        lost = [*(whole - vectors[2:5] @ vectors[1]), *(whole - vectors[5:] @ vectors[0])]
+        assert rows["value"].tolist() == pytest.approx(lost, abs=1e-5)
+        found = result.json()[name]
+        assert [[word for word, _ in side] for side in found["words"]] == [["the", "dog", "eats"], ["a", "cat"]]
+        assert [value for side in found["words"] for _, value in side] == rows["value"].tolist()
+        assert found["cosine"] == pytest.approx(whole, abs=1e-5)
+        best = f"“{['the', 'dog', 'eats', 'a', 'cat'][int(np.argmax(lost))]}”" if max(lost) > 0 else "no word"
+        assert f"{best} in " in result.result.sentence(result.frame)
+    assert "<small>" in page_html(result)
+    assert page_html(result).count('<p class="cse-words">') == 4
+    with pytest.raises(FieldError, match="Sentence B has 65 words; give at most 64"):
+        ask(state, Words, {"s1": "a", "s2": "a " * 65})
+    with pytest.raises(FieldError, match="Sentence A has no words"):
+        ask(state, Words, {"s1": "!!!", "s2": "a"})
+
+
+def test_a_change_moves_a_sentence_as_far_as_its_cosine_says(state):
+    typed = "the dog is not happy.\n\n  a cat  \nthe dog is happy."
+    result = ask(state, Changes, {"sentence": "the dog is happy.", "variants": typed})
+    changes = result.json()["changes"]
+    assert [(change["name"], change["keeps"], change["changed"]) for change in changes[:4]] == [
+        ("variant 1", None, "the dog is not happy."), ("variant 2", None, "a cat"),
+        ("variant 3", None, "the dog is happy."), ("final punctuation", True, "the dog is happy"),
+    ]  # fmt: skip
+    assert list(result.json()["errors"]) == ["broken"]
+    for name in GOOD:
+        own, *others = unit(state, name, ["the dog is happy.", *(change["changed"] for change in changes)])
+        apart = 1 - np.median(random_pairs(state, name))
+        moved = [(1 - own @ other) / apart for other in others]
+        assert [change["moved"][name] for change in changes] == pytest.approx(moved, abs=1e-4)
+    negated = next(change for change in changes if change["name"] == "negated")
+    assert negated["moved"] == pytest.approx(changes[0]["moved"], abs=1e-5)
+    page = page_html(result)
+    assert "No model reacts to variant 3: 0 %" in page
+    mean = np.mean([change["moved"]["simcse"] for change in changes if change["keeps"]])
+    assert ["mean", "where the meaning is kept", f"{round(100 * mean)} %"] in [row[:3] for row in cells(page)]
+    assert page.count("where the meaning is") == 2
+    assert len(ask(state, Changes, {"sentence": "the dog is happy."}).json()["changes"]) == len(changes) - 3
+    with pytest.raises(FieldError, match="Your list of variants has 21 sentences; paste 1 to 20"):
+        ask(state, Changes, {"sentence": "a", "variants": "a\n" * 21})
+
+
+def test_pairs_are_ordered_by_how_differently_the_models_rank_them(state):
+    lines = "the cat is eating | a dog\nthe sun was big | the sun was red\na man\ta woman is happy"
+    result = ask(state, Disagreements, {"source": "lines", "lines": lines})
+    pairs = [pair_of(line) for line in lines.splitlines()]
+    places = {}
+    for name in GOOD:
+        one, other = (unit(state, name, [pair[side] for pair in pairs]) for side in (0, 1))
+        places[name] = (one * other).sum(1).argsort().argsort() / 2
+    order = np.argsort(-abs(places["simcse"] - places["promptbert"]), kind="stable")
+    assert result.json()["pairs"] == [
+        {"s1": pairs[row][0], "s2": pairs[row][1], "places": {name: places[name][row] for name in GOOD}}
+        for row in order
+    ]
+    first = cells(page_html(result))[0]
+    assert first == [" ".join(pairs[order[0]]), *(f"{round(100 * places[name][order[0]])}" for name in GOOD)]
+    for wrong, reason in (("a | b\nc\nd | e", '"c" is not a pair'), ("a|b", "has 1 sentence; paste 3 to 200")):
+        with pytest.raises(FieldError, match=reason) as error:
+            ask(state, Disagreements, {"source": "lines", "lines": wrong})
+        assert error.value.field == "Your list of pairs"
+    assert len(ask(state, Disagreements, {"source": "graded"}).json()["pairs"]) == 60
+
+
+def test_pairs_of_the_corpus_are_near_in_a_model_and_keep_their_rows(state):
+    frame = ask(state, Disagreements, {}).frame
+    texts = state.demo.sentences
+    assert all(texts[row.row1 - 1] == row.s1 and texts[row.row2 - 1] == row.s2 for row in frame.itertuples())
+    near = set()
+    for name in GOOD:
+        rows = unit(state, name, texts)
+        cosines = rows @ rows.T
+        np.fill_diagonal(cosines, -2)
+        sampled = np.unique(np.linspace(0, len(texts) - 1, 60).astype(int))
+        near |= {tuple(sorted((int(row), int(cosines[row].argmax())))) for row in sampled}
+        of_model = frame[frame["model"] == name]
+        found = cosines[of_model["row1"] - 1, of_model["row2"] - 1]
+        assert of_model["cosine"].tolist() == pytest.approx(found, abs=1e-4)
+    # Two neighbours may be equally near but for rounding.
+    pairs = set(zip(frame["row1"] - 1, frame["row2"] - 1, strict=True))
+    assert len(pairs ^ near) <= len(near) // 20
+
+    session = open_session(state)
+    for kind, best in (("near", np.argmax), ("far", np.argmin)):
+        one, other = (texts.index(text) for text in drawn_pair(session, kind, Random(3)))
+        rows = unit(state, "simcse", texts)
+        cosines = np.delete(rows @ rows[one], one)
+        assert rows[one] @ rows[other] == pytest.approx(cosines[best(cosines)], abs=1e-4)
+    assert drawn_pair(session, "random", Random(3))[0] == texts[one]
+    with pytest.raises(FieldError, match="The pair is unknown"):
+        drawn_pair(session, "odd", Random(0))
+
+
+def test_an_own_corpus_is_the_scale_and_gives_the_pairs(state):
+    texts = [f"{text} {number}" for text in SENTENCES for number in ("one", "two", "three")]
+    key, own = "b" * 32, OwnCorpus("pets.txt", texts, None)
+    state.own_corpora.put(key, own, state.models.columns)
+    while own.current is not None:
+        time.sleep(0.01)
+    shared = {"corpus": "own", "key": key}
+    result = ask(state, Similarity, {"s1": texts[0], "s2": texts[1], **shared})
+    found = ask(state, Disagreements, shared).frame
+    assert "random pairs of pets.txt (21)" in page_html(result)
+    for name in GOOD:
+        rows = unit(state, name, texts)
+        cosines = rows @ rows.T
+        random = cosines[np.triu_indices(len(texts), 1)]
+        shown = result.frame.set_index("model")["percentile"][name]
+        assert shown == pytest.approx(100 * np.mean(random < cosines[0, 1]), abs=1)  # two pairs
+        near = {frozenset((texts[row], texts[best])) for row, best in enumerate((cosines - 2 * np.eye(21)).argmax(1))}
+        assert near <= {frozenset(pair) for pair in zip(found["s1"], found["s2"], strict=True)}
+    few = OwnCorpus("few.txt", ["a cat"] * 5, None)
+    state.own_corpora.put(key, few, state.models.columns)
+    while few.current is not None:
+        time.sleep(0.01)
+    with pytest.raises(FieldError, match=r"few\.txt \(5\) has too few different texts"):
+        ask(state, Disagreements, {**shared, "models": GOOD})
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "reason"),
+    [
+        (Similarity, {"s1": "", "s2": "b"}, "Sentence A is empty; write a few words."),
+        (Similarity, {"s1": "a", "s2": ["b"]}, "Sentence B is not text; send a string."),
+        (Pairs, {"lines": "a"}, "The list has 1 sentence; paste 2 to 40, one per line."),
+        (Pairs, {"lines": "a\nb", "measure": "angle"}, "The value is unknown; choose cosine or percentile."),
+        (Words, {"s1": "a", "s2": " "}, "Sentence B is empty; write a few words."),
+        (Changes, {"sentence": ""}, "The sentence is empty; write a few words."),
+        (Changes, {"sentence": "a", "variants": 5}, "Your list of variants is not text; send a string."),
+        (Disagreements, {"source": "all"}, "The source is unknown; choose corpus or graded or lines."),
+        (Disagreements, {"corpus": "none"}, "The corpus is unknown; choose demo or own."),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name(state, kind, values, reason):
+    with pytest.raises(FieldError) as error:
+        ask(state, kind, values)
+    assert str(error.value) == reason
+
+
+def test_texts_and_names_are_never_markup(state):
+    column = state.models.own[0]
+    session = replace(open_session(state), columns=(replace(column, name=MARKUP), state.models.own[1]))
+    lines = "\n".join(f"{HOSTILE} {number} | b" for number in range(3))
+    results = [
+        Similarity(HOSTILE, "b"), Pairs(f"{HOSTILE}\nb"), Words(HOSTILE, "b"), Changes(HOSTILE, HOSTILE),
+        Disagreements("lines", lines),
+    ]  # fmt: skip
+    for result in results:
+        page = page_html(answer(result, session))
+        assert "<script" not in page
+        assert "<img" not in page
+        assert "&lt;img src=x" in page
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shipped_first_answer_is_what_the_bundled_model_says(kind):
+    state = open_state(["simcse"], ())
+    shipped, found = read_first(state, kind), ask(state, kind, {})
+    if kind is Disagreements:  # the pairs are near in any of the four
+        assert found.frame.merge(shipped.frame, on=["row1", "row2"])["cosine_x"].size == len(found.frame)
+        return
+    assert shipped.models == found.models
+    pd.testing.assert_frame_equal(shipped.frame, found.frame, atol=1e-3, check_dtype=False)
+    assert shipped.result.sentence(shipped.frame) == found.result.sentence(found.frame)
