@@ -16,6 +16,7 @@ from cse.app.forms.events import HIDDEN
 from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
 from cse.app.places.search import search_place
+from cse.app.places.tokens import tokens_place
 from cse.app.results import RESULTS
 from cse.app.server.answers import bound_answers
 from cse.app.server.gate import Gate
@@ -67,6 +68,8 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
             with gr.Tab("Search", id="search") as tab:
                 places["search"] = tab, search_place(state, top)
+            with gr.Tab("Tokens", id="tokens") as tab:
+                places["tokens"] = tab, tokens_place(state, top)
         add_endpoints(state, RESULTS)
         gr.HTML(glossary_html(), apply_default_css=False)
         opened = known(blocks, key)
@@ -134,7 +137,15 @@ def launch_options(
         "theme": theme(),
         "css_paths": [
             STATIC / name
-            for name in ("style.css", "corpus.css", "train.css", "map/map.css", "models.css", "lessons.css")
+            for name in (
+                "style.css",
+                "corpus.css",
+                "train.css",
+                "map/map.css",
+                "models.css",
+                "lessons.css",
+                "tokens.css",
+            )
         ],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],

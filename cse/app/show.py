@@ -102,6 +102,7 @@ def templates() -> jinja2.Environment:
     found.filters |= {
         "title": title,
         "model": lambda name: Markup(html.model(name)),
+        "colour": html.colour,
         "folded": lambda text: Markup(html.folded(text)),
         "term": lambda name: Markup(term(name)),
         "bar": lambda share: Markup(html.bar(share)),
@@ -205,21 +206,24 @@ def section(
     top: Top,
     first: Answer | None = None,
     more: Callable[[dict[str, gr.components.Component]], None] | None = None,
+    shared: Shown | None = None,
 ) -> Shown:
     """Add the part of the page: fields, examples, the answer and its charts; the first answer is there at once.
 
-    `more` may add what fills the fields, such as a button that draws a pair.
+    `more` may add what fills the fields, such as a button that draws a pair. Inputs that a `shared` part has, too, are
+    read from its fields; the answer goes when they are edited.
     """
     asks, start = kind.asks(), kind()
     initial = (first.result if first else start).inputs()
-    fields: dict[str, gr.components.Component] = {}
+    fields = {name: shared.fields[name] for name in asks if name in shared.fields} if shared else {}
+    own = [name for name in asks if name not in fields]
     heading(kind.title, words=kind.words)
     with gr.Row(equal_height=True, elem_classes="cse-fields"):
-        for name, each in asks.items():
-            if not each.folded:
-                fields[name] = component(each, initial[name])
+        for name in own:
+            if not asks[name].folded:
+                fields[name] = component(asks[name], initial[name])
         button = None if kind.live else submit(kind.button)
-    folded = {name: each for name, each in asks.items() if each.folded}
+    folded = {name: asks[name] for name in own if asks[name].folded}
     examples = None
     with gr.Row(elem_classes="cse-tries", visible=bool(folded or kind.examples or more)):
         if folded:
@@ -227,7 +231,7 @@ def section(
                 for name, each in folded.items():
                     fields[name] = component(each, initial[name])
         if kind.examples:
-            leading = list(fields.values())[: len(next(iter(kind.examples.values())))]
+            leading = [fields[name] for name in own if name in fields][: len(next(iter(kind.examples.values())))]
             examples = gr.Examples(
                 [list(values) for values in kind.examples.values()], leading, label="Try",
                 example_labels=list(kind.examples), api_visibility="private",
@@ -240,12 +244,13 @@ def section(
         gr.Plot(update["value"], show_label=False, visible=update["visible"], elem_classes="cse-plot")
         for update in opened
     ]
+    asks = {name: asks[name] for name in [*own, *(name for name in asks if name not in own)]}  # as the address reads
     ordered = {name: fields[name] for name in asks}
 
     def run(*given: Any) -> Any:
         *values, corpus, models, key, progress = given
-        shared = {"corpus": corpus, "models": models, "key": key}
-        found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **shared}, report=reporter(progress))
+        choice = {"corpus": corpus, "models": models, "key": key}
+        found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **choice}, report=reporter(progress))
         shown = page_html(found)
         return [shown, *plot_updates(found, kind.plots)] if plots else shown
 
@@ -254,9 +259,9 @@ def section(
     progress = inspect.Parameter("progress", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=PROGRESS)
     run.__signature__ = inspect.Signature([*parameters, progress])  # type: ignore[attr-defined]
     by_error = {each.name: ordered[name] for name, each in asks.items()}
-    shared = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
-    runs = refusing(run, {**by_error, **shared}, [output, *plots])
-    triggers, quiet = asking(kind, ordered, button)
+    choice = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
+    runs = refusing(run, {**by_error, **choice}, [output, *plots])
+    triggers, quiet = asking(kind, {name: fields[name] for name in own}, button)
     gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
     if examples is not None:
         examples.load_input_event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
@@ -267,7 +272,9 @@ def section(
 
     if kind.live:
         top.changed.change(again, [top.changed, *runs.inputs], list(runs.outputs), **lane_of(kind))
-    links = [each.link or name for name, each in asks.items()]
+    for each in () if shared is None else (fields[name] for name in asks if name not in own):
+        each.input(None, None, [output, *plots], js=f"() => {json.dumps([''] + [None] * len(plots))}", **HIDDEN)
+    links = [asks[name].link or name for name in own]
     linked = Linked(links, runs, triggers, lane_of(kind), quiet, examples)
     return Shown(
         kind,

@@ -202,23 +202,21 @@ def restorer(
             tab = parts[0][0]
         updates, runs = list[Any](), list[Any]()
         chosen = restored([CORPUS], [corpus], address, back)
+        filled = [(corpus, (chosen or [gr.skip()])[0])]  # fields may be read by several parts
         for shown, content in parts:
             named = [name for name in content.names if name in address]
             here = shown == tab and (back or bool(named)) and chosen is not None
             values = restored(content.names, content.named(), address, back) if here else None
             updates += [gr.skip()] * len(content.names) if values is None else values
+            filled += zip(content.named(), values or ())
             if content.names:
-                known = {**dict(enumerate(values or ())), **places(content, corpus, chosen)}
+                read = list(enumerate(content.run.inputs))
+                known = {place: value for place, each in read for field, value in filled if field is each}
                 kept = {place: value for place, value in known.items() if value != gr.skip()}
                 runs.append(gr.skip() if values is None else (next(NUMBERS), kept))
         return [gr.Tabs(selected=tab) if tab in dict(parts) else gr.skip(), *(chosen or [gr.skip()]), *updates, *runs]
 
     return restore
-
-
-def places(content: Linked, corpus: gr.Dropdown, chosen: list[Any] | None) -> dict[int, Any]:
-    """Return the corpus by its place among the inputs of a part; empty if it is none of them."""
-    return {place: (chosen or [gr.skip()])[0] for place, each in enumerate(content.run.inputs) if each is corpus}
 
 
 def restored(

@@ -1,6 +1,11 @@
 """The results of the page, a file each; the order is that of the places."""
 
 from cse.app.result import Result
+from cse.app.results.attention import Attention
+from cse.app.results.prefix import Prefix
+from cse.app.results.prototypes import Prototypes
 from cse.app.results.search import Search
+from cse.app.results.template import Template
+from cse.app.results.tokens import Tokens
 
-RESULTS: tuple[type[Result], ...] = (Search,)
+RESULTS: tuple[type[Result], ...] = (Search, Tokens, Template, Attention, Prefix, Prototypes)
