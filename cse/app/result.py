@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+import pandas as pd
+
 from cse.app import validation
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from cse.app.session import Session
 
 Kind = Literal["text", "lines", "whole", "number", "choice"]
@@ -28,8 +28,7 @@ class Ask:
     """One input of a result: its label on the page, its name in errors and in the address, and its bounds.
 
     `about` describes it to programs. A `folded` one stands among the options. `choices` are (label, value) pairs;
-    one of `own_choices` is checked by the result itself, since they depend on the session. Programs know the input by
-    its `parameter`, by default the name of the field.
+    one of `own_choices` is checked by the result itself, since they depend on the session.
     """
 
     kind: Kind
@@ -43,7 +42,6 @@ class Ask:
     choices: Sequence[tuple[str, str]] = ()
     folded: bool = False
     may_be_empty: bool = False
-    parameter: str = ""
 
     def checked(self, value: Any) -> Any:
         """Return the value as the result gets it. Raises FieldError, which names the field and the cure."""
@@ -113,21 +111,17 @@ class Result:
 
     @classmethod
     def asks(cls) -> dict[str, Ask]:
-        """Return what the result asks for, by the names that programs use."""
-        asks = [(each.name, each.metadata["ask"]) for each in dataclasses.fields(cls)]
-        return {ask.parameter or name: ask for name, ask in asks}
+        """Return what the result asks for, by the names of its fields."""
+        return {each.name: each.metadata["ask"] for each in dataclasses.fields(cls)}
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
         """Return the result for values that a client sent. Raises FieldError for a wrong one."""
-        asks = zip(dataclasses.fields(cls), cls.asks().items(), strict=True)
-        return cls(**{field.name: ask.checked(values[name]) for field, (name, ask) in asks if name in values})
+        return cls(**{name: ask.checked(values[name]) for name, ask in cls.asks().items() if name in values})
 
     def inputs(self) -> dict[str, Any]:
-        """Return the values of the fields by the names that programs use."""
-        return {
-            name: getattr(self, each.name) for name, each in zip(self.asks(), dataclasses.fields(self), strict=True)
-        }
+        """Return the values of the fields by their names."""
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return the tidy table of the answer, a row per observation. Raises ValueError for what has no answer."""
@@ -169,5 +163,4 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def plain(value: Any) -> Any:
     """Return a cell as a JSON value."""
-    missing = value is None or value != value
-    return None if missing else value
+    return None if value is None or value is pd.NA or value is pd.NaT or value != value else value

@@ -9,28 +9,19 @@ from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE
 
 UNTRAINED = "Untrained"
+BEFORE = " (before)"  # ends the name of a model as it was before its training
 POOLED = {f"{UNTRAINED} ({pooling})".lower(): pooling for pooling in READINGS}  # names of the backbone's readings
 TITLES = {
     **{name: method.title for name, method in METHODS.items() if method.title}, BACKBONE: UNTRAINED,
     **{name: name.capitalize() for name in POOLED},
 }  # fmt: skip
-BEFORE = " (before)"  # ends the name of a model as it was before its training
 
 
 def title(name: str) -> str:
     """Return the name of a model on the page; `name` is that of its column."""
-    trained = name.removesuffix(BEFORE)
-    return TITLES.get(trained, trained) + name[len(trained) :]
-
-
-def with_starts(names: Iterable[str]) -> dict[str, str]:
-    """Return the models, each with the name of the same model before its training, "" if that is not among the names.
-
-    A model before its training is left out where the trained one stands.
-    """
-    known = dict.fromkeys(names)
-    starts = {name: f"{name}{BEFORE}" if f"{name}{BEFORE}" in known else "" for name in known}
-    return {name: start for name, start in starts.items() if name not in starts.values()}
+    if name.endswith(BEFORE):
+        return f"{title(name.removesuffix(BEFORE))} before training"
+    return TITLES.get(name, name)
 
 
 def choices(names: Iterable[str]) -> list[tuple[str, str]]:
