@@ -23,6 +23,7 @@ from cse.app.server.gate import Gate
 from cse.app.server.hosts import Names
 from cse.app.server.rights import Rights
 from cse.app.server.uploads import AGE, Uploads
+from cse.app.share import share_forms
 from cse.app.show import Shown, add_endpoints
 from cse.app.state.app_state import AppState
 from cse.app.top import top_row
@@ -75,7 +76,8 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         opened = known(blocks, key)
         top.resume(opened.then)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
-        link(opened, back, tabs, linked, Shared(top.corpus, top.steps))
+        link(opened, back, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps))
+        share_forms(state, top.share, places)
         first_answers(blocks, state, [each for _, shown in places.values() for each in shown])
     bound_answers(blocks)
     return blocks
@@ -138,12 +140,7 @@ def launch_options(
         "css_paths": [
             STATIC / name
             for name in (
-                "style.css",
-                "corpus.css",
-                "train.css",
-                "map/map.css",
-                "models.css",
-                "lessons.css",
+                "style.css", "top.css", "corpus.css", "train.css", "map/map.css", "models.css", "lessons.css",
                 "tokens.css",
             )
         ],

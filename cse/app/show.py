@@ -206,18 +206,21 @@ def section(
     top: Top,
     first: Answer | None = None,
     more: Callable[[dict[str, gr.components.Component]], None] | None = None,
+    headed: bool = True,
     shared: Shown | None = None,
 ) -> Shown:
     """Add the part of the page: fields, examples, the answer and its charts; the first answer is there at once.
 
-    `more` may add what fills the fields, such as a button that draws a pair. Inputs that a `shared` part has, too, are
-    read from its fields; the answer goes when they are edited.
+    `more` may add what fills the fields, such as a button that draws a pair. The first part of a place is not `headed`:
+    the name of the place says enough. Inputs that a `shared` part has, too, are read from its fields; the answer goes
+    when they are edited.
     """
     asks, start = kind.asks(), kind()
     initial = (first.result if first else start).inputs()
     fields = {name: shared.fields[name] for name in asks if name in shared.fields} if shared else {}
     own = [name for name in asks if name not in fields]
-    heading(kind.title, words=kind.words)
+    if headed:
+        heading(kind.title, words=kind.words)
     with gr.Row(equal_height=True, elem_classes="cse-fields"):
         for name in own:
             if not asks[name].folded:
@@ -248,9 +251,9 @@ def section(
     ordered = {name: fields[name] for name in asks}
 
     def run(*given: Any) -> Any:
-        *values, corpus, models, key, progress = given
+        values, (corpus, models, key), progress = given[: len(asks)], given[len(asks) : len(asks) + 3], given[len(asks) + 3 :]
         choice = {"corpus": corpus, "models": models, "key": key}
-        found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **choice}, report=reporter(progress))
+        found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **choice}, report=reporter(progress[0] if progress else PROGRESS))
         shown = page_html(found)
         return [shown, *plot_updates(found, kind.plots)] if plots else shown
 
@@ -262,20 +265,21 @@ def section(
     choice = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
     runs = refusing(run, {**by_error, **choice}, [output, *plots])
     triggers, quiet = asking(kind, {name: fields[name] for name in own}, button)
-    gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
+    lane = {**lane_of(kind), "show_progress_on": output}
+    gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane)
     if examples is not None:
-        examples.load_input_event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
+        examples.load_input_event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane)
 
     def again(number: int, *shown: Any) -> Any:
         """Answer anew for another corpus or other models, or with further vectors; an opened page reports 0."""
         return runs.fn(*shown) if number else [gr.skip()] * len(runs.outputs)
 
     if kind.live:
-        top.changed.change(again, [top.changed, *runs.inputs], list(runs.outputs), **lane_of(kind))
+        top.changed.change(again, [top.changed, *runs.inputs], list(runs.outputs), **lane)
     for each in () if shared is None else (fields[name] for name in asks if name not in own):
         each.input(None, None, [output, *plots], js=f"() => {json.dumps([''] + [None] * len(plots))}", **HIDDEN)
     links = [asks[name].link or name for name in own]
-    linked = Linked(links, runs, triggers, lane_of(kind), quiet, examples)
+    linked = Linked(links, runs, triggers, lane, quiet, examples)
     return Shown(
         kind,
         {**ordered, "corpus": top.corpus, "models": top.models, "key": top.key},

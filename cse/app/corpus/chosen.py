@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of, number_of
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD, Corpus
 from cse.app.state.own_corpora import GONE, OwnCorpus
+from cse.corpus.corpus import fields_of
 from cse.errors import command_line
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cse.app.state.app_state import AppState
     from cse.encoder.encoder import Encoder
     from index.base import Hit
@@ -41,7 +44,7 @@ class ChosenCorpus:
     """Texts with a label each if they have labels, and each column's vectors of them.
 
     `columns` are those that can search it, None for the page's; `note` is shown above results. `rows` are the texts'
-    rows in the visitor's file if they are not 1, 2, 3, ….
+    rows in the visitor's file if they are not 1, 2, 3, …. `table` has the further columns of the texts, if any.
     """
 
     key: str
@@ -53,6 +56,13 @@ class ChosenCorpus:
     note: str = ""
     encoded: Sequence[Column] = ()  # further columns with vectors
     rows: Sequence[int] | None = None
+    table: pa.Table | None = None
+
+    def fields(self, position: int) -> dict[str, Any]:
+        """Return the further cells of a text by column; the label is one of them where the texts have no table."""
+        if self.table is not None:
+            return fields_of(self.table, position)
+        return {"label": self.labels[position]} if self.labels and self.labels[position] else {}
 
     @property
     def numbers(self) -> Sequence[int]:
@@ -80,7 +90,11 @@ class ChosenCorpus:
         scores = np.divide(rows @ vector, lengths, out=np.zeros(len(rows), np.float32), where=lengths > 0)
         best = np.argsort(-scores, kind="stable")[:count]
         numbers = self.numbers
-        return Nearest(ranked(scores[best], best, lambda rows: [(numbers[i], self.texts[i], {}, None) for i in rows]))
+        return Nearest(
+            ranked(
+                scores[best], best, lambda rows: [(numbers[i], self.texts[i], self.fields(int(i)), None) for i in rows]
+            )
+        )
 
     def query_prompt(self, column: Column, encoder: Encoder) -> str | None:
         """Return the prompt of a query among a column's vectors, as an index records it."""
@@ -131,7 +145,7 @@ class VisitorCorpus(ChosenCorpus):
     def __init__(self, state: AppState, own: OwnCorpus) -> None:
         self._kept, self._own = state.own_corpora, own
         self.key, self.number, self.label, self.encoded = OWN_KEY, own.number, own.label, list(own.encodings)
-        self.texts, self.labels, self.rows = own.texts, own.labels, own.rows
+        self.texts, self.labels, self.rows, self.table = own.texts, own.labels, own.rows, own.table
 
     def ready(self, columns: Sequence[Column]) -> list[Column]:
         """Return the columns that have encoded all texts."""

@@ -24,6 +24,16 @@ def title(name: str) -> str:
     return TITLES.get(name, name)
 
 
+def with_starts(names: Iterable[str]) -> dict[str, str]:
+    """Return the models, each with the name of the same model before its training, "" if that is not among the names.
+
+    A model before its training is left out where the trained one stands.
+    """
+    known = dict.fromkeys(names)
+    starts = {name: f"{name}{BEFORE}" if f"{name}{BEFORE}" in known else "" for name in known}
+    return {name: start for name, start in starts.items() if name not in starts.values()}
+
+
 def choices(names: Iterable[str]) -> list[tuple[str, str]]:
     """Return the choices of a field for models: a title and a name each."""
     return [(title(name), name) for name in names]

@@ -39,7 +39,7 @@ class Attention(Result):
     reads_corpus = False
     live = False  # a fold that is closed costs nothing
 
-    input_text: str = text("Sentence", SENTENCES[0], "The sentence", "what the models read.", parameter="sentence")
+    sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "what the models read.")
     layer: int = whole(
         "Layer (the last of a model with fewer)", 6, "The layer", "the layer that the page shows; the answer has all.",
         1, MAX_LAYERS,
@@ -55,7 +55,7 @@ class Attention(Result):
             from cse.analysis.attention import head_attention
             from cse.models.loading import on_torch
 
-            measured = head_attention(on_torch(encoder), self.input_text)
+            measured = head_attention(on_torch(encoder), self.sentence_)
             layers, heads, count = measured.shares.shape
             layer, head, place = (axis.ravel() for axis in np.indices(measured.shares.shape))
             return pd.DataFrame(

@@ -42,7 +42,7 @@ class Prefix(Result):
     plots = 1
     separable = False
 
-    input_text: str = text("Sentence", SENTENCES[0], "The sentence", "the text to analyse.", parameter="sentence")
+    sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "the text to analyse.")
     other: str = text(
         "Other sentence", OTHER, "The other sentence", "a sentence to compare it with; it may be empty.",
         may_be_empty=True,
@@ -58,7 +58,7 @@ class Prefix(Result):
         from cse.vectors import cosines
 
         chosen = layers_of(self.off)
-        sentences = [self.input_text, *([self.other] if self.other else [])]
+        sentences = [self.sentence_, *([self.other] if self.other else [])]
 
         def rows(column: Column, encoder: Encoder) -> pd.DataFrame | None:
             from cse.analysis.attention import layer_count
@@ -68,7 +68,7 @@ class Prefix(Result):
             if not encoder.reading.prefix:
                 return None
             random, inside = session.random_cosines(column, encoder), on_torch(encoder)
-            seen, count = prefix_attention(inside, self.input_text), layer_count(inside)
+            seen, count = prefix_attention(inside, self.sentence_), layer_count(inside)
             sets = {
                 NONE: (),
                 **{str(layer): (layer,) for layer in range(1, count + 1)},
@@ -136,7 +136,7 @@ class Prefix(Result):
         """Return the ablations of each model."""
         off = ", ".join(map(str, layers_of(self.off)))
         tables = {name: rows.to_dict("records") for name, rows in frame.groupby("model", sort=False)}
-        return {"tables": tables, "off": off, "read": self.input_text, "other": self.other}
+        return {"tables": tables, "off": off, "read": self.sentence_, "other": self.other}
 
 
 def layers_of(numbers: str) -> tuple[int, ...]:

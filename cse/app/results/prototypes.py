@@ -37,7 +37,7 @@ class Prototypes(Result):
     plots = 1
     separable = False
 
-    input_text: str = text("Sentence", SENTENCES[0], "The sentence", "the text to analyse.", parameter="sentence")
+    sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "the text to analyse.")
     k: int = whole(
         "Prototypes in the table", 20, "k", "how many the page's table has; the answer has all.", 1, 40, folded=True,
         link="near",
@@ -48,7 +48,7 @@ class Prototypes(Result):
         from cse.analysis.prefix_analysis import has_prototypes, prototypes
 
         def rows(column: Column, encoder: Encoder) -> list[dict[str, Any]]:
-            near = prototypes(encoder, self.input_text) if has_prototypes(encoder) else []
+            near = prototypes(encoder, self.sentence_) if has_prototypes(encoder) else []
             return [
                 {
                     "model": column.name, "rank": rank, "template": each.template,
@@ -97,4 +97,4 @@ class Prototypes(Result):
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the nearest prototypes of each model."""
         near = frame[frame["rank"] <= self.k].groupby("model", sort=False)
-        return {"tables": {name: rows.to_dict("records") for name, rows in near}, "read": self.input_text}
+        return {"tables": {name: rows.to_dict("records") for name, rows in near}, "read": self.sentence_}

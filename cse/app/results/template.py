@@ -43,8 +43,8 @@ class Template(Result):
     live = False  # it encodes 60 pairs by every model
     plots = 1
 
-    input_text: str = text(
-        "Sentence", SENTENCES[0], "The sentence", "the text that replaces [X].", parameter="sentence"
+    sentence_: str = text(
+        "Sentence", SENTENCES[0], "The sentence", "the text that replaces [X]."
     )
     template: str = text("Template", TEMPLATES[0], FIELD, "a text with one [X], for the sentence, and one [MASK].")
     k: int = whole("Words per template", 6, "k", "how many tokens, 1 to 30.", 1, MAX_TOKENS, folded=True, link="words")
@@ -63,7 +63,7 @@ class Template(Result):
         if (self.template.count("[X]"), self.template.count("[MASK]")) != (1, 1):
             reason = f'The template "{self.template}" needs one [X], for the sentence, and one [MASK].'
             raise validation.FieldError(FIELD, reason)
-        question = Question(scored_pairs(DEMO / "pairs.tsv"), self.input_text, self.k)
+        question = Question(scored_pairs(DEMO / "pairs.tsv"), self.sentence_, self.k)
 
         def rows(column: Column, encoder: Encoder) -> pd.DataFrame:
             known = session.state.models.reader(encoder).encode
@@ -117,7 +117,7 @@ class Template(Result):
             sides = [
                 {
                     "heading": heading, "score": tokens["score"].iloc[0], "words": tokens.to_dict("records"),
-                    "filled": filled(tokens["template"].iloc[0], self.input_text),
+                    "filled": filled(tokens["template"].iloc[0], self.sentence_),
                 }
                 for heading, tokens in (("Its own", rows[rows["side"] == "own"]), ("Yours", rows[rows["side"] == "other"]))
             ]  # fmt: skip

@@ -41,8 +41,8 @@ class Tokens(Result):
     examples = {sentence: (sentence,) for sentence in SENTENCES}  # noqa: RUF012
     reads_corpus = False
 
-    input_text: str = text(
-        "Sentence", SENTENCES[0], "The sentence", "what the models read.", parameter="sentence", link="sentence"
+    sentence_: str = text(
+        "Sentence", SENTENCES[0], "The sentence", "what the models read."
     )
     k: int = whole("Words per list", 8, "k", "how many tokens, 1 to 30.", 1, MAX_TOKENS, folded=True)
     share: float = number(
@@ -58,7 +58,7 @@ class Tokens(Result):
         """
 
         def rows(column: Column, encoder: Encoder) -> pd.DataFrame:
-            spoken, alone = encoder.mask_logits(self.input_text)
+            spoken, alone = encoder.mask_logits(self.sentence_)
             logits = {"before": spoken, "alone": alone, "after": spoken - self.share * alone}
             likeliest = pd.DataFrame(
                 [
@@ -104,10 +104,10 @@ class Tokens(Result):
     def reading(self, rows: pd.DataFrame) -> dict[str, Any]:
         """Return a model's three lists, the sentence in its template, and what is said of them."""
         after = rows.loc[rows["list"] == "after", ["token", "probability"]]
-        said = [flat(list(after.itertuples(index=False))), still_said(self.input_text, after["token"].tolist())]
+        said = [flat(list(after.itertuples(index=False))), still_said(self.sentence_, after["token"].tolist())]
         lists = {heading: rows[rows["list"] == name].to_dict("records") for name, heading in LISTS.items()}
         return {
-            "lists": lists, "filled": filled(rows["template"].iloc[0], self.input_text),
+            "lists": lists, "filled": filled(rows["template"].iloc[0], self.sentence_),
             "own": rows["own"].iloc[0], "said": " ".join(filter(None, said)),
         }  # fmt: skip
 

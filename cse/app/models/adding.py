@@ -1,0 +1,50 @@
+"""Models that a visitor adds to the page while the app runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cse.app.models.columns import Column, free_name, opened_by
+from cse.app.models.models import Failure
+from cse.app.models.naming import POOLED, title
+
+if TYPE_CHECKING:
+    from cse.app.state.app_state import AppState
+
+
+def add_column(state: AppState, name: Any) -> Column:
+    """Open a model and add it to the current visitor's columns.
+
+    Raises ValueError, in one line without a path, if the model is not admitted, is there already, or fails.
+    """
+    model, requested = state.admission.model(name), str(name).strip()
+    pooling = POOLED.get(requested.lower())
+    called = requested.lower() if pooling else Path(model).name
+    column = put_column(state, model, requested, (called, requested, f"{requested} again"), pooling)
+    if column is None:
+        raise ValueError(f"{title(called)} is on your page already.")
+    return column
+
+
+def put_column(
+    state: AppState, model: str, requested: str, names: Iterable[str], pooling: str | None = None
+) -> Column | None:
+    """Add a model to the current visitor's columns under the first of the `names` that is free; None if it is one.
+
+    `pooling` is that of a plain backbone. Raises ValueError, and adds nothing, if the model does not open, and as
+    `Added.add` does.
+    """
+    models = state.models
+    with models.admitting():
+        reading = opened_by(model, pooling=pooling)
+    if any(column.opened_by == reading for column in models.columns):
+        return None
+    column = Column(free_name(names, [column.name for column in models.columns]), *reading, added=requested)
+    models.added.add(column)
+    answer = models.apply(lambda _, encoder: encoder.dim, [column])[column.name]
+    if isinstance(answer, Failure):
+        models.added.remove(column)
+        raise ValueError(f"{column.name} was not added: {answer.reason}")
+    return column
