@@ -15,6 +15,7 @@ from cse.app.drawing.glossary import glossary_html
 from cse.app.forms.events import HIDDEN
 from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
+from cse.app.lessons.lessons import lesson_panel, whole
 from cse.app.places.search import search_place
 from cse.app.places.tokens import tokens_place
 from cse.app.results import RESULTS
@@ -73,10 +74,11 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
                 places["tokens"] = tab, tokens_place(state, top)
         add_endpoints(state, RESULTS)
         gr.HTML(glossary_html(), apply_default_css=False)
+        lesson_panel(state)
         opened = known(blocks, key)
         top.resume(opened.then)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
-        link(opened, back, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps))
+        link(opened, back, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps), whole)
         share_forms(state, top.share, places)
         first_answers(blocks, state, [each for _, shown in places.values() for each in shown])
     bound_answers(blocks)

@@ -81,8 +81,8 @@ TERMS = {
     ),
     "attention": Term(
         "What is attention?",
-        "How much a token takes from each of the others in a layer: the shares of a head add up to 100 %, and every layer "
-        "has several heads.",
+        "How much a token takes from each of the others in a layer: the shares of a head add up to 100 %, and every "
+        "layer has several heads.",
         sketch(
             *(line(CENTRE, 20, x, 62, MARK if x == 92 else SOFT) for x in (34, 92, 150, 206)),
             dot(CENTRE, 20, KEY, 6), dots((x, 62) for x in (34, 92, 150, 206)), words(CENTRE, 10, "[CLS]"),

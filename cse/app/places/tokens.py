@@ -16,7 +16,7 @@ from cse.app.top import Top
 
 def tokens_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. Returns its results."""
-    tokens = section(state, Tokens, top, read_first(state, Tokens))
+    tokens = section(state, Tokens, top, read_first(state, Tokens), headed=False)
     template = section(state, Template, top, read_first(state, Template), shared=tokens)
     with gr.Accordion("Inside: attention, prefix and prototypes", open=False, elem_id="inside"):
         inside = [

@@ -49,20 +49,23 @@ class Attention(Result):
     )
 
     def frame(self, session: Session) -> pd.DataFrame:
-        """Return a row per layer, head and token: model, layer, head, place, token, share, on_prefix, read."""
+        """Return a row per layer, head and token: model, layer, head, place, token, share, on_prefix, read.
+
+        `read` is the token whose attention it is, empty for the mean of all tokens.
+        """
 
         def rows(column: Column, encoder: Encoder) -> pd.DataFrame:
             from cse.analysis.attention import head_attention
             from cse.models.loading import on_torch
 
             measured = head_attention(on_torch(encoder), self.sentence_)
-            layers, heads, count = measured.shares.shape
+            layers, heads, _ = measured.shares.shape
             layer, head, place = (axis.ravel() for axis in np.indices(measured.shares.shape))
             return pd.DataFrame(
                 {
                     "model": column.name, "layer": layer + 1, "head": head + 1, "place": place + 1,
                     "token": list(measured.tokens) * (layers * heads), "share": measured.shares.ravel().round(DECIMALS),
-                    "on_prefix": place < measured.prefix, "read": measured.read,
+                    "on_prefix": place < measured.prefix, "read": measured.read or "",
                 }
             )  # fmt: skip
 
@@ -94,7 +97,7 @@ class Attention(Result):
         """
         cards = []
         starts = with_starts(frame["model"].unique())
-        for name in [each for name, start in starts.items() for each in (start, name) if each]:
+        for name in filter(None, (each for pair in starts.items() for each in reversed(pair))):
             rows = frame[frame["model"] == name]
             layers, heads = int(rows["layer"].max()), int(rows["head"].max())
             shares = rows["share"].to_numpy().reshape(layers, heads, -1)
@@ -120,7 +123,7 @@ class Attention(Result):
             shape = int(rows["layer"].max()), int(rows["head"].max()), -1
             first = rows[(rows["layer"] == 1) & (rows["head"] == 1)]
             answers[str(name)] = {
-                "read": first["read"].iloc[0], "tokens": first["token"].tolist(),
+                "read": first["read"].iloc[0] or None, "tokens": first["token"].tolist(),
                 "prefix": int(first["on_prefix"].sum()),
                 "shares": rows["share"].to_numpy(np.float64).round(DECIMALS).reshape(shape).tolist(),
             }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from cse.app.charts import by_model, chart, tips
+from cse.app.charts import chart, tips
 from cse.app.models.naming import title
 from cse.app.result import Result, text
 from cse.app.results.tokens import SENTENCES, joined
@@ -102,10 +102,11 @@ class Prefix(Result):
             most, at = rows.loc[rows["attention"].idxmax()], rows.set_index("layers")
             parts.append(
                 f"The prefix of {title(str(name))} draws most attention in layer {most['layers']}: "
-                f"{share(most['attention'])}, where evenly spread it would be {share(most['even'])}. Without any prefix "
-                f"the vector moves {share(at['moved'][ALL])} of the way to an unrelated sentence"
-                + (f", and the pair's cosine goes from {at['cosine'][NONE]:.3f} to {at['cosine'][ALL]:.3f}." if self.other else ".")
-            )  # fmt: skip
+                f"{share(most['attention'])}, where evenly spread it would be {share(most['even'])}. Without any "
+                f"prefix the vector moves {share(at['moved'][ALL])} of the way to an unrelated sentence."
+            )
+            if self.other:
+                parts.append(f"The pair's cosine goes from {at['cosine'][NONE]:.3f} to {at['cosine'][ALL]:.3f}.")
         return " ".join(parts)
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -115,18 +116,17 @@ class Prefix(Result):
         shown = pd.concat([
             layers[["model", "layers"]].assign(what=what, share=layers[column]) for column, what in measures.items()
         ])  # fmt: skip
+        colours = {"domain": list(measures.values()), "range": ["#2171b5", "#d9730d"]}
+        several = {"title": None, "orient": "top"} if layers["model"].nunique() > 1 else None
         encoding = {
             "x": {"field": "layers", "type": "ordinal", "sort": None, "axis": {"title": "layer", "labelAngle": 0}},
-            "y": {"field": "share", "type": "quantitative", "axis": {"title": None, "format": ".0%"}},
-            "color": by_model(list(layers["model"].unique())),
-            "strokeDash": {
-                "field": "what",
-                "type": "nominal",
-                "sort": None,
-                "legend": {"title": None, "orient": "top"},
+            "y": {"field": "share", "type": "quantitative", "axis": {"title": None, "format": ".0%", "tickCount": 5}},
+            "color": {
+                "field": "what", "type": "nominal", "scale": colours, "legend": {"title": None, "orient": "top"}
             },
+            "strokeDash": {"field": "model", "type": "nominal", "sort": None, "legend": several},
             "tooltip": tips(model="model", what="what", layers="layer", share="share#"),
-        }
+        }  # fmt: skip
         mark = {"type": "line", "point": True}
         return [
             chart(shown, "Attention on the prefix, and movement without it, by layer", mark=mark, encoding=encoding)

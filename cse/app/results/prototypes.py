@@ -44,7 +44,7 @@ class Prototypes(Result):
     )  # fmt: skip
 
     def frame(self, session: Session) -> pd.DataFrame:
-        """Return a row per prototype of the models that have some, nearest first: model, rank, template, kind, cosine."""
+        """Return a row per prototype, nearest first: model, rank, template, kind, cosine."""
         from cse.analysis.prefix_analysis import has_prototypes, prototypes
 
         def rows(column: Column, encoder: Encoder) -> list[dict[str, Any]]:
@@ -59,9 +59,8 @@ class Prototypes(Result):
 
         answers = session.each(rows)
         if absent := [name for name, each in answers.items() if not each]:
-            session.notes.append(
-                f"{joined(absent)} {'was' if len(absent) == 1 else 'were'} trained without prototypes."
-            )
+            were = "was" if len(absent) == 1 else "were"
+            session.notes.append(f"{joined(absent)} {were} trained without prototypes.")
         return pd.DataFrame([row for each in answers.values() for row in each])
 
     def sentence(self, frame: pd.DataFrame) -> str:
@@ -69,12 +68,10 @@ class Prototypes(Result):
         means = frame.groupby(["model", "kind"])["cosine"].mean()
         parts = []
         for name, rows in frame.groupby("model", sort=False):
-            by_kind = " and ".join(f"{means[name, kind]:.2f} with those that {kind[:-1].replace('denie', 'deny')}"
-                                   for kind in KINDS if (name, kind) in means)  # fmt: skip
+            by_kind = [f"{means[name, kind]:.2f} where it {kind}" for kind in KINDS if (name, kind) in means]
             first = rows.iloc[0]
-            parts.append(
-                f"In {title(str(name))} the nearest {first['kind']}: {first['template']}; mean cosine {by_kind}."
-            )
+            parts.append(f"The prototype nearest in {title(str(name))} {first['kind']}: “{first['template']}”.")
+            parts.append(f"The mean cosine is {' and '.join(by_kind)}.")
         return " ".join(parts)
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -88,11 +85,8 @@ class Prototypes(Result):
             "shape": {"field": "kind", "type": "nominal", "scale": {"domain": list(KINDS)}},
             "tooltip": tips(template="template", kind="kind", cosine="cosine#"),
         }
-        height = 60 + 50 * frame["model"].nunique()
-        return [
-            chart(frame, "Cosines with the prototypes", height=height, mark={"type": "point", "filled": True, "size": 70},
-                  encoding=encoding)
-        ]  # fmt: skip
+        mark, height = {"type": "point", "filled": True, "size": 70}, 60 + 50 * frame["model"].nunique()
+        return [chart(frame, "Cosines with the prototypes", height=height, mark=mark, encoding=encoding)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the nearest prototypes of each model."""

@@ -43,14 +43,12 @@ class Template(Result):
     live = False  # it encodes 60 pairs by every model
     plots = 1
 
-    sentence_: str = text(
-        "Sentence", SENTENCES[0], "The sentence", "the text that replaces [X]."
-    )
+    sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "the text that replaces [X].")
     template: str = text("Template", TEMPLATES[0], FIELD, "a text with one [X], for the sentence, and one [MASK].")
     k: int = whole("Words per template", 6, "k", "how many tokens, 1 to 30.", 1, MAX_TOKENS, folded=True, link="words")
 
     def frame(self, session: Session) -> pd.DataFrame:
-        """Return a row per token: model, side (own or other), template, score, gain, low, high, rank, token, probability.
+        """Return a row per token: model, side (own or other), template, score, gain, rank, token, probability.
 
         Raises FieldError for a template without exactly one [X] and one [MASK].
         """
@@ -101,7 +99,7 @@ class Template(Result):
         at = {"y": {"field": "model", "type": "nominal", "sort": None, "axis": {"title": None}},
               "color": by_model(names, legend=False),
               "tooltip": tips(model="model", gain="gain#", low="95 % from#", high="95 % to#")}  # fmt: skip
-        x = {"type": "quantitative", "axis": {"title": "points of Spearman × 100 over the own template"}}
+        x = {"type": "quantitative", "axis": {"title": "points over the own template", "tickCount": 8}}
         layers = [
             {"mark": {"type": "rule", "strokeDash": [4, 4], "color": "#8391a7"}, "encoding": {"x": {"datum": 0}}},
             {"mark": {"type": "rule", "strokeWidth": 2},
@@ -119,7 +117,8 @@ class Template(Result):
                     "heading": heading, "score": tokens["score"].iloc[0], "words": tokens.to_dict("records"),
                     "filled": filled(tokens["template"].iloc[0], self.sentence_),
                 }
-                for heading, tokens in (("Its own", rows[rows["side"] == "own"]), ("Yours", rows[rows["side"] == "other"]))
+                for heading, side in (("Its own", "own"), ("Yours", "other"))
+                for tokens in [rows[rows["side"] == side]]
             ]  # fmt: skip
             gain = {key: rows[key].iloc[0] for key in ("gain", "low", "high")}
             cards.append((name, sides, gain, "[MASK]" in rows["template"].iloc[0]))

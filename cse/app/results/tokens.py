@@ -41,9 +41,7 @@ class Tokens(Result):
     examples = {sentence: (sentence,) for sentence in SENTENCES}  # noqa: RUF012
     reads_corpus = False
 
-    sentence_: str = text(
-        "Sentence", SENTENCES[0], "The sentence", "what the models read."
-    )
+    sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "what the models read.")
     k: int = whole("Words per list", 8, "k", "how many tokens, 1 to 30.", 1, MAX_TOKENS, folded=True)
     share: float = number(
         "Share of the template to subtract", 1.0, "What is subtracted",
