@@ -38,9 +38,9 @@ class Prototypes(Result):
     separable = False
 
     sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "the text to analyse.")
-    k: int = whole(
-        "Prototypes in the table", 20, "k", "how many the page's table has; the answer has all.", 1, 40, folded=True,
-        link="near",
+    near: int = whole(
+        "Prototypes in the table", 20, "The number of prototypes", "how many the page's table has; the answer has all.",
+        1, 40, folded=True,
     )  # fmt: skip
 
     def frame(self, session: Session) -> pd.DataFrame:
@@ -90,5 +90,5 @@ class Prototypes(Result):
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the nearest prototypes of each model."""
-        near = frame[frame["rank"] <= self.k].groupby("model", sort=False)
+        near = frame[frame["rank"] <= self.near].groupby("model", sort=False)
         return {"tables": {name: rows.to_dict("records") for name, rows in near}, "read": self.sentence_}

@@ -45,7 +45,7 @@ class Template(Result):
 
     sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "the text that replaces [X].")
     template: str = text("Template", TEMPLATES[0], FIELD, "a text with one [X], for the sentence, and one [MASK].")
-    k: int = whole("Words per template", 6, "k", "how many tokens, 1 to 30.", 1, MAX_TOKENS, folded=True, link="words")
+    k: int = whole("Words per list", 8, "k", "how many tokens, 1 to 30.", 1, MAX_TOKENS, folded=True)
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return a row per token: model, side (own or other), template, score, gain, rank, token, probability.
