@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from cse.app.drawing.palette import MODELS, OWN
+from cse.app.drawing.palette import MODELS, OWN, pale
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import records
 
@@ -45,12 +45,6 @@ def colours_of(names: Iterable[str]) -> dict[str, str]:
     return {
         name: pale(colours[name.removesuffix(BEFORE)]) if name.endswith(BEFORE) else colours[name] for name in names
     }
-
-
-def pale(colour: str) -> str:
-    """Return a colour half mixed with grey."""
-    mixed = ((int(colour[at : at + 2], 16) + 2 * 0x9A) // 3 for at in (1, 3, 5))
-    return f"#{''.join(f'{part:02x}' for part in mixed)}"
 
 
 def by_model(names: Sequence[str], legend: bool = True) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def caption(answer: Answer) -> str:
         f"{title(name)} ({f'seed {answer.seeds[name]}, ' if name in answer.seeds else ''}fingerprint {mark})"
         for name, mark in answer.models.items()
     ]
-    corpus = f" Corpus: {one_line(answer.corpus, MAX_QUOTE)}." if answer.result.reads_corpus else ""
+    corpus = f" Corpus: {one_line(answer.corpus_label, MAX_QUOTE)}." if answer.result.reads_corpus else ""
     told = f": {', '.join(inputs)}" if inputs else ""
     asked = f" Models: {'; '.join(models)}." if models else ""
     return f"{answer.result.title}{told}.{corpus}{asked} cse {answer.version}."
@@ -88,7 +88,7 @@ def as_sheet(answer: Answer) -> str:
 def as_json(answer: Answer) -> str:
     """Return the frame as JSON, with what it came from and the reasons of failures."""
     facts = {
-        "result": answer.result.key, "inputs": answer.result.inputs(), "corpus": answer.corpus,
+        "result": answer.result.key, "inputs": answer.result.inputs(), "corpus": answer.corpus_label,
         "models": answer.models, "seeds": answer.seeds, "failed": answer.failed, "version": answer.version,
         "rows": records(answer.frame),
     }  # fmt: skip

@@ -89,10 +89,10 @@ def choice(label: str, default: str, name: str, about: str, choices: Sequence[tu
 class Result:
     """The base of all results.
 
-    `key` names the endpoint, the files and the template; `title` heads the part of the page; `summary` is the endpoint's
-    first line. `lane` is the queue that it waits in. A `live` result answers while its fields are edited, any other
-    when its button is pressed. `plots` is the number of its charts on the page. A `separable` one has a row of its frame
-    for each model, which does not depend on the other models.
+    `key` names the endpoint, the files and the template; `title` heads the part of the page; `summary` is the first
+    line of the endpoint. `lane` is the queue that it waits in. A `live` result answers while its fields are edited, any
+    other when its button is pressed. `plots` is the number of its charts on the page. The rows of a model in the frame
+    of a `separable` one do not depend on the other models.
     """
 
     key: ClassVar[str]

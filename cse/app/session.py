@@ -90,10 +90,10 @@ class Session:
         """Return a model's (N, d) float32 vectors of the corpus. Raises ValueError while there are none."""
         return self.corpus.vectors(column, encoder)
 
-    @property
-    def reference_name(self) -> str:
-        """The name of the reference corpus in a sentence."""
-        return "the demo corpus" if self.reference.key == DEMO_KEY else self.reference.label
+    @staticmethod
+    def name_of(corpus: ChosenCorpus) -> str:
+        """Return the name of a corpus in a sentence."""
+        return "the demo corpus" if corpus.key == DEMO_KEY else corpus.label
 
     @property
     def added(self) -> tuple[str, ...]:

@@ -36,7 +36,10 @@ def share_forms(state: AppState, panel: gr.Column, places: Mapping[str, tuple[gr
                     place_form(state, shown)
     for name, (tab, _) in places.items():
         tab.select(
-            lambda name=name: {group: gr.update(visible=other == name) for other, group in groups.items()}, None, [*groups.values()], **QUICK
+            lambda name=name: {group: gr.update(visible=other == name) for other, group in groups.items()},
+            None,
+            [*groups.values()],
+            **QUICK,
         )
 
 

@@ -60,8 +60,9 @@ PAUSE = 400  # milliseconds without a key
 class Answer:
     """A result's table with what it came from.
 
-    `models` are the fingerprints of those that answered, `failed` the reasons of those that did not. `corpus` and
-    `reference` are labels; `own` says that the corpus is the visitor's, whose texts a program has to send.
+    `models` are the fingerprints of those that answered, `failed` the reasons of those that did not. `corpus` is
+    its key, `corpus_label` and `reference` are names of corpora; `own` says that the corpus is the visitor's, whose
+    texts a program has to send.
     """
 
     result: Result
@@ -70,6 +71,7 @@ class Answer:
     failed: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     corpus: str = DEMO_KEY
+    corpus_label: str = "the demo corpus"
     reference: str = ""
     own: bool = False
     added: tuple[str, ...] = ()
@@ -87,7 +89,8 @@ def answer(result: Result, session: Session) -> Answer:
     named = [(column.name, column.model) for column in session.columns if column.name in session.models]
     return Answer(
         result, frame, session.models, session.failed, tuple(session.notes), session.corpus.key,
-        session.reference_name if result.reads_corpus else "", session.corpus.key == "own", session.added,
+        session.name_of(session.corpus),
+        session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
         seeds_of(named),
     )  # fmt: skip
 
@@ -105,7 +108,7 @@ def templates() -> jinja2.Environment:
         "colour": html.colour,
         "folded": lambda text: Markup(html.folded(text)),
         "term": lambda name: Markup(term(name)),
-        "bar": lambda share: Markup(html.bar(share)),
+        "bar": lambda share: Markup(html.bar(float(share))),
     }
     return found
 
@@ -251,9 +254,18 @@ def section(
     ordered = {name: fields[name] for name in asks}
 
     def run(*given: Any) -> Any:
-        values, (corpus, models, key), progress = given[: len(asks)], given[len(asks) : len(asks) + 3], given[len(asks) + 3 :]
+        values, (corpus, models, key), progress = (
+            given[: len(asks)],
+            given[len(asks) : len(asks) + 3],
+            given[len(asks) + 3 :],
+        )
         choice = {"corpus": corpus, "models": models, "key": key}
-        found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **choice}, report=reporter(progress[0] if progress else PROGRESS))
+        found = ask(
+            state,
+            kind,
+            {**dict(zip(asks, values, strict=True)), **choice},
+            report=reporter(progress[0] if progress else PROGRESS),
+        )
         shown = page_html(found)
         return [shown, *plot_updates(found, kind.plots)] if plots else shown
 
@@ -270,12 +282,6 @@ def section(
     if examples is not None:
         examples.load_input_event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane)
 
-    def again(number: int, *shown: Any) -> Any:
-        """Answer anew for another corpus or other models, or with further vectors; an opened page reports 0."""
-        return runs.fn(*shown) if number else [gr.skip()] * len(runs.outputs)
-
-    if kind.live:
-        top.changed.change(again, [top.changed, *runs.inputs], list(runs.outputs), **lane)
     for each in () if shared is None else (fields[name] for name in asks if name not in own):
         each.input(None, None, [output, *plots], js=f"() => {json.dumps([''] + [None] * len(plots))}", **HIDDEN)
     links = [asks[name].link or name for name in own]

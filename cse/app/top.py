@@ -19,9 +19,9 @@ from cse.app.drawing import html
 from cse.app.drawing.components import script
 from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded, hide
 from cse.app.forms.links import copy_button
+from cse.app.models.adding import add_column
 from cse.app.models.columns import MOST_COLUMNS, Column
 from cse.app.models.naming import choices, title
-from cse.app.models.adding import add_column
 from cse.app.show import templates
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
@@ -30,6 +30,7 @@ from cse.app.state.records import before
 from cse.app.validation import MAX_FILE_BYTES
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
+FIRST_PLACE = "similarity"
 POLL = 1.0  # seconds between looks at an encoding
 STEPS = 1000  # more than the encodings of one corpus
 MAX_CELL = 120  # characters shown of a cell
@@ -51,14 +52,17 @@ class Top:
     """What every place reads: the chosen corpus, the chosen models, the visitor's key.
 
     `changed` is a number that changes when texts, vectors or models of the choice changed; an opened page reports 0.
-    The address is written after the events `steps`, too. `share` is the panel in which a place's files are offered.
+    `place` is the name of the open one. The address is written after the events `steps`, too. `share` is the panel in
+    which a place's files are offered, `about_models` the one that describes the models.
     """
 
     corpus: gr.Dropdown
     models: gr.CheckboxGroup
     key: gr.Textbox
     changed: gr.State
+    place: gr.State
     share: gr.Column
+    about_models: gr.Column
     steps: Sequence[Any]
     resume: Any
 
@@ -98,7 +102,7 @@ def top_row(state: AppState, key: gr.Textbox) -> Top:
             undo = gr.Button("Undo", size="sm", visible=False, elem_id="corpus-undo")
         with gr.Accordion("Export the corpus", open=False):
             export_form(state, corpus, key)
-    with panel("models", "Models"):
+    with panel("models", "Models") as models_panel:
         chosen, changing = models_form(state, bar, corpus, key)
     with panel("share", "Share") as share:
         copy_button()
@@ -157,12 +161,23 @@ def top_row(state: AppState, key: gr.Textbox) -> Top:
     def resume(key: str, request: gr.Request) -> Any:
         bare = not dict(request.query_params)
         mine = bare and state.own_corpora.corpus(key) is not None
-        return gr.update(choices=choices_of(state, key), **({"value": OWN_KEY} if mine else {}))
+        choices = choices_of(state, key)
+        return gr.update(choices=choices, value=OWN_KEY) if mine else gr.update(choices=choices)
 
     def resume_after(event: Any) -> Any:
         return event(resume, key, corpus, show_progress="hidden", **HIDDEN)
 
-    return Top(corpus, chosen, key, changed, share, (upload, used, removed, undone), resume_after)
+    return Top(
+        corpus,
+        chosen,
+        key,
+        changed,
+        gr.State(FIRST_PLACE),
+        share,
+        models_panel,
+        (upload, used, removed, undone),
+        resume_after,
+    )
 
 
 def bar_html(state: AppState, corpus: str, models: Sequence[str], own: OwnCorpus | None = None) -> str:
@@ -171,7 +186,8 @@ def bar_html(state: AppState, corpus: str, models: Sequence[str], own: OwnCorpus
         label, status = (own.label, progress(own)) if own else ("Your texts", GONE)
     else:
         label, status = dict((key, label) for label, key in choices_of(state))[corpus], ""
-    return templates().get_template("top.html").render(corpus=label, models=models, status=status)
+    ordered = [name for _, name in model_choices(state.models.columns) if name in models]
+    return templates().get_template("top.html").render(corpus=label, models=ordered, status=status)
 
 
 def progress(own: OwnCorpus) -> str:
@@ -262,8 +278,8 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
 
 def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> None:
     """Add the buttons that save the chosen corpus: its table, a model's vectors, or an index."""
-    model = gr.Dropdown(choices(column.name for column in state.models.own), value=state.models.own[0].name, label="Model",
-                        allow_custom_value=True)  # fmt: skip
+    names = [column.name for column in state.models.own]
+    model = gr.Dropdown(choices(names), value=names[0], label="Model", allow_custom_value=True)
     with gr.Row():
         saves = {kind: gr.Button(label, size="sm", min_width=110) for kind, (label, _) in FILES.items()}
     status = gr.HTML({}, html_template=STATUS, js_on_load=SHOW_STATUS, apply_default_css=False)

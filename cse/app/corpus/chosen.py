@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 FIELD = "The corpus"
 EXACT = "Flat"
 NONE_YET = "Your texts"
+MAX_CONDITION_STEPS = 50_000_000  # of SQLite's machine: a second or two, so that no visitor keeps a core busy
 LEAST_PAIRED = 20  # different texts; fewer have too few random pairs
 
 
@@ -81,14 +82,32 @@ class ChosenCorpus:
         """Return the columns without those that still encode the texts, unless all do."""
         return list(columns)
 
-    def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
-        """Return the `count` texts with the highest cosines to a vector (d,). Raises ValueError as `vectors`."""
+    def rows_where(self, condition: str) -> np.ndarray:
+        """Return the positions (n,) of the texts that an SQL condition on the columns picks. Raises ValueError."""
+        import pyarrow as pa
+
+        from cse.corpus.where import rows_where
+
+        table = (
+            self.table if self.table is not None else pa.table({"label": list(self.labels or ["" for _ in self.texts])})
+        )
+        named = table.append_column("text", pa.array(list(self.texts))) if "text" not in table.schema.names else table
+        return rows_where(named, condition, MAX_CONDITION_STEPS)
+
+    def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int, condition: str = "") -> Nearest:
+        """Return the `count` texts with the highest cosines to a vector (d,), among those that a `condition` picks.
+
+        Raises ValueError as `vectors` and `rows_where`.
+        """
         from index.base import ranked
 
         rows = self.vectors(column, encoder)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(vector)  # without a copy of the rows
         scores = np.divide(rows @ vector, lengths, out=np.zeros(len(rows), np.float32), where=lengths > 0)
-        best = np.argsort(-scores, kind="stable")[:count]
+        best = np.argsort(-scores, kind="stable")
+        if condition:
+            best = best[np.isin(best, self.rows_where(condition))]
+        best = best[:count]
         numbers = self.numbers
         return Nearest(
             ranked(
@@ -179,6 +198,10 @@ class IndexedCorpus(ChosenCorpus):
         self._corpus = corpus
         self.key, self.label, self.columns, self.note = corpus.key, corpus.label, corpus.columns, corpus.note
 
+    def rows_where(self, condition: str) -> Any:
+        """Return what the index picks by a condition in its own language. Raises ValueError."""
+        return self._corpus.opened().where(condition)
+
     @cached_property
     def texts(self) -> Sequence[str]:  # type: ignore[override]
         """The sentences, of many an even sample, read at the first use."""
@@ -196,10 +219,11 @@ class IndexedCorpus(ChosenCorpus):
         """Return the prompt that the column's index records."""
         return self._corpus.index(column, encoder).manifest.query_prompt
 
-    def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
+    def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int, condition: str = "") -> Nearest:
         """Return the hits of the column's index, which may be approximate."""
         index = self._corpus.index(column, encoder)
-        return Nearest(index.hits(vector, count, quiet=True), index.manifest.factory, index.recall_at_10)
+        among = index.where(condition) if condition else None
+        return Nearest(index.hits(vector, count, quiet=True, among=among), index.manifest.factory, index.recall_at_10)
 
     def shortfall(self, column: Column, encoder: Encoder, found: int, count: int) -> str:
         """Return the index's own reason, with the command that has the cure."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from cse.analysis.maps import evenly
 from cse.app.state.own_corpora import OwnCorpus
+from cse.app.validation import counted
 
 QUERIES = 3
 MAX_QUERY_CHARACTERS = 120
@@ -30,7 +31,7 @@ def overview(own: OwnCorpus) -> Overview:
     short, middle, long = np.quantile(lengths, (0.1, 0.5, 0.9)).astype(int)
     facts = [f"{len(own.texts):,} texts", f"{middle:,} characters each (8 of 10 have {short:,} to {long:,})"]
     if own.without_text:
-        facts.append(f"{own.without_text:,} rows without a text left out")
+        facts.append(f"{counted(own.without_text, 'row')} without a text left out")
     copies = len(own.texts) - len({text.strip() for text in own.texts})
     facts.append(f"{copies:,} exact copies" if copies else "no exact copies")
     if own.labels:

@@ -183,7 +183,7 @@ def restorer(
     back: bool = False,
     whole: Whole = dict,
 ) -> Callable[..., list[Any]]:
-    """Return a handler that reads the tab, shared fields and inputs from the address, and for each part to run a new state.
+    """Return a handler that reads tab, shared fields and inputs from the address, and a new state of each part to run.
 
     A state is a number and the values of the part's inputs by their places, without those that stay as they are.
 

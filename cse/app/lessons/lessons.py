@@ -71,6 +71,7 @@ class Judge:
     limit: float = 0.0
     bands: Mapping[str, float] = field(default_factory=dict)  # lower bounds, ascending
     of: str = ""  # a model
+    over: str = ""  # the model that it is compared with
 
 
 @dataclass(frozen=True)
@@ -159,9 +160,9 @@ def left(one: float, two: float) -> str:
 # A key from the values of the models (`one`) and those that they are compared with (`two`), which may be empty.
 KEYS: dict[str, Callable[[Judge, Values, Values], str]] = {
     "bands": lambda judge, one, two: banded([one[judge.of]] if judge.of else list(one.values()), judge.bands),
-    "change": lambda judge, one, two: banded([list(one.values())[-1] - next(iter(one.values()))], judge.bands),
+    "change": lambda judge, one, two: banded([one[judge.of] - one[judge.over]], judge.bands),
     "gap": lambda judge, one, two: banded([one[judge.of] - two[judge.of]], judge.bands),
-    "ratio": lambda judge, one, two: banded([list(one.values())[-1] / next(iter(one.values()))], judge.bands),
+    "ratio": lambda judge, one, two: banded([one[judge.of] / one[judge.over]], judge.bands),
     "spread": lambda judge, one, two: "yes" if max(one.values()) - min(one.values()) > judge.limit else "no",
     "highest": lambda judge, one, two: max(one, key=one.__getitem__),
     "lowest": lambda judge, one, two: min(one, key=one.__getitem__),

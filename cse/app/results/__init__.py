@@ -2,10 +2,11 @@
 
 from cse.app.result import Result
 from cse.app.results.attention import Attention
+from cse.app.results.models import Models
 from cse.app.results.prefix import Prefix
 from cse.app.results.prototypes import Prototypes
 from cse.app.results.search import Search
 from cse.app.results.template import Template
 from cse.app.results.tokens import Tokens
 
-RESULTS: tuple[type[Result], ...] = (Search, Tokens, Template, Attention, Prefix, Prototypes)
+RESULTS: tuple[type[Result], ...] = (Search, Tokens, Template, Attention, Prefix, Prototypes, Models)
