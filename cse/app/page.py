@@ -174,7 +174,13 @@ def launch_options(
         "css_paths": [
             STATIC / name
             for name in (
-                "style.css", "top.css", "corpus.css", "train.css", "map/map.css", "models.css", "lessons.css",
+                "style.css",
+                "top.css",
+                "corpus.css",
+                "train.css",
+                "map/map.css",
+                "models.css",
+                "lessons.css",
                 "tokens.css",
             )
         ],

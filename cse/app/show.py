@@ -282,7 +282,7 @@ def section(
     if examples is not None:
         examples.load_input_event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane)
 
-    for each in () if shared is None else (fields[name] for name in asks if name not in own):
+    for each in map(fields.__getitem__, asks.keys() - set(own)):
         each.input(None, None, [output, *plots], js=f"() => {json.dumps([''] + [None] * len(plots))}", **HIDDEN)
     links = [asks[name].link or name for name in own]
     linked = Linked(links, runs, triggers, lane, quiet, examples)

@@ -115,9 +115,11 @@ ONE, TWO = {"a": 0.2, "b": 0.9}, {"a": 0.5, "b": 0.5}
 @pytest.mark.parametrize(
     ("judge", "key"),
     [
-        (Judge("bands", bands={"low": -1, "high": 0.1}), "high"), (Judge("bands", bands={"low": -1, "high": 0.5}), "mixed"),
+        (Judge("bands", bands={"low": -1, "high": 0.1}), "high"),
+        (Judge("bands", bands={"low": -1, "high": 0.5}), "mixed"),
         (Judge("bands", of="a", bands={"low": -1, "high": 0.5}), "low"),
-        (Judge("change", of="b", over="a", bands={"down": -1, "up": 0.0}), "up"), (Judge("gap", of="a", bands={"down": -1, "up": 0.0}), "down"),
+        (Judge("change", of="b", over="a", bands={"down": -1, "up": 0.0}), "up"),
+        (Judge("gap", of="a", bands={"down": -1, "up": 0.0}), "down"),
         (Judge("ratio", of="b", over="a", bands={"few": 0, "many": 4}), "many"), (Judge("spread", limit=0.6), "yes"),
         (Judge("highest"), "b"), (Judge("lowest"), "a"), (Judge("same model"), "no"), (Judge("same"), "no"),
         (Judge("above", limit=0.5), "some"), (Judge("more"), "some"), (Judge("reacts", of="a", limit=0.3), "no"),

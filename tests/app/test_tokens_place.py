@@ -91,7 +91,8 @@ def test_the_sentence_counts_the_words_of_the_template(state) -> None:
     lists = {name: set(rows["token"]) for name, rows in answer.frame.groupby("list")}
     before, after = (len(lists[name] & lists["alone"]) for name in ("before", "after"))
     assert answer.result.sentence(answer.frame) == (
-        f"Words for this sentence that the template says without it: {before} of 6 in PromptBERT, {after} after denoising."
+        "Words for this sentence that the template says without it: "
+        f"{before} of 6 in PromptBERT, {after} after denoising."
     )
 
 
@@ -104,9 +105,7 @@ def test_a_template_is_scored_on_the_graded_pairs_beside_each_models_own(state) 
         rows = answer.frame.query("model == @name and side == 'own'")
         ones, others = (encoder.encode([pair[place] for pair in pairs]) for place in (1, 2))
         scores = [cosine(*each) for each in zip(ones, others, strict=True)]
-        assert rows["score"].iloc[0] == pytest.approx(
-            100 * spearmanr(scores, [pair[0] for pair in pairs])[0], abs=0.02
-        )
+        assert rows["score"].iloc[0] == pytest.approx(100 * spearmanr(scores, [pair[0] for pair in pairs])[0], abs=0.02)
         assert rows["token"].tolist() == [token for token, _ in encoder.top_tokens(SENTENCE, 3)]
         plain = answer.json()[name]
         assert plain["other"]["template"] == template
@@ -129,7 +128,9 @@ def test_attention_has_every_head_and_the_page_shows_the_mean_of_a_layer(state) 
     one = ask(state, Attention, {"sentence": SENTENCE, "layer": 1, "head": 2, "models": ["promptbert"]})
     shown = [token["share"] for token in one.result.view(one.frame)["cards"][0]["tokens"]]
     assert shown == pytest.approx(one.json()["promptbert"]["shares"][0][1])
-    assert f"Most attention: PromptBERT at {one.json()['promptbert']['tokens'][int(np.argmax(shown))]} (" in page_html(one)
+    assert f"Most attention: PromptBERT at {one.json()['promptbert']['tokens'][int(np.argmax(shown))]} (" in page_html(
+        one
+    )
 
 
 def test_a_prefix_is_switched_off_layer_by_layer(state) -> None:
