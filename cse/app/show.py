@@ -220,7 +220,7 @@ def section(
     """
     asks, start = kind.asks(), kind()
     initial = (first.result if first else start).inputs()
-    fields = {name: shared.fields[name] for name in asks if name in shared.fields} if shared else {}
+    fields = fields_of(kind, shared)
     own = [name for name in asks if name not in fields]
     if headed:
         heading(kind.title, words=kind.words)
@@ -282,8 +282,7 @@ def section(
     if examples is not None:
         examples.load_input_event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane)
 
-    for each in map(fields.__getitem__, asks.keys() - set(own)):
-        each.input(None, None, [output, *plots], js=f"() => {json.dumps([''] + [None] * len(plots))}", **HIDDEN)
+    empty_on_edit([fields[name] for name in asks if name not in own], [output, *plots])
     links = [asks[name].link or name for name in own]
     linked = Linked(links, runs, triggers, lane, quiet, examples)
     return Shown(
@@ -292,6 +291,19 @@ def section(
         linked,
         kind.live and first is None,
     )
+
+
+def empty_on_edit(fields: Sequence[Any], outputs: Sequence[gr.components.Component]) -> None:
+    """Empty the answer and hide its charts when a field changes that they do not follow."""
+    hidden = {"__type__": "update", "value": None, "visible": False}
+    empty = json.dumps(["", *[hidden] * (len(outputs) - 1)])
+    for each in fields:
+        each.change(None, None, list(outputs), js=f"() => {empty}", **HIDDEN)
+
+
+def fields_of(kind: type[Result], shared: Shown | None) -> dict[str, gr.components.Component]:
+    """Return the fields of a shared part for those inputs of a result that both have."""
+    return {name: shared.fields[name] for name in kind.asks() if shared and name in shared.fields}
 
 
 def lane_of(kind: type[Result]) -> dict[str, Any]:

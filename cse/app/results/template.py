@@ -96,10 +96,10 @@ class Template(Result):
         """Return the gain over the own template with its 95 % interval."""
         gains = frame.drop_duplicates("model")[["model", "gain", "low", "high"]]
         names = gains["model"].tolist()
-        at = {"y": {"field": "model", "type": "nominal", "sort": None, "axis": {"title": None}},
+        at: dict[str, Any] = {"y": {"field": "model", "type": "nominal", "sort": None, "axis": {"title": None}},
               "color": by_model(names, legend=False),
               "tooltip": tips(model="model", gain="gain#", low="95 % from#", high="95 % to#")}  # fmt: skip
-        x = {"type": "quantitative", "axis": {"title": "points over the own template", "tickCount": 8}}
+        x: dict[str, Any] = {"type": "quantitative", "axis": {"title": "points over the own template", "tickCount": 8}}
         layers = [
             {"mark": {"type": "rule", "strokeDash": [4, 4], "color": "#8391a7"}, "encoding": {"x": {"datum": 0}}},
             {"mark": {"type": "rule", "strokeWidth": 2},
