@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from cse.app.charts import chart, tips
+from cse.app.drawing.verdicts import percent
 from cse.app.models.naming import title
 from cse.app.result import Result, text
 from cse.app.results.tokens import SENTENCES, joined
@@ -102,8 +103,8 @@ class Prefix(Result):
             most, at = rows.loc[rows["attention"].idxmax()], rows.set_index("layers")
             parts.append(
                 f"The prefix of {title(str(name))} draws most attention in layer {most['layers']}: "
-                f"{share(most['attention'])}, where evenly spread it would be {share(most['even'])}. Without any "
-                f"prefix the vector moves {share(at['moved'][ALL])} of the way to an unrelated sentence."
+                f"{percent(most['attention'])}, where evenly spread it would be {percent(most['even'])}. Without any "
+                f"prefix the vector moves {percent(at['moved'][ALL])} of the way to an unrelated sentence."
             )
             if self.other:
                 parts.append(f"The pair's cosine goes from {at['cosine'][NONE]:.3f} to {at['cosine'][ALL]:.3f}.")
@@ -145,8 +146,3 @@ def layers_of(numbers: str) -> tuple[int, ...]:
     if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= MAX_LAYERS for part in parts[:MAX_LAYERS]):
         raise FieldError(FIELD, f'{FIELD} are numbers from 1 to {MAX_LAYERS}, as in "1, 4".')
     return tuple(sorted({int(part) for part in parts[:MAX_LAYERS]}))
-
-
-def share(value: float) -> str:
-    """Return a share as a percentage, with a decimal if it is small."""
-    return f"{100 * value:.1f} %" if abs(value) < 0.0995 else f"{100 * value:.0f} %"
