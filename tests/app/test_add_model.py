@@ -11,14 +11,15 @@ from conftest import ROOT
 from gradio.context import LocalContext
 
 import cse
+from cse.app import show
+from cse.app.models.adding import add_column
 from cse.app.models.admission import Admission
 from cse.app.models.models import Failure, error_line
 from cse.app.models.naming import title
 from cse.app.models.recent import Recent
-from cse.app.scoreboard.add_model import add_column
-from cse.app.sections.search import search
-from cse.app.sections.similarity import similarity
+from cse.app.results.search import Search
 from cse.app.state.app_state import AppState, open_state
+from cse.app.state.corpora import Demo
 from cse.files import hub
 
 PAIR = ("the dog is happy", "the cat is sad")
@@ -55,6 +56,22 @@ def asking(visitor: str | None):
         yield
     finally:
         LocalContext.request.reset(token)
+
+
+def hits(state: AppState, query: str = PAIR[0]) -> dict[str, float]:
+    """The highest cosine that each model finds in the demo corpus."""
+    return {name: rows[0]["score"] for name, rows in show.ask(state, Search, {"query": query}).json().items()}
+
+
+def best(model: str, pooling: str | None = None) -> float:
+    """The same, computed here."""
+    encoder = cse.load(model, pooling)
+    return float(
+        (
+            encoder.encode(Demo().sentences, normalize_embeddings=True)
+            @ encoder.encode(PAIR[0], normalize_embeddings=True)
+        ).max()
+    )
 
 
 def test_the_untrained_backbone_can_be_named_as_the_page_calls_it(root: Path) -> None:
@@ -128,17 +145,13 @@ def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: Path) -> None:
     with asking("a"):
-        column, description = add_column(state, "other")
-        assert (column.name, description["method"]) == ("other", "dcpcse")
-        found = similarity(state.models, *PAIR)
-        first, second = cse.load(str(root / "other")).encode(PAIR, normalize_embeddings=True)
-        assert found["other"] == pytest.approx(first @ second, abs=1e-5)
-        assert len(search(state, PAIR[0], 3, "demo")["other"]) == 3
+        assert add_column(state, "other").name == "other"
+        assert hits(state)["other"] == pytest.approx(best(str(root / "other")), abs=1e-5)
         with pytest.raises(ValueError, match="other is on your page already"):
             add_column(state, "deep/../other")
     for visitor in ("b", None):
         with asking(visitor):
-            assert list(similarity(state.models, *PAIR)) == ["third"]
+            assert list(hits(state)) == ["third"]
     with asking(None), pytest.raises(ValueError, match="has none"):
         add_column(state, "other")
     assert [column.name for column in state.models.columns] == ["third"]
@@ -146,14 +159,13 @@ def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: 
 
 def test_a_reading_of_the_untrained_backbone_is_added_by_its_name(state: AppState) -> None:
     with asking("a"):
-        column, description = add_column(state, "Untrained (prompt)")
+        column = add_column(state, "Untrained (prompt)")
         assert (column.name, column.opened_by) == ("untrained (prompt)", ("bundled", "prompt", None))
-        assert (title(column.name), description["learned"]) == ("Untrained (prompt)", 0)
-        first, second = cse.load("bundled", "prompt").encode(PAIR, normalize_embeddings=True)
-        assert similarity(state.models, *PAIR)[column.name] == pytest.approx(first @ second, abs=1e-5)
+        assert title(column.name) == "Untrained (prompt)"
+        assert hits(state)[column.name] == pytest.approx(best("bundled", "prompt"), abs=1e-5)
         with pytest.raises(ValueError, match=r"Untrained \(prompt\) is on your page already"):
             add_column(state, "untrained (prompt)")
-        opened = [add_column(state, name)[0].opened_by for name in ("untrained", "untrained (cls)")]
+        opened = [add_column(state, name).opened_by for name in ("untrained", "untrained (cls)")]
         assert opened == [("bundled", "mean", None), ("bundled", "cls", None)]
         with pytest.raises(ValueError, match=r"Untrained \(mean\) is on your page already"):
             add_column(state, "untrained (mean)")
@@ -165,11 +177,11 @@ def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch
     monkeypatch.setattr("cse.app.models.columns.MOST_COLUMNS", 2)
     monkeypatch.setattr(state.models._visiting, "_most", 1)
     with asking("a"):
-        added = [add_column(state, name)[0] for name in ("fourth", "deep/dcpcse")]
+        added = [add_column(state, name) for name in ("fourth", "deep/dcpcse")]
         with pytest.raises(ValueError, match="remove yours"):
             add_column(state, "other")
         assert [state.models._visiting.get(column.opened_by) is not None for column in added] == [False, True]
-        assert not {type(answer) for answer in similarity(state.models, *PAIR).values()} - {float}
+        assert {type(score) for score in hits(state).values()} == {float}
         state.models.added.clear()
         assert [column.name for column in state.models.columns] == ["third"]
 
@@ -177,7 +189,7 @@ def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch
 def test_a_column_taken_away_while_it_answers_is_opened_as_a_visitors(state: AppState) -> None:
     """His own corpus still names it: it must not stay open for good, nor be fetched where nothing may be."""
     with asking("a"):
-        column, _ = add_column(state, "fourth")
+        column = add_column(state, "fourth")
         state.models.added.clear()
         state.models._visiting = Recent(1)
         assert state.models.apply(lambda *_: 1, [column]) == {"fourth": 1}

@@ -42,12 +42,12 @@ RUN = """
 import importlib, json, shlex, sys
 import gradio as gr
 from typer.testing import CliRunner
-from cse.app.api.endpoints import add_endpoints
-from cse.app.corpus.reading import file_texts
-from cse.app.export.download import as_csv
-from cse.app.export.section import take
+from cse.app import show
+from cse.app.corpus.reading import file_corpus
+from cse.app.files import as_csv
 from cse.app.models.naming import TITLES
 from cse.app.page import page
+from cse.app.results import RESULTS
 from cse.app.state.app_state import open_state
 
 said = {}
@@ -57,12 +57,12 @@ for line in sys.argv[1:]:
     assert done.exit_code == 0, f"{line}: {done.output}"
     said[line] = done.stdout
 state = open_state(["simcse"], ())
-said["tabs"] = [block.id for block in page(state).blocks.values() if isinstance(block, gr.Tab)]
-with gr.Blocks():
-    answers = add_endpoints(state)
-taken = take(state, answers, "norms", {"sentence": "The cat sleeps."})
-said |= {"answer": taken.answer, "table": as_csv(taken), "title": TITLES["gist"]}
-said["upload"] = file_texts("film.srt", "text", "start")[:2]
+said["parts"] = [block.elem_id for block in page(state).blocks.values() if isinstance(block, gr.HTML)]
+(norms,) = [kind for kind in RESULTS if kind.key == "norms"]
+answer = show.ask(state, norms, {"sentence_read": "The cat sleeps."})
+said |= {"answer": answer.json(), "table": as_csv(answer), "title": TITLES["gist"], "html": show.page_html(answer)}
+film = file_corpus("film.srt", "text", "start")
+said["upload"] = [film.texts, film.labels]
 print(json.dumps(said))
 """
 
@@ -149,11 +149,12 @@ def test_the_task_scores_the_share_of_triplets_in_order(said: dict[str, Any]) ->
     assert "66.67" in scores  # the third triplet is the wrong way round
 
 
-def test_the_tab_is_on_the_page_with_its_endpoint_and_its_table(said: dict[str, Any]) -> None:
-    vector = cse.load("simcse").encode("The cat sleeps.", normalize_embeddings=False)
-    assert said["tabs"][-2:] == ["norms", "train"]
-    assert said["answer"] == {"simcse": pytest.approx(float(np.linalg.norm(vector)), rel=1e-5)}
-    assert said["table"].splitlines()[0] == "sentence,model,norm"
+def test_the_result_is_on_the_page_with_its_endpoint_and_its_table(said: dict[str, Any]) -> None:
+    norm = pytest.approx(float(np.linalg.norm(cse.load("simcse").encode("The cat sleeps."))), rel=1e-5)
+    assert "norms" in said["parts"]
+    assert said["answer"] == {"simcse": [{"norm": norm}]}
+    assert said["table"].splitlines()[0] == "model,norm"
+    assert "The longest vector has length" in said["html"]
 
 
 def test_the_format_is_read_by_commands_and_uploads(project: Path, said: dict[str, Any]) -> None:

@@ -9,4 +9,12 @@ from cse.app.results.search import Search
 from cse.app.results.template import Template
 from cse.app.results.tokens import Tokens
 
-RESULTS: tuple[type[Result], ...] = (Search, Tokens, Template, Attention, Prefix, Prototypes, Models)
+RESULTS: tuple[type[Result], ...] = (
+    Search,
+    Tokens,
+    Template,
+    Attention,
+    Prefix,
+    Prototypes,
+    Models,
+)
