@@ -102,6 +102,7 @@ def test_an_address_holds_the_lesson_and_fills_the_step() -> None:
     assert long == {"lesson": "mask", "step": "2", **filled}
     assert whole({"lesson": "mask", "step": "2"}) == long
     assert dict(parse_qsl(address(LESSONS["vector"], 5)[1:]))["corpus"] == "demo"
+    assert dict(parse_qsl(address(LESSONS["vector"], 5)[1:]))["models"] == ",".join(BUNDLED_NAMES)
     first = whole({"lesson": "negation"})
     for number in ("0", "99", "x", "²", "-1"):
         assert whole({"lesson": "negation", "step": number}) == {**first, "step": number}

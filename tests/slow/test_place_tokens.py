@@ -122,6 +122,7 @@ def test_axe_finds_nothing(opened) -> None:
     panel(page).get_by_role("button", name="1 to 3").click()
     expect(panel(page).locator(".cse-lesson-outcome")).to_contain_text("Measured: ")
     page.get_by_role("button", name="Inside").click()
+    page.get_by_role("button", name="Show attention").click()
     page.locator("#attention .cse-card").first.wait_for()
     for width, scheme in ((1280, "light"), (390, "dark")):
         look(page, width, color_scheme=scheme)

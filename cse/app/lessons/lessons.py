@@ -24,6 +24,7 @@ from cse.app.models.naming import title
 from cse.app.result import Result
 from cse.app.show import ask, templates
 from cse.app.state.corpora import DEMO_KEY
+from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +79,8 @@ class Judge:
 class Step:
     """A step: what it says and shows, and the question with its choices, each a label and a conclusion.
 
-    `models` are those that it asks, by default the page's. The second of two `numbers` is compared with the first.
+    `models` are those that it asks: by default the bundled ones, or on a page without them the page's. The second of
+    two `numbers` is compared with the first.
     """
 
     title: str
@@ -86,7 +88,7 @@ class Step:
     place: str
     result: str
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    models: Sequence[str] = ()
+    models: Sequence[str] = BUNDLED_NAMES
     numbers: Sequence[Number] = ()
     judge: Judge | None = None
     question: str = ""
@@ -189,10 +191,12 @@ def measured(state: AppState, step: Step) -> tuple[str, list[str]]:
 
     Without its result or its models on the page, a question has no answer.
     """
-    kind, values = kind_of(step.result), list[Values]()
+    kind, values, known = kind_of(step.result), list[Values](), {column.name for column in state.models.columns}
     if kind is not None and step.numbers:
         with suppress(validation.FieldError, KeyError):  # another page has other models, or a result other columns
-            frame = ask(state, kind, {**step.inputs, "corpus": DEMO_KEY, "models": list(step.models)}).frame
+            others = step.models is BUNDLED_NAMES and not known >= set(BUNDLED_NAMES)
+            models = [] if others else list(step.models)
+            frame = ask(state, kind, {**step.inputs, "corpus": DEMO_KEY, "models": models}).frame
             values = [number.of(frame) for number in step.numbers] if len(frame) else []
     if not values or not all(values):
         return "", []
@@ -232,7 +236,7 @@ def values_of(step: Step) -> dict[str, str]:
     links = {name: each.link or name for name, each in kind.asks().items()} if kind else {}
     values = {links.get(name, name): str(value) for name, value in step.inputs.items()}
     corpus = {"corpus": DEMO_KEY} if kind and kind.reads_corpus else {}
-    return {"tab": step.place, **values, **corpus, **({"models": ",".join(step.models)} if step.models else {})}
+    return {"tab": step.place, **values, **corpus, "models": ",".join(step.models)}
 
 
 def address(lesson: Lesson, number: int) -> str:
