@@ -16,8 +16,10 @@ from cse.app.drawing.glossary import glossary_html
 from cse.app.forms.events import HIDDEN, QUICK
 from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
+from cse.app.lessons.lessons import lesson_panel, whole
 from cse.app.places.search import search_place
 from cse.app.places.similarity import similarity_place
+from cse.app.places.tokens import tokens_place
 from cse.app.programs import add_programs
 from cse.app.results import RESULTS
 from cse.app.results.models import Models
@@ -46,6 +48,7 @@ COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
 PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {
     "similarity": ("Similarity", similarity_place),
     "search": ("Search", search_place),
+    "tokens": ("Tokens", tokens_place),
 }
 STATIC = Path(__file__).parent / "static"
 
@@ -82,10 +85,11 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         add_endpoints(state, RESULTS)
         add_programs(state)
         gr.HTML(glossary_html(), apply_default_css=False)
+        lesson_panel(state)
         opened = known(blocks, key)
         top.resume(opened.then)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
-        link(opened, back, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps))
+        link(opened, back, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps), whole)
         share_forms(state, top.share, places)
         for name, (tab, shown) in places.items():
             tab.select(lambda name=name: name, None, top.place, **QUICK)
@@ -174,7 +178,15 @@ def launch_options(
         "theme": theme(),
         "css_paths": [
             STATIC / name
-            for name in ("style.css", "top.css", "corpus.css", "models.css", "lessons.css", "similarity.css")
+            for name in (
+                "style.css",
+                "top.css",
+                "corpus.css",
+                "models.css",
+                "lessons.css",
+                "similarity.css",
+                "tokens.css",
+            )
         ],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],

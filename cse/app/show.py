@@ -105,6 +105,7 @@ def templates() -> jinja2.Environment:
     found.filters |= {
         "title": title,
         "model": lambda name: Markup(html.model(name)),
+        "colour": html.colour,
         "folded": lambda text: Markup(html.folded(text)),
         "term": lambda *given: Markup(term(*given)),
         "bar": lambda share, *mark: Markup(html.bar(float(share), *mark)),
@@ -217,19 +218,22 @@ def section(
     more: Callable[[dict[str, gr.components.Component]], Sequence[Any]] | None = None,
     shared: Shown | None = None,
     headed: bool = True,
+    shared: Shown | None = None,
 ) -> Shown:
     """Add the part of the page: fields, examples, the answer and its charts; the first answer is there at once.
 
-    `more` may add what fills the fields, such as a button that draws a pair, and returns its events. With a `shared`
-    part this one has the fields of that; its answer goes when they are edited. A part in a fold need not be `headed`.
+    `more` may add what fills the fields, such as a button that draws a pair, and returns its events. Inputs that a
+    `shared` part has, too, are read from its fields; the answer goes when they are edited. The first part of a place,
+    and one in a fold, are not `headed`.
     """
     asks, start = kind.asks(), kind()
     initial = (first.result if first else start).inputs()
-    fields = {name: shared.fields[name] for name in asks} if shared else {}
+    fields = fields_of(kind, shared)
+    own = [name for name in asks if name not in fields]
     if headed:
         heading(kind.title, words=kind.words)
     button = first_row(kind, fields, initial)
-    folded = {name: each for name, each in asks.items() if each.folded}
+    folded = {name: asks[name] for name in own if asks[name].folded}
     filled: list[Any] = []
     with gr.Row(elem_classes="cse-tries", visible=bool(folded or kind.examples or more)):
         if folded:
@@ -237,7 +241,7 @@ def section(
                 for name, each in folded.items():
                     fields[name] = component(each, initial[name])
         if kind.examples:
-            leading = list(fields.values())[: len(next(iter(kind.examples.values())))]
+            leading = [fields[name] for name in own if name in fields][: len(next(iter(kind.examples.values())))]
             examples = gr.Examples(
                 [list(values) for values in kind.examples.values()], leading, label="Try",
                 example_labels=list(kind.examples), api_visibility="private",
@@ -251,6 +255,7 @@ def section(
         gr.Plot(update["value"], show_label=False, visible=update["visible"], elem_classes="cse-plot")
         for update in opened
     ]
+    asks = {name: asks[name] for name in [*own, *(name for name in asks if name not in own)]}  # as the address reads
     ordered = {name: fields[name] for name in asks}
 
     def run(*given: Any) -> Any:
@@ -268,17 +273,14 @@ def section(
     by_error = {each.name: ordered[name] for name, each in asks.items()}
     choice = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
     runs = refusing(run, {**by_error, **choice}, [output, *plots])
-    triggers, quiet = asking(kind, {} if shared else ordered, button)
+    triggers, quiet = asking(kind, {name: fields[name] for name in own}, button)
     lane = {**lane_of(kind), "show_progress_on": output}
     gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane)
     for event in filled:
         event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane)
-    if shared:
-        edited = [each.change for each in ordered.values() if isinstance(each, gr.Textbox)]
-        gr.on(edited, None, None, output, js="() => ''", **HIDDEN)
-
-    links = [] if shared else [each.link or name for name, each in asks.items()]
-    linked = Linked(links, runs, triggers, lane, quiet, filled=filled)
+    empty_on_edit([fields[name] for name in asks if name not in own], [output, *plots])
+    links = [asks[name].link or name for name in own]
+    linked = Linked(links, runs, triggers, lane, quiet, filled)
     return Shown(
         kind,
         {**ordered, "corpus": top.corpus, "models": top.models, "key": top.key},
@@ -296,6 +298,19 @@ def first_row(
             if not each.folded and name not in fields:
                 fields[name] = component(each, initial[name])
         return None if kind.live else submit(kind.button)
+
+
+def empty_on_edit(fields: Sequence[Any], outputs: Sequence[gr.components.Component]) -> None:
+    """Empty the answer and hide its charts when a field changes that they do not follow."""
+    hidden = {"__type__": "update", "value": None, "visible": False}
+    empty = json.dumps(["", *[hidden] * (len(outputs) - 1)])
+    for each in fields:
+        each.change(None, None, list(outputs), js=f"() => {empty}", **HIDDEN)
+
+
+def fields_of(kind: type[Result], shared: Shown | None) -> dict[str, gr.components.Component]:
+    """Return the fields of a shared part for those inputs of a result that both have."""
+    return {name: shared.fields[name] for name in kind.asks() if shared and name in shared.fields}
 
 
 def lane_of(kind: type[Result]) -> dict[str, Any]:

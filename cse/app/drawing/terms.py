@@ -79,6 +79,16 @@ TERMS = {
             words(58, 80, "trained"), words(170, 80, "the sentence"),
         ),
     ),
+    "attention": Term(
+        "What is attention?",
+        "How much a token takes from each of the others in a layer: the shares of a head add up to 100 %, and every "
+        "layer has several heads.",
+        sketch(
+            *(line(CENTRE, 20, x, 62, MARK if x == 92 else SOFT) for x in (34, 92, 150, 206)),
+            dot(CENTRE, 20, KEY, 6), dots((x, 62) for x in (34, 92, 150, 206)), words(CENTRE, 10, "[CLS]"),
+            words(92, 84, "patient"), words(34, 84, "the"),
+        ),
+    ),
     "prototype": Term(
         "What is a prototype?",
         "The vector of a sentence in a template that affirms or denies it; ConPVP pulls a sentence to the first kind "

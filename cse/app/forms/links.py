@@ -198,13 +198,16 @@ def restorer(
             tab = parts[0][0]
         updates, runs = list[Any](), list[Any]()
         chosen = restored(list(shared), list(shared.values()), address, back)
+        filled = list(zip(shared.values(), chosen or (), strict=False))  # several parts may read a field
         for shown, content in parts:
             named = [name for name in content.names if name in address]
             here = shown == tab and (back or bool(named)) and chosen is not None
             values = restored(content.names, content.named(), address, back) if here else None
             updates += [gr.skip()] * len(content.names) if values is None else values
+            filled += zip(content.named(), values or (), strict=False)
             if content.names:
-                known = {**dict(enumerate(values or ())), **places(content, shared, chosen)}
+                read = list(enumerate(content.run.inputs))
+                known = {place: value for place, each in read for field, value in filled if field is each}
                 kept = {place: value for place, value in known.items() if value != gr.skip()}
                 runs.append(gr.skip() if values is None else (next(NUMBERS), kept))
         return [
@@ -215,13 +218,6 @@ def restorer(
         ]
 
     return restore
-
-
-def places(content: Linked, shared: Mapping[str, gr.components.Component], chosen: list[Any] | None) -> dict[int, Any]:
-    """Return the values of the shared fields by their places among the inputs of a part."""
-    values = dict(zip((each._id for each in shared.values()), chosen or [], strict=False))
-    inputs = enumerate(content.run.inputs)
-    return {place: values[each._id] for place, each in inputs if each._id in values}
 
 
 def restored(

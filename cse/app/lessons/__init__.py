@@ -1,1 +1,1 @@
-"""Guided tours of the page: their texts, what they measure, and the panel that shows them."""
+"""Guided tours of the page: a file of data each, and the panel that asks before it tells."""

@@ -2,6 +2,7 @@
 const panel = element.querySelector('.cse-lesson');
 const NAMES = ['lesson', 'step', 'present'];
 const FIELDS = 'input, textarea, select, canvas, [contenteditable="true"], [role="tab"], [role="listbox"], .cse-scroll, .cse-grid, .cse-lines';
+const INSIDE = ['attention', 'prefix', 'prototypes'];  // results in the fold of the place Tokens
 const answers = new Map();  // of the questions, by the key of their step
 let shown = null;  // the key of the step in the panel
 
@@ -49,7 +50,7 @@ function close() {
   NAMES.forEach(name => left.delete(name));
   history.pushState(null, '', `?${left}`);
   draw();
-  document.querySelector('.cse-lessons')?.focus();
+  document.querySelector(props.opener)?.focus();
 }
 
 function present(wanted) {
@@ -150,6 +151,7 @@ function reach(place, tries = 80) {
   if (here()?.key !== place.key || !tries) return;
   const found = document.getElementById(place.step.shows);
   if (!found?.checkVisibility()) {
+    if (INSIDE.includes(place.step.shows)) document.querySelector('#inside > button[aria-expanded="false"], #inside > .label-wrap:not(.open)')?.click();
     setTimeout(() => reach(place, tries - 1), 100);
     return;
   }
@@ -174,6 +176,7 @@ window.addEventListener('cse-revealed', ({detail}) => {
 });
 window.addEventListener('popstate', draw);
 document.addEventListener('click', event => {
+  if (event.target.closest?.(props.opener)) document.getElementById('lessons').togglePopover(true);
   const link = event.target.closest?.('.cse-list-of-lessons a');
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();

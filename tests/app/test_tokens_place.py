@@ -1,0 +1,217 @@
+"""The place Tokens: words at [MASK], another template, attention, prefix and prototypes are what the library says."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import gradio as gr
+import numpy as np
+import pytest
+from app_models import MARKUP, write_models
+from scipy.stats import spearmanr
+
+import cse
+from cse.analysis.attention import head_attention
+from cse.analysis.calibration import random_cosines
+from cse.analysis.prefix_analysis import prefix_attention, prototypes, without_prefix
+from cse.app import page as page_module
+from cse.app.files import as_csv
+from cse.app.forms.links import restorer
+from cse.app.results import RESULTS
+from cse.app.results.prefix import layers_of
+from cse.app.show import ask, endpoint, page_html, read_first
+from cse.app.state.app_state import AppState, open_state
+from cse.app.state.corpora import DEMO
+from cse.app.validation import FieldError
+from cse.corpus.supervised import scored_pairs
+from cse.models.names import BUNDLED_NAMES
+
+SENTENCE, OTHER = "the dog is happy", "the cat is sad"
+KINDS = {kind.key: kind for kind in RESULTS if kind.key in ("tokens", "template", "attention", "prefix", "prototypes")}
+Tokens, Template, Attention, Prefix, Prototypes = KINDS.values()
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory, bert_folder) -> AppState:
+    return open_state(list(map(str, write_models(tmp_path_factory.mktemp("tokens"), bert_folder))), ())
+
+
+def encoder_of(state: AppState, name: str, **options):
+    return cse.load(next(column.model for column in state.models.own if column.name == name), **options)
+
+
+def cosine(first: np.ndarray, second: np.ndarray) -> float:
+    return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
+
+
+def likeliest(encoder, logits: np.ndarray, count: int) -> list[tuple[str, float]]:
+    shares = np.exp(logits.astype(np.float64) - logits.max())
+    shares /= shares.sum()
+    order = [row for row in np.argsort(-shares, kind="stable") if row not in encoder.tokenizer.all_special_ids]
+    return [(encoder.tokenizer.decode([int(row)]).strip(), shares[row]) for row in order[:count]]
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.0])
+def test_tokens_are_those_of_the_logits_on_page_in_file_and_for_programs(state, share) -> None:
+    values = {"sentence": SENTENCE, "k": 4, "share": share}
+    answer = ask(state, Tokens, values)
+    for name in ("simcse", "promptbert"):
+        encoder = encoder_of(state, name)
+        spoken, alone = encoder.mask_logits(SENTENCE)
+        for key, logits in {"before": spoken, "alone": alone, "after": spoken - share * alone}.items():
+            rows = answer.frame.query("model == @name and list == @key")
+            expected = likeliest(encoder, logits, 4)
+            assert rows["token"].tolist() == [token for token, _ in expected]
+            assert rows["probability"].tolist() == pytest.approx([value for _, value in expected], rel=1e-3)
+            assert endpoint(state, Tokens)(**values)[name][key] == [list(pair) for pair in zip(
+                rows["token"].tolist(), rows["probability"].tolist(), strict=True)]  # fmt: skip
+    assert endpoint(state, Tokens)(**values)["broken"].keys() == {"error"}
+    shown = re.findall(r'cse-token">(.*?)</span>.*?cse-score">(.*?) %', page_html(answer), re.DOTALL)
+    assert len(shown) == len(answer.frame) == as_csv(answer).count("\n") - 1
+    assert sorted(float(share) for _, share in shown) == sorted((100 * answer.frame["probability"]).round(1).tolist())
+
+
+def test_models_that_read_no_mask_are_named_once_and_a_start_stands_beside_its_model(state) -> None:
+    page = page_html(ask(state, Tokens, {"sentence": SENTENCE}))
+    assert page.count("read no [MASK]") == 1
+    assert "<details" in page
+    assert "<details open" not in page
+    names = re.search(r"<summary>(.*) read no \[MASK\]", page)
+    assert names is not None
+    assert names[1] == "SimCSE and DCPCSE"
+    assert '<details class="cse-fold" open>' in page_html(ask(state, Tokens, {"models": ["simcse"]}))
+    pair = ask(state, Tokens, {"models": ["promptbert (before)", "promptbert"], "k": 3})
+    assert page_html(pair).count('<section class="cse-card">') == 1
+    assert page_html(pair).index("Before training") < page_html(pair).index("After training")
+    assert pair.frame["model"].unique().tolist() == ["promptbert (before)", "promptbert"]
+
+
+def test_the_sentence_counts_the_words_of_the_template(state) -> None:
+    answer = ask(state, Tokens, {"sentence": SENTENCE, "k": 6, "models": ["promptbert"]})
+    lists = {name: set(rows["token"]) for name, rows in answer.frame.groupby("list")}
+    before, after = (len(lists[name] & lists["alone"]) for name in ("before", "after"))
+    assert answer.result.sentence(answer.frame) == (
+        "Words for this sentence that the template says without it: "
+        f"{before} of 6 in PromptBERT, {after} after denoising."
+    )
+
+
+def test_a_template_is_scored_on_the_graded_pairs_beside_each_models_own(state) -> None:
+    template = '"[X]" is a [MASK] one'
+    answer = ask(state, Template, {"sentence": SENTENCE, "template": template, "k": 3})
+    pairs = scored_pairs(DEMO / "pairs.tsv")
+    for name in ("simcse", "conpvp"):
+        encoder = encoder_of(state, name)
+        rows = answer.frame.query("model == @name and side == 'own'")
+        ones, others = (encoder.encode([pair[place] for pair in pairs]) for place in (1, 2))
+        scores = [cosine(*each) for each in zip(ones, others, strict=True)]
+        assert rows["score"].iloc[0] == pytest.approx(100 * spearmanr(scores, [pair[0] for pair in pairs])[0], abs=0.02)
+        assert rows["token"].tolist() == [token for token, _ in encoder.top_tokens(SENTENCE, 3)]
+        plain = answer.json()[name]
+        assert plain["other"]["template"] == template
+        assert plain["gain"]["value"] == pytest.approx(plain["other"]["score"] - plain["own"]["score"], abs=0.02)
+    assert "MARKUP" not in json.dumps(answer.result.charts(answer.frame))
+    assert answer.result.sheet(answer.frame).columns.tolist() == ["model", "own", "other", "gain", "low", "high"]
+
+
+def test_attention_has_every_head_and_the_page_shows_the_mean_of_a_layer(state) -> None:
+    answer = ask(state, Attention, {"sentence": SENTENCE, "layer": 24})
+    for name, read in (("dcpcse", None), ("promptbert", "[MASK]")):
+        known, plain = head_attention(encoder_of(state, name, backend="torch"), SENTENCE), answer.json()[name]
+        assert np.allclose(plain["shares"], known.shares, atol=1e-5)
+        assert (plain["tokens"], plain["prefix"]) == (list(known.tokens), known.prefix)
+        if name == "promptbert":
+            assert plain["read"] == read
+        card = next(card for card in answer.result.view(answer.frame)["cards"] if card["name"] == name)
+        assert card["layer"] == 2  # the last
+        assert [token["share"] for token in card["tokens"]] == pytest.approx(known.shares[-1].mean(0), abs=1e-5)
+    one = ask(state, Attention, {"sentence": SENTENCE, "layer": 1, "head": 2, "models": ["promptbert"]})
+    shown = [token["share"] for token in one.result.view(one.frame)["cards"][0]["tokens"]]
+    assert shown == pytest.approx(one.json()["promptbert"]["shares"][0][1])
+    assert f"Most attention: PromptBERT at {one.json()['promptbert']['tokens'][int(np.argmax(shown))]} (" in page_html(
+        one
+    )
+
+
+def test_a_prefix_is_switched_off_layer_by_layer(state) -> None:
+    answer = ask(state, Prefix, {"sentence": SENTENCE, "other": OTHER, "off": "2, 1"})
+    assert any(note.endswith("have no prefix.") for note in answer.notes)
+    rows = answer.frame.set_index("layers")
+    assert rows.index.tolist() == ["none", "1", "2", "all", "1, 2"]
+    encoder = encoder_of(state, "dcpcse", backend="torch")
+    seen = prefix_attention(encoder, SENTENCE)
+    assert rows.loc[["1", "2"], "attention"].tolist() == pytest.approx(list(seen.read))
+    texts = [state.demo.sentences[row] for row in range(0, len(state.demo.sentences), 6)]
+    own, median = encoder.encode([SENTENCE])[0], np.median(random_cosines(encoder.encode(texts)))
+    for name, layers in (("1", (1,)), ("2", (2,)), ("all", (1, 2))):
+        first, second = without_prefix(encoder, [SENTENCE, OTHER], layers)
+        assert rows.loc[name, "cosine"] == pytest.approx(cosine(first, second), abs=1e-5)
+        assert rows.loc[name, "moved"] == pytest.approx((1 - cosine(own, first)) / (1 - median), abs=2e-2)
+    assert answer.json()["dcpcse"][0]["attention"] is None
+    assert 'class="cse-mean"' in page_html(answer)
+    alone = ask(state, Prefix, {"sentence": SENTENCE, "other": ""})
+    assert alone.frame["cosine"].isna().all()
+    assert ask(state, Prefix, {"off": "3"}).failed["dcpcse"] == "dcpcse has no layer 3; choose from 1 to 2"
+    assert layers_of(" 4,1 1 ") == (1, 4)
+
+
+def test_prototypes_are_the_librarys_nearest_first(state) -> None:
+    answer = ask(state, Prototypes, {"sentence": SENTENCE, "near": 2})
+    known = prototypes(encoder_of(state, "conpvp"), SENTENCE)
+    assert answer.frame["template"].tolist() == [each.template for each in known]
+    assert answer.frame["cosine"].tolist() == pytest.approx([each.cosine for each in known], abs=1e-6)
+    assert (answer.frame["kind"] == "affirms").tolist() == [each.positive for each in known]
+    assert page_html(answer).count('<th scope="row">') == 2
+    mean = np.mean([each.cosine for each in known if each.positive])
+    assert f"{mean:.2f} where it affirms" in answer.result.sentence(answer.frame)
+
+
+@pytest.mark.parametrize("key", KINDS)
+def test_hostile_texts_stay_texts(state, key) -> None:
+    values = {"sentence": MARKUP, "other": MARKUP, "template": f"{MARKUP} [X] [MASK]"}
+    page = page_html(ask(state, KINDS[key], {name: values[name] for name in KINDS[key].asks() if name in values}))
+    assert "<img" not in page
+    assert "&lt;img" in page
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "field", "reason"),
+    [
+        ("tokens", {"sentence": " "}, "The sentence", "The sentence is empty; write a few words."),
+        ("tokens", {"k": 31}, "k", "k must be a whole number from 1 to 30."),
+        ("tokens", {"share": 2}, "What is subtracted", "What is subtracted must be a number from 0 to 1."),
+        ("tokens", {"models": ["bert"]}, "The models", None),
+        ("template", {"template": "[MASK]"}, "The template",
+         'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
+        ("template", {"template": "[X]" * 101}, "The template", "The template has 303 characters; give at most 300."),
+        ("attention", {"layer": 0}, "The layer", "The layer must be a whole number from 1 to 24."),
+        ("prefix", {"off": "two"}, "The layers", 'The layers are numbers from 1 to 48, as in "1, 4".'),
+        ("prototypes", {"sentence": 5}, "The sentence", "The sentence is not text; send a string."),
+    ],
+)  # fmt: skip
+def test_wrong_values_are_refused_at_their_field(state, key, values, field, reason) -> None:
+    with pytest.raises(FieldError) as refused:
+        ask(state, KINDS[key], values)
+    assert refused.value.field == field
+    assert reason is None or str(refused.value) == reason
+
+
+def test_all_results_of_the_place_read_one_sentence_and_open_with_the_shipped_answers() -> None:
+    state, seen = open_state(BUNDLED_NAMES, ()), {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_module, "link", lambda *given: seen.update(linked=given[3], shared=given[4]))
+        page_module.page(state)
+    parts = [("tokens", each) for each in seen["linked"]["tokens"][1]]
+    names = [name for _, part in parts for name in part.names]
+    assert len(set(names)) == len(names)
+    sentences = {part.run.inputs[len(part.names)]._id for _, part in parts[1:]} | {parts[0][1].run.inputs[0]._id}
+    assert len(sentences) == 1
+    for kind in KINDS.values():
+        first = read_first(state, kind)
+        assert first is not None
+        assert page_html(first)
+    address = {"tab": "tokens", "sentence": "a duck", "near": "5"}
+    _, *updates = restorer(parts, seen["shared"].fields)(SimpleNamespace(query_params=address))
+    runs = [update for update in updates if isinstance(update, tuple)]
+    assert [kept for _, kept in runs] == [{0: "a duck"}, {0: 5, 1: "a duck"}]  # the tokens and the prototypes
+    assert updates.count(gr.skip()) > 0

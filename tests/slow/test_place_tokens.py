@@ -1,0 +1,130 @@
+"""The place Tokens and the lessons in a real browser: words while one types, the fold, a walk by keys, and axe-core."""
+
+import re
+
+import pytest
+from app_models import serving
+from app_pages import NEEDS_BROWSER, leaves, look
+from barriers import RULES, violations
+from clients import app_client
+from playwright.sync_api import expect
+
+from cse.app.lessons.lessons import LESSONS
+from cse.models.names import BUNDLED_NAMES
+
+pytestmark = NEEDS_BROWSER
+MASK = LESSONS["mask"].steps
+# True if nothing of the page lies under the panel, and the page is no wider than the screen.
+APART = """() => {
+  const panel = document.querySelector('.cse-lesson').getBoundingClientRect();
+  const page = document.querySelector('.contain').getBoundingClientRect();
+  return page.right <= Math.max(panel.left, innerWidth * (panel.left === 0)) && document.body.scrollWidth <= innerWidth;
+}"""
+
+
+@pytest.fixture(scope="module")
+def url():
+    with serving(BUNDLED_NAMES) as address:
+        client = app_client(address)
+        for key in ("tokens", "prefix"):  # opens the models before pages do
+            client.predict("a dog", models=["promptbert (before)", *BUNDLED_NAMES], api_name=f"/{key}")
+        yield address
+
+
+@pytest.fixture
+def opened(browser, url):
+    """Open an address; errors on its console and requests to other machines fail the test."""
+    wrong = []
+
+    def go(address: str = "?tab=tokens"):
+        page = browser.new_page(viewport={"width": 1280, "height": 720})
+        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
+        page.goto(f"{url}{address}")
+        page.wait_for_function("window.cseOpened")
+        return page
+
+    yield go
+    assert wrong == []
+
+
+def panel(page):
+    return page.locator(".cse-lesson")
+
+
+def at_step(page, number: int) -> None:
+    expect(panel(page).get_by_role("heading")).to_have_text(MASK[number - 1].title)
+    expect(page).to_have_url(re.compile(rf"[?&]lesson=mask&step={number}&"))
+
+
+def test_words_follow_the_sentence_and_the_fold_reads_the_same_one(opened) -> None:
+    page = opened()
+    words = page.locator("#tokens .cse-token")
+    expect(words.first).to_have_text("hospital")
+    expect(page.locator("#template")).to_contain_text("Its own")
+    page.get_by_label("Sentence", exact=True).fill("He is not rich.")  # no button
+    expect(words.first).to_have_text("rich")
+    expect(page.locator("#template")).to_be_empty()  # its answer was for another sentence
+    page.get_by_role("button", name="Inside").click()
+    page.get_by_role("button", name="Show attention").click()
+    expect(page.locator("#attention tbody").first).to_contain_text("rich")
+    page.get_by_role("button", name="Switch off the prefix").click()
+    expect(page.locator("#prefix")).to_contain_text("For “He is not rich.”")
+    for width, height in ((390, 844), (1280, 720)):
+        look(page, width, height)
+        assert page.evaluate("document.body.scrollWidth <= innerWidth"), width
+    page.close()
+
+
+def test_keys_lead_through_a_lesson_that_asks_before_it_tells(opened) -> None:
+    page = opened("")
+    page.get_by_role("button", name="Learn").press("Enter")
+    page.get_by_role("link", name=LESSONS["mask"].title).press("Enter")
+    at_step(page, 1)
+    assert page.evaluate("document.activeElement.textContent") == MASK[0].title
+    expect(page.locator("#tokens .cse-card").first).to_be_hidden()
+    panel(page).get_by_role("button", name="hospital").press("Enter")
+    expect(panel(page).locator(".cse-lesson-outcome")).to_have_text(
+        "You guessed: hospital. Measured: A quotation mark."
+    )
+    expect(page.locator("#tokens .cse-phase")).to_have_text(["Before training", "After training"])
+    for size in ((390, 844), (1280, 720)):
+        look(page, *size)
+        assert page.evaluate(APART), size
+    page.keyboard.press("ArrowRight")
+    at_step(page, 2)
+    page.keyboard.press("ArrowLeft")
+    at_step(page, 1)
+    expect(panel(page).locator(".cse-lesson-outcome")).to_be_visible()  # answered before
+    panel(page).get_by_role("button", name="Close the lesson").press("Enter")
+    expect(panel(page)).to_be_hidden()
+    assert "lesson=" not in page.url
+    assert page.evaluate("document.activeElement.textContent") == "Learn"
+    page.close()
+
+
+def test_a_short_link_opens_the_step_and_the_fold_that_it_shows(opened) -> None:
+    page = opened("?lesson=prefix&step=2")
+    expect(page).to_have_url(re.compile("tab=tokens"))
+    expect(page.get_by_label("Other sentence")).to_have_value("The girl bought a cake from the baker.")
+    panel(page).get_by_role("button", name="Less than 10 %").click()
+    expect(panel(page).locator(".cse-lesson-outcome")).to_have_text("Right: Less than 10 %.")
+    expect(page.locator("#prefix")).to_contain_text("For “The baker sold a cake to the girl.”")
+    expect(page.locator("#prefix table")).to_be_visible()
+    page.close()
+
+
+def test_axe_finds_nothing(opened) -> None:
+    page = opened("?lesson=mask&step=4")
+    page.locator("#tokens .cse-card").first.wait_for(state="attached")
+    assert violations(page, panel(page), rules=RULES) == []
+    panel(page).get_by_role("button", name="1 to 3").click()
+    expect(panel(page).locator(".cse-lesson-outcome")).to_contain_text("Measured: ")
+    page.get_by_role("button", name="Inside").click()
+    page.get_by_role("button", name="Show attention").click()
+    page.locator("#attention .cse-card").first.wait_for()
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        look(page, width, color_scheme=scheme)
+        assert violations(page, rules=RULES) == [], (width, scheme)
+    page.close()
