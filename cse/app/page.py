@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from cse.app.forms.events import HIDDEN
 from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
 from cse.app.places.search import search_place
+from cse.app.places.your_model import your_model_place
 from cse.app.results import RESULTS
 from cse.app.server.answers import bound_answers
 from cse.app.server.gate import Gate
@@ -58,18 +60,21 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
 
     Visitors may train where `trainings` are given that allow it.
     """
+    state = replace(state, trainings=trainings) if trainings else state
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         blocks.app_state = state
         gr.HTML(SKIP, apply_default_css=False, js_on_load=script("skip"), elem_id="skip")
         back, key = back_hook(), visitor_key()
+        opened = known(blocks, key)
         top = top_row(state, key)
         places: dict[str, tuple[gr.Tab, list[Shown]]] = {}
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
             with gr.Tab("Search", id="search") as tab:
                 places["search"] = tab, search_place(state, top)
+            with gr.Tab("Your model", id="your-model") as tab:
+                places["your-model"] = tab, your_model_place(state, top, opened)
         add_endpoints(state, RESULTS)
         gr.HTML(glossary_html(), apply_default_css=False)
-        opened = known(blocks, key)
         top.resume(opened.then)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
         link(opened, back, tabs, linked, Shared(top.corpus, top.steps))

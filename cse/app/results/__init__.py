@@ -1,6 +1,8 @@
 """The results of the page, a file each; the order is that of the places."""
 
 from cse.app.result import Result
+from cse.app.results.adaptation import Adaptation
+from cse.app.results.judge import Judge
 from cse.app.results.search import Search
 
-RESULTS: tuple[type[Result], ...] = (Search,)
+RESULTS: tuple[type[Result], ...] = (Search, Adaptation, Judge)

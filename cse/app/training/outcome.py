@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cse.app.training.changes import Changes
+from cse.adaptation.choice import START, measured
+from cse.adaptation.workspace import CANDIDATE, REPORT
 from cse.app.training.request import ADAPT, MODEL, TrainingRequest
 from cse.files.writing import read_json
 
-JUDGE = "Compare the two on your own texts before you use it."
-CANDIDATE = "to judge"
+JUDGE = "Compare the two on your own texts, by votes, before you use it."
+TO_JUDGE = "to judge"
 
 
 @dataclass(frozen=True)
@@ -25,50 +26,29 @@ class Made:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`sentence` says first what was measured of the result against its start, and then what to conclude.
-
-    `table` has the scores with their header first, `explained` their meaning.
-    """
+    """`sentence` is the one verdict; an adaptation has a `report` of its candidates on both axes."""
 
     sentence: str
     models: Sequence[Made]
-    table: Sequence[Sequence[str]] = ()
-    explained: str = ""
+    report: Mapping[str, Any] | None = None
 
 
-def outcome_of(request: TrainingRequest, folder: Path, changes: Changes | None) -> Outcome:
+def outcome_of(request: TrainingRequest, folder: Path) -> Outcome:
     """Return the outcome in the folder of a finished training. Raises ArtefactError if it is damaged."""
+    output = folder / MODEL
     if request.method == ADAPT:
-        return of_adaptation(request, folder / MODEL)
+        report = read_json(output / REPORT)
+        result = [] if report["decision"] == START else [Made(request.name, output)]
+        judged = [Made(f"{request.name}, {TO_JUDGE}", output / CANDIDATE)] if report["candidate"] else []
+        return Outcome(report["verdict"], [*result, *judged], report)
     from cse.training.listing import read_run
 
-    run = read_run(folder / MODEL, MODEL)
-    return Outcome(conclusion(run.dev, changes.neighbours if changes else None), [Made(request.name, run.path)])
+    run = read_run(output, MODEL)
+    return Outcome(conclusion(run.dev), [Made(request.name, run.path)])
 
 
-def of_adaptation(request: TrainingRequest, output: Path) -> Outcome:
-    """Return the outcome of an adaptation: its result, unless that is the start, and a candidate to judge."""
-    from cse.adaptation.choice import START
-    from cse.adaptation.report import explained, scores_table
-    from cse.adaptation.workspace import CANDIDATE as FOLDER
-    from cse.adaptation.workspace import REPORT
-
-    report = read_json(output / REPORT)
-    kept = report["decision"] == START
-    found = [] if kept else [Made(request.name, output)]
-    judged = [Made(f"{request.name}, {CANDIDATE}", output / FOLDER)] if report["candidate"] else []
-    return Outcome(report["verdict"], [*found, *judged], scores_table(report), explained(report))
-
-
-def conclusion(dev: Mapping[str, Any], neighbours: tuple[float, float] | None) -> str:
-    """Return what was measured of a trained model, by the labels of texts if there are any, else by the guard."""
-    from cse.adaptation.choice import NEIGHBOUR_MARGIN, measured
-
-    if neighbours is not None:
-        before, after = neighbours
-        keep = "" if after - before > NEIGHBOUR_MARGIN else " Keep the start."
-        shares = f"{after:.1f} % of the nearest texts have the text's label, {before:.1f} % before training."
-        return f"{measured(after - before)} {shares}{keep}"
+def conclusion(dev: Mapping[str, Any]) -> str:
+    """Return what is known of a model trained as published: whether it collapsed, and nothing of better or worse."""
     start, best = dev.get("start"), dev.get("best")
     if start is None or best is None:
         return f"{measured(None)} Trained to the last step. {JUDGE}"

@@ -15,17 +15,17 @@ from threading import Event, Lock, Thread
 from cse.app.models.models import error_line
 from cse.app.models.visitors import Client
 from cse.app.training.archive import add_export, write_archive
-from cse.app.training.changes import Changes, Comparison
 from cse.app.training.outcome import Made, Outcome, outcome_of
 from cse.app.training.process import CommandProcess
 from cse.app.training.progress import Progress, read_progress
-from cse.app.training.request import MODEL, TrainingRequest
+from cse.app.training.request import ADAPT, MODEL, TrainingRequest
 from cse.app.training.rules import CLOSED
-from cse.files.writing import partial_folder
 
 log = logging.getLogger(__name__)
 POLL = 1.0  # seconds between two looks at the process
 GRACE = 120.0  # seconds beyond its minutes, in which an adaptation ends by itself
+PATIENCE = 20.0  # seconds in which an interrupted process ends by itself
+ASKED = "training takes about "  # the command's line before the stage of minutes
 
 
 class State(str, Enum):
@@ -38,22 +38,22 @@ class State(str, Enum):
 
 
 class Training:
-    """A training in a private `folder`; `progress`, `changes`, `failure` and `outcome` are the newest known."""
+    """A training in a private `folder`; `progress`, `failure` and `outcome` are the newest known."""
 
-    def __init__(self, request: TrainingRequest, folder: Path, most_bytes: int, expected: float | None = None) -> None:
-        """Write the texts; `expected` are the seconds that it is estimated to take. Raises OSError if it cannot."""
-        self.request, self.folder, self.expected = request, folder, expected
+    def __init__(self, request: TrainingRequest, folder: Path, most_bytes: int) -> None:
+        """Write the texts. Raises OSError if it cannot."""
+        self.request, self.folder = request, folder
         self.state, self.failure, self.seconds = State.STOPPED, "", 0.0
         self.lines: Sequence[str] = ()
-        self.progress, self.changes = Progress(), Changes()
+        self.progress = Progress()
         self.outcome: Outcome | None = None
         self.process: CommandProcess | None = None
+        self.continued = False  # the visitor has seen the first answer, and wants the stage of minutes
         self.used = 0.0  # by the clock of `Trainings`
         self.rules = CLOSED  # of its start, as the client
         self.client: Client | None = None
-        self._most_bytes, self._stopping, self._lock = most_bytes, Event(), Lock()
-        self._comparison = Comparison.of(request.start, request.texts, request.labels)
-        self._compared = 0  # time of the checkpoint that `changes` are of
+        self._most_bytes, self._lock = most_bytes, Lock()
+        self._stopping, self._deleting = Event(), Event()
         self._thread: Thread | None = None
         request.write_texts(folder)
         (folder / "temporary").mkdir()
@@ -64,10 +64,15 @@ class Training:
         return self.state is State.RUNNING
 
     @property
-    def resumable(self) -> bool:
-        """True if it was stopped, or failed, before its time was over or after its model was published."""
-        in_time = self.seconds <= 60 * self.request.minutes + GRACE
-        return self.state in (State.STOPPED, State.FAILED) and (in_time or self._published)
+    def stopping(self) -> bool:
+        """True if it was told to end, and has not yet."""
+        return self.running and self._stopping.is_set()
+
+    @property
+    def asks(self) -> str:
+        """The command's line on what the stage of minutes takes and may add, until the visitor has answered it."""
+        said = next((line for line in reversed(self.lines) if line.startswith(ASKED)), "")
+        return "" if self.continued or self.stopping or not self.running else said
 
     @property
     def _published(self) -> bool:
@@ -75,21 +80,13 @@ class Training:
         return (self.folder / MODEL).is_dir()
 
     def begin(self) -> None:
-        """Start the process, or continue what an earlier one left. Raises ValueError if it runs or is over."""
-        with self._lock:
-            if self.state is State.FINISHED:
-                raise ValueError("This training is finished: its outcome is on this page. Start another one.")
-            if not self.resumable:
-                raise ValueError("This training runs already, or its time is over; start another one.")
-            begun = partial_folder(self.folder / MODEL).exists()
-            self._stopping.clear()
-            self.state, self.failure = State.RUNNING, ""
-        words = [*self.request.words(), *(["--resume"] if begun else [])]
-        self._thread = Thread(target=self._run, args=(words,), name="training", daemon=True)
+        """Start the process."""
+        self.state = State.RUNNING
+        self._thread = Thread(target=self._run, name="training", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End the process soon; the training can be resumed."""
+        """End the process soon; an adaptation that has a first answer ends with the best so far."""
         self._stopping.set()
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -100,7 +97,7 @@ class Training:
 
     def delete(self) -> None:
         """End the process at once and delete the folder."""
-        self.stop()
+        self._deleting.set()
         while self.running:
             if self.process is not None:
                 self.process.end(0)
@@ -115,12 +112,15 @@ class Training:
                 write_archive(made.folder, target, target.stem)
         return target
 
-    def _run(self, words: list[str]) -> None:
+    def _run(self) -> None:
         try:
-            failure = "" if self._published else self._watched(words)
-            if self._published or not failure:  # a published model is whole, whatever ended the process
+            failure = self._watched(self.request.words())
+            left = not self._published and self.progress.answered and not self._deleting.is_set()
+            if self._stopping.is_set() and left and self.request.method == ADAPT:
+                failure = self._watched(self.request.words(finish=True), finishing=True)
+            if self._published:  # a published model is whole, whatever ended the process
                 self.failure, self.state = self._finish(), State.FINISHED
-            elif self._stopping.is_set():
+            elif self._stopping.is_set() or self._deleting.is_set():
                 self.state = State.STOPPED
             else:
                 self.failure, self.state = failure, State.FAILED
@@ -129,33 +129,30 @@ class Training:
                 log.exception("a training failed")
             self.failure, self.state = error_line(error), State.FAILED
 
-    def _watched(self, words: Sequence[str]) -> str:
+    def _watched(self, words: Sequence[str], *, finishing: bool = False) -> str:
         """Run a command to its end, and return why it failed; empty if it did not."""
         began, earlier = time.monotonic(), self.seconds
-        process, reason = self._start(words), ""
+        process, reason, interrupted = self._start(words), "", 0.0
         try:
             while not process.ended(POLL):
                 self.seconds, self.lines = earlier + time.monotonic() - began, tuple(process.lines)
-                self._look()
+                self.progress = read_progress(self.folder)
                 reason = self._reason_to_end()
-                if reason or self._stopping.is_set():
+                if self._stopping.is_set() and not finishing and not interrupted:
+                    process.interrupt()
+                    interrupted = time.monotonic()
+                late = interrupted and time.monotonic() - interrupted > PATIENCE
+                if reason or late or self._deleting.is_set():
                     process.end()
         finally:
             process.end()
-        self._look()
+        if not self._published:
+            self.progress = read_progress(self.folder)
         return error_line(ValueError(reason or process.failure)) if reason or process.failure else ""
 
     def _start(self, words: Sequence[str]) -> CommandProcess:
         self.process = CommandProcess(words, self.folder)
         return self.process
-
-    def _look(self) -> None:
-        """Read the progress, and compare the best checkpoint with the start if there is a new one."""
-        self.progress = read_progress(self.folder) or self.progress
-        best = self.progress.best
-        with suppress(ValueError, OSError):  # replaced or published at this moment
-            if best is not None and (written := best.stat().st_mtime_ns) != self._compared:
-                self.changes, self._compared = self._comparison.with_model(best), written
 
     def _reason_to_end(self) -> str:
         """Return why the process has to end now; empty if it may go on."""
@@ -166,16 +163,14 @@ class Training:
         return ""
 
     def _finish(self) -> str:
-        """Set the outcome, and return why the model could not be compared, or exported; empty if it could."""
-        outcome, failure = outcome_of(self.request, self.folder, None), ""
+        """Set the outcome, and return why the model could not be exported; empty if it could."""
+        outcome, failure = outcome_of(self.request, self.folder), ""
         if outcome.models:
-            folder = outcome.models[0].folder
             try:
-                self.changes = self._comparison.with_model(folder)
-                add_export(folder, self.folder, self._start)
+                add_export(outcome.models[0].folder, self.folder, self._start)
             except (ValueError, OSError) as error:
                 failure = error_line(error)
-        self.outcome = outcome_of(self.request, self.folder, self.changes)
+        self.outcome = outcome
         return failure
 
 

@@ -1,0 +1,72 @@
+"""Add a model to the page of the current visitor, beside its start."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cse.app.models.columns import Column, free_name, opened_by
+from cse.app.models.models import Failure
+from cse.app.models.naming import POOLED, title
+from cse.app.models.remembered import fingerprint_of
+
+if TYPE_CHECKING:
+    from cse.app.state.app_state import AppState
+    from cse.app.training.trainings import Trainings
+
+BEFORE = " (before)"  # ends the name of a model before its training
+
+
+def add_column(state: AppState, name: Any) -> Column:
+    """Open an admitted model and add it to the current visitor's columns.
+
+    Raises ValueError, in one line without a path, if the model is not admitted, is there already, or fails.
+    """
+    model, requested = state.admission.model(name), str(name).strip()
+    pooling = POOLED.get(requested.lower())
+    called = requested.lower() if pooling else Path(model).name
+    column = put_column(state, model, requested, (called, requested, f"{requested} again"), pooling)
+    if column is None:
+        raise ValueError(f"{title(called)} is on your page already.")
+    return column
+
+
+def put_column(
+    state: AppState, model: str, requested: str, names: Iterable[str], pooling: str | None = None
+) -> Column | None:
+    """Add a model to the current visitor's columns under the first of the `names` that is free; None if it is one.
+
+    `pooling` is that of a plain backbone. Raises ValueError, and adds nothing, if the model does not open, and as
+    `Added.add` does.
+    """
+    models = state.models
+    with models.admitting():
+        reading = opened_by(model, pooling=pooling)
+    if any(column.opened_by == reading for column in models.columns):
+        return None
+    column = Column(free_name(names, [column.name for column in models.columns]), *reading, added=requested)
+    models.added.add(column)
+    answer = models.apply(lambda _, encoder: fingerprint_of(encoder), [column])[column.name]
+    if isinstance(answer, Failure):
+        models.added.remove(column)
+        raise ValueError(f"{column.name} was not added: {answer.reason}")
+    return column
+
+
+def attach(state: AppState, trainings: Trainings, key: str) -> list[Column]:
+    """Add the models of a visitor's key that are not on the page, each trained one with its start, and return them.
+
+    A name that is there gets a number. Raises ValueError as `put_column`.
+    """
+    added = []
+    for made, request in trainings.models(key):
+        numbered = (f"{made.name} {number}" for number in itertools.count(2))
+        column = put_column(state, str(made.folder), made.name, itertools.chain([made.name], numbered))
+        added += [column] if column else []
+        if column and request:
+            before = f"{column.name}{BEFORE}"
+            start = put_column(state, request.start, before, [before], request.pooling)
+            added += [start] if start else []
+    return added
