@@ -16,6 +16,7 @@ from cse.app.drawing.glossary import glossary_html
 from cse.app.forms.events import HIDDEN
 from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
+from cse.app.places.results import results_place
 from cse.app.places.search import search_place
 from cse.app.places.your_model import your_model_place
 from cse.app.results import RESULTS
@@ -73,6 +74,8 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
                 places["search"] = tab, search_place(state, top)
             with gr.Tab("Your model", id="your-model") as tab:
                 places["your-model"] = tab, your_model_place(state, top, opened)
+            with gr.Tab("Results", id="results") as tab:
+                places["results"] = tab, results_place(state, top)
         add_endpoints(state, RESULTS)
         gr.HTML(glossary_html(), apply_default_css=False)
         top.resume(opened.then)

@@ -3,6 +3,8 @@
 from cse.app.result import Result
 from cse.app.results.adaptation import Adaptation
 from cse.app.results.judge import Judge
+from cse.app.results.labels import Labels, Speed
+from cse.app.results.scores import Ledger, Scores
 from cse.app.results.search import Search
 
-RESULTS: tuple[type[Result], ...] = (Search, Adaptation, Judge)
+RESULTS: tuple[type[Result], ...] = (Search, Adaptation, Judge, Scores, Labels, Speed, Ledger)

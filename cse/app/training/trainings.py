@@ -142,7 +142,7 @@ class Trainings:
             if self._clock() - training.used > training.rules.kept:
                 self._delete(key, training)
 
-    def _written(self, request: TrainingRequest, expected: float | None) -> Training:
+    def _written(self, request: TrainingRequest) -> Training:
         """Return a training whose texts are written. Raises OSError, and leaves nothing, if they cannot be."""
         folder = self._place.fresh()
         try:
