@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 TICK, OFTEN = 1.5, 10  # seconds between two looks at a training, and after which the time that is left is shown anew
 LANE: dict[str, Any] = {**HIDDEN, "concurrency_id": "training", "concurrency_limit": 8, "show_progress": "hidden"}
 FETCH = "() => setTimeout(() => document.querySelector('#fetched-model')?.click(), 200)"
+# A chart that appears with its place has measured no width yet.
+RESIZED = "() => setTimeout(() => dispatchEvent(new Event('resize')), 200)"
 PURPOSES = [("Both", BOTH), ("Topics and groups", GROUPS), ("Search", SEARCH)]
 PLAIN = ("mean", "cls")  # readings of the untrained backbone that can be adapted
 PUBLISHED = "As its paper has it, with the settings for the start's size; the command has all others."
@@ -114,7 +116,7 @@ def training_html(training: Training) -> str:
     method = "Adapt" if request.method == ADAPT else title(request.method)
     return templates().get_template("training.html").render(
         name=request.name, method=method, corpus=request.corpus, words=in_words(training), failure=training.failure,
-        share=share if training.running else None, asks=training.asks, table=table, lines=training.lines,
+        share=share if training.running else None, table=table, lines=training.lines,
         sentence=outcome.sentence if outcome else "", changed=report["changed"] if report else (),
         models=[made.name for made in outcome.models] if outcome else [],
     )  # fmt: skip
@@ -147,6 +149,14 @@ def picture(training: Training, dial: float | None = None) -> dict[str, Any] | N
     return chart(rows, "Loss and guard's score by step", height=200, layer=layers, resolve=independent)
 
 
+def asked_html(training: Training) -> str:
+    """Return what the stage of minutes takes and may add, in place of the command's line."""
+    said = training.asks.partition(":")[0]
+    if not said:
+        return ""
+    return html.verdict(f"First answer. {said[0].upper()}{said[1:]}. It has begun: keep the answer, or let it go on.")
+
+
 def points_of(training: Training) -> pd.DataFrame:
     """Return the places of the dial that a finished adaptation has tried."""
     report = training.outcome.report if training.outcome else None
@@ -162,7 +172,7 @@ def own_dial(points: pd.DataFrame) -> float:
 class Trainer:
     """The handlers of the place; `drawn` is the number of the updates by a training, `page` of those by a new model."""
 
-    drawn, page = 14, 4
+    drawn, page = 15, 4
 
     def __init__(self, state: AppState) -> None:
         """Keep the state."""
@@ -189,7 +199,7 @@ class Trainer:
             ends = points["dial"].min(), points["dial"].max()
             slider = gr.update(visible=True, minimum=ends[0], maximum=ends[1], value=place)
         return [
-            training_html(training), gr.update(visible=bool(training.asks)), slider,
+            training_html(training), gr.update(visible=bool(training.asks)), asked_html(training), slider,
             gr.update(value=spec and plot_value(spec), visible=spec is not None),
             "" if points.empty else html.hint(dial_sentence(points, place)), gr.update(visible=bool(names)),
             gr.update(choices=names, value=name or None), self.opening(key, name), training.request.command,
@@ -308,10 +318,12 @@ def your_model_place(state: AppState, top: Top, opened: Any) -> list[Shown]:
             of_method = gr.Textbox("", label="Its command", buttons=["copy"], interactive=False, elem_id="its-command")
         promise = gr.HTML(html.hint(visitors.promise), apply_default_css=False)
         heading("2. Is it better, and at what?", words=("dial",))
+        with gr.Column(visible=False, elem_id="first-answer") as asking:
+            asked = gr.HTML("", apply_default_css=False)
+            with gr.Row():
+                keep = gr.Button("Keep this answer", scale=0, min_width=220)
+                go_on = gr.Button("Continue with training", variant="primary", scale=0, min_width=260)
         shown = result("training", html.hint("Press Adapt: the first answer stands here in about half a minute."))
-        with gr.Row(visible=False, elem_id="first-answer") as asking:
-            keep = gr.Button("Keep this answer", scale=0, min_width=160)
-            go_on = gr.Button("Continue with training", variant="primary", scale=0, min_width=190)
         dial = gr.Slider(DIAL_LEAST, DIAL_MOST, 0, step=DIAL_STEP, label="Dial: finding ← → grouping", visible=False)
         plot = gr.Plot(show_label=False, visible=False, elem_classes="cse-plot", elem_id="dial-plot")
         turned = gr.HTML("", apply_default_css=False, elem_id="dial-said")
@@ -327,7 +339,7 @@ def your_model_place(state: AppState, top: Top, opened: Any) -> list[Shown]:
     fetched = gr.DownloadButton("Model", visible="hidden", elem_id="fetched-model")
     mark, timer = gr.State(()), gr.Timer(TICK, active=False)
     outputs = [
-        shown, asking, dial, plot, turned, taken, which, opens, command, timer, mark, stop, begin, train,
+        shown, asking, asked, dial, plot, turned, taken, which, opens, command, timer, mark, stop, begin, train,
         top.models, top.changed, votes.first, votes.second,
     ]  # fmt: skip
     fields = {FIELD: top.corpus, "The key": top.key, "The model": start, "The name": name}
@@ -345,6 +357,7 @@ def your_model_place(state: AppState, top: Top, opened: Any) -> list[Shown]:
     gr.on([method.change, start.change], trainer.command, commanded, of_method, trigger_mode="always_last", **QUICK)
     turning = Run(trainer.turn, [top.key, dial], [plot, turned])
     dial.release(turning.fn, list(turning.inputs), list(turning.outputs), **QUICK)
+    plot.change(None, None, None, js=RESIZED, **HIDDEN)
     which.change(trainer.opening, [top.key, which], opens, **QUICK)
     fetch.click(trainer.archive, [top.key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)
     known = opened.then(trainer.draw, [top.key, gr.State(()), top.models], outputs, **LANE)

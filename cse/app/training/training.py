@@ -72,7 +72,8 @@ class Training:
     def asks(self) -> str:
         """The command's line on what the stage of minutes takes and may add, until the visitor has answered it."""
         said = next((line for line in reversed(self.lines) if line.startswith(ASKED)), "")
-        return "" if self.continued or self.stopping or not self.running else said
+        waits = self.running and self.progress.answered and not (self.continued or self.stopping)
+        return said if waits else ""
 
     @property
     def _published(self) -> bool:
