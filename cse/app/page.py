@@ -142,7 +142,7 @@ def launch_options(
         "theme": theme(),
         "css_paths": [
             STATIC / name
-            for name in ("style.css", "corpus.css", "train.css", "map/map.css", "models.css", "lessons.css")
+            for name in ("style.css", "corpus.css", "your_model.css", "map/map.css", "models.css", "lessons.css")
         ],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],

@@ -9,9 +9,8 @@ import pytest
 
 from cse.app.training import archive
 from cse.app.training.archive import unpack_model
-from cse.app.training.opened import OpenedModels
+from cse.app.training.opened import OpenedModels, Workplace
 from cse.app.training.rules import Rules
-from cse.app.training.workplace import Workplace
 
 CONFIG, WEIGHTS = ("m/config.json", b"{}"), ("m/model.safetensors", b"weights")
 

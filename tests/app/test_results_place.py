@@ -105,8 +105,6 @@ def test_a_model_stands_beside_its_own_start() -> None:
     found = shown({"sts": scoreboard(made.results)}, "simcse")
     assert found.frame.iloc[0]["before"] == 51.0
     assert "before 51.00" in cells(page_html(found))[1][1]
-    plane = found.result.charts(found.frame)
-    assert all(json.dumps(spec, allow_nan=False) for spec in plane)
 
 
 def test_no_text_of_a_results_file_is_markup() -> None:
@@ -169,7 +167,7 @@ def test_every_task_is_shown_without_a_model_and_the_endpoint_has_the_same_numbe
 
 def test_the_papers_numbers_stand_beside_those_obtained() -> None:
     frame = ask(open_state(BUNDLED_NAMES, ()), Ledger, {}).frame
-    row = frame[frame["row"].str.contains("SimCSE")].iloc[0]
+    row = frame[frame["row"].str.startswith("SimCSE, bert-base-uncased")].iloc[0]
     average = open_boards()["sts"].rows["simcse"].figures[0].value
     assert row["published"] == 76.25
     assert row["obtained"] == pytest.approx(average, abs=0.006)

@@ -20,11 +20,10 @@ from sentence_transformers import SentenceTransformer
 import cse
 from cse.app.training import training as module
 from cse.app.training.archive import opened_by, unpack_model
-from cse.app.training.outcome import conclusion
 from cse.app.training.process import environment
 from cse.app.training.request import TrainingRequest, checked
 from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
-from cse.app.training.training import State, Training, size_of
+from cse.app.training.training import State, Training, conclusion, size_of
 from cse.app.training.trainings import Trainings
 from cse.encoder.devices import BOUNDED, CAPACITY, bound_kernels
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cse.adaptation.adapt import MAX_TEXTS, MIN_TEXTS, AdaptRequest
-from cse.adaptation.facts import split
 from cse.app import validation
 from cse.app.charts import by_model, chart, tips
 from cse.app.corpus.chosen import FIELD
@@ -112,6 +110,9 @@ def held_out(corpus: ChosenCorpus) -> tuple[np.ndarray, list[str]]:
 
     They are those of `cse adapt` by its default seed; of a corpus too small for that all are scored.
     """
+    from cse.adaptation.adapt import MAX_TEXTS, MIN_TEXTS, AdaptRequest
+    from cse.adaptation.facts import split
+
     if corpus.labels is None:
         reason = f"{corpus.label} has no labels. Upload a table and choose its column of labels to score the models."
         raise validation.FieldError(FIELD, reason)

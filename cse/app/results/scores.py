@@ -20,7 +20,6 @@ from cse.app.result import Result, choice, records
 from cse.app.state.records import record_of
 from cse.errors import as_called, command_line
 from cse.evaluation.ledger import shipped_ledger
-from cse.evaluation.scoreboard import AVERAGE
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE, START
@@ -49,7 +48,7 @@ class Scores(Result):
     separable = False
     ships = False  # it is at once there
     lane = "none"
-    plots = 2
+    plots = 1
 
     task: str = choice(
         "Task", "sts", "The task", "sts, transfer, few-shot, clustering, retrieval or geometry.",
@@ -95,7 +94,7 @@ class Scores(Result):
         return " ".join(f"{kind}: {phrases}." for kind, phrases in grouped.items())
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the scores by column with their intervals, and the mean against what was trained for it."""
+        """Return the scores by column with their intervals, where all columns have one unit and higher is better."""
         units = frame["unit"].unique()
         if len(units) != 1 or frame["lower_is_better"].any():
             return []
@@ -118,23 +117,7 @@ class Scores(Result):
              "encoding": {**across, "x": {**score, "field": "value"}, "tooltip": told}},
         ]  # fmt: skip
         height = 14 * len(names) * frame["column"].nunique() + 40
-        found = [chart(shown, "Scores of each model by set, with 95 % intervals", height=height, layer=layers)]
-        means = shown[(shown["column"] == AVERAGE) & shown["trained"].notna()]
-        if len(means) > 1:
-            x = {"field": "trained", "type": "quantitative", "title": "trained parameters",
-                 "scale": {"type": "symlog", "constant": 10_000}, "axis": {"format": "~s", "tickCount": 5}}  # fmt: skip
-            before = {**score, "field": "before"}
-            plane = [
-                {"mark": {"type": "rule", "strokeDash": [3, 3]},
-                 "encoding": {"x": x, "y": before, "y2": {"field": "value"}, "color": colour}},
-                {"mark": {"type": "point", "size": 60}, "encoding": {"x": x, "y": before, "color": colour}},
-                {"mark": {"type": "point", "filled": True, "size": 80},
-                 "encoding": {"x": x, "y": {**score, "field": "value"}, "color": colour, "tooltip": told}},
-            ]  # fmt: skip
-            found.append(
-                chart(means, "Mean before training (ring) and after it (dot), by what was trained", layer=plane)
-            )
-        return found
+        return [chart(shown, "Scores of each model by set, with 95 % intervals", height=height, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the table: a row per model by its first score, a cell per column."""
@@ -261,9 +244,9 @@ def interval(figure: Figure | None) -> tuple[float | None, float | None]:
     """Return the 95 % interval of a mean of several runs by Student's t; None and None for a single run."""
     if figure is None or figure.deviation is None or figure.count < 2:
         return None, None
-    from scipy.stats import t
+    from scipy.special import stdtrit  # not scipy.stats, whose import takes longer than all else here
 
-    half = float(t.ppf(0.975, figure.count - 1)) * figure.deviation / figure.count**0.5
+    half = float(stdtrit(figure.count - 1, 0.975)) * figure.deviation / figure.count**0.5
     return figure.value - half, figure.value + half
 
 

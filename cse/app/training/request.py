@@ -29,6 +29,14 @@ FINISHING = "0.01"  # minutes of a run that only publishes what an earlier one h
 
 
 @dataclass(frozen=True)
+class Made:
+    """A model: the name that its visitor gave it, and its folder."""
+
+    name: str
+    folder: Path
+
+
+@dataclass(frozen=True)
 class TrainingRequest:
     """A method with its published settings, or `ADAPT`, on texts; the result's `name` is a label and never a path.
 

@@ -6,26 +6,116 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from threading import Event, Lock, Thread
+from typing import Any
 
+from cse.adaptation.choice import PROJECTION, START, measured
+from cse.adaptation.workspace import CANDIDATE, MARK_FILE, REPORT
 from cse.app.models.models import error_line
 from cse.app.models.visitors import Client
 from cse.app.training.archive import add_export, write_archive
-from cse.app.training.outcome import Made, Outcome, outcome_of
 from cse.app.training.process import CommandProcess
-from cse.app.training.progress import Progress, read_progress
-from cse.app.training.request import ADAPT, MODEL, TrainingRequest
+from cse.app.training.request import ADAPT, MODEL, Made, TrainingRequest, steps_of
 from cse.app.training.rules import CLOSED
+from cse.files.writing import partial_folder, read_json
+from cse.training.listing import RunRecord, read_run
 
 log = logging.getLogger(__name__)
 POLL = 1.0  # seconds between two looks at the process
 GRACE = 120.0  # seconds beyond its minutes, in which an adaptation ends by itself
 PATIENCE = 20.0  # seconds in which an interrupted process ends by itself
+INSIDE = "training"  # the folder of the run within that of an unfinished adaptation
+JUDGE = "Compare the two on your own texts, by votes, before you use it."
+TO_JUDGE = "to judge"
 ASKED = "training takes about "  # the command's line before the stage of minutes
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Steps taken and those of the whole run (0: unknown yet), losses and guard's scores by step, and the first score.
+
+    `rate` is the time of a step in seconds; `stages` are the finished ones of an adaptation.
+    """
+
+    step: int = 0
+    steps: int = 0
+    losses: Sequence[tuple[int, float]] = ()
+    scores: Sequence[tuple[int, float]] = ()
+    start: float | None = None
+    rate: float | None = None
+    stages: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The seconds of the steps to come, or None if unknown."""
+        return None if self.rate is None or not self.steps else self.rate * (self.steps - self.step)
+
+    @property
+    def answered(self) -> bool:
+        """True if an adaptation has a first answer."""
+        return PROJECTION in self.stages
+
+
+def read_progress(folder: Path) -> Progress:
+    """Return the progress in the folder of a training."""
+    output = folder / MODEL
+    work = partial_folder(output)
+    stages: Mapping[str, Any] = {}
+    with suppress(ValueError, OSError, KeyError):
+        stages = read_json(work / MARK_FILE)["stages"]
+    for place in (work, work / INSIDE, partial_folder(work / INSIDE), output):
+        with suppress(ValueError, OSError):  # not begun, replaced at this moment, or damaged: the command says so
+            run = read_run(place, place.name)
+            if run.log:
+                return progress_of(run, stages)
+    return Progress(stages=stages)
+
+
+def progress_of(run: RunRecord, stages: Mapping[str, Any]) -> Progress:
+    """Return the progress of a run."""
+    losses = [(entry["step"], entry["loss"]) for entry in run.log]
+    scores = [(entry["step"], entry["dev"]) for entry in run.log if entry.get("dev") is not None]
+    examples, size, epochs, most = (run.settings.get(key) for key in ("examples", "batch_size", "epochs", "max_steps"))
+    steps = steps_of(examples, size, epochs, most) if examples and size and epochs else 0
+    rate = None if run.seconds is None else run.seconds / len(run.log)
+    return Progress(losses[-1][0], steps, losses, scores, run.dev.get("start"), rate, stages)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`sentence` is the one verdict; an adaptation has a `report` of its candidates on both axes."""
+
+    sentence: str
+    models: Sequence[Made]
+    report: Mapping[str, Any] | None = None
+
+
+def outcome_of(request: TrainingRequest, folder: Path) -> Outcome:
+    """Return the outcome in the folder of a finished training. Raises ArtefactError if it is damaged."""
+    output = folder / MODEL
+    if request.method == ADAPT:
+        report = read_json(output / REPORT)
+        result = [] if report["decision"] == START else [Made(request.name, output)]
+        judged = [Made(f"{request.name}, {TO_JUDGE}", output / CANDIDATE)] if report["candidate"] else []
+        return Outcome(report["verdict"], [*result, *judged], report)
+    run = read_run(output, MODEL)
+    return Outcome(conclusion(run.dev), [Made(request.name, run.path)])
+
+
+def conclusion(dev: Mapping[str, Any]) -> str:
+    """Return what is known of a model trained as published: whether it collapsed, and nothing of better or worse."""
+    start, best = dev.get("start"), dev.get("best")
+    if start is None or best is None:
+        return f"{measured(None)} Trained to the last step. {JUDGE}"
+    guard = f"the guard's score is {best:.1f} at best, {start:.1f} before training"
+    if best <= start:
+        return f"{measured(None)} No better by the guard: {guard}. Keep the start, or judge both on your texts."
+    return f"{measured(None)} The run did not collapse: {guard}. {JUDGE}"
 
 
 class State(str, Enum):

@@ -11,12 +11,10 @@ from typing import Any
 
 from cse.app.models.visitors import current_client, first_to_go
 from cse.app.state.own_corpora import checked_key
-from cse.app.training.opened import OpenedModels
-from cse.app.training.outcome import Made
-from cse.app.training.request import TrainingRequest
+from cse.app.training.opened import OpenedModels, Workplace
+from cse.app.training.request import Made, TrainingRequest
 from cse.app.training.rules import CLOSED, Rules
 from cse.app.training.training import Training
-from cse.app.training.workplace import Workplace
 from cse.files.writing import named_errors
 
 
