@@ -7,13 +7,14 @@ from typing import Any
 
 import pandas as pd
 
-from cse.app.drawing.palette import MODELS, OWN
-from cse.app.models.naming import title
+from cse.app.drawing.palette import MODELS, OWN, pale
+from cse.app.models.naming import BEFORE, title
 from cse.app.result import records
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"  # a name, never fetched
-UNTRAINED = "#888888"
-FONT = "system-ui, sans-serif"
+GREY = "#888888"
+# SVG takes the colours of its texts from the page's styles, in both schemes. The menu would offer a foreign site.
+EMBEDDING = {"embedOptions": {"renderer": "svg", "actions": False}}
 
 
 def chart(
@@ -26,17 +27,23 @@ def chart(
     shown = frame.assign(model=frame["model"].map(title)) if "model" in frame else frame
     return {
         "$schema": SCHEMA, "description": description, "background": None, "width": width, "height": height,
-        "autosize": {"type": "fit", "contains": "padding"},
+        "autosize": {"type": "fit", "contains": "padding"}, "usermeta": EMBEDDING,
         "data": {"values": records(shown)}, **spec,
     }  # fmt: skip
 
 
 def colours_of(names: Iterable[str]) -> dict[str, str]:
-    """Return the colour of each model by its name: the palette's, grey before training, then those of other models."""
+    """Return the colour of each model by its name: the palette's, a pale one before training, then those of others."""
     own = iter(OWN * 8)
+    colours: dict[str, str] = {}
+    for name in names:
+        after = name.removesuffix(BEFORE)
+        if after not in colours and after in MODELS:
+            colours[after] = MODELS[after]
+        elif after not in colours:
+            colours[after] = GREY if after.lower().startswith("untrained") else next(own, GREY)
     return {
-        name: MODELS.get(name) or (UNTRAINED if name.lower().startswith("untrained") else next(own, UNTRAINED))
-        for name in dict.fromkeys(names)
+        name: pale(colours[name.removesuffix(BEFORE)]) if name.endswith(BEFORE) else colours[name] for name in names
     }
 
 

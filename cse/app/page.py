@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,21 +14,24 @@ from starlette.middleware.gzip import GZipMiddleware
 from cse.app.corpus.export import file_route
 from cse.app.drawing.components import script
 from cse.app.drawing.glossary import glossary_html
-from cse.app.forms.events import HIDDEN
+from cse.app.forms.events import HIDDEN, QUICK
 from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
 from cse.app.places.results import results_place
 from cse.app.places.search import search_place
 from cse.app.places.your_model import your_model_place
+from cse.app.programs import add_programs
 from cse.app.results import RESULTS
+from cse.app.results.models import Models
 from cse.app.server.answers import bound_answers
 from cse.app.server.gate import Gate
 from cse.app.server.hosts import Names
 from cse.app.server.rights import Rights
 from cse.app.server.uploads import AGE, Uploads
-from cse.app.show import Shown, add_endpoints
+from cse.app.share import share_forms
+from cse.app.show import Shown, add_endpoints, read_first, section
 from cse.app.state.app_state import AppState
-from cse.app.top import top_row
+from cse.app.top import Top, top_row
 from cse.app.training.rules import OWN
 from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES
@@ -41,6 +45,11 @@ POLL, PROGRESS_POLL = 0.02, 0.1  # seconds between looks at the queue; Gradio's 
 MOST_SESSIONS = 200  # Gradio keeps the fields and last answers of each: 0.4 MB or more
 CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
+PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {
+    "search": ("Search", search_place),
+    "your-model": ("Your model", your_model_place),
+    "results": ("Results", results_place),
+}
 STATIC = Path(__file__).parent / "static"
 
 
@@ -67,26 +76,50 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         gr.HTML(SKIP, apply_default_css=False, js_on_load=script("skip"), elem_id="skip")
         back, key = back_hook(), visitor_key()
         opened = known(blocks, key)
-        top = top_row(state, key)
+        top = replace(top_row(state, key), opened=opened)
         places: dict[str, tuple[gr.Tab, list[Shown]]] = {}
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
-            with gr.Tab("Search", id="search") as tab:
-                places["search"] = tab, search_place(state, top)
-            with gr.Tab("Your model", id="your-model") as tab:
-                places["your-model"] = tab, your_model_place(state, top, opened)
-            with gr.Tab("Results", id="results") as tab:
-                places["results"] = tab, results_place(state, top)
+            for name, (heading, add) in PLACES.items():
+                with gr.Tab(heading, id=name) as tab:
+                    places[name] = tab, add(state, top)
+        with top.about_models:
+            models = section(state, Models, top, read_first(state, Models), headed=False)
         add_endpoints(state, RESULTS)
+        add_programs(state)
         gr.HTML(glossary_html(), apply_default_css=False)
         top.resume(opened.then)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
-        link(opened, back, tabs, linked, Shared(top.corpus, top.steps))
-        first_answers(blocks, state, [each for _, shown in places.values() for each in shown])
+        link(opened, back, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps))
+        share_forms(state, top.share, places)
+        for name, (tab, shown) in places.items():
+            tab.select(lambda name=name: name, None, top.place, **QUICK)
+            for each in shown:
+                keep_current(each, top, name, tab)
+        first_answers(blocks, [models, *(each for _, shown in places.values() for each in shown)])
     bound_answers(blocks)
     return blocks
 
 
-def first_answers(blocks: gr.Blocks, state: AppState, shown: list[Shown]) -> None:
+def keep_current(shown: Shown, top: Top, name: str, tab: gr.Tab) -> None:
+    """Answer anew for another corpus, other models or further vectors: in the open place at once, else on opening."""
+    if not shown.kind.live:
+        return
+    run, seen = shown.linked.run, gr.State(0)
+
+    def again(number: Any, place: str, seen: Any, *values: Any) -> list[Any]:
+        if place != name or number == seen:
+            return [gr.skip()] * (len(run.outputs) + 1)
+        return [*run.fn(*values), number]
+
+    def opened(number: Any, seen: Any, *values: Any) -> list[Any]:
+        return again(number, name, seen, *values)
+
+    outputs = [*run.outputs, seen]
+    top.changed.change(again, [top.changed, top.place, seen, *run.inputs], outputs, **shown.linked.lane)
+    tab.select(opened, [top.changed, seen, *run.inputs], outputs, **shown.linked.lane)
+
+
+def first_answers(blocks: gr.Blocks, shown: list[Shown]) -> None:
     """Compute, when the page is loaded, the first answers that are not shipped for its models."""
     for each in shown:
         if each.unanswered:
@@ -142,7 +175,15 @@ def launch_options(
         "theme": theme(),
         "css_paths": [
             STATIC / name
-            for name in ("style.css", "corpus.css", "your_model.css", "map/map.css", "models.css", "lessons.css")
+            for name in (
+                "style.css",
+                "top.css",
+                "corpus.css",
+                "your_model.css",
+                "map/map.css",
+                "models.css",
+                "lessons.css",
+            )
         ],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],

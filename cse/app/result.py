@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+import pandas as pd
+
 from cse.app import validation
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from cse.app.session import Session
 
 Kind = Literal["text", "lines", "whole", "number", "choice"]
@@ -89,10 +89,10 @@ def choice(label: str, default: str, name: str, about: str, choices: Sequence[tu
 class Result:
     """The base of all results.
 
-    `key` names the endpoint, the files and the template; `title` heads the part of the page; `summary` is the endpoint's
-    first line. `lane` is the queue that it waits in. A `live` result answers while its fields are edited, any other
-    when its button is pressed. `plots` is the number of its charts on the page. A `separable` one has a row of its frame
-    for each model, which does not depend on the other models.
+    `key` names the endpoint, the files and the template; `title` heads the part of the page; `summary` is the first
+    line of the endpoint. `lane` is the queue that it waits in. A `live` result answers while its fields are edited, any
+    other when its button is pressed. `plots` is the number of its charts on the page. The rows of a model in the frame
+    of a `separable` one do not depend on the other models.
     """
 
     key: ClassVar[str]
@@ -163,5 +163,4 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def plain(value: Any) -> Any:
     """Return a cell as a JSON value."""
-    missing = value is None or value != value
-    return None if missing else value
+    return None if value is None or value is pd.NA or value is pd.NaT or value != value else value

@@ -202,11 +202,16 @@ def serve_from(options: argparse.Namespace) -> None:
 
 
 def precompute() -> None:
-    """Write the first results of the bundled models into the package, and print the files."""
-    from cse.app.opening import write_opening
+    """Write the first answers of the bundled models into the package, and print the files."""
+    from cse.app.results import RESULTS
+    from cse.app.show import write_first
     from cse.app.state.app_state import open_state
+    from cse.app.state.corpora import write_vectors
 
-    for path in write_opening(open_state(BUNDLED_NAMES, ())):
+    state = open_state(BUNDLED_NAMES, ())
+    written = write_vectors(state.models, state.demo)  # first: the app computes from these, which are rounded
+    state = open_state(BUNDLED_NAMES, ())
+    for path in (*written, *(write_first(state, kind) for kind in RESULTS if kind.ships)):
         sys.stdout.write(f"{path}\n")
 
 

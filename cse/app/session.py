@@ -11,6 +11,7 @@ from cse.app.models.columns import Column
 from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of
 from cse.app.state.corpora import DEMO_KEY
+from cse.app.state.records import before
 from cse.app.validation import one_of
 from cse.training.records import Report, silent
 
@@ -89,10 +90,10 @@ class Session:
         """Return a model's (N, d) float32 vectors of the corpus. Raises ValueError while there are none."""
         return self.corpus.vectors(column, encoder)
 
-    @property
-    def reference_name(self) -> str:
-        """The name of the reference corpus in a sentence."""
-        return "the demo corpus" if self.reference.key == DEMO_KEY else self.reference.label
+    @staticmethod
+    def name_of(corpus: ChosenCorpus) -> str:
+        """Return the name of a corpus in a sentence."""
+        return "the demo corpus" if corpus.key == DEMO_KEY else corpus.label
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -123,8 +124,14 @@ def open_session(
 
 
 def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[Column]:
-    """Return the columns of these names, in the order of the columns. Raises FieldError for a name that is not there."""
-    known = {column.name: column for column in columns}
+    """Return the columns of these names in the order of `columns`, each after its own start where that is named.
+
+    Raises FieldError for a name that is not there.
+    """
+    known: dict[str, Column] = {}
+    for column in columns:
+        start = before(column)
+        known |= {each.name: each for each in (start, column) if each is not None}
     for name in names:
         one_of(name, "The models", known)
     return [column for name, column in known.items() if name in names]

@@ -60,8 +60,9 @@ PAUSE = 400  # milliseconds without a key
 class Answer:
     """A result's table with what it came from.
 
-    `models` are the fingerprints of those that answered, `failed` the reasons of those that did not. `corpus` and
-    `reference` are labels; `own` says that the corpus is the visitor's, whose texts a program has to send.
+    `models` are the fingerprints of those that answered, `failed` the reasons of those that did not. `corpus` is
+    its key, `corpus_label` and `reference` are names of corpora; `own` says that the corpus is the visitor's, whose
+    texts a program has to send.
     """
 
     result: Result
@@ -70,6 +71,7 @@ class Answer:
     failed: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     corpus: str = DEMO_KEY
+    corpus_label: str = "the demo corpus"
     reference: str = ""
     own: bool = False
     added: tuple[str, ...] = ()
@@ -87,7 +89,8 @@ def answer(result: Result, session: Session) -> Answer:
     named = [(column.name, column.model) for column in session.columns if column.name in session.models]
     return Answer(
         result, frame, session.models, session.failed, tuple(session.notes), session.corpus.key,
-        session.reference_name if result.reads_corpus else "", session.corpus.key == "own", session.added,
+        session.name_of(session.corpus),
+        session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
         seeds_of(named),
     )  # fmt: skip
 
@@ -104,7 +107,7 @@ def templates() -> jinja2.Environment:
         "model": lambda name: Markup(html.model(name)),
         "folded": lambda text: Markup(html.folded(text)),
         "term": lambda name: Markup(term(name)),
-        "bar": lambda share: Markup(html.bar(share)),
+        "bar": lambda share: Markup(html.bar(float(share))),
     }
     return found
 
@@ -205,15 +208,18 @@ def section(
     top: Top,
     first: Answer | None = None,
     more: Callable[[dict[str, gr.components.Component]], None] | None = None,
+    headed: bool = True,
 ) -> Shown:
     """Add the part of the page: fields, examples, the answer and its charts; the first answer is there at once.
 
-    `more` may add what fills the fields, such as a button that draws a pair.
+    `more` may add what fills the fields, such as a button that draws a pair. The first part of a place is not `headed`:
+    the name of the place says enough.
     """
     asks, start = kind.asks(), kind()
     initial = (first.result if first else start).inputs()
     fields: dict[str, gr.components.Component] = {}
-    heading(kind.title, words=kind.words)
+    if headed:
+        heading(kind.title, words=kind.words)
     with gr.Row(equal_height=True, elem_classes="cse-fields"):
         for name, each in asks.items():
             if not each.folded:
@@ -243,9 +249,18 @@ def section(
     ordered = {name: fields[name] for name in asks}
 
     def run(*given: Any) -> Any:
-        *values, corpus, models, key, progress = given
+        values, (corpus, models, key), progress = (
+            given[: len(asks)],
+            given[len(asks) : len(asks) + 3],
+            given[len(asks) + 3 :],
+        )
         shared = {"corpus": corpus, "models": models, "key": key}
-        found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **shared}, report=reporter(progress))
+        found = ask(
+            state,
+            kind,
+            {**dict(zip(asks, values, strict=True)), **shared},
+            report=reporter(progress[0] if progress else PROGRESS),
+        )
         shown = page_html(found)
         return [shown, *plot_updates(found, kind.plots)] if plots else shown
 
@@ -257,18 +272,13 @@ def section(
     shared = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
     runs = refusing(run, {**by_error, **shared}, [output, *plots])
     triggers, quiet = asking(kind, ordered, button)
-    gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
+    lane = {**lane_of(kind), "show_progress_on": output}
+    gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane)
     if examples is not None:
-        examples.load_input_event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane_of(kind))
+        examples.load_input_event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane)
 
-    def again(number: int, *shown: Any) -> Any:
-        """Answer anew for another corpus or other models, or with further vectors; an opened page reports 0."""
-        return runs.fn(*shown) if number else [gr.skip()] * len(runs.outputs)
-
-    if kind.live:
-        top.changed.change(again, [top.changed, *runs.inputs], list(runs.outputs), **lane_of(kind))
     links = [each.link or name for name, each in asks.items()]
-    linked = Linked(links, runs, triggers, lane_of(kind), quiet, examples)
+    linked = Linked(links, runs, triggers, lane, quiet, examples)
     return Shown(
         kind,
         {**ordered, "corpus": top.corpus, "models": top.models, "key": top.key},

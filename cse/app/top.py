@@ -3,45 +3,340 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
-from cse.app.corpus.bar import corpus_bar
-from cse.app.models.naming import choices
+from cse.app import validation
+from cse.app.corpus.chosen import choices_of, chosen_corpus
+from cse.app.corpus.exports import FILES, columns_of
+from cse.app.corpus.overview import overview
+from cse.app.corpus.reading import MOST_TEXTS, Preview, file_corpus, preview
+from cse.app.drawing import html
+from cse.app.drawing.components import script
+from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded, hide
+from cse.app.forms.links import copy_button
+from cse.app.models.adding import add_column
+from cse.app.models.columns import MOST_COLUMNS, Column
+from cse.app.models.naming import choices, title
+from cse.app.show import templates
 from cse.app.state.app_state import AppState
+from cse.app.state.corpora import DEMO_KEY, OWN_KEY
+from cse.app.state.own_corpora import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus
+from cse.app.state.records import before
+from cse.app.validation import MAX_FILE_BYTES
+
+CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
+FIRST_PLACE = "similarity"
+POLL = 1.0  # seconds between looks at an encoding
+STEPS = 1000  # more than the encodings of one corpus
+MAX_CELL = 120  # characters shown of a cell
+NO_LABELS = "none"
+LABEL_COLUMNS = ("label", "labels", "topic", "category", "class")  # chosen for a start
+EXPLANATION = (
+    f"Up to {MOST_TEXTS:,} texts: a text file with a text a line, or a table (.csv, .tsv, .jsonl, .json, .xlsx, "
+    f".parquet), packed or not, of at most {MAX_FILE_BYTES // 2**20} MB. All its columns come along."
+)
+KEEPING = f'<details class="cse-note"><summary>{SUMMARY}</summary>{html.escape(PROMISE)}</details>'
+ADDING = f"Up to {MOST_COLUMNS} models, on your page alone and until you leave it."
+WHICH = "Which column holds the texts?"
+STATUS = '<p class="cse-note" role="status"></p>'
+SHOW_STATUS = "watch('value', () => { element.querySelector('p').textContent = props.value.status || ''; });"
 
 
-class Top(NamedTuple):
+@dataclass(frozen=True)
+class Top:
     """What every place reads: the chosen corpus, the chosen models, the visitor's key.
 
-    `changed` is a number that changes when texts, vectors or models of the choice changed. The address is written after
-    the events `steps`, too; `resume` shows an opened page the visitor's corpus.
+    `changed` is a number that changes when texts, vectors or models of the choice changed; an opened page reports 0.
+    `place` is the name of the open one. The address is written after the events `steps`, too. `share` is the panel in
+    which a place's files are offered, `about_models` the one that describes the models. `opened` is the event after
+    which an opened page has its visitor's key.
     """
 
     corpus: gr.Dropdown
     models: gr.CheckboxGroup
     key: gr.Textbox
     changed: gr.State
-    steps: Sequence[Any] = ()
-    resume: Any = None
+    place: gr.State
+    share: gr.Column
+    about_models: gr.Column
+    steps: Sequence[Any]
+    resume: Any
+    opened: Any = None
+
+
+def panel(name: str, heading: str) -> gr.Column:
+    """Return a panel that a button of the row opens, with its heading and a visible close."""
+    with gr.Column(elem_id=f"{name}-panel", elem_classes="cse-panel") as column:
+        gr.HTML(
+            f'<div class="cse-panel-head"><h2>{html.escape(heading)}</h2><button type="button" class="cse-close" '
+            f'popovertarget="{name}-panel" popovertargetaction="hide">Close</button></div>', apply_default_css=False,
+        )  # fmt: skip
+    return column
 
 
 def top_row(state: AppState, key: gr.Textbox) -> Top:
-    """Add the row."""
-    bar = corpus_bar(state, key)
+    """Add the row and its panels."""
     names = [column.name for column in state.models.own]
-    with bar.row:
-        models = gr.CheckboxGroup(choices(names), value=names, label="Models", elem_id="chosen-models")
-    number = gr.State(0)
-    bumped = gr.Number(0, precision=0, visible="hidden")
-    models.input(lambda number: number + 1, bumped, bumped, queue=False, api_visibility="private")
-    for event in (bar.changed.change, bumped.change):
-        event(
-            lambda one, other: (one, other),
-            [bar.changed, bumped],
-            number,
-            api_visibility="private",
-            show_progress="hidden",
+    bar = gr.HTML(bar_html(state, DEMO_KEY, names), js_on_load=script("top"), apply_default_css=False, elem_id="top")
+    about = gr.HTML("", apply_default_css=False, elem_id="corpus-about")
+    with panel("corpus", "Corpus"):
+        corpus = gr.Dropdown(choices_of(state), value=DEMO_KEY, label="Corpus", elem_id="corpus")
+        said = gr.HTML("", apply_default_css=False, elem_id="corpus-said")
+        with gr.Row():
+            file = gr.File(label="Upload a file", height=110, elem_id="corpus-file", scale=1, min_width=240)
+            lines = gr.Textbox("", label="Or paste lines, one text each", lines=3, max_lines=6, scale=1, min_width=240)
+        # Custom values are allowed because the server forgets a page's choices; `file_corpus` checks them.
+        with gr.Row():
+            column, labels = (
+                gr.Dropdown([], label=name, visible=False, allow_custom_value=True, min_width=120)
+                for name in ("Column of the texts", "Column of labels")
+            )
+        rows = gr.HTML("", apply_default_css=False)
+        use = gr.Button("Use these texts", variant="primary")
+        gr.HTML(html.hint(EXPLANATION) + KEEPING, apply_default_css=False)
+        with gr.Row():
+            remove = gr.Button("Remove my texts", size="sm", visible=False)
+            undo = gr.Button("Undo", size="sm", visible=False, elem_id="corpus-undo")
+        with gr.Accordion("Export the corpus", open=False):
+            export_form(state, corpus, key)
+    with panel("models", "Models") as models_panel:
+        chosen, changing = models_form(state, bar, corpus, key)
+    with panel("share", "Share") as share:
+        copy_button()
+    number = gr.Number(0, precision=0, visible="hidden")  # a State takes no value outside of the queue
+    timer, undoable = gr.Timer(POLL, active=False), gr.Timer(UNDO, active=False)
+    changed = gr.State(0)
+
+    def follow(corpus: str, key: str, models: list[str]) -> tuple[Any, ...]:
+        """Return updates of what depends on the choice of the corpus."""
+        own = state.own_corpora.corpus(key) if corpus == OWN_KEY else None
+        running = own is not None and own.current is not None
+        mine = gr.update(visible=own is not None)
+        return bar_html(state, corpus, models, own), version(state, corpus, own), gr.Timer(active=running), mine
+
+    def use_texts(path: str | None, lines: str, column: str | None, labels: str | None, key: str) -> tuple[Any, ...]:
+        try:
+            own = read(path, lines, column, labels)
+            state.own_corpora.put(key, own, state.models.columns)
+        except ValueError as error:  # the file stays for another column or a later try
+            return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
+        about = templates().get_template("overview.html").render(about=overview(own))
+        return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), about
+
+    def uploaded(path: str | None, key: str) -> tuple[Any, ...]:
+        """Show the columns of a file, and use its texts at once where it is clear which column holds them."""
+        seen, updates = described(path)
+        clear = seen is not None and (not seen.columns or seen.text is not None)
+        chosen_labels = next((name for name in seen.columns if name.lower() in LABEL_COLUMNS), None) if seen else None
+        used = use_texts(path, "", seen.text, chosen_labels, key) if clear and seen else ()
+        if used:
+            return (*updates, *used)
+        said = html.alert(WHICH) if seen else updates[-1]
+        return (*updates[:-1], gr.skip(), said, gr.skip(), gr.skip(), gr.skip()) if path else (
+            *updates[:-1], gr.skip(), "", gr.skip(), gr.skip(), gr.skip()
+        )  # fmt: skip
+
+    given = [said, lines, corpus, about]
+    shown = [bar, number, timer, remove]
+    reading: dict[str, Any] = {"show_progress": "hidden", **HIDDEN}
+    upload = file.change(uploaded, [file, key], [column, labels, rows, gr.State(), *given], **reading)
+    used = use.click(use_texts, [file, lines, column, labels, key], given, **reading)
+    for event in (number.change, changing.change):
+        event(lambda one, other: 0 if (one, other) == (0, 0) else f"{one} {other}", [number, changing], changed,
+              show_progress="hidden", **HIDDEN, **CHANGES)  # fmt: skip
+    choice = [corpus, key, chosen]
+    for event in (corpus.change, timer.tick, used.success, upload.success, chosen.change):
+        event(follow, choice, shown, **QUICK)
+    offered = [said, undo, undoable, about]
+    removed = remove.click(partial(put_aside, state), key, [corpus, *offered], **QUICK)
+    removed.success(
+        None, js="() => requestAnimationFrame(() => document.getElementById('corpus-undo')?.focus())", **HIDDEN
+    )
+    undone = undo.click(partial(bring_back, state), key, [corpus, *offered], **QUICK)
+    undoable.tick(lambda: ("", hide(), gr.Timer(active=False)), None, [said, undo, undoable], **QUICK)
+
+    def resume(key: str, request: gr.Request) -> Any:
+        bare = not dict(request.query_params)
+        mine = bare and state.own_corpora.corpus(key) is not None
+        choices = choices_of(state, key)
+        return gr.update(choices=choices, value=OWN_KEY) if mine else gr.update(choices=choices)
+
+    def resume_after(event: Any) -> Any:
+        return event(resume, key, corpus, show_progress="hidden", **HIDDEN)
+
+    return Top(
+        corpus,
+        chosen,
+        key,
+        changed,
+        gr.State(FIRST_PLACE),
+        share,
+        models_panel,
+        (upload, used, removed, undone),
+        resume_after,
+    )
+
+
+def bar_html(state: AppState, corpus: str, models: Sequence[str], own: OwnCorpus | None = None) -> str:
+    """Return the row: the chosen corpus, the chosen models, and how far the models are with a visitor's own texts."""
+    if corpus == OWN_KEY:
+        label, status = (own.label, progress(own)) if own else ("Your texts", GONE)
+    else:
+        label, status = dict((key, label) for label, key in choices_of(state))[corpus], ""
+    ordered = [name for _, name in model_choices(state.models.columns) if name in models]
+    return templates().get_template("top.html").render(corpus=label, models=ordered, status=status)
+
+
+def progress(own: OwnCorpus) -> str:
+    """Return how far the models are with a visitor's texts, and which failed, in one line."""
+    encodings = own.encodings.values()
+    failed = [f"{title(each.column.name)}: {each.failure}" for each in encodings if each.failure]
+    waiting = [each for each in encodings if not each.ended]
+    if waiting:
+        left = waiting[0].seconds_left()
+        when = (
+            ""
+            if left is None
+            else f", {max(1, round(left))} s to go"
+            if left < 90
+            else f", {round(left / 60)} min to go"
         )
-    return Top(bar.corpus, models, key, number, bar.steps, bar.resume)
+        more = f"; {len(waiting) - 1} more to come" if len(waiting) > 1 else ""
+        failed.append(f"{title(waiting[0].column.name)} reads {waiting[0].done:,} of {waiting[0].total:,}{when}{more}")
+    return " · ".join(failed)
+
+
+def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:
+    """Return a number that differs if another corpus is chosen, or if the visitor's `own` one has other vectors."""
+    if corpus == OWN_KEY:
+        return 0 if own is None else own.number * STEPS + own.complete
+    return -1 - [DEMO_KEY, *state.corpora].index(corpus)
+
+
+def read(path: str | None, lines: str, column: str | None, labels: str | None) -> OwnCorpus:
+    """Return the corpus of pasted lines or of a file. Raises ValueError for what cannot be read."""
+    if lines.strip():
+        return OwnCorpus("Pasted", validation.lines(lines, 1, MOST_TEXTS))
+    if path is None:
+        raise ValueError("Choose a file or paste lines first.")
+    return OwnCorpus.of(Path(path).name, file_corpus(path, column, labels if labels != NO_LABELS else None))
+
+
+def described(path: str | None) -> tuple[Preview | None, tuple[Any, ...]]:
+    """Return a file's preview, and updates of the choices of columns, the first rows and the message."""
+    hidden = gr.update(visible=False, value=None)
+    if path is None:
+        return None, (hidden, hidden, "", "")
+    try:
+        seen = preview(path)
+    except ValueError as error:
+        return None, (hidden, hidden, "", html.alert(str(error)))
+    table = (
+        templates()
+        .get_template("rows.html")
+        .render(names=seen.columns, rows=[[cell[:MAX_CELL] for cell in row] for row in seen.rows])
+    )
+    if not seen.columns:
+        return seen, (hidden, hidden, table, "")
+    labelled = next((name for name in seen.columns if name.lower() in LABEL_COLUMNS), NO_LABELS)
+    texts = gr.update(choices=seen.columns, value=seen.text, visible=True)
+    labels = gr.update(choices=[NO_LABELS, *seen.columns], value=labelled, visible=True)
+    return seen, (texts, labels, table, "")
+
+
+def put_aside(state: AppState, key: str) -> tuple[Any, ...]:
+    """Remove the texts of a key, and its votes, which hold some; return updates of the choice and of what undoes it."""
+    ballot = state.ballots.get(key)
+
+    def drop_ballot() -> None:
+        if state.ballots.get(key) is ballot:
+            state.ballots.drop(key)
+
+    own = state.own_corpora.set_aside(key, drop_ballot)
+    said = "" if own is None else html.hint(f"{own.label} is removed; Undo brings it back for {UNDO} seconds.")
+    chosen = gr.update(choices=choices_of(state), value=DEMO_KEY)
+    return chosen, said, gr.update(visible=own is not None), gr.Timer(active=own is not None), ""
+
+
+def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
+    """Undo a removal; return the same updates."""
+    own = state.own_corpora.restore(key)
+    if own is None:
+        return (
+            gr.skip(),
+            html.alert("These texts are gone; upload or paste them again."),
+            hide(),
+            gr.Timer(active=False),
+            "",
+        )
+    chosen = gr.update(choices=choices_of(state, key), value=OWN_KEY)
+    return chosen, html.hint(f"{own.label} is back."), hide(), gr.Timer(active=False), ""
+
+
+def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> None:
+    """Add the buttons that save the chosen corpus: its table, a model's vectors, or an index."""
+    names = [column.name for column in state.models.own]
+    model = gr.Dropdown(choices(names), value=names[0], label="Model", allow_custom_value=True)
+    with gr.Row():
+        saves = {kind: gr.Button(label, size="sm", min_width=110) for kind, (label, _) in FILES.items()}
+    status = gr.HTML({}, html_template=STATUS, js_on_load=SHOW_STATUS, apply_default_css=False)
+
+    def offered(corpus: str, key: str) -> Any:
+        try:
+            names = [column.name for column in columns_of(state, chosen_corpus(state, corpus, key))]
+        except ValueError:
+            return gr.skip()
+        return gr.update(choices=choices(names), value=names[0])
+
+    corpus.change(offered, [corpus, key], model, **QUICK)
+    for kind, save in saves.items():
+        save.click(None, [corpus, key, model], status, js=script("corpus_file").replace("KIND", kind).strip(), **HIDDEN)
+
+
+def model_choices(columns: Sequence[Column]) -> list[tuple[str, str]]:
+    """Return the choices of models: each with itself before training, then those whose start is not known."""
+    pairs = [(column, before(column)) for column in columns]
+    known = [name for column, start in pairs if start for name in (column.name, start.name)]
+    return choices([*known, *(column.name for column, start in pairs if not start)])
+
+
+def models_form(
+    state: AppState, bar: gr.HTML, corpus: gr.Dropdown, key: gr.Textbox
+) -> tuple[gr.CheckboxGroup, gr.Number]:
+    """Add the choice of models and the door to add one. Returns it and a number that changes with the choice."""
+    names = [column.name for column in state.models.own]
+    chosen = gr.CheckboxGroup(
+        model_choices(state.models.own), value=names, label="Shown in every place", elem_id="chosen-models"
+    )
+    changing = gr.Number(0, precision=0, visible="hidden")
+    with gr.Row(equal_height=True):
+        name = gr.Dropdown(
+            choices(state.admission.offered()), value=None, label=f"Add a model: {state.admission.choices()}",
+            allow_custom_value=True, scale=4, min_width=240,
+        )  # fmt: skip
+        add, drop = gr.Button("Add it", scale=0, min_width=100), gr.Button("Remove mine", scale=0, min_width=120)
+    status = gr.HTML(html.hint(ADDING), apply_default_css=False, elem_id="added")
+
+    def put(name: Any, chosen: list[str], number: int) -> tuple[Any, ...]:
+        try:
+            column = add_column(state, name)
+        except ValueError as error:
+            return gr.skip(), html.alert(str(error)), gr.skip()
+        update = gr.update(choices=model_choices(state.models.columns), value=[*chosen, column.name])
+        return update, html.hint(f"{title(column.name)} is in every place. {ADDING}"), number + 1
+
+    def take(chosen: list[str], number: int) -> tuple[Any, ...]:
+        state.models.added.clear()
+        known = [value for _, value in model_choices(state.models.own)]
+        kept = [name for name in chosen if name in known]
+        return gr.update(choices=model_choices(state.models.own), value=kept), html.hint(ADDING), number + 1
+
+    add.click(guarded(put), [name, chosen, changing], [chosen, status, changing], **PRIVATE)
+    drop.click(guarded(take), [chosen, changing], [chosen, status, changing], **PRIVATE)
+    chosen.input(lambda number: number + 1, changing, changing, **QUICK)
+    return chosen, changing

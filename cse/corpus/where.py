@@ -20,11 +20,12 @@ COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r"
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 
 
-def rows_where(table: pa.Table, condition: str) -> np.ndarray:
+def rows_where(table: pa.Table, condition: str, max_steps: int = MAX_STEPS) -> np.ndarray:
     """Return the positions (n,) int64, ascending, of the rows for which an SQL condition on the columns is true.
 
     A column of texts that are all numbers compares as numbers; empty cells are then NULL. Raises ValueError for a
-    condition that SQLite does not understand, or that does more than look at this table.
+    condition that SQLite does not understand, that does more than look at this table, or that takes more than
+    `max_steps` of SQLite's machine.
     """
     names = table.schema.names
     with closing(sqlite3.connect(":memory:")) as base:
@@ -40,7 +41,7 @@ def rows_where(table: pa.Table, condition: str) -> np.ndarray:
             base.execute(f"CREATE TABLE rows (position INTEGER PRIMARY KEY{', ' * bool(declared)}{declared})")
             cells = zip(range(table.num_rows), *(values for _, values in columns.values()), strict=True)
             base.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * (len(columns) + 1))})", cells)
-            steps = iter(range(MAX_STEPS // STEPS_AT_ONCE))
+            steps = iter(range(max_steps // STEPS_AT_ONCE))
             base.set_authorizer(_only_reading)
             base.set_progress_handler(lambda: next(steps, None) is None, STEPS_AT_ONCE)
             picked = base.execute(f"SELECT position FROM rows WHERE ({condition}) ORDER BY position").fetchall()

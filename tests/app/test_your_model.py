@@ -15,7 +15,7 @@ from gradio.context import LocalContext
 
 import cse
 from cse.analysis.votes import questions, verdict
-from cse.app.models.added import attach
+from cse.app.models.adding import attach
 from cse.app.places.votes import LOST, MEANING, Voting, end, question_html, undo, verdict_html, vote
 from cse.app.places.your_model import Trainer, own_dial, picture, reading_html, start_of, training_html
 from cse.app.results.adaptation import (
@@ -197,7 +197,7 @@ def test_a_trained_model_is_added_to_its_visitors_page_beside_its_start_once(ada
     state, training, _ = adapted
     token = LocalContext.request.set(SimpleNamespace(session_hash="another"))
     try:
-        names = [column.name for column in attach(state, state.trainings, KEY)]
+        names = attach(state, state.trainings, KEY)
         assert attach(state, state.trainings, KEY) == []
         made = [each.name for each in training.outcome.models]
         assert names == [name for each in made for name in (each, f"{each} (before)")][: len(made) + 1]

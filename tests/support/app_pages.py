@@ -17,17 +17,7 @@ NEEDS_BROWSER = [
         reason="no chromium on this machine (2026-11: scripts/test installs it where it may)",
     ),
 ]
-TABS = (
-    "Similarity",
-    "Search",
-    "Tokens",
-    "Clusters",
-    "Near-duplicates",
-    "Probe",
-    "Choose for my data",
-    "Results",
-    "Train",
-)
+TABS = ("Similarity", "Search", "Tokens", "Clusters", "Your model", "Results")
 CUT_OFF = re.compile("signal is aborted|Connection errored out|Failed to fetch|^Response$")
 STREAM = "/queue/data?"  # which is not found for a page that has left
 STILL = "document.getAnimations().every(each => each.playState !== 'running')"  # colours and results fade in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of, number_of
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD, Corpus
 from cse.app.state.own_corpora import GONE, OwnCorpus
+from cse.corpus.corpus import fields_of
 from cse.errors import command_line
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cse.app.state.app_state import AppState
     from cse.encoder.encoder import Encoder
     from index.base import Hit
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 FIELD = "The corpus"
 EXACT = "Flat"
 NONE_YET = "Your texts"
+MAX_CONDITION_STEPS = 50_000_000  # of SQLite's machine: a second or two, so that no visitor keeps a core busy
 LEAST_PAIRED = 20  # different texts; fewer have too few random pairs
 
 
@@ -41,7 +45,7 @@ class ChosenCorpus:
     """Texts with a label each if they have labels, and each column's vectors of them.
 
     `columns` are those that can search it, None for the page's; `note` is shown above results. `rows` are the texts'
-    rows in the visitor's file if they are not 1, 2, 3, ….
+    rows in the visitor's file if they are not 1, 2, 3, …. `table` has the further columns of the texts, if any.
     """
 
     key: str
@@ -53,6 +57,13 @@ class ChosenCorpus:
     note: str = ""
     encoded: Sequence[Column] = ()  # further columns with vectors
     rows: Sequence[int] | None = None
+    table: pa.Table | None = None
+
+    def fields(self, position: int) -> dict[str, Any]:
+        """Return the further cells of a text by column; the label is one of them where the texts have no table."""
+        if self.table is not None:
+            return fields_of(self.table, position)
+        return {"label": self.labels[position]} if self.labels and self.labels[position] else {}
 
     @property
     def numbers(self) -> Sequence[int]:
@@ -71,16 +82,38 @@ class ChosenCorpus:
         """Return the columns without those that still encode the texts, unless all do."""
         return list(columns)
 
-    def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
-        """Return the `count` texts with the highest cosines to a vector (d,). Raises ValueError as `vectors`."""
+    def rows_where(self, condition: str) -> np.ndarray:
+        """Return the positions (n,) of the texts that an SQL condition on the columns picks. Raises ValueError."""
+        import pyarrow as pa
+
+        from cse.corpus.where import rows_where
+
+        table = (
+            self.table if self.table is not None else pa.table({"label": list(self.labels or ["" for _ in self.texts])})
+        )
+        named = table.append_column("text", pa.array(list(self.texts))) if "text" not in table.schema.names else table
+        return rows_where(named, condition, MAX_CONDITION_STEPS)
+
+    def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int, condition: str = "") -> Nearest:
+        """Return the `count` texts with the highest cosines to a vector (d,), among those that a `condition` picks.
+
+        Raises ValueError as `vectors` and `rows_where`.
+        """
         from index.base import ranked
 
         rows = self.vectors(column, encoder)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(vector)  # without a copy of the rows
         scores = np.divide(rows @ vector, lengths, out=np.zeros(len(rows), np.float32), where=lengths > 0)
-        best = np.argsort(-scores, kind="stable")[:count]
+        best = np.argsort(-scores, kind="stable")
+        if condition:
+            best = best[np.isin(best, self.rows_where(condition))]
+        best = best[:count]
         numbers = self.numbers
-        return Nearest(ranked(scores[best], best, lambda rows: [(numbers[i], self.texts[i], {}, None) for i in rows]))
+        return Nearest(
+            ranked(
+                scores[best], best, lambda rows: [(numbers[i], self.texts[i], self.fields(int(i)), None) for i in rows]
+            )
+        )
 
     def query_prompt(self, column: Column, encoder: Encoder) -> str | None:
         """Return the prompt of a query among a column's vectors, as an index records it."""
@@ -131,7 +164,7 @@ class VisitorCorpus(ChosenCorpus):
     def __init__(self, state: AppState, own: OwnCorpus) -> None:
         self._kept, self._own = state.own_corpora, own
         self.key, self.number, self.label, self.encoded = OWN_KEY, own.number, own.label, list(own.encodings)
-        self.texts, self.labels, self.rows = own.texts, own.labels, own.rows
+        self.texts, self.labels, self.rows, self.table = own.texts, own.labels, own.rows, own.table
 
     def ready(self, columns: Sequence[Column]) -> list[Column]:
         """Return the columns that have encoded all texts."""
@@ -165,6 +198,10 @@ class IndexedCorpus(ChosenCorpus):
         self._corpus = corpus
         self.key, self.label, self.columns, self.note = corpus.key, corpus.label, corpus.columns, corpus.note
 
+    def rows_where(self, condition: str) -> Any:
+        """Return what the index picks by a condition in its own language. Raises ValueError."""
+        return self._corpus.opened().where(condition)
+
     @cached_property
     def texts(self) -> Sequence[str]:  # type: ignore[override]
         """The sentences, of many an even sample, read at the first use."""
@@ -182,10 +219,11 @@ class IndexedCorpus(ChosenCorpus):
         """Return the prompt that the column's index records."""
         return self._corpus.index(column, encoder).manifest.query_prompt
 
-    def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int) -> Nearest:
+    def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int, condition: str = "") -> Nearest:
         """Return the hits of the column's index, which may be approximate."""
         index = self._corpus.index(column, encoder)
-        return Nearest(index.hits(vector, count, quiet=True), index.manifest.factory, index.recall_at_10)
+        among = index.where(condition) if condition else None
+        return Nearest(index.hits(vector, count, quiet=True, among=among), index.manifest.factory, index.recall_at_10)
 
     def shortfall(self, column: Column, encoder: Encoder, found: int, count: int) -> str:
         """Return the index's own reason, with the command that has the cure."""

@@ -102,20 +102,8 @@ def unpacked_bytes(file: Path) -> tuple[int, int]:
     return size, most
 
 
-class FileTexts(NamedTuple):
-    """The texts of a file, their labels if it has some, and the numbers of their rows in it, from 1.
-
-    Rows `without_text` were left out.
-    """
-
-    texts: list[str]
-    labels: list[str] | None
-    rows: list[int]
-    without_text: int
-
-
-def file_texts(path: str, column: str | None, labels: str | None) -> FileTexts:
-    """Return the texts of an uploaded file and their labels: of a table, the cells of `column` and of `labels`.
+def file_corpus(path: str, column: str | None, labels: str | None) -> Corpus:
+    """Return an uploaded file as a corpus: of a table, the texts of `column` and the labels of `labels`.
 
     Raises ValueError as `preview`, for an unknown column, and for a wrong number of texts.
     """
@@ -126,11 +114,9 @@ def file_texts(path: str, column: str | None, labels: str | None) -> FileTexts:
             raise ValueError(f"{file}: {column_question(seen.columns, chosen)}")
         columns = (chosen, labels or None) if seen.columns else (None, None)
         corpus = Corpus.read(path, *columns, max_bytes=MOST_UNPACKED)
-        texts = bounded(zip(corpus.texts, corpus.labels, strict=True))
-        if not texts:
+        if not bounded(zip(corpus.texts, corpus.labels, strict=True)):
             raise ValueError(f"{file}: no text in it; give a text a line.")
-    named_labels = [label for _, label in texts] if labels else None
-    return FileTexts(corpus.texts, named_labels, corpus.rows.tolist(), corpus.without_text)
+    return corpus
 
 
 def bounded(rows: Iterable[T]) -> list[T]:

@@ -10,7 +10,7 @@ import gradio as gr
 
 from cse.app import validation
 from cse.app.corpus.chosen import choices_of
-from cse.app.corpus.reading import MOST_TEXTS, file_texts, preview
+from cse.app.corpus.reading import MOST_TEXTS, file_corpus, preview
 from cse.app.drawing import html
 from cse.app.forms.events import HIDDEN, QUICK, hide
 from cse.app.state.app_state import AppState
@@ -79,7 +79,7 @@ def read(pasting: bool, path: str | None, lines: str, column: str | None, labels
         return OwnCorpus("Pasted", validation.lines(lines, 1, MOST_TEXTS))
     if path is None:
         raise ValueError("Choose a file first.")
-    return OwnCorpus(Path(path).name, *file_texts(path, column, labels if labels != NO_LABELS else None))
+    return OwnCorpus.of(Path(path).name, file_corpus(path, column, labels if labels != NO_LABELS else None))
 
 
 def described(path: str | None) -> tuple[Any, Any, Any, Any]:

@@ -6,9 +6,9 @@ import html
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from cse.app.drawing.palette import MODELS
+from cse.app.drawing.palette import MODELS, pale
 from cse.app.models.models import Failure
-from cse.app.models.naming import title
+from cse.app.models.naming import BEFORE, title
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ def chip(name: str) -> str:
 
 def painted(name: str) -> str:
     """Return the attribute of an element in a model's colour, which the page's styles give to those not bundled."""
-    return f'style="{colour(name)}"' if name in MODELS else f'data-model="{escape(name)}"'
+    return f'style="{colour(name)}"' if name.removesuffix(BEFORE) in MODELS else f'data-model="{escape(name)}"'
 
 
 def colour_styles(colours: Mapping[str, str]) -> str:
@@ -50,7 +50,8 @@ def css_string(text: str) -> str:
 
 def colour(name: str) -> str:
     """Return the style declaration of a model's colour; empty for one without a colour."""
-    return f"--cse-model:{MODELS[name]}" if name in MODELS else ""
+    own = MODELS.get(name.removesuffix(BEFORE))
+    return "" if own is None else f"--cse-model:{pale(own) if name.endswith(BEFORE) else own}"
 
 
 def shortened(text: str) -> str:

@@ -25,6 +25,12 @@ MODELS = {"simcse": "#3d8eff", "promptbert": "#eb2f00", "dcpcse": "#178267", "co
 OWN = ("#6655ff", "#777744", "#bb7788", "#779955")  # of other models, in the order of the page's columns
 
 
+def pale(colour: str) -> str:
+    """Return the colour of a model before its training: a third of its own, two thirds of grey."""
+    mixed = ((int(colour[at : at + 2], 16) + 2 * 0x9A) // 3 for at in (1, 3, 5))
+    return f"#{''.join(f'{part:02x}' for part in mixed)}"
+
+
 def own_colours(columns: Iterable[Column]) -> dict[str, str]:
     """Return the colours of the columns that are neither bundled nor untrained, by name."""
     own = (column.name for column in columns if column.name not in MODELS and column.model != BACKBONE)

@@ -14,7 +14,6 @@ import gradio as gr
 from cse.app.drawing.components import NUMBERS
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 
-CORPUS = "corpus"  # its name in the address
 KEPT = ("lesson", "step", "present", "__theme")  # names that stay in the address whatever the visitor does
 LONGEST = 2000  # characters of a value in the address
 # Selecting a tab adds no history entry if the address names it already, as after opening or Back. A tab that is not
@@ -53,19 +52,11 @@ COPY = f"""async () => {{
 }}"""
 
 
-class Result(NamedTuple):
-    """A result of a tab that can be downloaded: its label, its endpoint, and the inputs in the order of the part's."""
-
-    label: str
-    endpoint: str
-    inputs: tuple[str, ...]
-
-
 class Linked(NamedTuple):
     """The part of a tab that the address holds: the `names` of the first inputs of its `run`, written on `triggers`.
 
     They are also written when one of the `examples` is filled in. `quiet` triggers replace the address without a
-    history entry. `results` are those of the part that can be downloaded.
+    history entry.
     """
 
     names: Sequence[str]
@@ -74,7 +65,6 @@ class Linked(NamedTuple):
     lane: Mapping[str, Any] = PRIVATE
     quiet: Sequence[Any] = ()
     examples: Any = None
-    results: Sequence[Result] = ()
 
     def named(self) -> list[gr.components.Component]:
         """Return the inputs that have a name."""
@@ -96,9 +86,9 @@ def back_hook() -> gr.HTML:
 
 
 class Shared(NamedTuple):
-    """The choice of a corpus, which the address of every tab holds, also written after the events `steps`."""
+    """What the address of every tab holds: components by their names, also written after the events `steps`."""
 
-    corpus: gr.Dropdown
+    fields: Mapping[str, gr.components.Component]
     steps: Sequence[Any] = ()
 
 
@@ -124,14 +114,14 @@ def link(
         state.change(with_given(content.run.fn), inputs, outputs, **content.lane)
     filled = [
         tabs,
-        shared.corpus,
+        *shared.fields.values(),
         *(component for _, content in parts for component in content.named()),
         *(state for _, state in states),
     ]
-    fill = restorer(parts, shared.corpus, whole=whole)
+    fill = restorer(parts, shared.fields, whole=whole)
     opened.then(None, js=READ, **HIDDEN)
     last: dict[str, Any] = {"trigger_mode": "always_last", "show_progress": "hidden", **HIDDEN}
-    back.select(restorer(parts, shared.corpus, back=True, whole=whole), None, filled, **last)
+    back.select(restorer(parts, shared.fields, back=True, whole=whole), None, filled, **last)
     back.submit(fill, None, filled, **last).then(None, js=OPENED, **HIDDEN)
 
 
@@ -161,19 +151,22 @@ def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], shared: Shared) -> None:
-    """Write a tab's address when it is selected, on the triggers of its parts, and when the corpus is chosen.
+    """Write a tab's address when it is selected, on the triggers of its parts, and when a shared field is edited.
 
     An address without a tab shows the `first` one.
     """
-    names = [CORPUS, *(each for content in contents for each in content.names)]
-    inputs = [shared.corpus, *(component for content in contents for component in content.named())]
+    names = [*shared.fields, *(each for content in contents for each in content.names)]
+    inputs = [*shared.fields.values(), *(component for content in contents for component in content.named())]
     values = {"tab": json.dumps(name), "first": json.dumps(first), "names": json.dumps(names), "longest": LONGEST}
     values["kept"] = json.dumps(KEPT)
 
     def script(method: str, chosen: str = "false") -> str:
         return WRITE % {**values, "method": json.dumps(method), "chosen": chosen}
 
-    steps = [shared.corpus.input, *(trigger for content in contents for trigger in content.triggers)]
+    steps = [
+        *(each.input for each in shared.fields.values()),
+        *(trigger for content in contents for trigger in content.triggers),
+    ]
     quiet = [trigger for content in contents for trigger in content.quiet]
     tab.select(None, inputs, None, js=script("pushState", "true"), **HIDDEN)
     for triggers, method in ((steps, "pushState"), (quiet, "replaceState")):
@@ -185,9 +178,12 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], sha
 
 
 def restorer(
-    parts: Sequence[tuple[str, Linked]], corpus: gr.Dropdown, back: bool = False, whole: Whole = dict
+    parts: Sequence[tuple[str, Linked]],
+    shared: Mapping[str, gr.components.Component],
+    back: bool = False,
+    whole: Whole = dict,
 ) -> Callable[..., list[Any]]:
-    """Return a handler that reads the tab, corpus and inputs from the address, and for each part to run a new state.
+    """Return a handler that reads tab, shared fields and inputs from the address, and a new state of each part to run.
 
     A state is a number and the values of the part's inputs by their places, without those that stay as they are.
 
@@ -201,24 +197,31 @@ def restorer(
         if back and tab not in dict(parts):
             tab = parts[0][0]
         updates, runs = list[Any](), list[Any]()
-        chosen = restored([CORPUS], [corpus], address, back)
+        chosen = restored(list(shared), list(shared.values()), address, back)
         for shown, content in parts:
             named = [name for name in content.names if name in address]
             here = shown == tab and (back or bool(named)) and chosen is not None
             values = restored(content.names, content.named(), address, back) if here else None
             updates += [gr.skip()] * len(content.names) if values is None else values
             if content.names:
-                known = {**dict(enumerate(values or ())), **places(content, corpus, chosen)}
+                known = {**dict(enumerate(values or ())), **places(content, shared, chosen)}
                 kept = {place: value for place, value in known.items() if value != gr.skip()}
                 runs.append(gr.skip() if values is None else (next(NUMBERS), kept))
-        return [gr.Tabs(selected=tab) if tab in dict(parts) else gr.skip(), *(chosen or [gr.skip()]), *updates, *runs]
+        return [
+            gr.Tabs(selected=tab) if tab in dict(parts) else gr.skip(),
+            *(chosen or [gr.skip()] * len(shared)),
+            *updates,
+            *runs,
+        ]
 
     return restore
 
 
-def places(content: Linked, corpus: gr.Dropdown, chosen: list[Any] | None) -> dict[int, Any]:
-    """Return the corpus by its place among the inputs of a part; empty if it is none of them."""
-    return {place: (chosen or [gr.skip()])[0] for place, each in enumerate(content.run.inputs) if each is corpus}
+def places(content: Linked, shared: Mapping[str, gr.components.Component], chosen: list[Any] | None) -> dict[int, Any]:
+    """Return the values of the shared fields by their places among the inputs of a part."""
+    values = dict(zip((each._id for each in shared.values()), chosen or [], strict=False))
+    inputs = enumerate(content.run.inputs)
+    return {place: values[each._id] for place, each in inputs if each._id in values}
 
 
 def restored(

@@ -73,7 +73,9 @@ def field_of(error: ValueError, fields: Mapping[str, gr.components.Component]) -
 
 
 def emptied(output: gr.components.Component) -> Any:
-    """Return the empty value of an HTML output; other components keep theirs."""
+    """Return the empty value of an HTML output, and a chart that is hidden; other components keep theirs."""
+    if isinstance(output, gr.Plot):
+        return gr.update(value=None, visible=False)
     if not isinstance(output, gr.HTML):
         return gr.skip()
     return {} if isinstance(output.value, dict) else ""

@@ -9,6 +9,7 @@ from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE
 
 UNTRAINED = "Untrained"
+BEFORE = " (before)"  # ends the name of a model as it was before its training
 POOLED = {f"{UNTRAINED} ({pooling})".lower(): pooling for pooling in READINGS}  # names of the backbone's readings
 TITLES = {
     **{name: method.title for name, method in METHODS.items() if method.title}, BACKBONE: UNTRAINED,
@@ -18,6 +19,8 @@ TITLES = {
 
 def title(name: str) -> str:
     """Return the name of a model on the page; `name` is that of its column."""
+    if name.endswith(BEFORE):
+        return f"{title(name.removesuffix(BEFORE))} before training"
     return TITLES.get(name, name)
 
 

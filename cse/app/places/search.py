@@ -10,4 +10,4 @@ from cse.app.top import Top
 
 def search_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. Returns its results."""
-    return [section(state, Search, top, read_first(state, Search))]
+    return [section(state, Search, top, read_first(state, Search), headed=False)]

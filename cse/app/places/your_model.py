@@ -15,8 +15,8 @@ from cse.app.drawing.components import NUMBERS, heading, result
 from cse.app.forms.events import HIDDEN, QUICK, Run, one_line_errors
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
-from cse.app.models.added import BEFORE, attach
-from cse.app.models.naming import POOLED, choices, title
+from cse.app.models.adding import attach
+from cse.app.models.naming import BEFORE, POOLED, choices, title
 from cse.app.places.votes import Voting, votes_part
 from cse.app.results.adaptation import (
     DIAL_LEAST,
@@ -31,6 +31,7 @@ from cse.app.results.adaptation import (
 )
 from cse.app.results.judge import Judge, columns_of
 from cse.app.show import Answer, Shown, page_html, plot_value, templates
+from cse.app.top import Top, model_choices
 from cse.app.training.archive import opened_by
 from cse.app.training.request import ADAPT, LONGEST_NAME, TrainingRequest, checked
 from cse.app.training.rules import REFUSED, UNOWNED
@@ -39,7 +40,6 @@ from cse.models.names import BACKBONE, BUNDLED_NAMES, resolve
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
-    from cse.app.top import Top
 
 TICK, OFTEN = 1.5, 10  # seconds between two looks at a training, and after which the time that is left is shown anew
 LANE: dict[str, Any] = {**HIDDEN, "concurrency_id": "training", "concurrency_limit": 8, "show_progress": "hidden"}
@@ -211,17 +211,18 @@ class Trainer:
     def _added(self, key: str, models: list[str]) -> list[Any]:
         """Add the visitor's models to the page, and return the updates of what lists models."""
         try:
-            fresh = [column.name for column in attach(self._state, self._trainings, key)]
+            fresh = attach(self._state, self._trainings, key)
         except ValueError as error:
             gr.Warning(html.escape(str(error)))
             fresh = []
         if not fresh:
             return self.unchanged[: self.page]
-        names, known = [column.name for column in self._state.models.columns], list(columns_of(self._state))
+        known = list(columns_of(self._state))
         newest = next((name for name in fresh if not name.endswith(BEFORE)), fresh[0])
         before = f"{newest}{BEFORE}"
         return [
-            gr.update(choices=choices(names), value=[*models, *fresh]), ("models", next(NUMBERS)),
+            gr.update(choices=model_choices(self._state.models.columns), value=[*models, *fresh]),
+            f"models {next(NUMBERS)}",
             gr.update(choices=choices(known), value=before if before in known else known[0]),
             gr.update(choices=choices(known), value=newest),
         ]  # fmt: skip
@@ -287,8 +288,8 @@ class Trainer:
         ]  # fmt: skip
 
 
-def your_model_place(state: AppState, top: Top, opened: Any) -> list[Shown]:
-    """Add the place; after the event `opened` it shows what its visitor may, has and trains. Returns its results."""
+def your_model_place(state: AppState, top: Top) -> list[Shown]:
+    """Add the place; an opened page shows what its visitor may, has and trains. Returns its results."""
     visitors, owner, trainer = state.trainings.visitors, state.trainings.owner, Trainer(state)
     refusal = gr.HTML(
         html.hint(REFUSED if owner.allowed else UNOWNED), apply_default_css=False, visible=not visitors.allowed,
@@ -360,10 +361,10 @@ def your_model_place(state: AppState, top: Top, opened: Any) -> list[Shown]:
     plot.change(None, None, None, js=RESIZED, **HIDDEN)
     which.change(trainer.opening, [top.key, which], opens, **QUICK)
     fetch.click(trainer.archive, [top.key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)
-    known = opened.then(trainer.draw, [top.key, gr.State(()), top.models], outputs, **LANE)
+    known = top.opened.then(trainer.draw, [top.key, gr.State(()), top.models], outputs, **LANE)
     known.then(Voting(state).resume, [gr.State(""), top.key], votes.linked.run.outputs[:-1], **QUICK)
     if visitors != owner:
-        opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
+        top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
     judged = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}
     return [
         Shown(Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())), Shown(Judge, judged, votes.linked)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from cse.app import validation
-from cse.app.charts import UNTRAINED, chart, colours_of, tips
+from cse.app.charts import by_model, chart, tips
 from cse.app.drawing.glossary import of_scores
 from cse.app.drawing.terms import MEASURES
 from cse.app.models.columns import free_name
@@ -101,15 +101,10 @@ class Scores(Result):
         strongest = frame.loc[frame["untrained"] != "", "model"].head(1).tolist()
         shown = frame[(frame["untrained"] == "") | frame["model"].isin(strongest)]
         names = list(shown["model"].unique())
-        colours = {name: UNTRAINED if name in strongest else colour for name, colour in colours_of(names).items()}
-        colour = {
-            "field": "model", "type": "nominal", "sort": None, "legend": {"title": None, "orient": "top"},
-            "scale": {"domain": list(map(title, names)), "range": [colours[name] for name in names]},
-        }  # fmt: skip
         score = {"type": "quantitative", "scale": {"zero": False}, "title": units[0]}
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
         across = {"y": {"field": "column", "type": "nominal", "sort": None, "title": None},
-                  "yOffset": {"field": "model", "sort": None}, "color": colour}  # fmt: skip
+                  "yOffset": {"field": "model", "sort": None}, "color": by_model(names)}  # fmt: skip
         layers = [
             {"mark": {"type": "rule", "strokeWidth": 2},
              "encoding": {**across, "x": {**score, "field": "low"}, "x2": {"field": "high"}}},

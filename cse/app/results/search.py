@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from cse.app.charts import by_model, chart, tips
 from cse.app.drawing.verdicts import agreement
 from cse.app.models.naming import title
 from cse.app.result import Result, number, text, whole
+from cse.app.validation import FieldError
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from cse.app.corpus.chosen import ChosenCorpus
     from cse.app.models.columns import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
@@ -43,23 +44,33 @@ class Search(Result):
     k: int = whole("Results per model", 5, "k", "how many texts, 1 to 50.", 1, MAX_RANK, folded=True)
     threshold: float = number(
         "Minimum percentile (of random pairs)", 0.0, "The minimum percentile",
-        "the percentile among random pairs of the corpus, 0 to 100, that a text has to reach.", 0, 100, 0.5, folded=True,
+        "the percentile among random pairs of the corpus, 0 to 100, that a text has to reach.",
+        0, 100, 0.5, folded=True,
+    )  # fmt: skip
+
+    where: str = text(
+        "Only rows where (such as label = 'billing')", "", "The condition",
+        "an SQL condition on the columns of the corpus, such as label = 'billing' and price > 10; \"\" for all.",
+        folded=True, may_be_empty=True,
     )  # fmt: skip
 
     def frame(self, session: Session) -> pd.DataFrame:
-        """Return the union of the models' results: model, rank, found, row, position, cosine, percentile, text, columns.
+        """Return the union of the models' results, a row for each model and text, with the columns of the corpus.
 
-        `found` says that the row is among the model's own k; the others are there to compare ranks up to 50.
+        `found` says that the text is among the model's own k; the others are there to compare ranks up to 50. `row` is
+        its number in the file, `position` that among the texts.
         """
         from cse.analysis.calibration import cosine_at, percentiles
 
         corpus = session.corpus
+        if self.where:
+            check_condition(corpus, self.where)
         if corpus.note:
             session.notes.append(corpus.note)
 
         def rows(column: Column, encoder: Encoder, vectors: np.ndarray) -> pd.DataFrame:
-            nearest = corpus.nearest(column, encoder, vectors[0], max(self.k, MAX_RANK))
-            if short := corpus.shortfall(column, encoder, len(nearest.hits), self.k):
+            nearest = corpus.nearest(column, encoder, vectors[0], max(self.k, MAX_RANK), self.where)
+            if not self.where and (short := corpus.shortfall(column, encoder, len(nearest.hits), self.k)):
                 session.notes.append(f"{title(column.name)}: {short}.")
             random = session.random_cosines(column, encoder)
             least = cosine_at(self.threshold, random) if self.threshold else -1.0
@@ -69,7 +80,7 @@ class Search(Result):
                     "found": [hit.rank <= self.k and hit.score >= least for hit in nearest.hits],
                     "row": [hit.row for hit in nearest.hits], "position": [hit.position for hit in nearest.hits],
                     "cosine": [hit.score for hit in nearest.hits],
-                    "percentile": percentiles([hit.score for hit in nearest.hits], random),
+                    "percentile": percentiles(np.array([hit.score for hit in nearest.hits]), random),
                     "text": [hit.text for hit in nearest.hits], "index": nearest.factory, "recall": nearest.recall,
                 }
             )  # fmt: skip
@@ -81,7 +92,9 @@ class Search(Result):
             return pd.DataFrame()
         hits = pd.concat(answers.values(), ignore_index=True)
         hits = hits[hits["position"].isin(hits.loc[hits["found"], "position"])].reset_index(drop=True)
-        if hits.empty:
+        if hits.empty and self.where:
+            session.notes.append("No row meets the condition.")
+        elif hits.empty:
             session.notes.append("No text reaches the minimum percentile; lower it.")
         return hits
 
@@ -96,9 +109,14 @@ class Search(Result):
             return []
         shown = frame.loc[frame["rank"] <= 2 * self.k, ["model", "rank", "text", "cosine"]]
         shown = shown.assign(text=shown["text"].str.slice(0, MAX_LINE_CHARACTERS))
-        at = {"x": {"field": "model", "type": "nominal", "sort": None, "axis": {"title": None, "labelAngle": 0, "orient": "top"}},
-              "y": {"field": "rank", "type": "quantitative", "scale": {"reverse": True, "domainMin": 1, "nice": False},
-                    "axis": {"tickMinStep": 1, "grid": False, "title": "rank"}}}  # fmt: skip
+        models = {"title": None, "labelAngle": 0, "orient": "top"}
+        at = {
+            "x": {"field": "model", "type": "nominal", "sort": None, "axis": models},
+            "y": {
+                "field": "rank", "type": "quantitative", "axis": {"tickMinStep": 1, "grid": False, "title": "rank"},
+                "scale": {"reverse": True, "domainMin": 1, "nice": False},
+            },
+        }  # fmt: skip
         told = tips(text="text", model="model", rank="rank", cosine="cosine#")
         chosen = {
             "name": "text",
@@ -162,6 +180,14 @@ class Search(Result):
             ]
             for name in names
         }  # fmt: skip
+
+
+def check_condition(corpus: ChosenCorpus, condition: str) -> None:
+    """Raise FieldError for a condition that the corpus does not understand."""
+    try:
+        corpus.rows_where(condition)
+    except ValueError as error:
+        raise FieldError("The condition", str(error)) from error
 
 
 OWN_COLUMNS = ("model", "rank", "found", "row", "position", "cosine", "percentile", "text", "index", "recall")

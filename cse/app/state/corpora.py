@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.app.models.columns import Column, free_name
-from cse.app.models.models import Models
+from cse.app.models.models import Failure, Models
 from cse.app.models.naming import title
 from cse.app.models.recent import Recent
 from cse.app.models.remembered import fingerprint_of, number_of
@@ -63,14 +63,18 @@ class Corpus:
 
     def texts(self) -> tuple[np.ndarray, list[str]]:
         """Return the row numbers (n,) and texts of the sentences, of more than `MOST_READ` an even sample."""
-        from index.stores import open_at
-
         if self._texts is None:
-            assert self._place is not None
-            index = open_at(self._place)
+            index = self.opened()
             rows = index.sample(MOST_READ)
             self._texts = rows, index.texts(rows)
         return self._texts
+
+    def opened(self) -> Index:
+        """Return the index that the texts are read from."""
+        from index.stores import open_at
+
+        assert self._place is not None
+        return open_at(self._place)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the (n, d) float32 unit vectors of `texts`. Raises ValueError if the column has no index of them."""
@@ -122,6 +126,25 @@ class Demo:
             return None
         shipped = VECTORS / f"{fingerprint_of(encoder)}.npy"
         return np.load(shipped).astype(np.float32) if shipped.is_file() else None
+
+
+def write_vectors(models: Models, demo: Demo) -> list[Path]:
+    """Write each model's vectors of the demo (N, d) float16 by fingerprint, and delete others. Returns the files.
+
+    Raises ValueError if a model fails.
+    """
+    answers = models.apply(lambda _, encoder: (encoder.fingerprint, encoder.encode(demo.sentences)))
+    files = []
+    VECTORS.mkdir(exist_ok=True)
+    for name, answer in answers.items():
+        if isinstance(answer, Failure):
+            raise ValueError(f"{name}: {answer.reason}")
+        fingerprint, rows = answer
+        files.append(VECTORS / f"{fingerprint}.npy")
+        np.save(files[-1], rows.astype(np.float16))
+    for stale in set(VECTORS.glob("*.npy")) - set(files):
+        stale.unlink()
+    return files
 
 
 def indexed_corpora(indexes: Sequence[Location], models: Models) -> list[Corpus]:

@@ -14,13 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Lock, Thread, Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cse.app.models.columns import Column
 from cse.app.models.models import Models, error_line
 from cse.app.models.visitors import Client, current_client, first_to_go
 from cse.app.state.encodings import Encoding, Order, encode_block
 from cse.app.validation import FieldError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cse.corpus.corpus import Corpus
 
 log = logging.getLogger(__name__)
 KEPT = 2 * 60 * 60  # seconds after the last use
@@ -57,7 +62,8 @@ class OwnCorpus:
     """A visitor's texts, a label of each if there are labels, and each model's `Encoding` in the order of the work.
 
     A text without a label has "", and texts that all have none have no labels.
-    `rows` are the texts' rows in their file, None if they are 1, 2, 3, …; those `without_text` were left out.
+    `rows` are the texts' rows in their file, None if they are 1, 2, 3, …; those `without_text` were left out. `table`
+    has the further columns of the file, a row for each text; None for a list of texts.
     """
 
     _numbers = count(1)
@@ -69,8 +75,10 @@ class OwnCorpus:
         labels: Sequence[str] | None = None,
         rows: Sequence[int] = (),
         without_text: int = 0,
+        table: pa.Table | None = None,
     ) -> None:
         """`label` names the texts to their visitor; their number is added to it."""
+        self.table = table
         counted = not rows or rows[-1] == len(texts)
         self.rows, self.without_text = None if counted else array("i", rows), without_text
         self.label, self.texts = f"{label} ({len(texts):,})", list(texts)
@@ -81,6 +89,17 @@ class OwnCorpus:
         self.encodings: Mapping[Column, Encoding] = {}  # replaced, never changed: loops over it need no lock
         # An emoji makes all characters of its text four bytes long.
         self._text_size = sum(sys.getsizeof(text) + TEXT_BYTES for text in (*self.texts, *(self.labels or ())))
+        self._text_size += 0 if table is None else table.nbytes
+
+    @classmethod
+    def of(cls, label: str, corpus: Corpus) -> OwnCorpus:
+        """Return the texts of a file with its rows, labels and further columns."""
+        kept = corpus.with_text
+        further = kept.source_table.drop_columns([corpus.text])
+        return cls(
+            label, kept.texts, kept.labels, kept.rows.tolist(), corpus.without_text,
+            further if further.num_columns else None,
+        )  # fmt: skip
 
     @property
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""Add a model to the page of the current visitor, beside its start."""
+"""Models that a visitor adds to the page while the app runs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from cse.app.models.columns import Column, free_name, opened_by
 from cse.app.models.models import Failure
-from cse.app.models.naming import POOLED, title
-from cse.app.models.remembered import fingerprint_of
+from cse.app.models.naming import BEFORE, POOLED, title
+from cse.app.state.records import before
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
     from cse.app.training.trainings import Trainings
 
-BEFORE = " (before)"  # ends the name of a model before its training
-
 
 def add_column(state: AppState, name: Any) -> Column:
-    """Open an admitted model and add it to the current visitor's columns.
+    """Open a model and add it to the current visitor's columns.
 
     Raises ValueError, in one line without a path, if the model is not admitted, is there already, or fails.
     """
@@ -48,25 +46,28 @@ def put_column(
         return None
     column = Column(free_name(names, [column.name for column in models.columns]), *reading, added=requested)
     models.added.add(column)
-    answer = models.apply(lambda _, encoder: fingerprint_of(encoder), [column])[column.name]
+    answer = models.apply(lambda _, encoder: encoder.dim, [column])[column.name]
     if isinstance(answer, Failure):
         models.added.remove(column)
         raise ValueError(f"{column.name} was not added: {answer.reason}")
     return column
 
 
-def attach(state: AppState, trainings: Trainings, key: str) -> list[Column]:
-    """Add the models of a visitor's key that are not on the page, each trained one with its start, and return them.
+def attach(state: AppState, trainings: Trainings, key: str) -> list[str]:
+    """Add the models of a visitor's key that are not on the page, and return their names, each with that of its start.
 
-    A name that is there gets a number. Raises ValueError as `put_column`.
+    A name that is there gets a number. A start that the model's folder does not tell is added, too. Raises ValueError
+    as `put_column`.
     """
-    added = []
+    names: list[str] = []
     for made, request in trainings.models(key):
         numbered = (f"{made.name} {number}" for number in itertools.count(2))
         column = put_column(state, str(made.folder), made.name, itertools.chain([made.name], numbered))
-        added += [column] if column else []
-        if column and request:
-            before = f"{column.name}{BEFORE}"
-            start = put_column(state, request.start, before, [before], request.pooling)
-            added += [start] if start else []
-    return added
+        if column is None:
+            continue
+        start = f"{column.name}{BEFORE}"
+        told = before(column) is not None
+        if request and not told:
+            told = put_column(state, request.start, start, [start], request.pooling) is not None
+        names += [column.name, start] if told else [column.name]
+    return names

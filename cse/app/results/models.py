@@ -1,0 +1,72 @@
+"""The models of the page: method, paper, what was trained, and where the vector is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cse.adaptation.projection import PROJECTION_RECORD
+from cse.app.models.remembered import fingerprint_of
+from cse.app.result import Result, records
+from cse.methods.catalogue import METHODS
+from cse.methods.method import Pooling
+from cse.models.names import BACKBONE, START, location
+
+if TYPE_CHECKING:
+    from cse.app.models.columns import Column
+    from cse.app.session import Session
+    from cse.encoder.encoder import Encoder
+
+
+@dataclass(frozen=True)
+class Models(Result):
+    """What each model of the page is."""
+
+    key = "models"
+    title = "About these models"
+    summary = "Describe each model: name, summary, citation, trained parameters, dimension, reading, fingerprint."
+    reads_corpus = False
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return a row for each model.
+
+        `learned` counts the trained numbers, `parameters` all that it computes with; `added` the tokens of template and
+        prefix; `megabytes` is the size of the weight files, 0 without a folder; `start` describes the initialisation
+        of the bundled backbone, "" for others.
+        """
+
+        def row(column: Column, encoder: Encoder) -> dict[str, Any]:
+            method, reading, folder = encoder.method, encoder.reading, Path(location(column.model))
+            weights = sum(path.stat().st_size for path in folder.glob("model*.safetensors")) if folder.is_dir() else 0
+            pooling = "at [MASK]" if reading.at_mask else "at the first token"
+            return {
+                "model": column.name, "method": method.name, "summary": method.summary, "citation": method.citation,
+                "learned": encoder.learned_count, "parameters": encoder.parameter_count,
+                "megabytes": round(weights / 1e6, 2), "added": encoder.views[0][0].length + reading.prefix,
+                "dimension": encoder.dim,
+                "pooling": pooling if reading.pooling is Pooling.TOKEN else reading.pooling.value,
+                "template": reading.template.text, "fingerprint": fingerprint_of(encoder),
+                "start": START if encoder.backbone == BACKBONE else "",
+                "projected": (folder / PROJECTION_RECORD).is_file(),
+            }  # fmt: skip
+
+        return pd.DataFrame(session.each(row).values())
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return the facts of each model, with the address of its paper."""
+        rows = records(frame)
+        for row in rows:
+            row["paper"] = METHODS[row["method"]].arxiv if row["method"] in METHODS else ""
+        return {"models": rows}
+
+    def answer(self, frame: pd.DataFrame) -> Any:
+        """Return a list of descriptions."""
+        return records(frame.rename(columns={"model": "name"}).drop(columns="projected")) if len(frame) else []
+
+    def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
+        """Return the list with the reasons of the models that failed."""
+        return [*answer, *({"name": name, "error": reason} for name, reason in failed.items())]

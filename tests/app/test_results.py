@@ -1,0 +1,106 @@
+"""Every result of the page: the page, the endpoint, the files and a lesson have one table; wrong values are refused."""
+
+import csv
+import io
+import json
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from page_state import KEY, put_table, tiny_state
+
+from cse.app import show
+from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_parquet, as_sheet, file_of
+from cse.app.page import PLACES
+from cse.app.results import RESULTS
+from cse.app.state.corpora import DEMO_KEY, OWN_KEY
+from cse.app.validation import FieldError
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory, bert_folder):
+    made = tiny_state(tmp_path_factory.mktemp("results"), bert_folder, ("simcse", "promptbert", "dcpcse", "conpvp"))
+    put_table(made)
+    return made
+
+
+WHERE = {"demo": {"corpus": DEMO_KEY}, "own": {"corpus": OWN_KEY, "key": KEY}}
+
+
+@pytest.mark.parametrize("corpus", WHERE)
+@pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.key)
+def test_page_endpoint_and_files_have_one_table(state, kind, corpus) -> None:
+    values = {**kind().inputs(), **(WHERE[corpus] if kind.reads_corpus else {})}
+    answer = show.ask(state, kind, values)
+    if not kind.reads_corpus and corpus == "own":
+        pytest.skip("reads no corpus")
+    frame = answer.frame
+    assert len(frame)
+    assert not answer.failed
+    again = show.ask(state, kind, values)  # as the page does, as a lesson does
+    pd.testing.assert_frame_equal(again.frame, frame)
+    if kind.public:
+        assert show.endpoint(state, kind)(**values) == answer.json()
+        json.dumps(answer.json(), allow_nan=False)
+    rows = list(csv.reader(io.StringIO(as_csv(answer))))
+    assert rows[0] == list(frame.columns)
+    assert len(rows) == 1 + len(frame)
+    assert json.loads(as_json(answer))["rows"] == json.loads(as_json(again))["rows"]
+    stored = pq.read_table(io.BytesIO(as_parquet(answer))).to_pandas()
+    assert list(stored.columns) == list(frame.columns)
+    assert len(stored) == len(frame)
+    assert len(list(csv.reader(io.StringIO(as_sheet(answer))))) == 1 + len(frame)
+    html = show.page_html(answer)
+    assert "Undefined" not in html
+    assert html.count("<table") == html.count("</table>")
+    assert len(answer.result.charts(frame)) <= kind.plots
+    sentence = answer.result.sentence(frame)
+    assert sentence == "" or sentence[-1] in ".!?"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.key)
+def test_every_form_is_a_file_or_says_why_not(state, kind, form) -> None:
+    answer = show.ask(state, kind, kind().inputs())
+    words = (answer, form, "one column (77 mm)", "http://127.0.0.1:7860/")
+    if (form in FIGURES and not answer.result.charts(answer.frame)) or (form.startswith("Code") and not kind.public):
+        with pytest.raises(ValueError, match=r"^(This result has no chart|No code repeats this result).*[.]$"):
+            file_of(*words)
+    else:
+        value = file_of(*words)
+        assert value["text"]
+        assert value["file"].startswith(kind.key)
+
+
+@pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.key)
+def test_wrong_values_are_refused_by_their_name(state, kind) -> None:
+    for name, ask in kind.asks().items():
+        for wrong in (None, [], {"a": 1}):
+            with pytest.raises(FieldError) as refused:
+                show.ask(state, kind, {**kind().inputs(), name: wrong})
+            assert refused.value.field == ask.name
+    with pytest.raises(FieldError, match="models is unknown"):
+        show.ask(state, kind, {**kind().inputs(), "models": ["nobody"]})
+    if kind.reads_corpus:
+        with pytest.raises(FieldError, match="corpus is unknown"):
+            show.ask(state, kind, {**kind().inputs(), "corpus": "nowhere"})
+
+
+def test_keys_titles_and_links_are_used_once() -> None:
+    for values in ([kind.key for kind in RESULTS], [kind.title for kind in RESULTS]):
+        assert len(set(values)) == len(values)
+    for kind in RESULTS:
+        names = [ask.link or name for name, ask in kind.asks().items()]
+        assert len(set(names)) == len(names)
+        assert not {"tab", "corpus", "models", "lesson", "step"} & set(names)
+    assert len(PLACES) <= 6
+
+
+def test_a_model_is_shown_as_it_was_before_training(state) -> None:
+    from cse.app.results.search import Search
+
+    names = [column.name for column in state.models.own]
+    both = show.ask(state, Search, {"query": "the cat", "models": [names[0], f"{names[0]} (before)"]})
+    assert list(both.models) == [f"{names[0]} (before)", names[0]]
+    start = state.models.encoder(state.models.own[0]).fingerprint
+    assert both.models[names[0]] == start != both.models[f"{names[0]} (before)"]

@@ -1,0 +1,124 @@
+"""Search: the frame against cosines computed here, conditions on columns, hostile text, and what leaves the page."""
+
+import csv
+import io
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from page_state import KEY, put_table, table, tiny_state
+
+from cse.app import show
+from cse.app.corpus.chosen import chosen_corpus
+from cse.app.files import as_csv, as_latex, as_markdown, as_sheet, curl_code, python_code
+from cse.app.results.search import Search
+from cse.app.state.corpora import OWN_KEY
+from cse.app.validation import FieldError
+from cse.vectors import unit_rows
+
+HOSTILE = '<img src=x onerror=alert(1)> =cmd|"/c calc" [a](javascript:b) \\input{x} 50 % & "q"'
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory, bert_folder):
+    return tiny_state(tmp_path_factory.mktemp("search"), bert_folder)
+
+
+@pytest.fixture(scope="module")
+def corpus(state):
+    return put_table(state)
+
+
+def asked(state, query="the cat", **values):
+    return show.ask(state, Search, {"query": query, "corpus": OWN_KEY, "key": KEY, **values})
+
+
+def test_the_hits_are_those_of_the_highest_cosines(state, corpus) -> None:
+    answer = asked(state, k=4)
+    for column in state.models.own:
+        encoder = state.models.encoder(column)
+        stored = chosen_corpus(state, OWN_KEY, KEY).vectors(column, encoder)  # rounded, some processors' bfloat16
+        scores = (unit_rows(stored) @ unit_rows(encoder.encode(["the cat"])).T)[:, 0]
+        best = np.argsort(-scores, kind="stable")[:4]
+        rows = answer.frame[(answer.frame.model == column.name) & answer.frame.found]
+        assert rows["position"].tolist() == best.tolist()
+        assert rows["row"].tolist() == corpus.rows[best].tolist()  # counted as in the file, with the row that is empty
+        assert rows["id"].tolist() == [f"T-{row - 1}" for row in rows["row"]]
+        np.testing.assert_allclose(rows["cosine"], scores[best], atol=1e-5)
+        np.testing.assert_allclose(stored, encoder.encode(corpus.sentences), atol=0.05)
+    answers = answer.json()
+    first = answers[state.models.own[0].name][0]
+    assert set(first) == {"rank", "score", "text", "row", "fields"}
+    assert set(first["fields"]) == {"id", "kind", "score"}
+
+
+def test_a_condition_picks_rows(state, corpus) -> None:
+    answer = asked(state, k=50, where="kind = 'dog' and score > 2")
+    found = answer.frame[answer.frame.found]
+    assert set(found["kind"]) == {"dog"}
+    assert (found["score"].astype(float) > 2).all()
+    names = [name for name, kind, score in zip(*(corpus.table[n].to_pylist() for n in ("id", "kind", "score")), strict=True)
+             if kind == "dog" and score > 2]  # fmt: skip
+    assert sorted(set(found["id"])) == sorted(names)
+    assert asked(state, where="kind = 'whale'").notes == ("No row meets the condition.",)
+    for wrong in ("colour = 1", "1; drop table rows", "load_extension('x')"):
+        with pytest.raises(FieldError, match="cannot read the condition") as refused:
+            asked(state, where=wrong)
+        assert refused.value.field == "The condition"
+
+
+def test_a_threshold_is_a_percentile_of_the_chosen_corpus(state, corpus) -> None:
+    answer = asked(state, k=50, threshold=30.0)
+    found = answer.frame[answer.frame.found]
+    assert (found["percentile"] >= 29).all()
+    assert len(found) < 50 * len(state.models.own)
+    assert answer.reference.startswith("pets.csv")
+    assert "pets.csv" in show.page_html(answer)
+
+
+def test_hostile_texts_are_shown_and_saved_as_they_are(state) -> None:
+    texts = [HOSTILE, "=1+1", *table()["body"].to_pylist()]
+    count = len(texts)
+    rows = pa.table({"id": ["@x"] * count, "body": texts, "kind": ["<b>"] * count})
+    put_table(state, rows, "<i>.csv")
+    answer = asked(state, HOSTILE, k=3)
+    html = show.page_html(answer)
+    assert "<img" not in html
+    assert "<b>: " not in html
+    assert "&lt;img src=x" in html
+    saved = list(csv.DictReader(io.StringIO(as_csv(answer))))
+    assert saved[0]["text"] == HOSTILE  # to the letter
+    guarded = list(csv.DictReader(io.StringIO(as_sheet(answer))))
+    assert any(row["id"] == "'@x" for row in guarded)
+    assert not re.search(
+        r"(?<!\\)[%&]", as_latex(answer).split("\\midrule")[1].split("\\bottomrule")[0].replace(" & ", " ")
+    )
+    assert "<img" not in as_markdown(answer).replace("\\<img", "")
+    assert KEY not in python_code(answer, "http://x/")
+    with pytest.raises(ValueError, match="curl does not send your texts"):
+        curl_code(answer, "http://x/")
+
+
+def test_what_is_wrong_is_named(state, corpus) -> None:
+    for values, message in [
+        ({"query": " "}, "The query is empty"),
+        ({"k": 51}, "k must be a whole number from 1 to 50"),
+        ({"threshold": 101}, "The minimum percentile must be a number from 0 to 100"),
+    ]:
+        with pytest.raises(FieldError, match=message):
+            asked(state, **values)
+    with pytest.raises(FieldError, match="There are no texts of yours"):
+        show.ask(state, Search, {"query": "a", "corpus": OWN_KEY, "key": "0" * 32})
+
+
+def test_a_model_that_fails_is_named_and_the_others_answer(tmp_path_factory, bert_folder) -> None:
+    state = tiny_state(tmp_path_factory.mktemp("failing"), bert_folder)
+    from pathlib import Path
+
+    (Path(state.models.own[1].model) / "model.safetensors").write_bytes(b"cut off")
+    answer = show.ask(state, Search, {"query": "a dog"})
+    assert list(answer.failed) == [state.models.own[1].name]
+    assert list(answer.models) == [state.models.own[0].name]
+    assert answer.json()[state.models.own[1].name].keys() == {"error"}
+    assert "cse-failure" in show.page_html(answer)

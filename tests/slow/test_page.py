@@ -1,0 +1,246 @@
+"""The page in a real browser: one row, six places, a visitor's table through all of them, a link that restores it."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from app_models import serving, write_model, write_models
+from app_pages import NEEDS_BROWSER, TABS, look, open_tab, watched
+from clients import app_client
+from playwright.sync_api import expect
+
+import cse.app
+from cse.models.names import BUNDLED_NAMES
+
+pytestmark = NEEDS_BROWSER
+TICKETS = """id;date;body;label
+17;2026-01-02;"My invoice is wrong; please send a new one";billing
+18;2026-01-03;I cannot log in since yesterday;access
+19;2026-01-03;;access
+20;2026-01-04;"-50 % was promised, <b>I paid</b> the full price";billing
+21;2026-01-05;The app crashes when I open the settings;bug
+22;2026-01-06;How do I merge two branches?;
+23;2026-01-06;Please reset my password;access
+24;2026-01-07;The export button does nothing;bug
+"""
+FIRST = {  # where the first result of each place begins
+    "Similarity": "#similarity table",
+    "Search": "#search table",
+    "Tokens": "#tokens .cse-card",
+    "Clusters": "#maps canvas",
+    "Your model": "#model-start",
+    "Results": "#scores table",
+}
+SCREENS = {(1280, 720): 330, (390, 844): 430}  # pixels above which a result begins
+# The page's own script shows a reason at each field of the place, as for an answer of the server.
+SCRIPT = (Path(cse.app.__file__).parent / "static" / "refusals.js").read_text()
+REASON = "k must be a whole number from 1 to 20, and this is a long reason that a narrow field breaks into lines. " * 2
+CUT = """async ([source, reason]) => {
+  const panel = [...document.querySelectorAll('[role=tabpanel]')].find(each => each.checkVisibility());
+  panel.querySelectorAll('button.label-wrap:not(.open)').forEach(fold => fold.click());
+  await new Promise(done => setTimeout(done, 300));
+  const run = new Function('props', 'element', 'watch', source), cut = {};
+  for (const block of panel.querySelectorAll('[id^="field-"], .block:has(input, textarea):not(:has(.block))')) {
+    const field = block.querySelector('textarea, input');
+    if (!field || !block.checkVisibility({visibilityProperty: true})) continue;
+    block.id ||= `field-test-${Math.random()}`;
+    run({value: {fields: [block.id], about: block.id, reason}}, panel.firstElementChild, (_, show) => show());
+    const line = panel.querySelector(`.cse-refusal[data-about="${block.id}"]`);
+    window.scrollBy(0, line.getBoundingClientRect().top - innerHeight / 2);
+    await new Promise(requestAnimationFrame);
+    const range = document.createRange();
+    range.selectNodeContents(line);
+    for (const box of range.getClientRects())
+      for (const x of [box.left + 2, box.right - 2])
+        for (const y of [box.top + 2, box.bottom - 2])
+          if (document.elementFromPoint(x, y) !== line) cut[block.innerText.slice(0, 40)] = [x, y];
+    run({value: {fields: [block.id]}}, panel.firstElementChild, (_, show) => show());
+  }
+  return cut;
+}"""
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    root = tmp_path_factory.mktemp("more")
+    with serving(BUNDLED_NAMES, root=root) as address:
+        app_client(address).predict("a", "b", api_name="/similarity")  # opens the models before pages do
+        yield address
+
+
+@pytest.fixture(scope="module")
+def shared(browser, url):
+    with watched(browser, url, width=1280, height=720) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(shared):
+    """One page for the tests that need no other visitor, in its first place."""
+    look(shared, 1280, 720)
+    shared.keyboard.press("Escape")
+    open_tab(shared, "Similarity")
+    return shared
+
+
+def panel(page, name):
+    """Open a panel of the row above the places."""
+    page.locator(f"[popovertarget={name}-panel]").first.click()
+    return page.locator(f"#{name}-panel")
+
+
+def upload(page, name, content):
+    opened = panel(page, "corpus")
+    file = {"name": name, "mimeType": "text/plain", "buffer": content.encode()}
+    opened.locator("#corpus-file input[type=file]").set_input_files(file)
+    return opened
+
+
+def test_the_first_tab_stop_skips_to_the_places(browser, url):
+    with watched(browser, url) as page:
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("link", name="Skip to the tabs")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("tab", name="Similarity")).to_be_focused()
+
+
+def test_the_first_result_of_every_place_is_above_the_fold_and_nothing_is_wider_than_the_screen(page):
+    assert FIRST.keys() == set(TABS)
+    assert page.locator("#top").bounding_box()["height"] <= 56
+    for size, most in SCREENS.items():
+        look(page, *size)
+        for tab, result in FIRST.items():
+            open_tab(page, tab)
+            first = page.locator(result).first
+            first.wait_for()
+            page.evaluate("scrollTo(0, 0)")
+            assert first.bounding_box()["y"] < most, (tab, size)
+            assert page.evaluate("document.documentElement.scrollWidth") <= size[0], (tab, size)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_reason_under_a_field_is_seen_whole(page, width):
+    look(page, width)
+    cut = {}
+    for tab in TABS:
+        open_tab(page, tab)
+        if hidden := page.evaluate(CUT, [SCRIPT, REASON]):
+            cut[tab] = hidden
+    assert cut == {}
+
+
+def test_typing_asks_after_a_pause_and_back_returns(page):
+    open_tab(page, "Search")
+    query = page.get_by_label("Query")
+    query.fill("A cat sleeps on the sofa")
+    expect(page.locator("#search tbody tr").first).to_contain_text("cat")
+    page.wait_for_url("**q=A+cat+sleeps+on+the+sofa**")
+    query.fill(" ")
+    expect(page.locator(".cse-refusal:visible")).to_have_text("The query is empty; write a few words.")
+    query.fill("The flight was late")
+    expect(page.locator(".cse-refusal:visible")).to_have_count(0)
+    open_tab(page, "Tokens")
+    page.wait_for_url("**tab=tokens**")
+    page.go_back()
+    expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
+
+
+def test_models_are_chosen_once_for_every_place_with_their_start(page):
+    models = panel(page, "models")
+    models.get_by_label("PromptBERT before training").check()
+    models.get_by_label("DCPCSE", exact=True).uncheck()
+    expect(page.locator(".cse-models")).to_contain_text("PromptBERT before training")
+    models.get_by_role("button", name="Close").click()
+    heads = ["SimCSE", "PromptBERT before training", "PromptBERT", "ConPVP"]
+    expect(page.locator("#similarity tbody th")).to_have_text([re.compile(head) for head in heads])
+    open_tab(page, "Search")
+    expect(page.locator("#search thead th")).to_have_text([re.compile(head) for head in ("Text", *heads)])
+    panel(page, "models").get_by_label("PromptBERT before training").uncheck()
+    page.locator("#models-panel").get_by_label("DCPCSE", exact=True).check()
+
+
+def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings_it_back(browser, url):
+    with watched(browser, url, width=1280, height=720, leaves_page=True) as page:
+        opened = upload(page, "tickets.csv", TICKETS)
+        about = page.locator(".cse-overview")
+        expect(about).to_contain_text("tickets.csv (7)")
+        for fact in ("1 row without a text left out", "1 without", "columns kept: id, date, label"):
+            expect(about).to_contain_text(fact)
+        expect(opened.get_by_label("Column of the texts")).to_have_value("body")
+        opened.get_by_role("button", name="Close").click()
+        about.locator("a.cse-go").first.click()
+        row = page.locator("#search tbody tr").first
+        expect(row).to_contain_text("id: 17")
+        expect(row).to_contain_text("row 1")
+        page.get_by_label("Query").fill("-50 % was promised")
+        expect(row).to_contain_text("<b>I paid</b>")  # as text
+        page.get_by_role("button", name="Options").locator("visible=true").click()
+        page.get_by_label("Only rows where").fill("label = 'bug'")
+        expect(page.locator("#search tbody tr")).to_have_count(2)
+        page.reload()
+        expect(page.locator("#top")).to_contain_text("tickets.csv (7)")
+        expect(page.locator("#search tbody tr")).to_have_count(2)
+        removed = panel(page, "corpus")
+        removed.get_by_role("button", name="Remove my texts").click()
+        expect(page.locator("#top")).to_contain_text("Demo (1,200)")
+        removed.get_by_role("button", name="Undo").click()
+        expect(page.locator("#top")).to_contain_text("tickets.csv (7)")
+
+
+def test_an_unclear_table_asks_and_a_wrong_file_is_told_where_it_was_given(browser, url):
+    with watched(browser, url, width=1280, height=720) as page:
+        opened = upload(
+            page, "two.csv", "a,b\nthe dog runs home,a cat sleeps there\nit rains again today,the sun is out\n"
+        )
+        said = page.locator("#corpus-said")
+        expect(said).to_have_text("Which column holds the texts?")
+        opened.get_by_label("Column of the texts").click()
+        page.get_by_role("option", name="b", exact=True).click()
+        opened.get_by_role("button", name="Use these texts").click()
+        expect(page.locator("#top")).to_contain_text("two.csv (2)")
+        opened.locator("#corpus-file input[type=file]").set_input_files(
+            {"name": "x.exe", "mimeType": "text/plain", "buffer": b"MZ\x90\0\3\0\0\0\4"}
+        )
+        expect(said).to_contain_text("x.exe")
+        line = said.locator("[role=alert]")
+        assert line.evaluate(
+            "line => { const box = line.getBoundingClientRect();"
+            " return line.contains(document.elementFromPoint(box.left + 5, box.top + box.height / 2)); }"
+        )
+        expect(page.locator("#top")).to_contain_text("two.csv (2)")  # nothing is lost
+
+
+def test_what_is_shown_is_saved_and_a_link_opens_it_again(page, browser, url, tmp_path):
+    open_tab(page, "Search")
+    page.get_by_label("Query").fill("The orchestra played")
+    page.wait_for_url("**q=The+orchestra+played**")
+    texts = page.locator("#search tbody th").all_inner_texts()
+    share = panel(page, "share")
+    share.get_by_label("As", exact=True).click()
+    page.get_by_role("option", name="Table (CSV)").click()
+    with page.expect_download() as saving:
+        share.get_by_role("button", name="Save", exact=True).click()
+    saving.value.save_as(tmp_path / "saved.csv")
+    rows = list(csv.DictReader((tmp_path / "saved.csv").open(encoding="utf-8")))
+    assert {row["text"] for row in rows} == {
+        text.split("\n")[0].split(" ", 1)[1].split(" row ")[0].strip() for text in texts
+    } or len({row["row"] for row in rows}) == len(texts)
+    address = page.url
+    with watched(browser, address, width=1280, height=720) as other:
+        expect(other.get_by_label("Query")).to_have_value("The orchestra played")
+        expect(other.locator("#search tbody th")).to_have_count(len(texts))
+
+
+def test_a_broken_model_is_named_in_its_place_alone(browser, tmp_path_factory, bert_folder):
+    folders = write_models(tmp_path_factory.mktemp("columns"), bert_folder)
+    extra = write_model(tmp_path_factory.mktemp("root") / "extra", bert_folder, "simcse", seed=5)
+    with serving([str(folder) for folder in folders], root=extra.parent) as address, watched(browser, address) as page:
+        expect(page.locator("#similarity .cse-failure")).to_contain_text("damaged")
+        expect(page.locator("#similarity tbody tr")).to_have_count(len(folders) - 1)
+        models = panel(page, "models")
+        models.get_by_label("Add a model").fill("extra")
+        models.get_by_label("Add a model").press("Enter")
+        models.get_by_role("button", name="Add it").click()
+        expect(models.locator("#added")).to_contain_text("extra is in every place")
+        expect(page.locator("#similarity tbody tr")).to_have_count(len(folders))
