@@ -1,7 +1,9 @@
 """Models added while the app runs: what may be named, who sees it, and what happens to one that fails."""
 
 import re
+import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,13 +17,26 @@ from cse.app.models.admission import Admission
 from cse.app.models.models import Failure, error_line
 from cse.app.models.naming import title
 from cse.app.models.recent import Recent
-from cse.app.scoreboard.add_model import add_column
-from cse.app.sections.search import search
-from cse.app.sections.similarity import similarity
+from cse.app.models.adding import add_column, add_own
+from cse.app.results.search import Search
+from cse.app.show import ask
 from cse.app.state.app_state import AppState, open_state
+from cse.app.training.opened import FOLDERS_REFUSED
+from cse.app.training.rules import GUESTS, OWN
+from cse.app.training.trainings import Trainings
 from cse.files import hub
 
 PAIR = ("the dog is happy", "the cat is sad")
+
+
+def similarity(models, *pair):
+    """The cosine of a pair in every model."""
+
+    def cosine(column, encoder):
+        first, second = encoder.encode(list(pair), normalize_embeddings=True)
+        return float(first @ second)
+
+    return models.apply(cosine)
 
 
 @pytest.fixture(scope="module")
@@ -128,12 +143,12 @@ def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: Path) -> None:
     with asking("a"):
-        column, description = add_column(state, "other")
-        assert (column.name, description["method"]) == ("other", "dcpcse")
+        column = add_column(state, "other")
+        assert (column.name, state.models.encoder(column).method.name) == ("other", "dcpcse")
         found = similarity(state.models, *PAIR)
         first, second = cse.load(str(root / "other")).encode(PAIR, normalize_embeddings=True)
         assert found["other"] == pytest.approx(first @ second, abs=1e-5)
-        assert len(search(state, PAIR[0], 3, "demo")["other"]) == 3
+        assert len(ask(state, Search, {"query": PAIR[0], "k": 3}).json()["other"]) == 3
         with pytest.raises(ValueError, match="other is on your page already"):
             add_column(state, "deep/../other")
     for visitor in ("b", None):
@@ -146,14 +161,14 @@ def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: 
 
 def test_a_reading_of_the_untrained_backbone_is_added_by_its_name(state: AppState) -> None:
     with asking("a"):
-        column, description = add_column(state, "Untrained (prompt)")
+        column = add_column(state, "Untrained (prompt)")
         assert (column.name, column.opened_by) == ("untrained (prompt)", ("bundled", "prompt", None))
-        assert (title(column.name), description["learned"]) == ("Untrained (prompt)", 0)
+        assert (title(column.name), state.models.encoder(column).learned_count) == ("Untrained (prompt)", 0)
         first, second = cse.load("bundled", "prompt").encode(PAIR, normalize_embeddings=True)
         assert similarity(state.models, *PAIR)[column.name] == pytest.approx(first @ second, abs=1e-5)
         with pytest.raises(ValueError, match=r"Untrained \(prompt\) is on your page already"):
             add_column(state, "untrained (prompt)")
-        opened = [add_column(state, name)[0].opened_by for name in ("untrained", "untrained (cls)")]
+        opened = [add_column(state, name).opened_by for name in ("untrained", "untrained (cls)")]
         assert opened == [("bundled", "mean", None), ("bundled", "cls", None)]
         with pytest.raises(ValueError, match=r"Untrained \(mean\) is on your page already"):
             add_column(state, "untrained (mean)")
@@ -165,7 +180,7 @@ def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch
     monkeypatch.setattr("cse.app.models.columns.MOST_COLUMNS", 2)
     monkeypatch.setattr(state.models._visiting, "_most", 1)
     with asking("a"):
-        added = [add_column(state, name)[0] for name in ("fourth", "deep/dcpcse")]
+        added = [add_column(state, name) for name in ("fourth", "deep/dcpcse")]
         with pytest.raises(ValueError, match="remove yours"):
             add_column(state, "other")
         assert [state.models._visiting.get(column.opened_by) is not None for column in added] == [False, True]
@@ -177,7 +192,7 @@ def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch
 def test_a_column_taken_away_while_it_answers_is_opened_as_a_visitors(state: AppState) -> None:
     """His own corpus still names it: it must not stay open for good, nor be fetched where nothing may be."""
     with asking("a"):
-        column, _ = add_column(state, "fourth")
+        column = add_column(state, "fourth")
         state.models.added.clear()
         state.models._visiting = Recent(1)
         assert state.models.apply(lambda *_: 1, [column]) == {"fourth": 1}
@@ -194,3 +209,29 @@ def test_a_model_that_fails_is_not_added_and_no_path_is_shown(state: AppState, r
     failed = state.models.apply(lambda column, encoder: (_ for _ in ()).throw(OSError(f"{root}/x.bin, '/etc/pass wd'")))
     assert failed == {"third": Failure("x.bin, 'pass wd'")}
     assert error_line(ValueError("https://a.b/c and owner/name 1/2"), "m", "m") == "https://a.b/c and owner/name 1/2"
+
+
+def test_the_owner_may_add_a_folder_by_its_path_and_others_an_archive_where_they_may_train(state, root, tmp_path):
+    key, folder = "1" * 32, root.parent / "outside"
+    for path in (str(folder), str(root), "/nowhere", "~", "../x"):
+        with asking("a"), pytest.raises(ValueError, match=re.escape(FOLDERS_REFUSED)):
+            add_own(state, key, path, None)
+    archive = Path(shutil.make_archive(str(tmp_path / "sent"), "zip", folder))
+    kept = tmp_path / "models"
+    kept.mkdir()
+    owned = replace(state, trainings=Trainings(OWN, kept))
+    with asking("a"):
+        assert add_own(owned, key, str(folder), None).name == "outside"
+        with pytest.raises(ValueError, match="outside is on your page already"):
+            add_own(owned, key, f" {folder}/ ", None)
+        with pytest.raises(ValueError, match=r"no config\.json in it"):
+            add_own(owned, key, str(tmp_path), None)
+    guests = replace(state, trainings=Trainings(GUESTS, kept))
+    with asking("b"):
+        assert add_own(guests, key, "", str(archive)).name == "sent"
+        assert not archive.exists()
+        assert [made.name for made, request in guests.trainings.models(key) if request is None] == ["sent"]
+    with asking("c"), pytest.raises(ValueError, match="Models are taken from the owner"):
+        add_own(state, key, "", str(tmp_path / "none.zip"))
+    for trainings in (owned.trainings, guests.trainings):
+        trainings.close()

@@ -35,7 +35,6 @@ from cse.app.corpus.export import PATH, file_route
 from cse.app.corpus.exports import taken
 from cse.app.corpus.pairs import drawn_pair, near_pairs
 from cse.app.corpus.reading import MOST_UNPACKED, file_texts, preview
-from cse.app.corpus.scores import corpus_scores, scores_html
 from cse.app.corpus.texts_form import described, read
 from cse.app.drawing.distribution import placed_html
 from cse.app.duplicates.groups_html import groups_html
@@ -52,7 +51,6 @@ from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.encodings import Encoding
 from cse.app.state.own_corpora import GONE, OwnCorpus
 from cse.app.state.selections import table
-from cse.evaluation.clustering import label_scores
 from cse.vectors import cosines, unit_rows
 from index import BuildSettings, VectorIndex
 
@@ -371,32 +369,10 @@ def test_pairs_are_drawn_from_a_corpus_near_ones_by_its_vectors(state) -> None:
     assert near_pairs(state, kept(state, ["a cat"] * 5, "3" * 32)) == []
 
 
-def test_models_are_scored_on_the_labels_of_a_corpus_as_the_evaluation_scores_them(state, tmp_path) -> None:
-    labels = ["x" if "a" in text.split() else "y" for text in SENTENCES]
-    corpus = kept(state, SENTENCES * 2, "4" * 32, labels * 2)
-    answers = corpus_scores(state, corpus)
-    assert isinstance(answers["broken"], Failure)
-    for column in state.models.columns[:2]:
-        vectors = corpus.vectors(column, state.models.encoder(column))
-        assert answers[column.name] == label_scores(vectors, labels * 2)
-    shown = scores_html(corpus, answers)
-    assert f"{max(answers[name]['nmi'] for name in ('simcse', 'promptbert')):.1f}" in shown
-    assert "damaged" in shown
-    with pytest.raises(ValueError, match=r"has no labels\. Upload a table and choose its column of labels"):
-        corpus_scores(state, kept(state, SENTENCES, "5" * 32))
-    with pytest.raises(ValueError, match="has 7 labels for 7 labelled texts; 2 to 200 can be scored"):
-        corpus_scores(state, kept(state, SENTENCES, "6" * 32, SENTENCES))
-
-
 def test_a_missing_label_is_none_of_the_labels(state) -> None:
     labels = ["x" if "a" in text.split() else "y" for text in SENTENCES]
     whole = kept(state, SENTENCES * 2, "8" * 32, labels * 2)
     some = kept(state, [*SENTENCES * 2, "what", "is this"], "9" * 32, [*labels * 2, "", ""])
-    answers = corpus_scores(state, some)
-    assert plain(answers) == plain(corpus_scores(state, whole))
-    shown = scores_html(some, answers)
-    assert "14 texts with 2 labels" in shown
-    assert "2 texts without a label left out." in shown
     drawn = maps_value(corpus_points(some), {})
     assert (sorted(drawn["names"][:2]), drawn["names"][2:], drawn["unlabelled"]) == (["x", "y"], ["no label"], 2)
     assert maps_value(corpus_points(whole), {})["unlabelled"] == -1

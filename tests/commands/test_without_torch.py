@@ -29,11 +29,12 @@ assert not {*UNUSED, "sklearn", "scipy.stats"} & sys.modules.keys(), "the page"
 
 from cse.app.state.app_state import open_state
 from cse.app.sections.similarity import similarity
-from cse.app.scoreboard.model_strip import descriptions
+from cse.app.results.models import Models
+from cse.app.show import ask
 from cse.models.names import BUNDLED_NAMES
 state = open_state(BUNDLED_NAMES, ())
 cosines = similarity(state.models, *pair)
-assert all("learned" in text for text in descriptions(state.models).values())
+assert not ask(state, Models, {}).failed
 assert not UNUSED & sys.modules.keys(), "the app's comparison"
 
 run("build_index", text, "--model", "dcpcse", "--output", f"{folder}/index")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from cse.app.state.records import before
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
     from cse.app.training.trainings import Trainings
+
+PATHS = ("/", "~", ".", "\\")  # begin a path
 
 
 def add_column(state: AppState, name: Any) -> Column:
@@ -29,6 +31,33 @@ def add_column(state: AppState, name: Any) -> Column:
     if column is None:
         raise ValueError(f"{title(called)} is on your page already.")
     return column
+
+
+def add_own(state: AppState, key: str, name: Any, archive: str | None) -> Column:
+    """Add the model in a .zip that a visitor sent, or else the one of a name or, for the owner, of a folder's path.
+
+    Raises ValueError as `add_column`, and for what the rules of the server do not allow.
+    """
+    opened, requested = state.trainings.opened, str(name or "").strip()
+    if archive is None and not requested.startswith(PATHS):
+        return add_column(state, name)
+    if archive is None:
+        made = opened.folder(requested)
+    else:
+        try:
+            made = opened.unpack(key, Path(archive), Path(archive).stem)
+        finally:
+            Path(archive).unlink(missing_ok=True)
+    column = put_column(state, str(made.folder), made.name, numbered(made.name))
+    if column is None:
+        raise ValueError(f"{made.name} is on your page already.")
+    return column
+
+
+def numbered(name: str) -> Iterator[str]:
+    """Yield a name, and the name with numbers from 2."""
+    yield name
+    yield from (f"{name} {number}" for number in itertools.count(2))
 
 
 def put_column(
@@ -61,8 +90,7 @@ def attach(state: AppState, trainings: Trainings, key: str) -> list[str]:
     """
     names: list[str] = []
     for made, request in trainings.models(key):
-        numbered = (f"{made.name} {number}" for number in itertools.count(2))
-        column = put_column(state, str(made.folder), made.name, itertools.chain([made.name], numbered))
+        column = put_column(state, str(made.folder), made.name, numbered(made.name))
         if column is None:
             continue
         start = f"{column.name}{BEFORE}"

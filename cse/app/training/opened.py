@@ -23,7 +23,7 @@ from cse.models.names import CONFIG
 ROOM = 2**29  # bytes that the disk must have left
 RUN_FOLDER = "GRADIO_TEMP_DIR"
 MOST = 4, 8  # archives of a visitor, and of all
-OFFERED = "The owner can offer folders with --models-root FOLDER, which + model then lists."
+OFFERED = "The owner can offer folders with --models-root FOLDER, which Add a model then lists."
 FOLDERS_REFUSED = f"Folders are for the owner of this server: open the address that it printed at its start. {OFFERED}"
 UNOWNED = f"This server takes no models. Its owner can allow it with the option {OPTION}. {OFFERED}"
 ARCHIVES_REFUSED = f"Models are taken from the owner of this server, and with its option {OPTION} from everyone."
