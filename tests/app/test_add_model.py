@@ -13,11 +13,11 @@ from conftest import ROOT
 from gradio.context import LocalContext
 
 import cse
+from cse.app.models.adding import add_column, add_own
 from cse.app.models.admission import Admission
 from cse.app.models.models import Failure, error_line
 from cse.app.models.naming import title
 from cse.app.models.recent import Recent
-from cse.app.models.adding import add_column, add_own
 from cse.app.results.search import Search
 from cse.app.show import ask
 from cse.app.state.app_state import AppState, open_state

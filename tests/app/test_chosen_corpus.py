@@ -41,7 +41,7 @@ from cse.app.duplicates.groups_html import groups_html
 from cse.app.duplicates.near_duplicates import find, groups_csv, groups_of_all, kept_csv
 from cse.app.export.download import as_csv, as_json, curl_code, python_code
 from cse.app.export.section import take
-from cse.app.models.models import Failure, plain
+from cse.app.models.models import plain
 from cse.app.sections.map_points import MOST_LINES, corpus_points, maps_value
 from cse.app.sections.search import find_all, ranking, search
 from cse.app.sections.similarity import name_of, placed

@@ -17,7 +17,16 @@ import cse
 from cse.app.models.columns import Column, columns
 from cse.app.models.models import Failure
 from cse.app.results.labels import Labels, Speed, held_out
-from cse.app.results.scores import Ledger, Scores, board_of, names_of, protocol_lines, scoring_command, unscored
+from cse.app.results.scores import (
+    Ledger,
+    Scores,
+    board_of,
+    names_of,
+    protocol_lines,
+    scoring_command,
+    unscored,
+    verdicts,
+)
 from cse.app.session import Session, open_session
 from cse.app.show import answer, ask, page_html
 from cse.app.state.app_state import open_boards, open_state
@@ -85,15 +94,26 @@ def test_a_score_is_bold_for_a_paper_only_where_it_is_significantly_better() -> 
     assert "**" not in single.result.sheet(single.frame).to_csv()
 
 
-def test_the_sentence_says_what_is_inside_the_noise() -> None:
+def test_the_sentence_and_the_verdicts_say_what_is_inside_the_noise() -> None:
     every = ", ".join(["average", *sts_task.SETS])
-    for models, said in (
-        ({"a": [60.0, 61.0, 62.0], "b": [60.5, 60.6, 60.7], "c": [50.0, 50.1, 50.2]}, f"Level: a ≈ b ({every})."),
-        ({"a": [60.0, 60.1], "c": [50.0, 50.1]}, f"Significantly best: a ({every})."),
-        ({"a": [60.0], "c": [50.0]}, f"Best, significance not tested: a ({every})."),
-    ):
+    for models, first, said in (
+        (
+            {"a": [60.0, 61.0, 62.0], "b": [60.5, 60.6, 60.7], "c": [50.0, 50.1, 50.2]},
+            "a is best by average; b does not differ significantly.", f"Level: a ≈ b ({every}).",
+        ),
+        (
+            {"a": [60.0, 60.1], "c": [50.0, 50.1]}, "a is best by average, significantly.",
+            f"Significantly best: a ({every}).",
+        ),
+        (
+            {"a": [60.0], "c": [50.0]}, "a is best by average; whether by more than noise is not known.",
+            f"Best, significance not tested: a ({every}).",
+        ),
+    ):  # fmt: skip
         found = shown({"sts": board(**models)}, "simcse")
-        assert found.result.sentence(found.frame) == said
+        assert found.result.sentence(found.frame) == first
+        assert verdicts(found.frame) == said
+        assert said in page_html(found)
 
 
 def test_a_model_stands_beside_its_own_start() -> None:

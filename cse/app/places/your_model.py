@@ -297,7 +297,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     )  # fmt: skip
     with gr.Column(visible=visitors.allowed, elem_id="own-training") as work:
         heading("1. A model to start from, and your corpus", more=f"<p>{ABOUT}</p>", words=("grouping", "finding"))
-        with gr.Row(equal_height=True, elem_classes="cse-fields"):
+        with gr.Row(equal_height=True, elem_classes="cse-fields", elem_id="model-start"):
             start = gr.Dropdown(
                 choices(state.admission.offered()),
                 value=BACKBONE,

@@ -40,7 +40,7 @@ MARKS = {"best": "best", "alike": "not significantly different from the best"}
 class Scores(Result):
     """The shipped scores of the models on a task."""
 
-    key = "results"
+    key = "scores"
     title = "Scores of the bundled models"
     summary = "The models' shipped scores on a task, a record for each set and measure; no model is run."
     words = ("significance",)
@@ -79,19 +79,15 @@ class Scores(Result):
         return pd.DataFrame(rows)
 
     def sentence(self, frame: pd.DataFrame) -> str:
-        """Return which models are best by column, by the noise of their lead."""
-        found: dict[str, list[str]] = {"Significantly best": [], "Best, significance not tested": [], "Level": []}
-        for column, rows in frame.groupby("column", sort=False):
-            best = rows.loc[rows["mark"] == "best", "model"].map(title).tolist()
-            alike = rows.loc[rows["mark"] == "alike", "model"].map(title).tolist()
-            if not best:
-                continue
-            kind = (
-                "Level" if alike else "Significantly best" if rows["apart"].any() else "Best, significance not tested"
-            )
-            found[kind].append(f"{' and '.join(best)}{' ≈ ' + ', '.join(alike) if alike else ''} ({column})")
-        grouped = {kind: merged(phrases) for kind, phrases in found.items() if phrases}
-        return " ".join(f"{kind}: {phrases}." for kind, phrases in grouped.items())
+        """Return which model is best in the first column, and whether its lead is more than noise."""
+        rows = frame[frame["column"] == frame["column"].iloc[0]]
+        best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
+        who = f"{' and '.join(best)} {'is' if len(best) == 1 else 'are'} best by {rows['column'].iloc[0]}"
+        if not best:
+            return ""
+        if alike:
+            return f"{who}; {', '.join(alike)} {'does' if len(alike) == 1 else 'do'} not differ significantly."
+        return f"{who}, significantly." if rows["apart"].any() else f"{who}; whether by more than noise is not known."
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the scores by column with their intervals, where all columns have one unit and higher is better."""
@@ -127,7 +123,8 @@ class Scores(Result):
         first = frame.iloc[0]
         return {
             "columns": columns.to_dict("records"), "lines": rows, "digits": digits, "marks": MARKS,
-            "terms": of_scores(columns["score"]), "about": first["about"], "protocol": first["protocol"],
+            "terms": of_scores(columns["score"]), "about": first["about"], "verdicts": verdicts(frame),
+            "protocol": first["protocol"],
             "command": first["command"], "start": START,
         }  # fmt: skip
 
@@ -151,6 +148,18 @@ def cell(row: Mapping[str, Any]) -> str:
     spread = "" if row["deviation"] != row["deviation"] or row["deviation"] is None else f" ± {row['deviation']:.2f}"
     bold = "**" if row["mark"] == "best" and row["apart"] else ""
     return f"{bold}{value}{bold}{spread}"
+
+
+def verdicts(frame: pd.DataFrame) -> str:
+    """Return which models are best by column, by the noise of their lead."""
+    found: dict[str, list[str]] = {"Significantly best": [], "Best, significance not tested": [], "Level": []}
+    for column, rows in frame.groupby("column", sort=False):
+        best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
+        if not best:
+            continue
+        kind = "Level" if alike else "Significantly best" if rows["apart"].any() else "Best, significance not tested"
+        found[kind].append(f"{' and '.join(best)}{' ≈ ' + ', '.join(alike) if alike else ''} ({column})")
+    return " ".join(f"{kind}: {merged(phrases)}." for kind, phrases in found.items() if phrases)
 
 
 def merged(phrases: Sequence[str]) -> str:
