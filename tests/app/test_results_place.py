@@ -140,10 +140,12 @@ def test_models_have_the_names_of_the_other_places_and_those_not_chosen_are_left
     assert names_of(made, [Column("mine", "raw", "mean")]) == {"simcse": "simcse", "raw": "mine"}
     assert names_of(made, [Column("simcse", "/own/simcse")]) == {"simcse": "shipped simcse", "raw": "raw"}
     opened = open_state(BUNDLED_NAMES, ())
-    asked = ask(opened, Scores, {"models": ["dcpcse"]}).frame["model"].unique().tolist()
-    assert "dcpcse" in asked
-    assert "simcse" not in asked
-    assert "untrained (mean)" in asked
+    assert {"dcpcse", "simcse", "untrained (mean)"} < set(ask(opened, Scores, {}).frame["model"])
+    frame = ask(opened, Scores, {"models": ["dcpcse", "dcpcse (before)"]}).frame
+    assert frame["model"].unique().tolist() == ["dcpcse", "dcpcse (before)"]
+    figures = open_boards()["sts"].rows["dcpcse"]
+    average = frame[frame["column"] == "average"].set_index("model")["value"]
+    assert average.to_dict() == {"dcpcse": figures.figures[0].value, "dcpcse (before)": figures.start[0].value}
 
 
 def test_what_has_no_results_is_named_with_the_command_that_makes_them(tmp_path, bert_folder, sts, monkeypatch) -> None:

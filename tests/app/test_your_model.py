@@ -17,7 +17,7 @@ import cse
 from cse.analysis.votes import questions, verdict
 from cse.app.models.adding import attach
 from cse.app.places.votes import LOST, MEANING, Voting, end, question_html, undo, verdict_html, vote
-from cse.app.places.your_model import Trainer, own_dial, picture, reading_html, start_of, training_html
+from cse.app.places.your_model import Trainer, own_dial, picture, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
     Adaptation,
     at_dial,
@@ -136,6 +136,9 @@ def test_the_reading_of_a_start_is_said_from_its_configuration(state):
     assert start_of(state, "untrained (cls)") == ("bundled", "cls")
     assert start_of(state, "promptbert") == (state.models.columns[1].model, None)
     assert HOSTILE not in reading_html(state, HOSTILE)
+    with pytest.raises(FieldError, match="There is no model") as refused:
+        requested(replace(state, trainings=Trainings(OWN)), "demo", KEY, "no such model")
+    assert refused.value.field == "The model"
 
 
 @pytest.fixture(scope="module")

@@ -101,6 +101,13 @@ class Voting:
                 return View(html.alert(str(error)), code=gr.skip())
         return View() if ballot is None else view(ballot)
 
+    def reopen(self, key: str, request: gr.Request) -> View:
+        """Show an opened page the visitor's ballot, if there is one and the address has no verdict."""
+        ballot = self._ballots.get(key)
+        if ballot is None or "verdict" in dict(request.query_params):
+            return View(*[gr.skip()] * len(View._fields))
+        return view(ballot)
+
     def changing(self, change: Callable[[Ballot], None]) -> Callable[[float, str], View]:
         """Return a handler that changes the visitor's ballot, unless the page shows an earlier state of it."""
 

@@ -36,6 +36,7 @@ from cse.app.training.archive import opened_by
 from cse.app.training.request import ADAPT, LONGEST_NAME, TrainingRequest, checked
 from cse.app.training.rules import REFUSED, UNOWNED
 from cse.app.training.training import State, Training
+from cse.app.validation import FieldError
 from cse.models.names import BACKBONE, BUNDLED_NAMES, resolve
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ FETCH = "() => setTimeout(() => document.querySelector('#fetched-model')?.click(
 # A chart that appears with its place has measured no width yet.
 RESIZED = "() => setTimeout(() => dispatchEvent(new Event('resize')), 200)"
 PURPOSES = [("Both", BOTH), ("Topics and groups", GROUPS), ("Search", SEARCH)]
+START = "The model"  # its field
 PLAIN = ("mean", "cls")  # readings of the untrained backbone that can be adapted
 PUBLISHED = "As its paper has it, with the settings for the start's size; the command has all others."
 ABOUT = (
@@ -66,7 +68,10 @@ def start_of(state: AppState, name: Any) -> tuple[str, str | None]:
 
 
 def reading_html(state: AppState, name: Any) -> str:
-    """Return how the start is read, from its configuration alone."""
+    """Return how the start is read, from its configuration alone; nothing is downloaded for that."""
+    known = [*state.admission.offered(), *(column.name for column in state.models.columns)]
+    if name not in known:
+        return html.hint(f"{str(name)[:60]} is opened, and its reading found, when you press a button.")
     try:
         model, pooling = start_of(state, name)
         reference = resolve(model, pooling, lenient=True)
@@ -83,7 +88,11 @@ def requested(state: AppState, corpus: str, key: str, start: Any, **values: Any)
     """Return the request of a page's values on the corpus that it has chosen. Raises ValueError as `checked` does."""
     rules = state.trainings.rules
     rules.check()  # before a folder is looked for
-    chosen, (model, pooling) = chosen_corpus(state, corpus, key), start_of(state, start)
+    chosen = chosen_corpus(state, corpus, key)
+    try:
+        model, pooling = start_of(state, start)
+    except ValueError as error:
+        raise FieldError(START, str(error)) from error
     return checked(rules, chosen.texts, chosen.labels, corpus=chosen.label, start=model, pooling=pooling, **values)
 
 
@@ -343,10 +352,10 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
         shown, asking, asked, dial, plot, turned, taken, which, opens, command, timer, mark, stop, begin, train,
         top.models, top.changed, votes.first, votes.second,
     ]  # fmt: skip
-    fields = {FIELD: top.corpus, "The key": top.key, "The model": start, "The name": name}
+    fields = {FIELD: top.corpus, "The key": top.key, START: start, "The name": name}
     others = {"Minutes": minutes, "The models": top.models}
-    adapting = refusing(trainer.adapt, {**fields, "What for": purpose, **others}, outputs)
-    training = refusing(trainer.train, {**fields, "The method": method, **others}, outputs)
+    adapting = refusing(trainer.adapt, {**fields, "What for": purpose, **others}, outputs, keep=True)
+    training = refusing(trainer.train, {**fields, "The method": method, **others}, outputs, keep=True)
     for button, run in ((begin, adapting), (train, training)):
         button.click(run.fn, list(run.inputs), list(run.outputs), **LANE)
     for button in (stop, keep):
@@ -362,7 +371,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     which.change(trainer.opening, [top.key, which], opens, **QUICK)
     fetch.click(trainer.archive, [top.key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)
     known = top.opened.then(trainer.draw, [top.key, gr.State(()), top.models], outputs, **LANE)
-    known.then(Voting(state).resume, [gr.State(""), top.key], votes.linked.run.outputs[:-1], **QUICK)
+    known.then(Voting(state).reopen, top.key, votes.linked.run.outputs[:-1], **QUICK)
     if visitors != owner:
         top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
     judged = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}

@@ -15,7 +15,7 @@ from cse.app.drawing.glossary import of_scores
 from cse.app.drawing.terms import MEASURES
 from cse.app.models.columns import free_name
 from cse.app.models.models import Failure
-from cse.app.models.naming import title
+from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, choice, records
 from cse.app.state.records import record_of
 from cse.errors import as_called, command_line
@@ -59,23 +59,29 @@ class Scores(Result):
         """Return a row for each model and column of the board: the score with its 95 % interval, and the one before.
 
         `mark` is "best", "alike" (not significantly different from the best) or "", `apart` says that the best one is
-        significantly so. `low` and `high` are empty where a single run leaves the noise unknown. Models that the
-        visitor has not chosen are left out.
+        significantly so. `low` and `high` are empty where a single run leaves the noise unknown. Where the visitor has
+        chosen some of the models, other ones and untrained readings are left out.
         """
         board = board_of(session.state, self.task)
-        names = names_of(board, session.state.models.columns)
-        asked = {column.name for column in session.columns}
-        off = {column.name for column in session.state.models.columns} - asked
-        if missing := unscored(board, session.columns):
+        names, asked = names_of(board, session.state.models.columns), {column.name for column in session.columns}
+        own = {column.name for column in session.state.models.columns}
+        missing = unscored(board, [column for column in session.columns if not column.name.endswith(BEFORE)])
+        if missing:
             listed, command = ", ".join(title(column.name) for column in missing), scoring_command(self.task, missing)
             session.notes.append(f"No shipped scores of {listed}. To score them: {command}")
-        shown = {label: row for label, row in board.rows.items() if names[label] not in off}
-        rows = [
-            {**row_of(board, label, row, names[label]), **figure_of(board, label, row, number)}
-            for number in range(len(board.columns))
-            for label, row in sorted(shown.items(), key=partial(rank, board))
-            if row.figures[number] is not None
-        ]
+        ordered = sorted(board.rows.items(), key=partial(rank, board))
+        rows = []
+        for number in range(len(board.columns)):
+            for label, row in ordered:
+                name = names[label]
+                told = {**row_of(board, label, row, name), **figure_of(board, label, row, number)}
+                if name in asked or (name not in own and own <= asked):
+                    rows.append(told)
+                start = f"{name}{BEFORE}"
+                if start in asked and told["before"] is not None:
+                    alone = {"deviation": None, "runs": 0, "low": None, "high": None, "before": None, "mark": ""}
+                    rows.append({**told, "model": start, "value": told["before"], "trained": 0, **alone})
+        rows = [row for row in rows if row["value"] is not None]
         return pd.DataFrame(rows)
 
     def sentence(self, frame: pd.DataFrame) -> str:
