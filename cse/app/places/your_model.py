@@ -306,7 +306,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     )  # fmt: skip
     with gr.Column(visible=visitors.allowed, elem_id="own-training") as work:
         heading("1. A model to start from, and your corpus", more=f"<p>{ABOUT}</p>", words=("grouping", "finding"))
-        with gr.Row(equal_height=True, elem_classes="cse-fields", elem_id="model-start"):
+        with gr.Row(equal_height=True, elem_id="model-start"):
             start = gr.Dropdown(
                 choices(state.admission.offered()),
                 value=BACKBONE,
@@ -374,7 +374,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     known.then(Voting(state).reopen, top.key, votes.linked.run.outputs[:-1], **QUICK)
     if visitors != owner:
         top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
-    judged = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}
+    judged: dict[str, Any] = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}
     return [
         Shown(Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())), Shown(Judge, judged, votes.linked)
     ]  # fmt: skip

@@ -81,7 +81,11 @@ class Labels(Result):
         """Return the share of neighbours with the text's label, with its interval."""
         names = frame["model"].tolist()
         at = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None}, "color": by_model(names, False)}
-        x = {"type": "quantitative", "scale": {"zero": False}, "title": "neighbours of the same label, %"}
+        x: dict[str, Any] = {
+            "type": "quantitative",
+            "scale": {"zero": False},
+            "title": "neighbours of the same label, %",
+        }
         told = tips(model="Model", neighbours="Neighbours#", low="from#", high="to#")
         layers = [
             {"mark": {"type": "rule", "strokeWidth": 2},

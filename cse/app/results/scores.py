@@ -103,7 +103,7 @@ class Scores(Result):
         strongest = frame.loc[frame["untrained"] != "", "model"].head(1).tolist()
         shown = frame[(frame["untrained"] == "") | frame["model"].isin(strongest)]
         names = list(shown["model"].unique())
-        score = {"type": "quantitative", "scale": {"zero": False}, "title": units[0]}
+        score: dict[str, Any] = {"type": "quantitative", "scale": {"zero": False}, "title": units[0]}
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
         across = {"y": {"field": "column", "type": "nominal", "sort": None, "title": None},
                   "yOffset": {"field": "model", "sort": None}, "color": by_model(names)}  # fmt: skip
