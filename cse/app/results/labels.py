@@ -80,7 +80,10 @@ class Labels(Result):
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the share of neighbours with the text's label, with its interval."""
         names = frame["model"].tolist()
-        at = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None}, "color": by_model(names, False)}
+        at: dict[str, Any] = {
+            "y": {"field": "model", "type": "nominal", "sort": None, "title": None},
+            "color": by_model(names, False),
+        }
         x: dict[str, Any] = {
             "type": "quantitative",
             "scale": {"zero": False},

@@ -105,8 +105,10 @@ class Scores(Result):
         names = list(shown["model"].unique())
         score: dict[str, Any] = {"type": "quantitative", "scale": {"zero": False}, "title": units[0]}
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
-        across = {"y": {"field": "column", "type": "nominal", "sort": None, "title": None},
-                  "yOffset": {"field": "model", "sort": None}, "color": by_model(names)}  # fmt: skip
+        across: dict[str, Any] = {
+            "y": {"field": "column", "type": "nominal", "sort": None, "title": None},
+            "yOffset": {"field": "model", "sort": None}, "color": by_model(names),
+        }  # fmt: skip
         layers = [
             {"mark": {"type": "rule", "strokeWidth": 2},
              "encoding": {**across, "x": {**score, "field": "low"}, "x2": {"field": "high"}}},
