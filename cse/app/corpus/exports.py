@@ -19,6 +19,7 @@ from cse.app.drawing.components import file_stem
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of
+from cse.corpus.corpus import free_name
 from cse.corpus.output import csv_text
 
 if TYPE_CHECKING:
@@ -66,9 +67,12 @@ def columns_of(state: AppState, chosen: ChosenCorpus) -> list[Column]:
 
 
 def table(state: AppState, chosen: ChosenCorpus, model: Any) -> Sent:
-    """Return the texts, with the numbers of their rows and their labels, as a table."""
-    labels = {} if chosen.labels is None else {"label": chosen.labels}
-    columns = {"row": chosen.numbers, "text": chosen.texts, **labels}
+    """Return the texts, with the numbers of their rows and their further columns, as a table."""
+    columns: dict[str, Any] = {"row": chosen.numbers, "text": chosen.texts}
+    if chosen.table is not None:
+        columns |= {free_name(name, columns): chosen.table[name].to_pylist() for name in chosen.table.schema.names}
+    elif chosen.labels is not None:
+        columns["label"] = chosen.labels
     rows = zip(*columns.values(), strict=True)
     return Sent(f"{stem(chosen)}.csv", "text/csv", iter([csv_text([*columns], rows).encode()]))
 
