@@ -127,6 +127,15 @@ def test_an_adaptation_that_is_stopped_outside_of_its_stages_is_finished_by_a_se
     assert all("left_out" in stages[name] for name in ("language", "training") if name in stages)
 
 
+def test_an_adaptation_that_is_killed_after_its_first_answer_keeps_it_and_says_so(trainings, adaptation):
+    training = trainings.begin(ONE, adaptation)
+    until(lambda: training.asks or not training.running)
+    os.kill(training.process.pid, signal.SIGKILL)
+    finished(training)
+    assert training.failure == "The training process was killed (signal 9); the machine may lack memory."
+    assert "left_out" in training.outcome.report["stages"]["training"]
+
+
 def test_a_run_that_is_stopped_before_its_first_answer_has_no_model(trainings, request_):
     training = trainings.begin(ONE, request_)
     for key in (ONE, TWO):

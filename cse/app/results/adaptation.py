@@ -175,5 +175,9 @@ def dial_sentence(points: pd.DataFrame, dial: float) -> str:
         f"{axis} {row[f'{axis}_gain']:+.1f} ({row[f'{axis}_low']:+.1f} to {row[f'{axis}_high']:+.1f})"
         for axis in AXES if axis in points
     ]  # fmt: skip
-    taken = "This is the model that was chosen." if row["chosen"] else "Not the model that was chosen."
+    taken = (
+        "This is the model that was chosen."
+        if row["chosen"]
+        else "Not the one chosen: What for, above, chooses by one."
+    )
     return f"Dial {row['dial']:g}: {', '.join(gains)}, in points over the start. {taken}"

@@ -103,7 +103,9 @@ class Scores(Result):
         strongest = frame.loc[frame["untrained"] != "", "model"].head(1).tolist()
         shown = frame[(frame["untrained"] == "") | frame["model"].isin(strongest)]
         names = list(shown["model"].unique())
-        score: dict[str, Any] = {"type": "quantitative", "scale": {"zero": False}, "title": units[0]}
+        measures = frame["measure"].unique()
+        unit = f"{measures[0]} {units[0]}".strip() if len(measures) == 1 else units[0]
+        score: dict[str, Any] = {"type": "quantitative", "scale": {"zero": False}, "title": unit}
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
         across: dict[str, Any] = {
             "y": {"field": "column", "type": "nominal", "sort": None, "title": None},
@@ -115,7 +117,7 @@ class Scores(Result):
             {"mark": {"type": "point", "filled": True, "size": 60},
              "encoding": {**across, "x": {**score, "field": "value"}, "tooltip": told}},
         ]  # fmt: skip
-        height = 14 * len(names) * frame["column"].nunique() + 40
+        height = 11 * len(names) * frame["column"].nunique() + 40
         return [chart(shown, "Scores of each model by set, with 95 % intervals", height=height, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:

@@ -207,10 +207,12 @@ class Training:
         try:
             failure = self._watched(self.request.words())
             left = not self._published and self.progress.answered and not self._deleting.is_set()
-            if self._stopping.is_set() and left and self.request.method == ADAPT:
-                failure = self._watched(self.request.words(finish=True), finishing=True)
+            if left and self.request.method == ADAPT:  # whatever ended it, the best so far is kept
+                again = self._watched(self.request.words(finish=True), finishing=True)
+                failure = failure or again
             if self._published:  # a published model is whole, whatever ended the process
-                self.failure, self.state = self._finish(), State.FINISHED
+                ended = "" if self._stopping.is_set() or not left else failure
+                self.failure, self.state = self._finish() or ended, State.FINISHED
             elif self._stopping.is_set() or self._deleting.is_set():
                 self.state = State.STOPPED
             else:
@@ -228,7 +230,7 @@ class Training:
             while not process.ended(POLL):
                 self.seconds, self.lines = earlier + time.monotonic() - began, tuple(process.lines)
                 self.progress = read_progress(self.folder)
-                reason = self._reason_to_end()
+                reason = "" if finishing else self._reason_to_end()
                 if self._stopping.is_set() and not finishing and not interrupted:
                     process.interrupt()
                     interrupted = time.monotonic()
