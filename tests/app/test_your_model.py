@@ -200,12 +200,12 @@ def test_a_trained_model_is_added_to_its_visitors_page_beside_its_start_once(ada
     state, training, _ = adapted
     token = LocalContext.request.set(SimpleNamespace(session_hash="another"))
     try:
-        names = attach(state, state.trainings, KEY)
-        assert attach(state, state.trainings, KEY) == []
+        names = attach(state, KEY)
+        assert attach(state, KEY) == []
         made = [each.name for each in training.outcome.models]
         assert names == [name for each in made for name in (each, f"{each} (before)")][: len(made) + 1]
         assert [column.name for column in state.models.columns] == ["simcse", *names]
-        assert attach(state, state.trainings, OTHER) == []
+        assert attach(state, OTHER) == []
     finally:
         LocalContext.request.reset(token)
     assert [column.name for column in state.models.columns] == ["simcse"]

@@ -14,7 +14,6 @@ from cse.app.state.records import before
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
-    from cse.app.training.trainings import Trainings
 
 PATHS = ("/", "~", ".", "\\")  # begin a path
 
@@ -82,14 +81,14 @@ def put_column(
     return column
 
 
-def attach(state: AppState, trainings: Trainings, key: str) -> list[str]:
+def attach(state: AppState, key: str) -> list[str]:
     """Add the models of a visitor's key that are not on the page, and return their names, each with that of its start.
 
     A name that is there gets a number. A start that the model's folder does not tell is added, too. Raises ValueError
     as `put_column`.
     """
     names: list[str] = []
-    for made, request in trainings.models(key):
+    for made, request in state.trainings.models(key):
         column = put_column(state, str(made.folder), made.name, numbered(made.name))
         if column is None:
             continue

@@ -220,7 +220,7 @@ class Trainer:
     def _added(self, key: str, models: list[str]) -> list[Any]:
         """Add the visitor's models to the page, and return the updates of what lists models."""
         try:
-            fresh = attach(self._state, self._trainings, key)
+            fresh = attach(self._state, key)
         except ValueError as error:
             gr.Warning(html.escape(str(error)))
             fresh = []
