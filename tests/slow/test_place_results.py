@@ -25,7 +25,7 @@ def test_scores_are_there_sorted_by_any_column_and_follow_the_task_and_the_model
             float(value) for value in rows.locator("td:nth-child(3)").evaluate_all("a => a.map(e => e.dataset.value)")
         ]
         assert again == values[::-1]
-        chart = page.locator(".cse-plot svg:visible, .cse-plot canvas:visible").first
+        chart = page.locator(".cse-plot svg.marks:visible").first
         expect(chart).to_be_visible()
         assert chart.bounding_box()["width"] > 800
         page.get_by_label("Task", exact=True).click()

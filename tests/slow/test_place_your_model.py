@@ -50,8 +50,8 @@ def test_an_adaptation_gives_one_verdict_a_dial_and_a_model_beside_its_start(
         assert scored.count() > 5
         slider = page.get_by_role("slider", name=re.compile("Dial"))
         expect(slider).to_be_visible()
-        expect(page.locator("#dial-plot svg").first).to_be_visible()
-        assert page.locator("#dial-plot svg").first.bounding_box()["width"] > 500
+        expect(page.locator("#dial-plot svg.marks").first).to_be_visible()
+        assert page.locator("#dial-plot svg.marks").first.bounding_box()["width"] > 500
         before = page.locator("#dial-said").inner_text()
         slider.focus()
         page.keyboard.press("End")
