@@ -166,6 +166,11 @@ def asked_html(training: Training) -> str:
     return html.verdict(f"First answer. {said[0].upper()}{said[1:]}. It has begun: keep the answer, or let it go on.")
 
 
+def command_html(what: str, command: str) -> str:
+    """Return a command that one press selects."""
+    return f'<p class="cse-note">{what}: <code class="cse-code">{html.escape(command)}</code></p>'
+
+
 def points_of(training: Training) -> pd.DataFrame:
     """Return the places of the dial that a finished adaptation has tried."""
     report = training.outcome.report if training.outcome else None
@@ -211,7 +216,8 @@ class Trainer:
             training_html(training), gr.update(visible=bool(training.asks)), asked_html(training), slider,
             gr.update(value=spec and plot_value(spec), visible=spec is not None),
             "" if points.empty else html.hint(dial_sentence(points, place)), gr.update(visible=bool(names)),
-            gr.update(choices=names, value=name or None), self.opening(key, name), training.request.command,
+            gr.update(choices=names, value=name or None), self.opening(key, name),
+            command_html("The command that repeats this", training.request.command),
             gr.Timer(active=running), now, gr.update(interactive=running), gr.update(interactive=not running),
             gr.update(interactive=not running),
             *(self.unchanged[: self.page] if running else self._added(key, models)),
@@ -260,9 +266,10 @@ class Trainer:
     def command(self, corpus: str, key: str, start: str, name: str, method: str) -> str:
         """Return the command of a method as published, or why there is none."""
         try:
-            return requested(self._state, corpus, key, start, name=name, method=method).command
+            asked = requested(self._state, corpus, key, start, name=name, method=method)
+            return command_html("Its command", asked.command)
         except ValueError as error:
-            return str(error)
+            return html.hint(str(error))
 
     def turn(self, key: str, place: float) -> tuple[Any, str]:
         """Show a place of the dial."""
@@ -325,7 +332,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
             with gr.Row(equal_height=True):
                 method = gr.Radio(choices(BUNDLED_NAMES), value=BUNDLED_NAMES[0], label="Method", scale=3)
                 train = gr.Button("Train", scale=0, min_width=110, elem_classes="cse-submit")
-            of_method = gr.Textbox("", label="Its command", buttons=["copy"], interactive=False, elem_id="its-command")
+            of_method = gr.HTML("", apply_default_css=False, elem_id="its-command")
         promise = gr.HTML(html.hint(visitors.promise), apply_default_css=False)
         heading("2. Is it better, and at what?", words=("dial",))
         with gr.Column(visible=False, elem_id="first-answer") as asking:
@@ -345,7 +352,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
             which = gr.Dropdown([], label="Model", min_width=200)
             fetch = gr.Button("Download (.zip)", scale=0, min_width=170, elem_classes="cse-submit")
         opens = gr.HTML("", apply_default_css=False, elem_id="opened-by")
-        command = gr.Textbox("", label="The command that repeats this", buttons=["copy"], lines=2, interactive=False)
+        command = gr.HTML("", apply_default_css=False, elem_id="repeating")
     fetched = gr.DownloadButton("Model", visible="hidden", elem_id="fetched-model")
     mark, timer = gr.State(()), gr.Timer(TICK, active=False)
     outputs = [

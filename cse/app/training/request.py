@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +84,9 @@ class TrainingRequest:
 
     @property
     def command(self) -> str:
-        """The command that repeats the training."""
-        return command_line(*self.words(self.slug))
+        """The command that repeats the training; of a folder of this server it has the name alone."""
+        start = Path(self.start).name if Path(self.start).is_absolute() else self.start
+        return command_line(*replace(self, start=start).words(self.slug))
 
     @property
     def slug(self) -> str:
