@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import signal
+import sys
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -192,11 +197,27 @@ def _try_later(trial: Trial, note: Note) -> None:
         )
     for name in LATER:
         try:
+            _import_torch()
             _run_stage(trial, name, note)
         except KeyboardInterrupt:
             note("stopped: the best so far is kept")
             stages[name] = {**left_out("stopped by Ctrl-C"), "seconds": 0.0}
             return
+
+
+def _import_torch() -> None:
+    """Import PyTorch, which can be imported once only: Ctrl-C waits until that is done."""
+    if "torch" in sys.modules or threading.current_thread() is not threading.main_thread():
+        return
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    try:
+        with suppress(ImportError):  # the stage says so, if it needs it
+            importlib.import_module("torch")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt
 
 
 def _short_forms(held: Corpus, titles: str | None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from cse.app.forms.events import HIDDEN, QUICK
 from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
 from cse.app.lessons.lessons import lesson_panel, whole
+from cse.app.places.results import results_place
 from cse.app.places.search import search_place
 from cse.app.places.similarity import similarity_place
 from cse.app.places.tokens import tokens_place
+from cse.app.places.your_model import your_model_place
 from cse.app.programs import add_programs
 from cse.app.results import RESULTS
 from cse.app.results.models import Models
@@ -49,6 +52,8 @@ PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {
     "similarity": ("Similarity", similarity_place),
     "search": ("Search", search_place),
     "tokens": ("Tokens", tokens_place),
+    "your-model": ("Your model", your_model_place),
+    "results": ("Results", results_place),
 }
 STATIC = Path(__file__).parent / "static"
 
@@ -70,11 +75,13 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
 
     Visitors may train where `trainings` are given that allow it.
     """
+    state = replace(state, trainings=trainings) if trainings else state
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         blocks.app_state = state
         gr.HTML(SKIP, apply_default_css=False, js_on_load=script("skip"), elem_id="skip")
         back, key = back_hook(), visitor_key()
-        top = top_row(state, key)
+        opened = known(blocks, key)
+        top = replace(top_row(state, key), opened=opened)
         places: dict[str, tuple[gr.Tab, list[Shown]]] = {}
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
             for name, (heading, add) in PLACES.items():
@@ -182,6 +189,8 @@ def launch_options(
                 "style.css",
                 "top.css",
                 "corpus.css",
+                "map/map.css",
+                "your_model.css",
                 "models.css",
                 "lessons.css",
                 "similarity.css",

@@ -153,7 +153,7 @@ class Result:
 
     def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
         """Return the endpoint's answer with the reasons of the models that failed."""
-        return {**answer, **{name: {"error": reason} for name, reason in failed.items()}}
+        return {**answer, **{name: {"error": reason} for name, reason in failed.items()}} if failed else answer
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from cse.app.drawing import html
 from cse.app.drawing.components import script
 from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded, hide
 from cse.app.forms.links import copy_button
-from cse.app.models.adding import add_column
+from cse.app.models.adding import add_own
 from cse.app.models.columns import MOST_COLUMNS, Column
 from cse.app.models.naming import choices, title
 from cse.app.show import templates
@@ -53,7 +53,8 @@ class Top:
 
     `changed` is a number that changes when texts, vectors or models of the choice changed; an opened page reports 0.
     `place` is the name of the open one. The address is written after the events `steps`, too. `share` is the panel in
-    which a place's files are offered, `about_models` the one that describes the models.
+    which a place's files are offered, `about_models` the one that describes the models. `opened` is the event after
+    which an opened page has its visitor's key.
     """
 
     corpus: gr.Dropdown
@@ -65,6 +66,7 @@ class Top:
     about_models: gr.Column
     steps: Sequence[Any]
     resume: Any
+    opened: Any = None
 
 
 def panel(name: str, heading: str) -> gr.Column:
@@ -317,16 +319,17 @@ def models_form(
             choices(state.admission.offered()), value=None, label=f"Add a model: {state.admission.choices()}",
             allow_custom_value=True, scale=4, min_width=240,
         )  # fmt: skip
+        file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=200, height=90)
         add, drop = gr.Button("Add it", scale=0, min_width=100), gr.Button("Remove mine", scale=0, min_width=120)
     status = gr.HTML(html.hint(ADDING), apply_default_css=False, elem_id="added")
 
-    def put(name: Any, chosen: list[str], number: int) -> tuple[Any, ...]:
+    def put(name: Any, path: str | None, key: str, chosen: list[str], number: int) -> tuple[Any, ...]:
         try:
-            column = add_column(state, name)
-        except ValueError as error:
-            return gr.skip(), html.alert(str(error)), gr.skip()
+            column = add_own(state, key, name, path)
+        except (ValueError, OSError) as error:
+            return gr.skip(), html.alert(str(error)), gr.skip(), None
         update = gr.update(choices=model_choices(state.models.columns), value=[*chosen, column.name])
-        return update, html.hint(f"{title(column.name)} is in every place. {ADDING}"), number + 1
+        return update, html.hint(f"{title(column.name)} is in every place. {ADDING}"), number + 1, None
 
     def take(chosen: list[str], number: int) -> tuple[Any, ...]:
         state.models.added.clear()
@@ -334,7 +337,7 @@ def models_form(
         kept = [name for name in chosen if name in known]
         return gr.update(choices=model_choices(state.models.own), value=kept), html.hint(ADDING), number + 1
 
-    add.click(guarded(put), [name, chosen, changing], [chosen, status, changing], **PRIVATE)
+    add.click(guarded(put), [name, file, key, chosen, changing], [chosen, status, changing, file], **PRIVATE)
     drop.click(guarded(take), [chosen, changing], [chosen, status, changing], **PRIVATE)
     chosen.input(lambda number: number + 1, changing, changing, **QUICK)
     return chosen, changing

@@ -1,7 +1,9 @@
 """Models added while the app runs: what may be named, who sees it, and what happens to one that fails."""
 
 import re
+import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +14,7 @@ from gradio.context import LocalContext
 
 import cse
 from cse.app import show
-from cse.app.models.adding import add_column
+from cse.app.models.adding import add_column, add_own
 from cse.app.models.admission import Admission
 from cse.app.models.models import Failure, error_line
 from cse.app.models.naming import title
@@ -20,6 +22,9 @@ from cse.app.models.recent import Recent
 from cse.app.results.search import Search
 from cse.app.state.app_state import AppState, open_state
 from cse.app.state.corpora import Demo
+from cse.app.training.opened import FOLDERS_REFUSED
+from cse.app.training.rules import GUESTS, OWN
+from cse.app.training.trainings import Trainings
 from cse.files import hub
 
 PAIR = ("the dog is happy", "the cat is sad")
@@ -206,3 +211,29 @@ def test_a_model_that_fails_is_not_added_and_no_path_is_shown(state: AppState, r
     failed = state.models.apply(lambda column, encoder: (_ for _ in ()).throw(OSError(f"{root}/x.bin, '/etc/pass wd'")))
     assert failed == {"third": Failure("x.bin, 'pass wd'")}
     assert error_line(ValueError("https://a.b/c and owner/name 1/2"), "m", "m") == "https://a.b/c and owner/name 1/2"
+
+
+def test_the_owner_may_add_a_folder_by_its_path_and_others_an_archive_where_they_may_train(state, root, tmp_path):
+    key, folder = "1" * 32, root.parent / "outside"
+    for path in (str(folder), str(root), "/nowhere", "~", "../x"):
+        with asking("a"), pytest.raises(ValueError, match=re.escape(FOLDERS_REFUSED)):
+            add_own(state, key, path, None)
+    archive = Path(shutil.make_archive(str(tmp_path / "sent"), "zip", folder))
+    kept = tmp_path / "models"
+    kept.mkdir()
+    owned = replace(state, trainings=Trainings(OWN, kept))
+    with asking("a"):
+        assert add_own(owned, key, str(folder), None).name == "outside"
+        with pytest.raises(ValueError, match="outside is on your page already"):
+            add_own(owned, key, f" {folder}/ ", None)
+        with pytest.raises(ValueError, match=r"no config\.json in it"):
+            add_own(owned, key, str(tmp_path), None)
+    guests = replace(state, trainings=Trainings(GUESTS, kept))
+    with asking("b"):
+        assert add_own(guests, key, "", str(archive)).name == "sent"
+        assert not archive.exists()
+        assert [made.name for made, request in guests.trainings.models(key) if request is None] == ["sent"]
+    with asking("c"), pytest.raises(ValueError, match="Models are taken from the owner"):
+        add_own(state, key, "", str(tmp_path / "none.zip"))
+    for trainings in (owned.trainings, guests.trainings):
+        trainings.close()

@@ -1,4 +1,4 @@
-"""Archives that visitors send are read within bounds, and nothing of a bad one is left; what was trained is judged."""
+"""Archives that visitors send are read within bounds, and nothing of a bad one is left."""
 
 import shutil
 import stat
@@ -9,10 +9,8 @@ import pytest
 
 from cse.app.training import archive
 from cse.app.training.archive import unpack_model
-from cse.app.training.opened import OpenedModels
-from cse.app.training.outcome import conclusion
+from cse.app.training.opened import OpenedModels, Workplace
 from cse.app.training.rules import Rules
-from cse.app.training.workplace import Workplace
 
 CONFIG, WEIGHTS = ("m/config.json", b"{}"), ("m/model.safetensors", b"weights")
 
@@ -118,40 +116,3 @@ def test_only_configurations_weights_and_vocabularies_are_unpacked(tmp_path):
     assert unpack_model(path, tmp_path / "out", 1000) == tmp_path / "out" / "m"
     found = sorted(each.relative_to(tmp_path / "out").as_posix() for each in (tmp_path / "out").rglob("*.*"))
     assert found == ["m/1_Pooling/config.json", "m/config.json", "m/model.safetensors", "m/vocab.txt"]
-
-
-@pytest.mark.parametrize(
-    ("dev", "neighbours", "measured", "said"),
-    [
-        (
-            {"start": 70.0, "best": 90.0},
-            (78.1, 48.1),
-            "Groups by your labels worse; finding was not",
-            "Keep the start.",
-        ),
-        (
-            {"start": 70.0, "best": 60.0},
-            (78.1, 80.4),
-            "Groups by your labels better; finding was not",
-            "80.4 % of the nearest texts",
-        ),
-        (
-            {"start": 70.0, "best": 60.0},
-            (78.1, 78.2),
-            "Groups by your labels equally well; finding was not",
-            "Keep the start.",
-        ),
-        (
-            {"start": 70.0, "best": 70.0},
-            None,
-            "Neither grouping nor finding was",
-            "the guard's score is 70.0 at best, 70.0 before",
-        ),
-        ({"start": 70.0, "best": 70.1}, None, "Neither grouping nor finding was", "The run did not collapse"),
-        ({}, None, "Neither grouping nor finding was", "Trained to the last step. Compare the two on your own texts"),
-    ],
-)
-def test_a_result_is_judged_by_labels_before_the_guard_which_proves_nothing(dev, neighbours, measured, said):
-    found = conclusion(dev, neighbours)
-    assert found.startswith(f"{measured} measured. ")
-    assert said in found

@@ -10,7 +10,6 @@ import time
 import zipfile
 from contextlib import suppress
 
-import gradio as gr
 import numpy as np
 import psutil
 import pytest
@@ -19,23 +18,18 @@ from conftest import ROOT, SENTENCES, WORDS
 from sentence_transformers import SentenceTransformer
 
 import cse
-from cse.app.drawing import html
-from cse.app.state.app_state import open_state
-from cse.app.train_tab.form import train_form
-from cse.app.train_tab.view import training_html
 from cse.app.training import training as module
 from cse.app.training.archive import opened_by, unpack_model
 from cse.app.training.process import environment
-from cse.app.training.request import EVALUATIONS, TrainingRequest, checked
+from cse.app.training.request import TrainingRequest, checked
 from cse.app.training.rules import CLOSED, GUESTS, OWN, Rules
-from cse.app.training.training import State, size_of
+from cse.app.training.training import State, Training, conclusion, size_of
 from cse.app.training.trainings import Trainings
 from cse.encoder.devices import BOUNDED, CAPACITY, bound_kernels
-from cse.training.listing import read_run
 
 ONE, TWO = "1" * 32, "2" * 32
 TEXTS = [" ".join(np.random.default_rng(number).choice(WORDS[:30], 8)) for number in range(150)]
-SETTINGS = {"batch_size": 8, "epochs": 1, "learning_rate": 1e-3, "seed": 3}
+MANY = [f"{text} {number}" for number, text in enumerate(TEXTS * 3)]
 PATIENCE = 300  # seconds: the machine may be busy
 
 
@@ -50,10 +44,12 @@ def trainings(tmp_path, monkeypatch):
 
 @pytest.fixture
 def request_(bert_folder):
-    return checked(
-        OWN, TEXTS, None, name="pets <b>", method="simcse", corpus="Mine", start=str(bert_folder), minutes=5,
-        settings=SETTINGS,
-    )  # fmt: skip
+    return checked(OWN, MANY, None, name="pets <b>", method="simcse", corpus="Mine", start=str(bert_folder), minutes=5)
+
+
+@pytest.fixture
+def adaptation(bert_folder):
+    return checked(OWN, MANY, None, name="mine", start=str(bert_folder), minutes=5)
 
 
 def finished(training):
@@ -69,47 +65,89 @@ def until(condition):
         time.sleep(0.01)
 
 
-def test_the_untouched_form_asks_for_a_training() -> None:
-    """What a page sends before its fields are shown, as after a reload, is their first values."""
-    with gr.Blocks():
-        form = train_form(open_state(["simcse"], ()), OWN)
-    asked = checked(OWN, TEXTS, None, **form.values(*(field.value for field in form.fields)))
-    assert (asked.name, asked.method, asked.start, asked.settings) == ("my adapt", "adapt", "bundled", {})
-
-
-def test_a_killed_run_says_so_and_resumes_to_the_model_of_an_undisturbed_one(
-    trainings, request_, tmp_path, monkeypatch
-):
-    """It goes on in this process; `tests/slow/test_train_page.py` has one that ends in its own."""
-    training = trainings.begin(ONE, request_)
-    until(lambda: training.progress.best or not training.running)  # a state is saved with it
-    os.kill(training.process.pid, signal.SIGKILL)
-    assert training.wait(PATIENCE)
-    assert training.state is State.FAILED
-    assert training.failure.startswith("The training process was killed (signal 9)")
-    assert 0 < training.progress.step < training.progress.steps == request_.steps == 15
-    monkeypatch.setattr(module, "CommandProcess", AtOnce)
-    trainings.resume(ONE)
+def test_an_adaptation_says_what_training_takes_and_stop_keeps_the_first_answer(trainings, adaptation):
+    """Real processes: one that Ctrl-C ends, and, if that came too late for it, one that publishes what is there."""
+    training = trainings.begin(ONE, adaptation)
+    until(lambda: training.asks or not training.running)
+    assert "and may add about 2 points" in training.asks, (training.failure, training.lines)
+    assert training.progress.answered
+    trainings.stop(ONE)
+    assert not training.asks
     folder = finished(training)
-    assert training.process.words[-1] == "--resume"
-    whole = tmp_path / "whole"
-    settings = {**SETTINGS, "eval_every": 15 // EVALUATIONS}
-    cse.train("simcse", TEXTS, output=whole, backbone=request_.start, dev="auto", progress=False, **settings)
-    # Sums of floats may differ in their last digit between two processes.
-    resumed, undisturbed = (cse.load(str(path)).encode(SENTENCES) for path in (folder, whole))
-    np.testing.assert_allclose(resumed, undisturbed, atol=1e-4)
-    losses = [entry["loss"] for entry in read_run(whole, "").log]
-    assert [value for _, value in training.progress.losses] == pytest.approx(losses, abs=1e-3)
-    assert training.progress.start == pytest.approx(read_run(whole, "").dev["start"])
-    (made,) = training.outcome.models
-    assert made.name == "pets <b>"
-    assert training.changes.compared == len(TEXTS)
-    with zipfile.ZipFile(trainings.archive(ONE, made.name)) as archive:
-        assert {name.partition("/")[0] for name in archive.namelist()} == {"pets-b"}
-    opened = unpack_model(trainings.archive(ONE, made.name), tmp_path / "unpacked", 10**8)
-    np.testing.assert_array_equal(cse.load(str(opened)).encode(SENTENCES), resumed)
-    for path in ("whole", "unpacked"):
-        shutil.rmtree(tmp_path / path)
+    assert (folder / "report.json").is_file()
+    report = training.outcome.report
+    assert report["verdict"] == training.outcome.sentence
+    assert report["finding"]["start"] == report["stages"]["start"]["scores"]["recall@1"]
+    assert training.failure == ""
+
+
+def test_an_adaptation_that_is_stopped_outside_of_its_stages_is_finished_by_a_second_process(
+    trainings, adaptation, monkeypatch
+):
+    """Ctrl-C between two stages ends the command without a model; what it has is published then."""
+    started = []
+
+    class Interrupted:
+        """The first process writes its stages and never publishes; the second is the real command."""
+
+        lines, failure = (), "interrupted"
+
+        def __init__(self, words, folder):
+            started.append(words)
+            self.folder, self.interrupted = folder, False
+            with pytest.MonkeyPatch.context() as patch:
+                from cse.adaptation import adapt as command
+
+                def stop(trial, note):
+                    raise KeyboardInterrupt
+
+                patch.setattr(command, "_try_later", stop)
+                with suppress(KeyboardInterrupt, AssertionError):
+                    AtOnce(words, folder)
+
+        def interrupt(self):
+            self.interrupted = True
+
+        def ended(self, seconds):
+            return self.interrupted
+
+        def end(self, patience=0):
+            self.interrupted = True
+
+    def process(words, folder):
+        return AtOnce(words, folder) if "--resume" in words or words[0] == "export" else Interrupted(words, folder)
+
+    monkeypatch.setattr(module, "CommandProcess", process)
+    training = trainings.begin(ONE, adaptation)
+    until(lambda: training.progress.answered or not training.running)
+    trainings.stop(ONE)
+    finished(training)
+    stages = training.outcome.report["stages"]
+    assert "variants" in stages["projection"]
+    assert all("left_out" in stages[name] for name in ("language", "training") if name in stages)
+
+
+def test_an_adaptation_that_is_killed_after_its_first_answer_keeps_it_and_says_so(trainings, adaptation):
+    training = trainings.begin(ONE, adaptation)
+    until(lambda: training.asks or not training.running)
+    os.kill(training.process.pid, signal.SIGKILL)
+    finished(training)
+    assert training.failure == "The training process was killed (signal 9); the machine may lack memory."
+    assert "left_out" in training.outcome.report["stages"]["training"]
+
+
+def test_a_run_that_is_stopped_before_its_first_answer_has_no_model(trainings, request_):
+    training = trainings.begin(ONE, request_)
+    for key in (ONE, TWO):
+        with pytest.raises(ValueError, match="this server runs one at a time"):
+            trainings.begin(key, request_)
+    assert trainings.newest(TWO) is None
+    trainings.stop(TWO)
+    assert not training.wait(0.2)
+    trainings.stop(ONE)
+    assert training.wait(PATIENCE)
+    assert (training.state, training.failure, training.outcome) == (State.STOPPED, "", None)
+    assert trainings.models(ONE) == []
 
 
 class StoppedAtTheEnd(AtOnce):
@@ -120,55 +158,50 @@ class StoppedAtTheEnd(AtOnce):
     def ended(self, seconds: float) -> bool:
         return self.stopped
 
+    def interrupt(self) -> None:
+        self.stopped = True
+
     def end(self, patience: float = 0) -> None:
         self.stopped = True
 
 
-@pytest.mark.parametrize(("method", "settings"), [("dcpcse", {"batch_size": 8, "max_steps": 2}), ("adapt", {})])
-def test_a_run_that_is_stopped_when_its_model_is_published_is_finished(
-    trainings, bert_folder, method, settings, monkeypatch
-):
+def short(words):
+    """The words of a training that takes two steps."""
+    return [*words, "--max-steps", "2", "--batch-size", "8"] if words[0] == "train" else words
+
+
+@pytest.mark.parametrize("method", ["dcpcse", "adapt"])
+def test_a_run_that_is_stopped_when_its_model_is_published_is_finished(trainings, bert_folder, method, monkeypatch):
     def process(words, folder):
-        return (AtOnce if words[0] == "export" else StoppedAtTheEnd)(words, folder)
+        return (AtOnce if words[0] == "export" else StoppedAtTheEnd)(short(words), folder)
 
     monkeypatch.setattr(module, "CommandProcess", process)
-    texts = [f"{text} {number}" for number, text in enumerate(TEXTS * 3)]
-    asked = checked(OWN, texts, None, name="mine", method=method, start=str(bert_folder), minutes=5, settings=settings)
+    asked = checked(OWN, MANY, None, name="mine", method=method, start=str(bert_folder), minutes=5)
     training = trainings.begin(ONE, asked)
     trainings.stop(ONE)
     finished(training)
     assert not training.failure
-    said = training_html(training)
-    assert all(html.escape(part) in said for part in training.outcome.sentence.split(". ", 1))
-    assert "Finished: " in said
-    with zipfile.ZipFile(trainings.archive(ONE, training.outcome.models[0].name)) as archive:
-        assert any(name.endswith("config.json") for name in archive.namelist())
-    with pytest.raises(ValueError, match="This training is finished: its outcome is on this page"):
-        trainings.resume(ONE)
+    for made, request in trainings.models(ONE):
+        assert request is asked
+        with zipfile.ZipFile(trainings.archive(ONE, made.name)) as archive:
+            assert any(name.endswith("config.json") for name in archive.namelist())
+    with pytest.raises(ValueError, match="no such model of yours"):
+        trainings.archive(TWO, "mine")
 
 
 def test_a_model_that_is_published_is_shown_even_if_it_cannot_be_exported(trainings, bert_folder, monkeypatch):
     def refused(words, folder):
         if words[0] == "export":
             raise OSError("no process can be started")
-        return AtOnce(words, folder)
+        return AtOnce(short(words), folder)
 
     monkeypatch.setattr(module, "CommandProcess", refused)
-    settings = {"batch_size": 8, "max_steps": 2}
-    asked = checked(OWN, TEXTS, None, name="mine", method="dcpcse", start=str(bert_folder), settings=settings)
+    asked = checked(OWN, TEXTS, None, name="mine", method="dcpcse", start=str(bert_folder))
     training = trainings.begin(ONE, asked)
     finished(training)
     assert training.failure == "no process can be started"
     assert "sentence-transformers cannot, as it lacks its backbone" in opened_by(training.outcome.models[0].folder)
     assert trainings.archive(ONE, "mine").is_file()
-
-
-def test_a_run_stopped_in_its_grace_can_be_resumed(trainings, request_, monkeypatch):
-    monkeypatch.setattr(module.Training, "begin", lambda training: None)
-    training = trainings.begin(ONE, request_)
-    for seconds, resumable in ((60 * 5 + module.GRACE, True), (60 * 5 + module.GRACE + 1, False)):
-        training.seconds = seconds
-        assert training.resumable == resumable
 
 
 SERVER = """
@@ -200,6 +233,15 @@ def is_running(process):
     return False
 
 
+def test_a_killed_run_says_so(trainings, request_):
+    training = trainings.begin(ONE, request_)
+    until(lambda: training.process is not None)
+    os.kill(training.process.pid, signal.SIGKILL)
+    assert training.wait(PATIENCE)
+    assert training.state is State.FAILED
+    assert training.failure == "The training process was killed (signal 9); the machine may lack memory."
+
+
 def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(tmp_path, monkeypatch):
     for name in ("kept", "gone"):
         (tmp_path / name).mkdir()
@@ -219,38 +261,22 @@ def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(tmp_path, mo
 def test_the_zip_of_a_training_opens_in_sentence_transformers_as_the_page_says(
     trainings, bert_folder, tmp_path, method, trusted, monkeypatch
 ):
-    monkeypatch.setattr(module, "CommandProcess", AtOnce)
-    asked = checked(
-        OWN, TEXTS, None, name="mine", method=method, start=str(bert_folder), minutes=5,
-        settings={"batch_size": 8, "max_steps": 2},
-    )  # fmt: skip
+    monkeypatch.setattr(module, "CommandProcess", lambda words, folder: AtOnce(short(words), folder))
+    asked = checked(OWN, TEXTS, None, name="mine", method=method, start=str(bert_folder), minutes=5)
     training = trainings.begin(ONE, asked)
     folder, unpacked = finished(training), tmp_path / "unpacked"
     said = opened_by(folder)
     assert ('SentenceTransformer("FOLDER", trust_remote_code=True)' in said) == bool(trusted)
-    assert html.escape(said) in training_html(training)
     with zipfile.ZipFile(trainings.archive(ONE, "mine")) as archive:
         archive.extractall(unpacked)
     opened = SentenceTransformer(str(unpacked / "mine"), device="cpu", **trusted)
-    np.testing.assert_allclose(opened.encode(SENTENCES), cse.load(str(folder)).encode(SENTENCES), atol=1e-5)
+    vectors = cse.load(str(folder)).encode(SENTENCES)
+    np.testing.assert_allclose(opened.encode(SENTENCES), vectors, atol=1e-5)
     shutil.rmtree(unpacked)
-
-
-def test_one_run_at_a_time_which_its_visitor_stops_and_nobody_else_finds(trainings, request_):
-    training = trainings.begin(ONE, request_)
-    for key in (ONE, TWO):
-        with pytest.raises(ValueError, match="this server runs one at a time"):
-            trainings.begin(key, request_)
-    assert trainings.newest(TWO) is None
-    with pytest.raises(ValueError, match="no training of yours"):
-        trainings.resume(TWO)
-    trainings.stop(TWO)
-    assert not training.wait(0.2)
-    trainings.stop(ONE)
-    assert training.wait(PATIENCE)
-    assert training.state is State.STOPPED
-    assert training.resumable
-    assert not training.failure
+    if not trusted:
+        own = unpack_model(trainings.archive(ONE, "mine"), tmp_path / "own", 10**8)
+        np.testing.assert_allclose(cse.load(str(own)).encode(SENTENCES), vectors, atol=1e-5)
+        shutil.rmtree(tmp_path / "own")
 
 
 def begun_at_once(training):
@@ -259,7 +285,7 @@ def begun_at_once(training):
 
 
 def test_the_oldest_run_goes_beyond_the_bounds_and_all_go_after_their_time(request_, tmp_path, monkeypatch):
-    monkeypatch.setattr(module.Training, "begin", begun_at_once)
+    monkeypatch.setattr(Training, "begin", begun_at_once)
     now = [0.0]
     kept = Trainings(Rules(allowed=True, runs=2, all_runs=3, kept=10.0), tmp_path, clock=lambda: now[0])
     first, second, third = (kept.begin(ONE, request_) for _ in range(3))
@@ -287,10 +313,9 @@ def test_the_oldest_run_goes_beyond_the_bounds_and_all_go_after_their_time(reque
         (OWN, ["the same words here"] * 60, {}, "all its texts are the same"),
         (OWN, TEXTS, {"method": "bert"}, "choose adapt or simcse"),
         (OWN, TEXTS, {"name": "x" * 41}, "41 characters; give at most 40"),
+        (OWN, TEXTS, {"purpose": "all"}, "What for is unknown|What for"),
+        (OWN, TEXTS, {"purpose": "groups"}, "Grouping is measured by labels"),
         (GUESTS, TEXTS, {"minutes": 16}, "a number from 1 to 15"),
-        (OWN, TEXTS, {"method": "simcse", "settings": {"batch_size": 1e6}}, "batch_size must be a whole number from 2"),
-        (OWN, TEXTS, {"settings": {"chunk": 1}}, "The setting is unknown"),
-        (OWN, TEXTS, {"settings": {"temperature": float("nan")}}, "temperature must be a number"),
     ],
 )
 def test_what_a_server_does_not_take_is_refused_before_anything_is_written(rules, texts, given, reason):
@@ -299,10 +324,18 @@ def test_what_a_server_does_not_take_is_refused_before_anything_is_written(rules
     assert "\n" not in str(error.value)
 
 
-def test_labels_judge_a_training_only_if_they_repeat_and_differ(bert_folder):
+def test_the_command_of_a_request_has_what_was_asked_and_no_more(bert_folder):
     topics = [f"topic {number % 3}" for number in range(150)]
-    words = checked(OWN, TEXTS, topics).words()
-    assert words[words.index("--label") + 1] == "label"
+    asked = checked(OWN, TEXTS, topics, name="my pets", start="bundled", pooling="cls", minutes=7, purpose="search")
+    assert asked.command.endswith(
+        "adapt texts.csv --backbone bundled --pooling cls --column text --label label --for search --minutes 7 "
+        "--output my-pets"
+    )
+    plain = checked(OWN, TEXTS, None, method="simcse")
+    words = plain.words()
+    assert words[:2] == ["train", "simcse"]
+    assert words[words.index("--dev") + 1] == "auto"
+    assert checked(OWN, TEXTS[:50], None, method="simcse").words()[-3:-2] == ["none"]
     for useless in (None, ["one"] * 150, [str(number) for number in range(150)], [""] * 150):
         assert checked(OWN, TEXTS, useless).labels is None
 
@@ -330,3 +363,17 @@ def test_a_training_has_onednns_own_limit_of_kernels_unless_the_user_gave_one(mo
     assert os.environ[CAPACITY] == (given or "64")
     assert environment(tmp_path).get(CAPACITY) == given
     assert BOUNDED not in environment(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("dev", "said"),
+    [
+        ({"start": 70.0, "best": 70.0}, "the guard's score is 70.0 at best, 70.0 before"),
+        ({"start": 70.0, "best": 70.1}, "The run did not collapse"),
+        ({}, "Trained to the last step. Compare the two on your own texts"),
+    ],
+)
+def test_a_model_trained_as_published_is_said_not_to_be_measured(dev, said):
+    found = conclusion(dev)
+    assert found.startswith("Neither grouping nor finding was measured. ")
+    assert said in found

@@ -35,6 +35,9 @@ class AtOnce:
     def ended(self, seconds: float) -> bool:
         return True
 
+    def interrupt(self) -> None:
+        """It has ended."""
+
     def end(self, patience: float = 0) -> None:
         """It has ended."""
 

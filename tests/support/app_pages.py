@@ -48,7 +48,7 @@ def watched(browser, url, width=1400, height=900, leaves_page=False, **options) 
     page.on("dialog", lambda dialog: (wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
     page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
     page.goto(url)
-    page.locator("#similarity tbody tr").first.wait_for(state="attached")
+    page.locator("[role=tabpanel] .cse-result").first.wait_for(state="attached")
     page.wait_for_function("window.cseOpened")  # until then Gradio may still fill fields
     try:
         yield page

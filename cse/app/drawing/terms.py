@@ -136,6 +136,34 @@ TERMS = {
             words(CENTRE, 86, "four of five have its label"),
         ),
     ),
+    "grouping": Term(
+        "What is grouping?",
+        "Whether texts on one subject come together: the share of a text's five nearest texts that have its label, on "
+        "texts that nothing was fitted on.",
+        sketch(
+            dot(62, 38, DASHED, 34), dots([(44, 28), (60, 18), (80, 30), (46, 50), (74, 52)], KEY),
+            dot(178, 38, DASHED, 34), dots([(160, 28), (178, 18), (196, 30), (164, 50), (194, 54)], ""),
+            words(62, 86, "one label"), words(178, 86, "another"),
+        ),
+    ),
+    "finding": Term(
+        "What is finding?",
+        "Whether a text is found again by a short form of it, such as every second word or its title: how often it is "
+        "the first of all held-out texts and 2,000 others.",
+        sketch(
+            box(8, 26, 92, 24, KEY), words(54, 42, "a short form"), arrow(104, 38, 134, 38), box(138, 6, 94, 18, KEY),
+            box(138, 30, 94, 18), box(138, 54, 94, 18), words(185, 19, "its text"), words(185, 86, "first of all"),
+        ),
+    ),
+    "dial": Term(
+        "What is the dial?",
+        "A number by which an adapted model stresses what texts have in common (to the right: better groups) or what "
+        "tells them apart (to the left: the right text is found more often).",
+        sketch(
+            line(20, 60, 220, 60), dot(120, 60, KEY, 6), path("M20 20C80 14 160 26 220 44", MARK),
+            path("M20 44C80 34 160 18 220 14"), words(40, 80, "finding"), words(200, 80, "grouping"),
+        ),
+    ),
     "purity": Term(
         "What is purity?",
         "The share of texts whose label is the most frequent one of their group; 100 % means that no group mixes "

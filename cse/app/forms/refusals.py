@@ -21,13 +21,15 @@ def refusing(
     function: Callable[..., Any],
     fields: Mapping[str, gr.components.Component],
     outputs: Sequence[gr.components.Component],
+    *,
+    keep: bool = False,
 ) -> Run:
     """Return a run of `function`, or of its generator, whose ValueErrors are shown under the input they concern.
 
     `fields` are the inputs in order, each by the name that a FieldError gives it (`field_of`). On an error the outputs
-    are cleared. The run has one output more than `outputs`, a hidden component. The errors of a field outside of its
-    tab, like the corpus, are shown above the first HTML of the outputs, or else at the component. Of a visitor's
-    requests only the newest is answered.
+    are cleared, unless they are to `keep` what they show. The run has one output more than `outputs`, a hidden
+    component. The errors of a field outside of its tab, like the corpus, are shown above the first HTML of the outputs,
+    or else at the component. Of a visitor's requests only the newest is answered.
     """
     inputs = list(fields.values())
     for field in inputs:
@@ -46,7 +48,8 @@ def refusing(
 
     def refused(error: ValueError) -> list[Any]:
         about = str(field_of(error, fields).elem_id)
-        return [*map(emptied, outputs), notice(about=about, reason=str(error), output=output)]
+        shown = [gr.skip()] * len(outputs) if keep else list(map(emptied, outputs))
+        return [*shown, notice(about=about, reason=str(error), output=output)]
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> list[Any]:

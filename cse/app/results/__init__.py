@@ -4,10 +4,13 @@ from cse.app.result import Result
 from cse.app.results.attention import Attention
 from cse.app.results.changes import Changes
 from cse.app.results.disagreements import Disagreements
+from cse.app.results.judge import Judge
+from cse.app.results.labels import Labels
 from cse.app.results.models import Models
 from cse.app.results.pairs import Pairs
 from cse.app.results.prefix import Prefix
 from cse.app.results.prototypes import Prototypes
+from cse.app.results.scores import Ledger, Scores
 from cse.app.results.search import Search
 from cse.app.results.similarity import Similarity
 from cse.app.results.template import Template
@@ -26,5 +29,9 @@ RESULTS: tuple[type[Result], ...] = (
     Attention,
     Prefix,
     Prototypes,
+    Judge,
+    Scores,
+    Labels,
+    Ledger,
     Models,
 )

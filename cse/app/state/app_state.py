@@ -13,6 +13,7 @@ from cse.app.models.recent import Recent
 from cse.app.state.ballots import Ballots
 from cse.app.state.corpora import Corpus, Demo, indexed_corpora
 from cse.app.state.own_corpora import OwnCorpora
+from cse.app.training.trainings import Trainings
 from cse.models.names import BUNDLED
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class AppState:
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
     add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps`, `groups`, near-duplicates (`near`) and
     `references`, the cosines of random pairs of a corpus by a model, are cached; `own_corpora` and `ballots` are kept
-    by the secret key of a visitor (`cse.app.forms.visitor_key`), `corpora` are indexes.
+    by the secret key of a visitor (`cse.app.forms.visitor_key`), as `trainings` are; `corpora` are indexes.
     """
 
     models: Models
@@ -53,6 +54,7 @@ class AppState:
     near: Recent[NearDuplicates] = field(default_factory=lambda: Recent(MOST_NEAR, most_bytes=MOST_BYTES))
     references: Recent[np.ndarray] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
     ballots: Ballots = field(default_factory=Ballots)
+    trainings: Trainings = field(default_factory=Trainings)
 
 
 def open_state(

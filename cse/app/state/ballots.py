@@ -19,35 +19,18 @@ MOST_ASKED = 120  # questions of a ballot
 TEXT = 300  # characters kept of a text: a ballot takes at most 400 kB
 
 
-@dataclass(frozen=True)
-class Facts:
-    """Measurements of a model on the compared texts.
-
-    `milliseconds` is the time of a text in batches, `megabytes` the size of the weights as float32, `found` the guard:
-    the percent of shortened texts that are found again, None for too few texts.
-    """
-
-    name: str
-    fingerprint: str
-    milliseconds: float
-    megabytes: float
-    found: float | None = None
-
-
 @dataclass
 class Ballot:
     """Questions on two models with the votes so far; `texts` are those of the questions and lists, by row.
 
-    `differing` is the share of the compared texts whose neighbours differ, `note` why there are no scores of labels;
-    `ended` is true if the visitor asked for the verdict before the last vote.
+    `differing` is the share of the compared texts whose neighbours differ; `ended` is true if the visitor asked for the
+    verdict before the last vote.
     """
 
     judgement: Judgement
     questions: tuple[Question, ...]
     texts: Mapping[int, str]
-    models: tuple[Facts, Facts]
     differing: float
-    note: str = ""
     ended: bool = False
 
     @property

@@ -21,7 +21,7 @@ function sort(head) {
   body.append(...rows);
 }
 
-element.addEventListener('click', event => {
-  const button = event.target.closest('.cse-sort');
+document.addEventListener('click', event => {
+  const button = event.target.closest?.('.cse-sort');
   if (button) sort(button.closest('th'));
 });

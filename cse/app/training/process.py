@@ -57,6 +57,11 @@ class CommandProcess:
         self._reader.join(PATIENCE)
         return True
 
+    def interrupt(self) -> None:
+        """Ask the process to end with what it has, as Ctrl-C does."""
+        with suppress(OSError):
+            self._process.send_signal(signal.SIGINT)
+
     def end(self, patience: float = PATIENCE) -> None:
         """End the process and those that it started, by SIGKILL if it does not within the seconds of `patience`."""
         if self.ended(0):
@@ -74,7 +79,7 @@ class CommandProcess:
         if not code:
             return ""
         if code < 0:
-            return f"The training process was killed (signal {-code}); the machine may lack memory. Resume goes on."
+            return f"The training process was killed (signal {-code}); the machine may lack memory."
         error = next((line for line in reversed(tuple(self.lines)) if line.startswith("Error: ")), "")
         return error.removeprefix("Error: ") or f"The training process ended with code {code}."
 

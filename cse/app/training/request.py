@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cse.adaptation.choice import BOTH, GROUPS, PURPOSES
 from cse.app import validation
 from cse.app.training.rules import Rules
 from cse.corpus.corpus import check_texts
 from cse.corpus.output import csv_text
 from cse.errors import command_line
 from cse.methods.presets import BUNDLED_ROW, preset
-from cse.methods.settings import MAX_SEED, SETTINGS
 from cse.models.names import BACKBONE, BUNDLED_NAMES
 from cse.training.held_out import can_hold_out
 
@@ -25,19 +25,22 @@ TEXT, LABEL = "text", "label"  # columns of the texts
 LONGEST_NAME = 40
 EVALUATIONS = 10  # of a run with held-out texts
 REPEATED = 10  # texts that a label has at least, in the mean
-# The largest values on a page; the table of settings has the least ones.
-MOST: dict[str, float] = {
-    "batch_size": 512, "learning_rate": 1.0, "epochs": 20, "max_steps": 10_000, "max_length": 256, "temperature": 10.0,
-    "dropout": 0.9, "prefix": 64, "seed": MAX_SEED,
-}  # fmt: skip
-OF_ADAPT = ("seed",)
+FINISHING = "0.01"  # minutes of a run that only publishes what an earlier one has: no further stage fits in them
+
+
+@dataclass(frozen=True)
+class Made:
+    """A model: the name that its visitor gave it, and its folder."""
+
+    name: str
+    folder: Path
 
 
 @dataclass(frozen=True)
 class TrainingRequest:
-    """A method, or `ADAPT`, on texts; the result is called `name`, which is a label and never a path.
+    """A method with its published settings, or `ADAPT`, on texts; the result's `name` is a label and never a path.
 
-    `start` is the model to train, `settings` those that differ from the published ones, by name.
+    `start` is the model to train and `pooling` its reading, None for its own; an adaptation is for a `purpose`.
     """
 
     name: str
@@ -46,37 +49,44 @@ class TrainingRequest:
     labels: Sequence[str] | None = None
     corpus: str = ""
     start: str = BACKBONE
+    pooling: str | None = None
     minutes: float = 30.0
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    purpose: str = BOTH
 
     @property
     def guarded(self) -> bool:
         """True if texts are held out to guard the run."""
         return self.method == ADAPT or can_hold_out(self.texts)
 
-    def setting(self, name: str) -> Any:
-        """Return a setting of a method's run, by default the published one on the bundled backbone."""
-        return self.settings.get(name) or getattr(preset(self.method, BUNDLED_ROW)[1], name)
-
     @property
     def steps(self) -> int:
         """About as many steps as a run of a method takes."""
+        config = preset(self.method, BUNDLED_ROW)[1]
         examples = int(len(self.texts) * (0.8 if self.guarded else 1.0))
-        return steps_of(examples, *map(self.setting, ("batch_size", "epochs", "max_steps")))
+        return steps_of(examples, config.batch_size, config.epochs, config.max_steps)
 
-    def words(self, output: str = MODEL) -> list[str]:
-        """Return the command's words after `cse`, run in the folder of the texts."""
-        given = {"backbone": self.start, "column": TEXT, **self.settings, "output": output}
+    def words(self, output: str = MODEL, *, finish: bool = False) -> list[str]:
+        """Return the command's words after `cse`, run in the folder of the texts.
+
+        With `finish` it publishes what an interrupted adaptation has, without another stage.
+        """
         if self.method == ADAPT:
-            named = {**given, "label": LABEL if self.labels else None, "minutes": f"{self.minutes:g}"}
-            return [ADAPT, TEXTS, *options(named)]
+            named = {
+                "backbone": self.start, "pooling": self.pooling, "column": TEXT,
+                "label": LABEL if self.labels else None,
+                "for": None if self.purpose == BOTH else self.purpose,
+                "minutes": FINISHING if finish else f"{self.minutes:g}", "output": output,
+            }  # fmt: skip
+            return [ADAPT, TEXTS, *options(named), *(["--resume"] if finish else [])]
         dev = {"dev": "auto" if self.guarded else "none", "eval_every": max(1, self.steps // EVALUATIONS)}
-        return ["train", self.method, *options({"data": TEXTS, **given, **dev})]
+        given = {"data": TEXTS, "backbone": self.start, "column": TEXT, "output": output}
+        return ["train", self.method, *options({**given, **dev})]
 
     @property
     def command(self) -> str:
-        """The command that repeats the training."""
-        return command_line(*self.words(self.slug))
+        """The command that repeats the training; of a folder of this server it has the name alone."""
+        start = Path(self.start).name if Path(self.start).is_absolute() else self.start
+        return command_line(*replace(self, start=start).words(self.slug))
 
     @property
     def slug(self) -> str:
@@ -103,17 +113,9 @@ def options(values: Mapping[str, Any]) -> list[str]:
 
 
 def checked(
-    rules: Rules,
-    texts: Sequence[str],
-    labels: Sequence[str] | None,
-    *,
-    name: Any = "",
-    method: Any = ADAPT,
-    corpus: str = "",
-    start: str = BACKBONE,
-    minutes: Any = None,
-    settings: Mapping[str, Any] | None = None,
-) -> TrainingRequest:
+    rules: Rules, texts: Sequence[str], labels: Sequence[str] | None, *, name: Any = "", method: Any = ADAPT,
+    corpus: str = "", start: str = BACKBONE, pooling: str | None = None, minutes: Any = None, purpose: Any = BOTH,
+) -> TrainingRequest:  # fmt: skip
     """Return a request within the rules of the server.
 
     Raises FieldError for a wrong value, ValueError if the server does not train and for texts that cannot be used.
@@ -121,24 +123,20 @@ def checked(
     rules.check()
     validation.one_of(method, "The method", METHODS)
     if len(texts) > rules.texts:
-        raise ValueError(f"{corpus} has {len(texts):,} texts; this server trains on at most {rules.texts:,}.")
-    check_texts(corpus or "the corpus", texts, 2, "training")
+        reason = f"{corpus} has {len(texts):,} texts; this server trains on at most {rules.texts:,}."
+        raise validation.FieldError("The corpus", reason)
+    try:
+        check_texts(corpus or "the corpus", texts, 2, "training")
+    except ValueError as error:
+        raise validation.FieldError("The corpus", str(error)) from error
     called = validation.text(name, "The name").strip() or f"my {method}"
     if len(called) > LONGEST_NAME:
         raise validation.FieldError("The name", f"The name has {len(called)} characters; give at most {LONGEST_NAME}.")
     limit = validation.between(rules.minutes if minutes is None else minutes, "Minutes", 1, rules.minutes)
-    known = {name: checked_setting(name, value) for name, value in (settings or {}).items() if value is not None}
-    kept = {name: value for name, value in known.items() if method != ADAPT or name in OF_ADAPT}
-    return TrainingRequest(called, method, texts, usable(labels), corpus, start, limit, kept)
-
-
-def checked_setting(name: str, value: Any) -> Any:
-    """Return the value of a setting of `MOST`, a whole number as such. Raises FieldError for one out of bounds."""
-    setting = SETTINGS[validation.one_of(name, "The setting", MOST)]
-    least = max(setting.least, 1e-8) if name == "learning_rate" else setting.least
-    if setting.kind is int:
-        return validation.whole(value, name, int(least), int(MOST[name]))
-    return validation.between(value, name, least, MOST[name])
+    aim, known = validation.one_of(purpose, "What for", PURPOSES), usable(labels)
+    if aim == GROUPS and known is None:
+        raise validation.FieldError("What for", "Grouping is measured by labels, and this corpus has none that repeat.")
+    return TrainingRequest(called, method, texts, known, corpus, start, pooling, limit, aim)
 
 
 def usable(labels: Sequence[str] | None) -> Sequence[str] | None:

@@ -11,11 +11,10 @@ from typing import Any
 
 from cse.app.models.visitors import current_client, first_to_go
 from cse.app.state.own_corpora import checked_key
-from cse.app.training.opened import OpenedModels
-from cse.app.training.request import TrainingRequest
+from cse.app.training.opened import OpenedModels, Workplace
+from cse.app.training.request import Made, TrainingRequest
 from cse.app.training.rules import CLOSED, Rules
 from cse.app.training.training import Training
-from cse.app.training.workplace import Workplace
 from cse.files.writing import named_errors
 
 
@@ -57,7 +56,7 @@ class Trainings:
         """Return the newest training of a key, or None."""
         return next(iter(self.of(key)), None)
 
-    def begin(self, key: Any, request: TrainingRequest, expected: float | None = None) -> Training:
+    def begin(self, key: Any, request: TrainingRequest) -> Training:
         """Start a training. Raises ValueError for an invalid key, while another one runs, and without room on the disk.
 
         Beyond the bounds the visitor's oldest training is deleted, and then the oldest of all.
@@ -67,35 +66,34 @@ class Trainings:
             self._sweep()
             self._check_idle(key)
             self._make_room(key)
-            training = self._written(request, expected)
+            training = self._written(request)
             training.begin()
             self._owned.setdefault(key, []).append(training)
             return training
 
-    def resume(self, key: Any) -> Training:
-        """Continue the newest training of a key. Raises ValueError without one, or the right, and while one runs."""
-        training = self.newest(key)
-        self.rules.check()
-        with self._lock:
-            if training is None:
-                raise ValueError("There is no training of yours to resume; start one.")
-            self._check_idle(str(key))
-            training.begin()
-            return training
-
     def stop(self, key: Any) -> None:
-        """End the newest training of a key soon."""
+        """End the newest training of a key soon, with what it has."""
         if (training := self.newest(key)) is not None:
             training.stop()
 
+    def go_on(self, key: Any) -> None:
+        """Note that the visitor wants the stage of minutes of the newest training of a key."""
+        if (training := self.newest(key)) is not None:
+            training.continued = True
+
+    def models(self, key: Any) -> list[tuple[Made, TrainingRequest | None]]:
+        """Return the models of a key, the newest first, each with the request that made it; own files have none."""
+        finished = [(training, training.outcome) for training in self.of(key) if training.outcome]
+        trained = [(made, training.request) for training, outcome in finished for made in outcome.models]
+        return [*trained, *((made, None) for made in self.opened.of(key))]
+
     def archive(self, key: Any, name: Any) -> Path:
-        """Return a .zip of the model of that name, by the newest training of a key. Raises ValueError without one."""
-        training = self.newest(key)
-        made = training.outcome.models if training is not None and training.outcome else ()
-        chosen = next((each for each in made if each.name == name), None)
-        if training is None or chosen is None:
-            raise ValueError("There is no such model of yours on this server any more; train it again.")
-        return training.archive(chosen)
+        """Return a .zip of the model of that name, made by a key's trainings. Raises ValueError without one."""
+        for training in self.of(key):
+            for made in training.outcome.models if training.outcome else ():
+                if made.name == name:
+                    return training.archive(made)
+        raise ValueError("There is no such model of yours on this server any more; train it again.")
 
     def close(self) -> None:
         """End all processes and delete all files."""
@@ -142,12 +140,12 @@ class Trainings:
             if self._clock() - training.used > training.rules.kept:
                 self._delete(key, training)
 
-    def _written(self, request: TrainingRequest, expected: float | None) -> Training:
+    def _written(self, request: TrainingRequest) -> Training:
         """Return a training whose texts are written. Raises OSError, and leaves nothing, if they cannot be."""
         folder = self._place.fresh()
         try:
             with named_errors(Path("The texts"), "server"):
-                training = Training(request, folder, self.rules.run_bytes, expected)
+                training = Training(request, folder, self.rules.run_bytes)
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
             raise

@@ -1,0 +1,188 @@
+"""Blind votes between two models: the fields, a question at a time by buttons or keys, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from cse.analysis.votes import SAME, SKIP, decisive
+from cse.app.corpus.chosen import FIELD
+from cse.app.drawing import html
+from cse.app.drawing.components import script
+from cse.app.forms.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, reporter
+from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.naming import choices
+from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, Record, columns_of
+from cse.app.session import open_session
+from cse.app.show import templates
+from cse.app.state.app_state import AppState
+from cse.app.state.ballots import Ballot
+from cse.app.state.own_corpora import KEPT
+from cse.app.top import Top
+
+MEANING = (
+    "You see a text and two lists of the five texts nearest to it, one from each model, and you do not know whose list "
+    f"is whose. Of {DEFAULT_VOTES} votes for a list, {decisive(DEFAULT_VOTES)} must favour one model to find it better "
+    f"by more than chance. Your votes are kept for {KEPT // 3600} hours, for this browser alone."
+)
+LOST = "There are no votes of yours on this server any more; press Start voting."
+BUTTONS = {"a": "A is closer (A)", "s": "The same (S)", "b": "B is closer (B)", "k": "Skip (K)", "u": "Undo (U)"}
+TO_QUESTION = "() => document.getElementById('ballot')?.scrollIntoView({block: 'nearest'})"
+SHOW, HIDE = gr.update(visible=True), gr.update(visible=False)
+
+
+class View(NamedTuple):
+    """What the page shows: a message, a question or a verdict, and the buttons of either.
+
+    `place` is the number of answers so far: a vote counts only if it is for the question that was shown. `code` is the
+    verdict for the address.
+    """
+
+    status: str = ""
+    question: str = ""
+    verdict: str = ""
+    asking: Any = HIDE
+    after: Any = HIDE
+    place: int = 0
+    code: Any = ""
+
+
+def view(ballot: Ballot) -> View:
+    """Return the view of a ballot: its next question, or its verdict."""
+    answers = len(ballot.judgement.answers)
+    if ballot.question is not None:
+        return View(question=question_html(ballot), asking=SHOW, place=answers)
+    record = Record.of(ballot)
+    return View(verdict=verdict_html(record), after=SHOW, place=answers, code=record.code)
+
+
+def question_html(ballot: Ballot) -> str:
+    """Return the next question, and the interval of the votes so far; neither says which model is which."""
+    question, texts, judgement = ballot.question, ballot.texts, ballot.judgement
+    lists = (
+        [] if question is None else zip("AB", ([texts[row] for row in rows] for rows in question.lists), strict=True)
+    )
+    return templates().get_template("ballot.html").render(
+        asked="" if question is None else texts[question.row], lists=list(lists), counted=judgement.counted,
+        target=judgement.target, verdict=judgement.verdict,
+    )  # fmt: skip
+
+
+def verdict_html(record: Record, *, linked: bool = False) -> str:
+    """Return a verdict; `linked` says that it comes from a code, which anyone can write."""
+    return templates().get_template("verdict.html").render(record=record, linked=linked)
+
+
+class Voting:
+    """Handlers for the votes of all visitors, each under the visitor's key."""
+
+    def __init__(self, state: AppState) -> None:
+        """Keep the ballots in `state`."""
+        self._state, self._ballots = state, state.ballots
+
+    def begin(self, first: str, second: str, corpus: str, key: str, progress: gr.Progress = PROGRESS) -> Iterator[View]:
+        """Compare two models on the corpus, and show the first question."""
+        yield View(html.hint("Comparing the models."))
+        asked = Judge.of({"first": first, "second": second})
+        session = open_session(self._state, corpus, key, report=reporter(progress))
+        self._ballots.put(key, ballot := asked.ballot(session))
+        yield view(ballot)
+
+    def resume(self, code: str, key: str) -> View:
+        """Show the verdict of a code, or else the visitor's ballot."""
+        ballot = self._ballots.get(key)
+        if code and (ballot is None or Record.of(ballot).code != code):
+            try:
+                return View(verdict=verdict_html(Record.read(code), linked=True), code=gr.skip())
+            except ValueError as error:
+                return View(html.alert(str(error)), code=gr.skip())
+        return View() if ballot is None else view(ballot)
+
+    def reopen(self, key: str, request: gr.Request) -> View:
+        """Show an opened page the visitor's ballot, if there is one and the address has no verdict."""
+        ballot = self._ballots.get(key)
+        if ballot is None or "verdict" in dict(request.query_params):
+            return View(*[gr.skip()] * len(View._fields))
+        return view(ballot)
+
+    def changing(self, change: Callable[[Ballot], None]) -> Callable[[float, str], View]:
+        """Return a handler that changes the visitor's ballot, unless the page shows an earlier state of it."""
+
+        def changed(place: float, key: str) -> View:
+            with self._ballots.lock:
+                ballot = self._ballots.get(key)
+                if ballot is None:
+                    return View(html.alert(LOST))
+                if place == len(ballot.judgement.answers):
+                    change(ballot)
+                return view(ballot)
+
+        return changed
+
+
+def vote(name: str) -> Callable[[Ballot], None]:
+    """Return the change that counts a vote for list "a" or "b", "s" for the same, or "k" to skip."""
+
+    def give(ballot: Ballot) -> None:
+        if (question := ballot.question) is not None:
+            cast = {"s": SAME, "k": SKIP}.get(name) or question.chosen(second=name == "b")
+            ballot.judgement.add(question, ballot.texts, cast)
+
+    return give
+
+
+def undo(ballot: Ballot) -> None:
+    """Take the last vote back."""
+    ballot.judgement.undo()
+    ballot.ended = False
+
+
+def end(ballot: Ballot) -> None:
+    """Ask for no more votes."""
+    ballot.ended = True
+
+
+class Votes(NamedTuple):
+    """The fields of both models, and the part of the address."""
+
+    first: gr.Dropdown
+    second: gr.Dropdown
+    linked: Linked
+
+
+def votes_part(state: AppState, top: Top) -> Votes:
+    """Add the votes. Their fields offer the models of the visitor when the page is opened or a model is added."""
+    names = list(columns_of(state))
+    with gr.Row(equal_height=True):
+        first, second = (
+            gr.Dropdown(choices(names), value=names[place], label=label, scale=3, min_width=160)
+            for place, label in ((0, "First model"), (-1, "Second model"))
+        )
+        start = gr.Button("Start voting", scale=0, min_width=130, elem_classes="cse-submit")
+    gr.HTML(html.hint(MEANING), apply_default_css=False)
+    status = gr.HTML("", apply_default_css=False, elem_id="votes-said")
+    with gr.Column(visible=False, elem_id="voting") as asking:
+        question = gr.HTML("", apply_default_css=False, elem_id="ballot")
+        with gr.Row():
+            cast = {key: gr.Button(name, min_width=110, elem_id=f"vote-{key}") for key, name in BUTTONS.items()}
+            last = gr.Button("See the verdict", min_width=130)
+    verdict = gr.HTML("", apply_default_css=False, elem_id="verdict")
+    with gr.Row(visible=False) as after:
+        back = gr.Button("Undo last vote", size="sm", scale=0, min_width=140)
+    place, code = gr.Number(0, precision=0, visible=False), gr.Textbox("", label="Verdict", visible="hidden")
+    gr.HTML("", html_template="", js_on_load=script("vote_keys"), apply_default_css=False, visible="hidden")
+    outputs = [status, question, verdict, asking, after, place, code]
+    voting = Voting(state)
+    begun = refusing(voting.begin, {FIRST: first, SECOND: second, FIELD: top.corpus, "The key": top.key}, outputs)
+    resumed = refusing(voting.resume, {"The verdict": code, "The key": top.key}, outputs)
+    started = start.click(
+        begun.fn, list(begun.inputs), list(begun.outputs), show_progress_on=outputs[0], **HIDDEN, **COMPARISONS
+    )
+    started.then(None, js=TO_QUESTION, **HIDDEN)
+    changes = {button: undo if name == "u" else vote(name) for name, button in cast.items()}
+    for button, change in {**changes, last: end, back: undo}.items():
+        button.click(voting.changing(change), [place, top.key], outputs, **QUICK)
+    return Votes(first, second, Linked(("verdict",), resumed, (code.change,), QUICK))

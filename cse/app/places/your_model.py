@@ -1,0 +1,387 @@
+"""Your model: a start, an adaptation with one verdict, the dial between its axes, blind votes, and taking it away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+import pandas as pd
+
+from cse.adaptation.choice import BOTH, GROUPS, SEARCH
+from cse.app.charts import chart
+from cse.app.corpus.chosen import FIELD, chosen_corpus
+from cse.app.drawing import html
+from cse.app.drawing.components import NUMBERS, heading, result
+from cse.app.forms.events import HIDDEN, QUICK, Run, one_line_errors
+from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.adding import attach
+from cse.app.models.naming import BEFORE, POOLED, choices, title
+from cse.app.places.votes import Voting, votes_part
+from cse.app.results.adaptation import (
+    DIAL_LEAST,
+    DIAL_MOST,
+    DIAL_STEP,
+    Adaptation,
+    at_dial,
+    dial_points,
+    dial_sentence,
+    first_answer,
+    report_frame,
+)
+from cse.app.results.judge import Judge, columns_of
+from cse.app.show import Answer, Shown, page_html, plot_value, templates
+from cse.app.top import Top, model_choices
+from cse.app.training.archive import opened_by
+from cse.app.training.request import ADAPT, LONGEST_NAME, TrainingRequest, checked
+from cse.app.training.rules import REFUSED, UNOWNED
+from cse.app.training.training import State, Training
+from cse.app.validation import FieldError
+from cse.models.names import BACKBONE, BUNDLED_NAMES, resolve
+
+if TYPE_CHECKING:
+    from cse.app.state.app_state import AppState
+
+TICK, OFTEN = 1.5, 10  # seconds between two looks at a training, and after which the time that is left is shown anew
+LANE: dict[str, Any] = {**HIDDEN, "concurrency_id": "training", "concurrency_limit": 8, "show_progress": "hidden"}
+FETCH = "() => setTimeout(() => document.querySelector('#fetched-model')?.click(), 200)"
+# A chart that appears with its place has measured no width yet.
+RESIZED = "() => setTimeout(() => dispatchEvent(new Event('resize')), 200)"
+PURPOSES = [("Both", BOTH), ("Topics and groups", GROUPS), ("Search", SEARCH)]
+START = "The model"  # its field
+PLAIN = ("mean", "cls")  # readings of the untrained backbone that can be adapted
+PUBLISHED = "As its paper has it, with the settings for the start's size; the command has all others."
+ABOUT = (
+    "The chosen corpus is read, a fifth of it held out, and several cheap changes of the model are tried on the rest. "
+    "A first answer comes in about half a minute; training, which may add about two points, begins then and can be "
+    "stopped with what is there."
+)
+
+
+def start_of(state: AppState, name: Any) -> tuple[str, str | None]:
+    """Return the model to start from and its reading, None for its own. Raises ValueError for what is not admitted."""
+    column = next((column for column in state.models.columns if column.name == name), None)
+    if column is not None:
+        return column.model, column.pooling
+    pooling = POOLED.get(str(name).strip().lower())
+    return state.admission.model(name), pooling if pooling in PLAIN else None
+
+
+def reading_html(state: AppState, name: Any) -> str:
+    """Return how the start is read, from its configuration alone; nothing is downloaded for that."""
+    known = [*state.admission.offered(), *(column.name for column in state.models.columns)]
+    if name not in known:
+        return html.hint(f"{str(name)[:60]} is opened, and its reading found, when you press a button.")
+    try:
+        model, pooling = start_of(state, name)
+        reference = resolve(model, pooling, lenient=True)
+    except (ValueError, OSError) as error:
+        return html.hint(str(error))
+    read = reference.recorded.pooling if reference.recorded else reference.pooling
+    how = {"mean": "by the mean of its tokens", "cls": "at its first token"}.get(read or "", "as it was trained")
+    trained = reference.kind.value in ("backbone", "sentence-transformers")
+    more = "" if trained else " It is trained already, so that its vectors are adapted and its weights stay."
+    return html.hint(f"{title(str(name))} is read {how}.{more}")
+
+
+def requested(state: AppState, corpus: str, key: str, start: Any, **values: Any) -> TrainingRequest:
+    """Return the request of a page's values on the corpus that it has chosen. Raises ValueError as `checked` does."""
+    rules = state.trainings.rules
+    rules.check()  # before a folder is looked for
+    chosen = chosen_corpus(state, corpus, key)
+    try:
+        model, pooling = start_of(state, start)
+    except ValueError as error:
+        raise FieldError(START, str(error)) from error
+    return checked(rules, chosen.texts, chosen.labels, corpus=chosen.label, start=model, pooling=pooling, **values)
+
+
+def in_words(training: Training) -> str:
+    """Return the state of a training in words, with the time to go."""
+    progress, spent = training.progress, f"{training.seconds / 60:.1f} minutes"
+    steps = f"step {progress.step:,} of {progress.steps:,}" if progress.steps else ""
+    if training.stopping:
+        return "Stopping: what is there is being kept." if progress.answered else "Stopping."
+    if training.state is State.RUNNING:
+        what = steps or next(iter(reversed(training.lines)), "starting")
+        left = f", about {max(1, round(seconds / 60))} min left" if (seconds := progress.seconds_left) else ""
+        return f"{'Training' if steps else 'At work'}: {what}{left if progress.step >= 3 else ''}; {spent} so far."
+    if training.state is State.STOPPED:
+        return (
+            "Stopped: there is no model yet." if training.request.method == ADAPT else f"Stopped at {steps or 'once'}."
+        )
+    return f"Failed after {spent}." if training.state is State.FAILED else f"Finished in {spent}."
+
+
+def training_html(training: Training) -> str:
+    """Return the state of a training, the first answer while it runs, and its one verdict at the end."""
+    request, progress, outcome = training.request, training.progress, training.outcome
+    table, share = "", progress.step / progress.steps if progress.steps else 0.0
+    report = outcome.report if outcome else None
+    if report:
+        table = page_html(Answer(Adaptation(), report_frame(report), {}))
+    elif training.running and progress.answered:
+        table = page_html(Answer(Adaptation(), first_answer(progress.stages, request.purpose), {}))
+    method = "Adapt" if request.method == ADAPT else title(request.method)
+    return templates().get_template("training.html").render(
+        name=request.name, method=method, corpus=request.corpus, words=in_words(training), failure=training.failure,
+        share=share if training.running else None, table=table, lines=training.lines,
+        sentence=outcome.sentence if outcome else "", changed=report["changed"] if report else (),
+        models=[made.name for made in outcome.models] if outcome else [],
+    )  # fmt: skip
+
+
+def picture(training: Training, dial: float | None = None) -> dict[str, Any] | None:
+    """Return the chart of both axes along the dial, or that of a training's loss and guard's score by step."""
+    progress, report = training.progress, training.outcome.report if training.outcome else None
+    if report:
+        frame = report_frame(report)
+        if (points := dial_points(frame)).empty:
+            return None
+        place = float(at_dial(points, own_dial(points) if dial is None else dial)["dial"])
+        return Adaptation(place).charts(frame)[0]
+    if len(progress.losses) < 2:
+        return None
+    kinds = {"loss": progress.losses, "guard's score": progress.scores}
+    rows = pd.DataFrame(
+        [(what, *point) for what, points in kinds.items() for point in points], columns=["of", "x", "y"]
+    )
+    across = {"field": "x", "type": "quantitative", "title": "step"}
+    up = {"field": "y", "type": "quantitative", "scale": {"zero": False}}
+    layers = [
+        {"transform": [{"filter": {"field": "of", "equal": what}}],
+         "mark": {"type": "line", "color": colour, "point": True},
+         "encoding": {"x": across, "y": {**up, "title": what}}}
+        for what, colour in zip(kinds, ("#3d8eff", "#178267"), strict=True)
+    ]  # fmt: skip
+    independent = {"scale": {"y": "independent"}}
+    return chart(rows, "Loss and guard's score by step", height=200, layer=layers, resolve=independent)
+
+
+def asked_html(training: Training) -> str:
+    """Return what the stage of minutes takes and may add, in place of the command's line."""
+    said = training.asks.partition(":")[0]
+    if not said:
+        return ""
+    return html.verdict(f"First answer. {said[0].upper()}{said[1:]}. It has begun: keep the answer, or let it go on.")
+
+
+def command_html(what: str, command: str) -> str:
+    """Return a command that one press selects."""
+    return f'<p class="cse-note">{what}: <code class="cse-code">{html.escape(command)}</code></p>'
+
+
+def points_of(training: Training) -> pd.DataFrame:
+    """Return the places of the dial that a finished adaptation has tried."""
+    report = training.outcome.report if training.outcome else None
+    return dial_points(report_frame(report)) if report else pd.DataFrame()
+
+
+def own_dial(points: pd.DataFrame) -> float:
+    """Return the dial of the chosen candidate if it is among the points, else the one nearest to 0."""
+    own = points.loc[points["chosen"], "dial"]
+    return float(own.iloc[0]) if len(own) else 0.0
+
+
+class Trainer:
+    """The handlers of the place; `drawn` is the number of the updates by a training, `page` of those by a new model."""
+
+    drawn, page = 15, 4
+
+    def __init__(self, state: AppState) -> None:
+        """Keep the state."""
+        self._state, self._trainings = state, state.trainings
+        self.unchanged = [gr.skip()] * (self.drawn + self.page)
+
+    def draw(self, key: str, known: Any, models: list[str]) -> list[Any]:
+        """Return the updates by the visitor's newest training; none where `known` is its mark already."""
+        training = self._trainings.newest(key)
+        if training is None:
+            return [*self.unchanged[self.page :], *self._added(key, models)] if known == () else self.unchanged
+        running, ticks = training.running, int(training.seconds // OFTEN)
+        now = (
+            id(training), training.state, training.progress.step, len(training.progress.stages), training.lines[-1:],
+            training.stopping, training.asks, ticks if running else 0,
+        )  # fmt: skip
+        if now == known:
+            return self.unchanged
+        points, spec = points_of(training), picture(training)
+        names = [made.name for made, _ in self._trainings.models(key)]
+        name, place = names[0] if names else "", 0.0 if points.empty else own_dial(points)
+        slider = gr.update(visible=False)
+        if not points.empty:
+            ends = points["dial"].min(), points["dial"].max()
+            slider = gr.update(visible=True, minimum=ends[0], maximum=ends[1], value=place)
+        return [
+            training_html(training), gr.update(visible=bool(training.asks)), asked_html(training), slider,
+            gr.update(value=spec and plot_value(spec), visible=spec is not None),
+            "" if points.empty else html.hint(dial_sentence(points, place)), gr.update(visible=bool(names)),
+            gr.update(choices=names, value=name or None), self.opening(key, name),
+            command_html("The command that repeats this", training.request.command),
+            gr.Timer(active=running), now, gr.update(interactive=running), gr.update(interactive=not running),
+            gr.update(interactive=not running),
+            *(self.unchanged[: self.page] if running else self._added(key, models)),
+        ]  # fmt: skip
+
+    def _added(self, key: str, models: list[str]) -> list[Any]:
+        """Add the visitor's models to the page, and return the updates of what lists models."""
+        try:
+            fresh = attach(self._state, key)
+        except ValueError as error:
+            gr.Warning(html.escape(str(error)))
+            fresh = []
+        if not fresh:
+            return self.unchanged[: self.page]
+        known = list(columns_of(self._state))
+        newest = next((name for name in fresh if not name.endswith(BEFORE)), fresh[0])
+        before = f"{newest}{BEFORE}"
+        return [
+            gr.update(choices=model_choices(self._state.models.columns), value=[*models, *fresh]),
+            f"models {next(NUMBERS)}",
+            gr.update(choices=choices(known), value=before if before in known else known[0]),
+            gr.update(choices=choices(known), value=newest),
+        ]  # fmt: skip
+
+    def opening(self, key: str, name: str) -> str:
+        """Return how the .zip of a model is opened."""
+        found = next((made.folder for made, _ in self._trainings.models(key) if made.name == name), None)
+        return html.hint(opened_by(found)) if found else ""
+
+    def adapt(
+        self, corpus: str, key: str, start: str, name: str, purpose: str, minutes: float, models: list[str]
+    ) -> list[Any]:
+        """Begin an adaptation."""
+        values = {"name": name, "purpose": purpose, "minutes": minutes}
+        self._trainings.begin(key, requested(self._state, corpus, key, start, **values))
+        return self.draw(key, None, models)
+
+    def train(
+        self, corpus: str, key: str, start: str, name: str, method: str, minutes: float, models: list[str]
+    ) -> list[Any]:
+        """Begin a training by a method as published."""
+        values = {"name": name, "method": method, "minutes": minutes}
+        self._trainings.begin(key, requested(self._state, corpus, key, start, **values))
+        return self.draw(key, None, models)
+
+    def command(self, corpus: str, key: str, start: str, name: str, method: str) -> str:
+        """Return the command of a method as published, or why there is none."""
+        try:
+            asked = requested(self._state, corpus, key, start, name=name, method=method)
+            return command_html("Its command", asked.command)
+        except ValueError as error:
+            return html.hint(str(error))
+
+    def turn(self, key: str, place: float) -> tuple[Any, str]:
+        """Show a place of the dial."""
+        training = self._trainings.newest(key)
+        if training is None or (points := points_of(training)).empty:
+            return gr.skip(), ""
+        spec = picture(training, place)
+        return gr.update(value=spec and plot_value(spec)), html.hint(dial_sentence(points, place))
+
+    def stop(self, key: str, models: list[str]) -> list[Any]:
+        """End the visitor's training with what it has."""
+        self._trainings.stop(key)
+        return self.draw(key, None, models)
+
+    def go_on(self, key: str) -> Any:
+        """Let the visitor's training continue after its first answer."""
+        self._trainings.go_on(key)
+        return gr.update(visible=False)
+
+    def archive(self, key: str, name: str) -> str:
+        """Return the .zip of a model."""
+        with one_line_errors():
+            return str(self._trainings.archive(key, name))
+
+    def permitted(self) -> list[Any]:
+        """Return the updates by the rules for the client: the refusal, the form, its minutes and its bounds."""
+        rules = self._trainings.rules
+        most = max(1, rules.minutes)
+        return [
+            gr.update(visible=not rules.allowed), gr.update(visible=rules.allowed),
+            gr.update(maximum=most, value=min(30, most)), html.hint(rules.promise),
+        ]  # fmt: skip
+
+
+def your_model_place(state: AppState, top: Top) -> list[Shown]:
+    """Add the place; an opened page shows what its visitor may, has and trains. Returns its results."""
+    visitors, owner, trainer = state.trainings.visitors, state.trainings.owner, Trainer(state)
+    refusal = gr.HTML(
+        html.hint(REFUSED if owner.allowed else UNOWNED), apply_default_css=False, visible=not visitors.allowed,
+        elem_id="training-refused",
+    )  # fmt: skip
+    with gr.Column(visible=visitors.allowed, elem_id="own-training") as work:
+        heading("1. A model to start from, and your corpus", more=f"<p>{ABOUT}</p>", words=("grouping", "finding"))
+        with gr.Row(equal_height=True, elem_id="model-start"):
+            start = gr.Dropdown(
+                choices(state.admission.offered()),
+                value=BACKBONE,
+                label="Start",
+                allow_custom_value=True,
+                min_width=200,
+            )
+            name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=LONGEST_NAME)
+            purpose = gr.Dropdown(PURPOSES, value=BOTH, label="What for", min_width=160)
+            minutes = gr.Slider(1, max(2, owner.minutes), min(30, owner.minutes), step=1, label="Minutes at most")
+            begin = gr.Button("Adapt", variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
+            stop = gr.Button("Stop", scale=0, min_width=90, interactive=False, elem_classes="cse-submit")
+        reading = gr.HTML(reading_html(state, BACKBONE), apply_default_css=False, elem_id="start-reading")
+        with gr.Accordion("Methods as published", open=False):
+            gr.HTML(html.hint(PUBLISHED), apply_default_css=False)
+            with gr.Row(equal_height=True):
+                method = gr.Radio(choices(BUNDLED_NAMES), value=BUNDLED_NAMES[0], label="Method", scale=3)
+                train = gr.Button("Train", scale=0, min_width=110, elem_classes="cse-submit")
+            of_method = gr.HTML("", apply_default_css=False, elem_id="its-command")
+        promise = gr.HTML(html.hint(visitors.promise), apply_default_css=False)
+        heading("2. Is it better, and at what?", words=("dial",))
+        with gr.Column(visible=False, elem_id="first-answer") as asking:
+            asked = gr.HTML("", apply_default_css=False)
+            with gr.Row():
+                keep = gr.Button("Keep this answer", scale=0, min_width=220)
+                go_on = gr.Button("Continue with training", variant="primary", scale=0, min_width=260)
+        shown = result("training", html.hint("Press Adapt: the first answer stands here in about half a minute."))
+        dial = gr.Slider(DIAL_LEAST, DIAL_MOST, 0, step=DIAL_STEP, label="Dial: finding ← → grouping", visible=False)
+        plot = gr.Plot(show_label=False, visible=False, elem_classes="cse-plot", elem_id="dial-plot")
+        turned = gr.HTML("", apply_default_css=False, elem_id="dial-said")
+    heading("3. Which one do you prefer? Twenty blind votes")
+    votes = votes_part(state, top)
+    with gr.Column(visible=False, elem_id="take-it") as taken:
+        heading("4. Take it")
+        with gr.Row(equal_height=True):
+            which = gr.Dropdown([], label="Model", min_width=200)
+            fetch = gr.Button("Download (.zip)", scale=0, min_width=170, elem_classes="cse-submit")
+        opens = gr.HTML("", apply_default_css=False, elem_id="opened-by")
+        command = gr.HTML("", apply_default_css=False, elem_id="repeating")
+    fetched = gr.DownloadButton("Model", visible="hidden", elem_id="fetched-model")
+    mark, timer = gr.State(()), gr.Timer(TICK, active=False)
+    outputs = [
+        shown, asking, asked, dial, plot, turned, taken, which, opens, command, timer, mark, stop, begin, train,
+        top.models, top.changed, votes.first, votes.second,
+    ]  # fmt: skip
+    fields = {FIELD: top.corpus, "The key": top.key, START: start, "The name": name}
+    others = {"Minutes": minutes, "The models": top.models}
+    adapting = refusing(trainer.adapt, {**fields, "What for": purpose, **others}, outputs, keep=True)
+    training = refusing(trainer.train, {**fields, "The method": method, **others}, outputs, keep=True)
+    for button, run in ((begin, adapting), (train, training)):
+        button.click(run.fn, list(run.inputs), list(run.outputs), **LANE)
+    for button in (stop, keep):
+        button.click(trainer.stop, [top.key, top.models], outputs, **LANE)
+    go_on.click(trainer.go_on, top.key, asking, **QUICK)
+    timer.tick(trainer.draw, [top.key, mark, top.models], outputs, **LANE)
+    start.change(lambda name: reading_html(state, name), start, reading, **QUICK)
+    commanded = [top.corpus, top.key, start, name, method]
+    gr.on([method.change, start.change], trainer.command, commanded, of_method, trigger_mode="always_last", **QUICK)
+    turning = Run(trainer.turn, [top.key, dial], [plot, turned])
+    dial.release(turning.fn, list(turning.inputs), list(turning.outputs), **QUICK)
+    plot.change(None, None, None, js=RESIZED, **HIDDEN)
+    which.change(trainer.opening, [top.key, which], opens, **QUICK)
+    fetch.click(trainer.archive, [top.key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)
+    known = top.opened.then(trainer.draw, [top.key, gr.State(()), top.models], outputs, **LANE)
+    known.then(Voting(state).reopen, top.key, votes.linked.run.outputs[:-1], **QUICK)
+    if visitors != owner:
+        top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
+    judged: dict[str, Any] = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}
+    return [
+        Shown(Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())), Shown(Judge, judged, votes.linked)
+    ]  # fmt: skip

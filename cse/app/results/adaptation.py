@@ -1,0 +1,183 @@
+"""The candidates of the visitor's newest adaptation on two axes, grouping and finding, and the dial between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cse.adaptation.choice import (
+    AXES,
+    FINDING,
+    GROUPING,
+    MEASURES,
+    VARIANTS,
+    called,
+    candidates,
+    choose,
+    gains_of,
+)
+from cse.app.charts import chart, tips
+from cse.app.result import Result, number, records
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cse.app.session import Session
+
+COLOURS = {GROUPING: "#3d8eff", FINDING: "#eb2f00"}
+DIAL_LEAST, DIAL_MOST, DIAL_STEP = -0.5, 0.5, 0.125
+NONE_YET = "There is no adaptation of yours on this server; press Adapt."
+
+
+@dataclass(frozen=True)
+class Adaptation(Result):
+    """The candidates of the visitor's newest adaptation."""
+
+    key = "adaptation"
+    title = "Better at what?"
+    summary = "The candidates of an adaptation, each with its scores on both axes and its gains over the start."
+    words = ("grouping", "finding", "dial")
+    live = False
+    ships = False
+    public = False
+    separable = False
+    lane = "none"
+    plots = 1
+
+    dial: float = number(
+        "From finding to grouping", 0.0, "The dial", "the exponent of the spectrum.", DIAL_LEAST, DIAL_MOST, DIAL_STEP
+    )
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return a row for each candidate of the first answer, or of the report (`scores_of`)."""
+        runs = [run for run in session.state.trainings.of(session.key) if run.outcome and run.outcome.report]
+        if not runs or runs[0].outcome is None or runs[0].outcome.report is None:
+            raise ValueError(NONE_YET)
+        return report_frame(runs[0].outcome.report)
+
+    def sentence(self, frame: pd.DataFrame) -> str:
+        """Return the verdict of the command, which its report, its model card and `runs` say, too."""
+        return str(frame["verdict"].iloc[0])
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return the rows in the order in which they were tried, and the axes that were measured."""
+        axes = [axis for axis in AXES if axis in frame]
+        return {
+            "axes": axes,
+            "scored": frame.to_dict("records"),
+            "unmeasured": [axis for axis in AXES if axis not in axes],
+        }
+
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
+        """Return the gains on both axes along the dial, if several of its places were tried."""
+        points = dial_points(frame)
+        if points.empty:
+            return []
+        axes = [axis for axis in AXES if axis in frame]
+        rows = pd.concat(
+            [
+                pd.DataFrame({
+                    "axis": axis, "dial": points["dial"], "gain": points[f"{axis}_gain"], "low": points[f"{axis}_low"],
+                    "high": points[f"{axis}_high"], "at": points["dial"] == at_dial(points, self.dial)["dial"],
+                })
+                for axis in axes
+            ]
+        )  # fmt: skip
+        colour = {
+            "field": "axis", "type": "nominal", "sort": None, "legend": {"title": None, "orient": "top"},
+            "scale": {"domain": axes, "range": [COLOURS[axis] for axis in axes]},
+        }  # fmt: skip
+        across = {"field": "dial", "type": "quantitative", "title": "dial: finding ← → grouping"}
+        up = {"field": "gain", "type": "quantitative", "title": "points over the start"}
+        layers = [
+            {"mark": {"type": "rule", "color": "#8391a7", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": 0}}},
+            {"transform": [{"filter": f"datum.axis == '{axes[0]}' && datum.at"}],
+             "mark": {"type": "rule", "color": "#8391a7"}, "encoding": {"x": across}},
+            {"mark": {"type": "area", "opacity": 0.15},
+             "encoding": {"x": across, "y": {**up, "field": "low"}, "y2": {"field": "high"}, "color": colour}},
+            {"mark": {"type": "line", "strokeWidth": 2, "point": True},
+             "encoding": {"x": across, "y": up, "color": colour,
+                          "tooltip": tips(axis="Axis", dial="Dial", gain="Gain#", low="from#", high="to#")}},
+        ]  # fmt: skip
+        return [chart(rows, "Gains over the start on both axes along the dial", height=220, layer=layers)]
+
+    def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a line for each candidate; a score is bold where its gain is better than noise."""
+        shown = pd.DataFrame({"candidate": frame["name"]})
+        for axis in AXES:
+            if axis in frame:
+                low = frame[f"{axis}_low"].fillna(-1.0)
+                marks = ["**" if value > 0 else "" for value in low]
+                shown[axis] = [f"{mark}{value:.1f}{mark}" for mark, value in zip(marks, frame[axis], strict=True)]
+        return shown
+
+    def answer(self, frame: pd.DataFrame) -> Any:
+        """Return the rows."""
+        return records(frame)
+
+
+def scores_of(stages: Mapping[str, Any], result: str, judged: str | None, verdict: str) -> pd.DataFrame:
+    """Return a row for each candidate of the stages: its name, dial, scores and gains with their intervals."""
+    rows = []
+    for name, scores in candidates(stages).items():
+        stage, _, variant = name.partition(" ")
+        made = VARIANTS.get(variant)
+        row: dict[str, Any] = {
+            "candidate": name, "name": called(name, stages), "stage": stage, "dimension": scores["dimension"],
+            "dial": made.exponent if made else None,
+            "family": f"{stage} {made.share} {made.neighbours}" if made else "",
+            "chosen": name == result, "judged": name == judged,
+        }  # fmt: skip
+        gains = gains_of(scores)
+        for axis, measure in MEASURES.items():
+            if measure in scores["scores"]:
+                row[axis] = scores["scores"][measure]
+                gain = gains.get(axis)
+                ends = (gain.value, gain.low, gain.high) if gain else (None, None, None)
+                row |= dict(zip((f"{axis}_gain", f"{axis}_low", f"{axis}_high"), ends, strict=True))
+        rows.append(row)
+    return pd.DataFrame(rows).assign(verdict=verdict)
+
+
+def report_frame(report: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table of a finished adaptation's report."""
+    return scores_of(report["stages"], report["decision"], report["candidate"], report["verdict"])
+
+
+def first_answer(stages: Mapping[str, Any], purpose: str) -> pd.DataFrame:
+    """Return the table of an unfinished adaptation, with what would be taken now."""
+    now = choose(stages, purpose)
+    return scores_of(stages, now.result, now.candidate, now.sentence)
+
+
+def dial_points(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the candidates that differ in the dial alone, by the dial: those of the chosen one, or the most others."""
+    families = {name: rows for name, rows in frame.groupby("family", sort=False) if name and len(rows) > 1}
+    own = frame.loc[frame["chosen"], "family"]
+    if not families:
+        return frame.iloc[:0]
+    largest = max(families, key=lambda name: len(families[name]))
+    name = own.iloc[0] if len(own) and own.iloc[0] in families else largest
+    return families[name].sort_values("dial")
+
+
+def at_dial(points: pd.DataFrame, dial: float) -> Any:
+    """Return the candidate whose dial is nearest."""
+    return points.loc[(points["dial"] - dial).abs().idxmin()]
+
+
+def dial_sentence(points: pd.DataFrame, dial: float) -> str:
+    """Return what a place of the dial gains on each axis, and which command takes it."""
+    row = at_dial(points, dial)
+    gains = [
+        f"{axis} {row[f'{axis}_gain']:+.1f} ({row[f'{axis}_low']:+.1f} to {row[f'{axis}_high']:+.1f})"
+        for axis in AXES if axis in points
+    ]  # fmt: skip
+    taken = (
+        "This is the model that was chosen."
+        if row["chosen"]
+        else "Not the one chosen: What for, above, chooses by one."
+    )
+    return f"Dial {row['dial']:g}: {', '.join(gains)}, in points over the start. {taken}"

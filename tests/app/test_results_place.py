@@ -1,0 +1,287 @@
+"""Results: figures, marks and intervals of the shipped scores, the papers' numbers, the corpus's labels, and speed."""
+
+import json
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from app_models import write_model
+from given_corpus import GivenCorpus
+from scipy.stats import t
+from typer.testing import CliRunner
+
+import cse
+from cse.app.models.columns import Column, columns
+from cse.app.models.models import Failure
+from cse.app.results.labels import Labels, Speed, held_out
+from cse.app.results.scores import (
+    Ledger,
+    Scores,
+    board_of,
+    names_of,
+    protocol_lines,
+    scoring_command,
+    unscored,
+    verdicts,
+)
+from cse.app.session import Session, open_session
+from cse.app.show import answer, ask, page_html
+from cse.app.state.app_state import open_boards, open_state
+from cse.app.validation import FieldError
+from cse.evaluation import sts as sts_task
+from cse.evaluation.clustering import label_scores
+from cse.evaluation.results import ModelRecord, Protocol, Results
+from cse.evaluation.scoreboard import scoreboard
+from cse.evaluation.tasks import TASKS
+from cse.models.names import BUNDLED_NAMES
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+
+
+def board(**models: list[float]):
+    """An STS board; a model is the scores of its seeds, an untrained one has a single one."""
+    table, seeds = (Results("sts", Protocol("d"), f"run {HOSTILE}") for _ in range(2))
+    for name, runs in models.items():
+        for seed, run in enumerate(runs):
+            scores = {unit: {"spearman": run, "pairs": 5} for unit in sts_task.PAIRS}
+            trained = {"group": name, "seed": seed, "key": f"b {name}"} if len(runs) > 1 else {"key": "b mean"}
+            label = f"{name}{seed}" if seed else name
+            (seeds if seed else table).models[label] = ModelRecord(name, label, "2026-11-22", scores=scores, **trained)
+    return scoreboard(table, [seeds])
+
+
+def state(boards, *models: str):
+    return replace(open_state(models, ()), boards=boards)
+
+
+def shown(boards, *models: str, **values):
+    return answer(Scores(**values), open_session(state(boards, *models)))
+
+
+def cells(page: str) -> list[list[str]]:
+    """The text of a table's rows, what is only read aloud included."""
+    rows = re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)
+    found = [[re.sub(r"<.*?>", " ", cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)] for row in rows]
+    return [[" ".join(cell.split()) for cell in row] for row in found]
+
+
+def test_every_figure_has_its_deviation_its_interval_and_its_mark_and_the_best_comes_first() -> None:
+    made = board(c=[50.0, 50.1, 50.2], raw=[40.0], b=[60.5, 60.6, 60.7], a=[60.0, 61.0, 62.0])
+    found = shown({"sts": made}, "simcse")
+    head, *rows = cells(page_html(found))
+    assert head[:2] == ["Model", "average Spearman × 100"]
+    assert [(row[0].split()[0], row[1]) for row in rows] == [
+        ("a", "61.00 ± 1.00 (best)"), ("b", "≈ 60.60 ± 0.10 (not significantly different from the best)"),
+        ("c", "50.10 ± 0.10"), ("raw", "40.00"),
+    ]  # fmt: skip
+    first = found.frame.iloc[0]
+    half = t.ppf(0.975, 2) * 1.0 / 3**0.5
+    assert (first["low"], first["high"]) == pytest.approx((61 - half, 61 + half))
+    assert np.isnan(found.frame[found.frame["model"] == "raw"]["low"].iloc[0])
+    assert "untrained" in rows[3][0]
+    assert "seeds 0, 1, 2" in rows[0][0]
+
+
+def test_a_score_is_bold_for_a_paper_only_where_it_is_significantly_better() -> None:
+    level = shown({"sts": board(a=[60.0, 61.0, 62.0], b=[60.5, 60.6, 60.7], c=[50.0, 50.1, 50.2])}, "simcse")
+    assert "**" not in level.result.sheet(level.frame).to_csv()
+    clear = shown({"sts": board(a=[60.0, 60.1], c=[50.0, 50.1])}, "simcse")
+    assert clear.result.sheet(clear.frame)["average"].tolist() == ["**60.05** ± 0.07", "50.05 ± 0.07"]
+    single = shown({"sts": board(a=[60.0], c=[50.0])}, "simcse")
+    assert "**" not in single.result.sheet(single.frame).to_csv()
+
+
+def test_the_sentence_and_the_verdicts_say_what_is_inside_the_noise() -> None:
+    every = ", ".join(["average", *sts_task.SETS])
+    for models, first, said in (
+        (
+            {"a": [60.0, 61.0, 62.0], "b": [60.5, 60.6, 60.7], "c": [50.0, 50.1, 50.2]},
+            "a is best by average; b does not differ significantly.", f"Level: a ≈ b ({every}).",
+        ),
+        (
+            {"a": [60.0, 60.1], "c": [50.0, 50.1]}, "a is best by average, significantly.",
+            f"Significantly best: a ({every}).",
+        ),
+        (
+            {"a": [60.0], "c": [50.0]}, "a is best by average; whether by more than noise is not known.",
+            f"Best, significance not tested: a ({every}).",
+        ),
+    ):  # fmt: skip
+        found = shown({"sts": board(**models)}, "simcse")
+        assert found.result.sentence(found.frame) == first
+        assert verdicts(found.frame) == said
+        assert said in page_html(found)
+
+
+def test_a_model_stands_beside_its_own_start() -> None:
+    made = board(simcse=[60.0, 61.0], raw=[40.0])
+    for name, value in {"simcse-start": 50.0, "second": 52.0}.items():
+        scores = {unit: {"spearman": value, "pairs": 5} for unit in sts_task.PAIRS}
+        seed = len(made.results.models)
+        made.results.models[name] = ModelRecord("simcse", name, group="simcse", seed=seed, scores=scores, start=True)
+    found = shown({"sts": scoreboard(made.results)}, "simcse")
+    assert found.frame.iloc[0]["before"] == 51.0
+    assert "before 51.00" in cells(page_html(found))[1][1]
+
+
+def test_no_text_of_a_results_file_is_markup() -> None:
+    page = page_html(shown({"sts": board(**{HOSTILE: [60.0, 61.0], "raw": [1.0]})}, "simcse"))
+    for tag in ("<script", "<img", 'alert(1)"'):
+        assert tag not in page
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 3  # sentence, row, command
+
+
+def test_models_have_the_names_of_the_other_places_and_those_not_chosen_are_left_out() -> None:
+    made = board(simcse=[60.0, 61.0], raw=[50.0])
+    assert names_of(made, columns(["simcse"])) == {"simcse": "simcse", "raw": "raw"}
+    assert names_of(made, [Column("mine", "raw", "mean")]) == {"simcse": "simcse", "raw": "mine"}
+    assert names_of(made, [Column("simcse", "/own/simcse")]) == {"simcse": "shipped simcse", "raw": "raw"}
+    opened = open_state(BUNDLED_NAMES, ())
+    assert {"dcpcse", "simcse", "untrained (mean)"} < set(ask(opened, Scores, {}).frame["model"])
+    frame = ask(opened, Scores, {"models": ["dcpcse", "dcpcse (before)"]}).frame
+    assert frame["model"].unique().tolist() == ["dcpcse", "dcpcse (before)"]
+    figures = open_boards()["sts"].rows["dcpcse"]
+    average = frame[frame["column"] == "average"].set_index("model")["value"]
+    assert average.to_dict() == {"dcpcse": figures.figures[0].value, "dcpcse (before)": figures.start[0].value}
+
+
+def test_what_has_no_results_is_named_with_the_command_that_makes_them(tmp_path, bert_folder, sts, monkeypatch) -> None:
+    from cse.commands.evaluate import app
+
+    mine = columns(["simcse", str(write_model(tmp_path / "my model", bert_folder, "simcse"))])
+    missing = unscored(open_boards()["sts"], mine)
+    assert [column.name for column in missing] == ["my model"]
+    found = shown(open_boards(), "simcse", mine[1].model)
+    command = scoring_command("sts", missing)
+    assert found.notes == (f"No shipped scores of my model. To score them: {command}",)
+    assert shown(open_boards(), "simcse").notes == ()
+    monkeypatch.chdir(Path(sts).parent)
+    words = shlex.split(command)
+    assert words[:3] == ["python", "-m", "scripts.evaluate"]
+    done = CliRunner().invoke(app, [*words[3:], "--json", str(tmp_path / "r.json")])
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "r.json").read_text())["models"]["my model"]["scores"]["STS12"]
+
+
+def test_every_task_is_shown_without_a_model_and_the_endpoint_has_the_same_numbers() -> None:
+    opened = open_state(BUNDLED_NAMES, ())
+    for task, made in open_boards().items():
+        found = ask(opened, Scores, {"task": task})
+        rows = cells(page_html(found))
+        assert len(rows) == len(made.rows) + 1
+        assert len(found.frame["column"].unique()) == len(made.columns)
+        label, row = next(iter(made.rows.items()))
+        own = found.json()["models"][names_of(made, opened.models.columns)[label]]
+        assert [record["value"] for record in own] == [figure.value for figure in row.figures if figure]
+        assert json.dumps(found.json(), allow_nan=False)
+        assert len(found.result.charts(found.frame)) <= Scores.plots
+    assert {name for _, name in Scores.asks()["task"].choices} == set(TASKS)
+    ledger = ask(opened, Ledger, {})
+    assert len(cells(page_html(ledger))) == len(ledger.frame) + 1
+    assert json.dumps(ledger.json(), allow_nan=False)
+    assert opened.models._encoders == {}
+    with pytest.raises(FieldError, match="The task is unknown"):
+        ask(opened, Scores, {"task": "nothing"})
+
+
+def test_the_papers_numbers_stand_beside_those_obtained() -> None:
+    frame = ask(open_state(BUNDLED_NAMES, ()), Ledger, {}).frame
+    row = frame[frame["row"].str.startswith("SimCSE, bert-base-uncased")].iloc[0]
+    average = open_boards()["sts"].rows["simcse"].figures[0].value
+    assert row["published"] == 76.25
+    assert row["obtained"] == pytest.approx(average, abs=0.006)
+    assert row["difference"] == pytest.approx(average - 76.25, abs=0.006)
+
+
+def test_the_protocol_names_seeds_sets_and_day() -> None:
+    lines = " ".join(protocol_lines(board(a=[60.0, 61.0], raw=[50.0])))
+    assert "standard deviation over the training seeds 0, 1;" in lines
+    assert "STS12 (5 pairs), STS13 (5 pairs)" in lines
+    assert "Scored 2026-11-22, data digest d." in lines
+    assert "STS12 has 5 pairs here, 3108 in the papers: not the same task." in lines
+    assert protocol_lines(board(a=[60.0]))[0].startswith("One run of one checkpoint each")
+
+
+def test_a_damaged_file_is_told(tmp_path) -> None:
+    (tmp_path / "sts.json").write_text("{")
+    broken = open_boards(tmp_path)
+    assert isinstance(broken, Failure)
+    with pytest.raises(ValueError, match=r"sts\.json: not a results file"):
+        board_of(state(broken, "simcse"), "sts")
+
+
+def test_the_command_reads_backbones_and_published_checkpoints_as_the_page_does() -> None:
+    found = scoring_command("sts", [Column("a", "x/a", "cls"), Column("b", "x/b", None, "simcse")])
+    assert found == "python -m scripts.evaluate sts --model x/a --model x/b --pooling cls --family simcse --data sts"
+
+
+# -- the labels of the corpus, and speed -----------------------------------------------------------------------------
+
+NOUNS = ("dog", "cat", "kitchen", "guitar", "rain", "sun")
+TEXTS = [f"the {size} {noun} is here {place}" for noun in NOUNS for size in ("small", "big", "red", "sad")
+         for place in ("in the park", "on the big article", "with a man")]  # fmt: skip
+TOPICS = [text.split()[2] if number % 7 else "" for number, text in enumerate(TEXTS)]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory, bert_folder):
+    root = tmp_path_factory.mktemp("models")
+    folders = [write_model(root / name, bert_folder, name, seed) for seed, name in enumerate(("simcse", "promptbert"))]
+    return open_state([*map(str, folders), str(root / "none")], ())
+
+
+def of_corpus(opened, texts, labels, kind=Labels):
+    corpus = GivenCorpus(texts, labels)
+    return answer(kind(), Session(opened, corpus, corpus, opened.models.columns))
+
+
+def test_the_labels_score_the_models_as_the_library_does_and_a_text_without_one_is_left_out(small) -> None:
+    found = of_corpus(small, TEXTS, TOPICS)
+    for column in small.models.columns[:2]:
+        vectors = cse.load(column.model).encode(TEXTS, normalize_embeddings=True)
+        row = found.frame[found.frame["model"] == column.name].iloc[0]
+        scores = label_scores(vectors, TOPICS)
+        assert {name: row[name] for name in scores} == pytest.approx(scores, abs=0.011)
+        assert row["low"] <= row["neighbours"] <= row["high"]
+        assert row["texts"] == sum(map(bool, TOPICS))
+    assert set(found.failed) == {"none"}
+    assert found.json()["none"].keys() == {"error"}
+    page = page_html(found)
+    assert f"{found.frame['neighbours'].max():.1f}" in page
+    assert json.dumps(found.result.charts(found.frame), allow_nan=False)
+    best = found.frame.sort_values("neighbours").iloc[-1]
+    assert ("**" in found.result.sheet(found.frame)["neighbours"].iloc[0]) == (best["low"] > found.frame["high"].min())
+
+
+def test_of_a_corpus_that_can_be_adapted_to_the_fifth_that_is_held_out_is_scored() -> None:
+    texts = [f"{text} {number}" for number in range(6) for text in TEXTS]
+    rows, labels = held_out(GivenCorpus(texts, TOPICS * 6))
+    assert len(rows) <= len(texts) // 5
+    assert [(TOPICS * 6)[row] for row in rows] == labels
+    assert all(labels)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (None, "has no labels. Upload a table"),
+        (["one"] * len(TEXTS), "has 1 label for"),
+        ([str(number) for number in range(len(TEXTS))], "2 to 200 can be scored"),
+    ],
+)
+def test_labels_that_cannot_be_scored_are_refused_at_the_corpus(small, labels, words) -> None:
+    with pytest.raises(FieldError, match=words) as caught:
+        of_corpus(small, TEXTS, labels)
+    assert caught.value.field == "The corpus"
+
+
+def test_the_time_of_a_sentence_is_the_median_of_five_and_has_its_bounds(small) -> None:
+    found = of_corpus(small, TEXTS, None, Speed)
+    assert found.frame["model"].tolist() == ["simcse", "promptbert"]
+    assert (found.frame["least"] <= found.frame["milliseconds"]).all()
+    assert (found.frame["milliseconds"] <= found.frame["most"]).all()
+    assert small.speeds.get(small.models.columns[0].opened_by) == found.frame["milliseconds"].iloc[0]
+    assert "ms a sentence (median of 5)" in found.result.sentence(found.frame)

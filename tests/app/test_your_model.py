@@ -1,0 +1,401 @@
+"""Your model: its start, what the table and the dial say of an adaptation, and blind votes with their verdict."""
+
+import base64
+import json
+import zlib
+from dataclasses import asdict, replace
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from app_models import AtOnce, write_model
+from conftest import WORDS
+from given_corpus import GivenCorpus
+from gradio.context import LocalContext
+
+import cse
+from cse.analysis.votes import questions, verdict
+from cse.app.models.adding import attach
+from cse.app.places.votes import LOST, MEANING, Voting, end, question_html, undo, verdict_html, vote
+from cse.app.places.your_model import Trainer, own_dial, picture, reading_html, requested, start_of, training_html
+from cse.app.results.adaptation import (
+    Adaptation,
+    at_dial,
+    dial_points,
+    dial_sentence,
+    first_answer,
+    report_frame,
+    scores_of,
+)
+from cse.app.results.judge import FIRST, LEAST_VOTES, LONGEST, SECOND, UNTRAINED, Judge, Record
+from cse.app.results.labels import Labels
+from cse.app.session import Session, open_session
+from cse.app.show import Answer, answer, page_html
+from cse.app.state.app_state import AppState, open_state
+from cse.app.state.ballots import TEXT, Ballots
+from cse.app.state.own_corpora import KEPT, OwnCorpus
+from cse.app.training import training as module
+from cse.app.training.request import checked
+from cse.app.training.rules import OWN
+from cse.app.training.trainings import Trainings
+from cse.app.validation import FieldError
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+TOPICS = {"pets": ["dog", "cat"], "home": ["kitchen", "guitar"], "sky": ["rain", "sun"]}
+ROWS = [
+    (f"the {size} {noun} {more}", topic)
+    for topic, nouns in TOPICS.items()
+    for noun in nouns
+    for size in ("small", "big", "red", "sad")
+    for more in ("is here in the park", f"was {HOSTILE} here")
+]
+TEXTS, LABELS = zip(*ROWS, strict=True)
+MANY = [f"the {one} {two} is {three} in the {four}" for one in WORDS[20:26] for two in WORDS[3:8]
+        for three in WORDS[7:11] for four in WORDS[14:18]]  # fmt: skip
+KEY, OTHER = "1" * 32, "2" * 32
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory, bert_folder) -> AppState:
+    root = tmp_path_factory.mktemp("models")
+    folders = [write_model(root / name, bert_folder, name, seed) for seed, name in enumerate(("simcse", "promptbert"))]
+    (root / "broken").mkdir()
+    return open_state([*map(str, folders), str(root / "broken")], ())
+
+
+def session(state, texts=TEXTS, labels=LABELS):
+    corpus = GivenCorpus(texts, labels)
+    return Session(state, corpus, corpus, state.models.columns)
+
+
+# -- the table and the dial --------------------------------------------------------------------------------------
+
+GAINS = {"0": (1.0, 0.2), "-0.25": (-1.0, 0.9), "0.25": (2.5, -0.8)}
+STAGES = {
+    "start": {"scores": {"neighbours": 60.0, "recall@1": 90.0}, "dimension": 8},
+    "projection": {
+        "variants": {
+            variant: {
+                "dimension": 4, "scores": {"neighbours": 60 + near, "recall@1": 90 + found},
+                "gains": {"grouping": [near, near - 0.5, near + 0.5], "finding": [found, found - 0.5, found + 0.5]},
+            }
+            for variant, (near, found) in {**GAINS, "half": (0.4, 0.0)}.items()
+        }
+    },
+}  # fmt: skip
+
+
+def test_the_table_has_the_scores_and_gains_of_the_stages_and_the_first_answer_is_the_commands():
+    frame = first_answer(STAGES, "both")
+    assert frame["candidate"].tolist() == ["start", *(f"projection {name}" for name in (*GAINS, "half"))]
+    row = frame[frame["candidate"] == "projection 0.25"].iloc[0]
+    shown = [row[name] for name in ("grouping", "finding", "grouping_low", "finding_high")]
+    assert shown == pytest.approx([62.5, 89.2, 2.0, -0.3])
+    assert frame.loc[frame["chosen"], "candidate"].tolist() == ["projection 0.25"]  # 1.7 of gain, more than any other
+    assert frame["verdict"].iloc[0].startswith("Better at grouping (+2.5), worse at finding (-0.8): use the new model")
+    sheet = Adaptation().sheet(frame)
+    assert sheet["grouping"].tolist() == ["60.0", "**61.0**", "59.0", "**62.5**", "60.4"]
+
+
+def test_the_dial_has_the_candidates_that_differ_in_it_alone_and_stands_at_the_chosen_one():
+    frame = first_answer(STAGES, "both")
+    points = dial_points(frame)
+    assert points["dial"].tolist() == [-0.25, 0.0, 0.25]
+    assert points["grouping_gain"].tolist() == [-1.0, 1.0, 2.5]
+    assert own_dial(points) == 0.25
+    assert at_dial(points, 0.2)["candidate"] == "projection 0.25"
+    assert dial_sentence(points, -0.25) == (
+        "Dial -0.25: grouping -1.0 (-1.5 to -0.5), finding +0.9 (+0.4 to +1.4), in points over the start. Not the "
+        "one chosen: What for, above, chooses by one."
+    )
+    (spec,) = Adaptation(-0.25).charts(frame)
+    values = {(row["axis"], row["dial"]): row["gain"] for row in spec["data"]["values"]}
+    assert values == {(axis, float(dial)): gains[place] for dial, gains in GAINS.items()
+                      for place, axis in enumerate(("grouping", "finding"))}  # fmt: skip
+    assert [row["dial"] for row in spec["data"]["values"] if row["at"]] == [-0.25, -0.25]
+    assert dial_points(scores_of({"start": STAGES["start"]}, "start", None, "")).empty
+
+
+def test_without_labels_the_table_has_one_axis_and_says_what_the_other_needs():
+    stages = json.loads(json.dumps(STAGES))
+    for scores in (stages["start"], *stages["projection"]["variants"].values()):
+        scores["scores"].pop("neighbours")
+        scores.get("gains", {}).pop("grouping", None)
+    page = page_html(Answer(Adaptation(), first_answer(stages, "both"), {}))
+    assert "Grouping was not measured: it needs labels that repeat." in page
+    assert "Grouping was not measured, as there are no labels" in page  # the verdict
+
+
+# -- a start, an adaptation, and the page's models -------------------------------------------------------------------
+
+
+def test_the_reading_of_a_start_is_said_from_its_configuration(state):
+    assert "read by the mean of its tokens" in reading_html(state, "bundled")
+    assert "read at its first token" in reading_html(state, "untrained (cls)")
+    assert "its vectors are adapted and its weights stay" in reading_html(state, "simcse")
+    assert start_of(state, "untrained (cls)") == ("bundled", "cls")
+    assert start_of(state, "promptbert") == (state.models.columns[1].model, None)
+    assert HOSTILE not in reading_html(state, HOSTILE)
+    with pytest.raises(FieldError, match="There is no model") as refused:
+        requested(replace(state, trainings=Trainings(OWN)), "demo", KEY, "no such model")
+    assert refused.value.field == "The model"
+
+
+@pytest.fixture(scope="module")
+def adapted(tmp_path_factory, bert_folder):
+    """A state with a finished adaptation on labelled texts by a real command."""
+    root = tmp_path_factory.mktemp("adapted")
+    state = open_state([str(write_model(root / "simcse", bert_folder, "simcse"))], ())
+    trainings = Trainings(OWN, root)
+    state = replace(state, trainings=trainings)
+    labels = [text.split()[2] for text in MANY]
+    state.own_corpora.put(KEY, OwnCorpus("Mine", MANY, labels), state.models.columns)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CommandProcess", AtOnce)
+        patch.setattr(module, "POLL", 0.05)
+        asked = checked(OWN, MANY, labels, name=HOSTILE, corpus="Mine", start=str(bert_folder), minutes=5)
+        training = trainings.begin(KEY, asked)
+        assert training.wait(300)
+    yield state, training, labels
+    trainings.close()
+
+
+def test_the_page_says_the_verdict_of_the_report_and_only_to_its_visitor(adapted):
+    state, training, _ = adapted
+    report = training.outcome.report
+    page = training_html(training)
+    assert report["verdict"].partition(". ")[0] in page.replace("&#39;", "'")
+    assert HOSTILE not in page
+    frame = Adaptation().frame(open_session(state, key=KEY))
+    pd.testing.assert_frame_equal(frame, report_frame(report))
+    assert frame.iloc[0]["grouping"] == report["grouping"]["start"]
+    assert frame.loc[frame["chosen"], "finding"].item() == report["finding"]["result"]
+    assert json.loads(json.dumps(Adaptation().answer(frame)))[0]["candidate"] == "start"
+    with pytest.raises(ValueError, match="no adaptation of yours"):
+        Adaptation().frame(open_session(state, key=OTHER))
+    spec = picture(training)
+    assert (spec is None) == dial_points(frame).empty
+
+
+def test_label_neighbours_of_results_are_those_of_the_report(adapted):
+    """One number: both score the texts that the adaptation held out."""
+    state, training, labels = adapted
+    token = LocalContext.request.set(SimpleNamespace(session_hash="visitor"))
+    try:
+        start = attach_start(state, training)
+        found = answer(Labels(), Session(state, GivenCorpus(MANY, labels), GivenCorpus(MANY, labels), (start,)))
+    finally:
+        LocalContext.request.reset(token)
+    assert found.frame["neighbours"].item() == pytest.approx(training.outcome.report["grouping"]["start"], abs=0.02)
+    assert found.frame["texts"].item() == training.outcome.report["held_out"]
+
+
+def attach_start(state, training):
+    from cse.app.models.columns import Column, opened_by
+
+    return Column("start", *opened_by(training.request.start))
+
+
+def test_a_trained_model_is_added_to_its_visitors_page_beside_its_start_once(adapted):
+    state, training, _ = adapted
+    token = LocalContext.request.set(SimpleNamespace(session_hash="another"))
+    try:
+        names = attach(state, KEY)
+        assert attach(state, KEY) == []
+        made = [each.name for each in training.outcome.models]
+        assert names == [name for each in made for name in (each, f"{each} (before)")][: len(made) + 1]
+        assert [column.name for column in state.models.columns] == ["simcse", *names]
+        assert attach(state, OTHER) == []
+    finally:
+        LocalContext.request.reset(token)
+    assert [column.name for column in state.models.columns] == ["simcse"]
+
+
+def test_the_handlers_return_an_update_for_each_output_and_none_where_nothing_changed(adapted):
+    state, training, _ = adapted
+    trainer = Trainer(state)
+    token = LocalContext.request.set(SimpleNamespace(session_hash="third"))
+    try:
+        updates = trainer.draw(KEY, None, ["simcse"])
+        assert len(updates) == len(trainer.unchanged) == trainer.drawn + trainer.page
+        assert training.request.command in updates[9].replace("&#x27;", "'")
+        assert training.request.start not in updates[9]
+        assert trainer.draw(KEY, updates[11], ["simcse"]) == trainer.unchanged
+        assert trainer.draw(OTHER, (), ["simcse"]) == trainer.unchanged
+        assert trainer.turn(OTHER, 0.0)[1] == ""
+    finally:
+        LocalContext.request.reset(token)
+
+
+# -- blind votes -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def voting(state) -> Voting:
+    """Handlers with a new ballot of six votes under `KEY`."""
+    state.ballots.put(KEY, Judge("simcse", "promptbert", 6).ballot(session(state)))
+    return Voting(state)
+
+
+def test_the_questions_are_those_of_the_library_and_the_endpoint_has_them(state) -> None:
+    found = answer(Judge("simcse", "promptbert", 20), session(state))
+    vectors = [cse.load(column.model).encode(TEXTS, normalize_embeddings=True) for column in state.models.columns[:2]]
+    expected = questions(*vectors, seed=42)
+    ballot = Judge("simcse", "promptbert", 20).ballot(session(state))
+    assert [question.row for question in ballot.questions] == [question.row for question in expected]
+    assert ballot.differing == len(expected) / len(TEXTS)
+    asked = found.frame[found.frame["question"] == 1]
+    assert asked["text"].unique() == TEXTS[expected[0].row]
+    assert asked.loc[asked["model"] == "simcse", "neighbour"].tolist() == [TEXTS[row] for row in expected[0].start]
+    assert asked.loc[asked["model"] == "promptbert", "near"].tolist() == [row + 1 for row in expected[0].result]
+    assert found.json() == json.loads(json.dumps(found.json()))
+
+
+def test_the_untrained_start_can_be_compared_though_it_is_no_column(state) -> None:
+    texts = TEXTS[::3]
+    ballot = Judge(UNTRAINED[0].name, UNTRAINED[1].name, 6).ballot(session(state, texts, None))
+    vectors = [cse.load("bundled", column.pooling).encode(texts) for column in UNTRAINED]
+    near = {question.row: question for question in questions(*vectors, seed=42)}
+    assert [near[asked.row] for asked in ballot.questions] == list(ballot.questions)
+
+
+def test_repeated_texts_are_asked_by_their_own_rows(state) -> None:
+    ballot = Judge("simcse", "promptbert", 6).ballot(session(state, (TEXTS[0], *TEXTS), None))
+    assert all(ballot.texts[question.row] == (TEXTS[0], *TEXTS)[question.row] for question in ballot.questions)
+    assert 1 not in {question.row for question in ballot.questions}
+
+
+def test_a_question_shows_both_lists_and_neither_name(voting, state) -> None:
+    ballot = state.ballots.get(KEY)
+    for cast in "abska":
+        asked, shown = ballot.question, question_html(ballot)
+        assert not any(name in shown for name in ("simcse", "SimCSE", "promptbert", "PromptBERT", HOSTILE))
+        first = TEXTS[asked.lists[0][0]].replace("<", "&lt;").replace(">", "&gt;")
+        assert shown.index("<h3>A</h3>") < shown.index(first) < shown.index("<h3>B</h3>")
+        vote(cast)(ballot)
+    given = [answer.vote for answer in ballot.judgement.answers]
+    assert given[2:4] == ["same", "skip"]
+    sides = [answer.first for answer in ballot.judgement.answers]
+    other = {"start": "result", "result": "start"}
+    assert (given[0], given[1], given[4]) == (sides[0], other[sides[1]], sides[4])
+
+
+def test_the_fewest_votes_can_find_a_model_better_and_the_page_says_how_many_must_agree() -> None:
+    assert verdict(["result"] * LEAST_VOTES).better == "result"
+    assert verdict(["result"] * (LEAST_VOTES - 1)).better is None
+    assert "Of 20 votes for a list, 15 must favour one model to find it better" in MEANING
+
+
+def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_found_again(voting, state) -> None:
+    give, back, stop = (voting.changing(change) for change in (vote("a"), undo, end))
+    assert give(0, KEY).place == 1
+    assert give(0, KEY).place == 1  # another tab showed an earlier question
+    assert back(1, KEY).place == 0
+    for place in range(5):
+        shown = give(place, KEY)
+        assert (shown.verdict, shown.code) == ("", "")
+    assert voting.resume("", KEY) == shown  # after a reload
+    finished = give(5, KEY)
+    assert (finished.question, finished.place) == ("", 6)
+    assert verdict_html(Record.of(state.ballots.get(KEY))) == finished.verdict
+    assert give(6, KEY) == finished  # nothing is asked any more
+    assert back(6, KEY).verdict == ""
+    assert stop(5, KEY).verdict.startswith('<h3 class="cse-verdict">')
+    assert LOST in give(0, OTHER).status
+    assert voting.resume("", OTHER).verdict == ""
+    state.ballots.drop(KEY)
+    assert LOST in give(4, KEY).status
+
+
+def test_a_code_opens_the_verdict_for_everyone_and_says_where_it_comes_from(voting, state) -> None:
+    ended = voting.changing(end)(0, KEY)
+    assert Record.read(ended.code) == Record.of(state.ballots.get(KEY))
+    assert len(ended.code) < 1000
+    assert ended.code in ended.verdict
+    assert voting.resume(ended.code, KEY).verdict == ended.verdict
+    assert "comes from a code" in voting.resume(ended.code, OTHER).verdict
+    broken = voting.resume(ended.code[:-9], OTHER)
+    assert (broken.verdict, "This code holds no verdict" in broken.status) == ("", True)
+
+
+RECORD = Record(
+    ("simcse", HOSTILE), ("1a", "2b"), {"start": 3, "result": 14, "same": 2, "skip": 1}, HOSTILE, 2000, 0.75
+)
+
+
+def coded(value: object) -> str:
+    return base64.urlsafe_b64encode(zlib.compress(json.dumps(value).encode())).decode().rstrip("=")
+
+
+def test_the_verdict_says_in_one_sentence_what_the_votes_tell() -> None:
+    shown = verdict_html(RECORD)
+    assert HOSTILE not in shown
+    assert f"{HOSTILE.replace('<', '&lt;').replace('>', '&gt;')} is better: 14 of 17 votes, p = .013</h3>" in shown
+    for words in ("<b>3</b> of 17", "82 %, interval 59 to 94 %", "differ for 75 %", "<code>2b</code>"):
+        assert words in shown, words
+    even = replace(RECORD, counts={"start": 2, "result": 3, "same": 0, "skip": 0})
+    assert '<h3 class="cse-verdict">Not distinguishable: 3 of 5 votes' in verdict_html(even)
+    assert "interval 0 to 100 %" in verdict_html(replace(even, counts=dict.fromkeys(RECORD.counts, 0)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"counts": {**RECORD.counts, "start": -1}}, {"counts": {**RECORD.counts, "same": 10**9}},
+        {"counts": {"start": 1}}, {"counts": None}, {"models": []}, {"models": [1, 2]}, {"corpus": 5}, {"more": 1},
+        {"differing": float("nan")}, {"compared": True}, {"fingerprints": ["a"]},
+    ],
+)  # fmt: skip
+def test_a_code_with_other_values_is_refused(change: dict) -> None:
+    good = asdict(RECORD)
+    assert Record.read(coded(good)) == RECORD
+    with pytest.raises(ValueError, match="This code holds no verdict"):
+        Record.read(coded({**good, **change}))
+
+
+@pytest.mark.parametrize(
+    "code", ["", "x", "é", "A" * 50, RECORD.code[:-9], "A" * (LONGEST + 1), coded([1]), coded("[" * 10**6), coded(7)]
+)
+def test_a_broken_code_is_refused(code: str) -> None:
+    with pytest.raises(ValueError, match="This code holds no verdict"):
+        Record.read(code)
+
+
+def test_bad_input_is_refused_at_the_field_it_concerns(state) -> None:
+    same = ["the dog is here"] * 60
+    for texts, first, second, field, words in (
+        (["a dog"], "simcse", "promptbert", "The corpus", "at least 10 different texts"),
+        (TEXTS[:9], "simcse", "promptbert", "The corpus", "only 9 different texts in it"),
+        (same, "simcse", "promptbert", "The corpus", "all its texts are the same"),
+        (TEXTS, "simcse", "simcse", SECOND, "Both models are SimCSE"),
+        (TEXTS, "simcse", "nothing", SECOND, "is unknown"),
+        (TEXTS, "broken", "simcse", FIRST, "broken: "),
+    ):
+        with pytest.raises(FieldError, match=words) as caught:
+            Judge(first, second).ballot(session(state, texts, None))
+        assert caught.value.field == field
+    for votes in (1000, 5):
+        with pytest.raises(FieldError, match="from 6 to 60"):
+            Judge.of({"votes": votes})
+
+
+def test_long_texts_are_shortened(state) -> None:
+    ballot = Judge("simcse", "promptbert", 6).ballot(session(state, [f"{text} {'dog ' * 200}" for text in TEXTS], None))
+    assert {len(text) for text in ballot.texts.values()} == {TEXT}
+
+
+def test_votes_are_kept_for_a_time_for_a_number_of_visitors_and_until_they_are_replaced() -> None:
+    now, keys = [0.0], [f"{number:032x}" for number in range(4)]
+    kept = Ballots(lambda: now[0], most=3)
+    for key in keys:
+        kept.put(key, key)  # type: ignore[arg-type]
+    assert [kept.get(key) for key in keys] == [None, *keys[1:]]
+    kept.put(keys[1], "other")  # type: ignore[arg-type]
+    now[0] = KEPT - 1.0
+    assert kept.get(keys[1]) == "other"
+    now[0] = KEPT + 1.0
+    assert [kept.get(key) for key in keys] == [None, "other", None, None]
+    for wrong in ("", "x" * 32, None, 5):
+        with pytest.raises(ValueError, match="no key to keep votes under"):
+            kept.put(wrong, "x")  # type: ignore[arg-type]
+        assert kept.get(wrong) is None

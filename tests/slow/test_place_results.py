@@ -1,0 +1,46 @@
+"""Results in a real browser: tables that sort, charts that fill their place, and scores that a press computes."""
+
+import re
+
+from app_models import serving, write_model
+from app_pages import NEEDS_BROWSER, open_tab, watched
+from playwright.sync_api import expect
+
+pytestmark = NEEDS_BROWSER
+
+
+def test_scores_are_there_sorted_by_any_column_and_follow_the_task_and_the_models(browser):
+    with serving(["simcse", "dcpcse"]) as url, watched(browser, url) as page:
+        open_tab(page, "Results")
+        rows = page.locator("#scores .cse-scores tbody tr")
+        expect(rows.first).to_contain_text("SimCSE")
+        heading = page.locator("#scores .cse-sort").nth(2)
+        heading.click()
+        values = [
+            float(value) for value in rows.locator("td:nth-child(3)").evaluate_all("a => a.map(e => e.dataset.value)")
+        ]
+        assert values == sorted(values, reverse=True)
+        heading.click()
+        again = [
+            float(value) for value in rows.locator("td:nth-child(3)").evaluate_all("a => a.map(e => e.dataset.value)")
+        ]
+        assert again == values[::-1]
+        chart = page.locator(".cse-plot svg.marks:visible").first
+        expect(chart).to_be_visible()
+        assert chart.bounding_box()["width"] > 800
+        page.get_by_label("Task", exact=True).click()
+        page.get_by_role("option", name="Clustering").click()
+        expect(page.locator("#scores .cse-scores thead")).to_contain_text("agnews")
+        expect(page.locator("#ledger tbody tr").first).to_contain_text(re.compile(r"\d\d\.\d\d"))
+
+
+def test_the_corpus_is_scored_and_speed_is_measured_when_pressed(browser, bert_folder, tmp_path):
+    shown = write_model(tmp_path / "simcse", bert_folder, "simcse")
+    with serving([str(shown)]) as url, watched(browser, url, width=390, height=844) as page:
+        open_tab(page, "Results")
+        page.get_by_role("button", name="Score the corpus").click()
+        expect(page.locator("#labels tbody tr")).to_have_count(1)
+        expect(page.locator("#labels .cse-says")).to_contain_text("240 texts that nothing was fitted on")
+        page.get_by_role("button", name="Measure", exact=True).click()
+        expect(page.locator("#speed .cse-says")).to_contain_text("ms a sentence (median of 5)")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,137 @@
+"""Your model in a real browser: an adaptation from a press to a model that is taken away, votes, and who may train."""
+
+import re
+import zipfile
+
+import numpy as np
+from app_models import AtOnce, serving, write_model
+from app_pages import NEEDS_BROWSER, WAIT, open_tab, unfold, watched
+from conftest import SENTENCES
+from playwright.sync_api import expect
+from sentence_transformers import SentenceTransformer
+
+import cse
+from cse.app.server.rights import Rights, owner_address
+from cse.app.training import training as training_module
+from cse.app.training.rules import GUESTS, OWN, REFUSED
+from cse.app.training.trainings import Trainings
+
+pytestmark = NEEDS_BROWSER
+NAME = "mine <img src=x onerror=alert(1)>"
+
+
+def choose_start(page, name):
+    page.get_by_label("Start", exact=True).fill(name)
+    page.get_by_role("option", name=name, exact=True).click()
+
+
+def test_an_adaptation_gives_one_verdict_a_dial_and_a_model_beside_its_start(
+    browser, bert_folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(training_module, "CommandProcess", AtOnce)  # the test below has one of its own
+    trainings, shown = Trainings(OWN, tmp_path), write_model(tmp_path / "simcse", bert_folder, "simcse")
+    with (
+        serving([str(shown)], root=bert_folder.parent, trainings=trainings) as url,
+        watched(browser, url, leaves_page=True) as page,
+    ):
+        open_tab(page, "Your model")
+        choose_start(page, bert_folder.name)
+        expect(page.locator("#start-reading")).to_contain_text("is read by the mean of its tokens")
+        page.get_by_label("Name of the result").fill(NAME)
+        page.get_by_role("button", name="Adapt", exact=True).click()
+        expect(page.locator("#training [role=status]")).to_contain_text(re.compile("Finished|Failed"), timeout=9 * WAIT)
+        training = trainings.newest(next(iter(trainings._owned)))
+        assert (training.failure, training.request.method) == ("", "adapt")
+        outcome = page.locator("#training .cse-outcome")
+        lead, dot, _ = training.outcome.sentence.partition(". ")
+        expect(outcome.locator("h2")).to_have_text(lead + dot.strip())
+        page.get_by_text("All candidates on both axes").click()
+        scored = page.locator("#training .cse-candidates tbody tr")
+        assert scored.count() > 5
+        slider = page.get_by_role("slider", name=re.compile("Dial"))
+        expect(slider).to_be_visible()
+        expect(page.locator("#dial-plot svg.marks").first).to_be_visible()
+        assert page.locator("#dial-plot svg.marks").first.bounding_box()["width"] > 500
+        before = page.locator("#dial-said").inner_text()
+        slider.focus()
+        page.keyboard.press("End")
+        slider.dispatch_event("pointerup")
+        expect(page.locator("#dial-said")).not_to_have_text(before)
+        made = training.outcome.models
+        if made:
+            page.reload()
+            open_tab(page, "Your model")
+            expect(page.get_by_label("Second model")).to_have_value(made[0].name)
+            expect(page.get_by_label("First model")).to_have_value(f"{made[0].name} (before)")
+            with page.expect_download() as saved:
+                page.get_by_role("button", name="Download (.zip)").click()
+            with zipfile.ZipFile(saved.value.path()) as archive:
+                archive.extractall(tmp_path / "unpacked")
+            (unpacked,) = (tmp_path / "unpacked").iterdir()
+            opened = SentenceTransformer(str(unpacked), device="cpu")
+            vectors = cse.load(str(made[0].folder)).encode(SENTENCES)
+            np.testing.assert_allclose(opened.encode(SENTENCES), vectors, atol=1e-5)
+    trainings.close()
+
+
+def test_a_published_method_trains_in_a_process_of_its_own_that_stop_ends(browser, bert_folder, tmp_path):
+    trainings, shown = Trainings(OWN, tmp_path), write_model(tmp_path / "simcse", bert_folder, "simcse")
+    with serving([str(shown)], root=bert_folder.parent, trainings=trainings) as url, watched(browser, url) as page:
+        open_tab(page, "Your model")
+        choose_start(page, bert_folder.name)
+        unfold(page, page.get_by_role("button", name="Methods as published"))
+        page.get_by_role("radio", name="PromptBERT").check()
+        expect(page.locator("#its-command")).to_contain_text("train promptbert --data texts.csv --backbone bert ")
+        page.get_by_role("button", name="Train", exact=True).click()
+        expect(page.locator("#training h3")).to_have_text("my promptbert: PromptBERT on Demo (1,200)")
+        page.get_by_role("button", name="Stop", exact=True).click()
+        status = page.locator("#training [role=status]")
+        expect(status).to_contain_text(re.compile("Stopped at|Finished"), timeout=3 * WAIT)
+        expect(page.get_by_role("button", name="Train", exact=True)).to_be_enabled()
+    trainings.close()
+
+
+def test_twenty_votes_by_keys_end_in_a_verdict_that_a_reload_keeps_and_a_refusal_is_seen(
+    browser, bert_folder, tmp_path
+):
+    shown = [write_model(tmp_path / name, bert_folder, name, seed) for seed, name in enumerate(("simcse", "dcpcse"))]
+    with serving(list(map(str, shown))) as url, watched(browser, url, leaves_page=True) as page:
+        open_tab(page, "Your model")
+        expect(page.locator("#training-refused")).to_be_visible()
+        for label, name in (("First model", "DCPCSE"), ("Second model", "DCPCSE")):
+            page.get_by_label(label).click()
+            page.get_by_role("option", name=name).click()
+        page.get_by_role("button", name="Start voting").click()
+        expect(page.get_by_text("Both models are DCPCSE; choose two different ones.")).to_be_visible()
+        page.get_by_label("First model").click()
+        page.get_by_role("option", name="SimCSE").click()
+        page.get_by_role("button", name="Start voting").click()
+        for number in range(20):
+            question = page.locator(".cse-question")
+            expect(question).to_contain_text(f"Vote {number + 1} of 20", timeout=3 * WAIT)
+            assert "SimCSE" not in page.locator("#ballot").inner_text()
+            page.keyboard.press("a" if number % 3 else "s")
+        verdict = page.locator("#verdict .cse-verdict")
+        expect(verdict).to_contain_text(re.compile("is better|Not distinguishable"))
+        said = verdict.inner_text()
+        page.reload()
+        expect(verdict).to_have_text(said)
+
+
+def test_the_owner_may_train_a_guest_less_and_a_visitor_is_told_how(browser, bert_folder, tmp_path):
+    shown, rights = write_model(tmp_path / "simcse", bert_folder, "simcse"), Rights("t0ken")
+    for trainings in (Trainings(root=tmp_path, owner=OWN), Trainings(GUESTS, tmp_path, owner=OWN)):
+        guests = trainings.visitors.allowed
+        with serving([str(shown)], trainings=trainings, rights=rights) as url:
+            with watched(browser, url) as page:
+                open_tab(page, "Your model")
+                if guests:
+                    expect(page.get_by_text(GUESTS.promise)).to_be_visible()
+                else:
+                    expect(page.get_by_text(REFUSED)).to_be_visible()
+                    expect(page.get_by_role("button", name="Adapt", exact=True)).to_have_count(0)
+            with watched(browser, owner_address(url, "t0ken") + "&tab=your-model", leaves_page=True) as page:
+                assert "t0ken" not in page.url
+                expect(page.get_by_role("button", name="Adapt", exact=True)).to_be_visible()
+                expect(page.get_by_text(OWN.promise)).to_be_visible()
+        trainings.close()
