@@ -93,7 +93,6 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         add_programs(state)
         gr.HTML(glossary_html(), apply_default_css=False)
         lesson_panel(state)
-        opened = known(blocks, key)
         top.resume(opened.then)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
         link(opened, back, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps), whole)
