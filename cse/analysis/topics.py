@@ -24,9 +24,9 @@ GREETING = regex.compile(
 # After a sentence or on a line of its own, with at most four words behind it, which are a name.
 SIGN_OFF = regex.compile(
     r"(?:(?<=[.!?])\s+|\n\s*)(?:-- ?\n.*|"
-    r"(?:(?:with )?(?:(?:best|kind|kindest|warm|many)\W+)?(?:regards|wishes|thanks)|best|sincerely|yours(?: \w+)?|cheers"
-    r"|thank you|(?:mit )?(?:freundliche|beste|viele|liebe|herzliche|schöne)n? gr(?:ü|ue)(?:ß|ss)en?|vielen dank|danke|mfg"
-    r"|(?:bien )?cordialement|merci|saludos|gracias|atentamente|cordiali saluti|grazie|obrigad[oa]"
+    r"(?:(?:with )?(?:(?:best|kind|kindest|warm|many)\W+)?(?:regards|wishes|thanks)|best|sincerely|yours(?: \w+)?"
+    r"|cheers|thank you|(?:mit )?(?:freundliche|beste|viele|liebe|herzliche|schöne)n? gr(?:ü|ue)(?:ß|ss)en?|vielen dank"
+    r"|danke|mfg|(?:bien )?cordialement|merci|saludos|gracias|atentamente|cordiali saluti|grazie|obrigad[oa]"
     r"|met vriendelijke groet(?:en)?)\b\W*(?:[\p{L}'.-]+\s*){0,4})$",
     regex.IGNORECASE | regex.DOTALL,
 )

@@ -15,6 +15,7 @@ from cse.app.drawing.glossary import glossary_html
 from cse.app.forms.events import HIDDEN
 from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
+from cse.app.places.clusters import clusters_place
 from cse.app.places.search import search_place
 from cse.app.results import RESULTS
 from cse.app.server.answers import bound_answers
@@ -67,6 +68,8 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
             with gr.Tab("Search", id="search") as tab:
                 places["search"] = tab, search_place(state, top)
+            with gr.Tab("Clusters", id="clusters") as tab:
+                places["clusters"] = tab, clusters_place(state, top, tab)
         add_endpoints(state, RESULTS)
         gr.HTML(glossary_html(), apply_default_css=False)
         opened = known(blocks, key)

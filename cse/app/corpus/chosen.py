@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class ChosenCorpus:
     """Texts with a label each if they have labels, and each column's vectors of them.
 
     `columns` are those that can search it, None for the page's; `note` is shown above results. `rows` are the texts'
-    rows in the visitor's file if they are not 1, 2, 3, ….
+    rows in the visitor's file if they are not 1, 2, 3, …, `cells` the other columns of the table by their names.
     """
 
     key: str
@@ -53,6 +54,7 @@ class ChosenCorpus:
     note: str = ""
     encoded: Sequence[Column] = ()  # further columns with vectors
     rows: Sequence[int] | None = None
+    cells: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
     @property
     def numbers(self) -> Sequence[int]:
