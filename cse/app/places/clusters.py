@@ -35,6 +35,8 @@ SCRIPTS = ("elements", *(f"map/{part}" for part in ("state", "view", "colours", 
 STEPS, SHARES, MANY_GROUPS = 65535, 255, 255  # largest uint16 and uint8
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
+VIEWS = ("Groups", "Near-duplicates", "Changes", "Selection")
+LOOK = "view => { document.getElementById('clusters-beside').dataset.view = view; }"
 OPENED = "Open the place to draw the maps."
 # Whether an element is seen goes in front of the inputs: what is not seen is computed when it is opened.
 SEEN = "(seen, ...given) => [!!document.querySelector('%s')?.offsetParent, ...given]"
@@ -57,8 +59,8 @@ class Clusters:
         return self._newest.ask(request)
 
     def draw(
-        self, groups: int, most: int, seed: int, pin: str, shown: str, colour: str, number: int, corpus: str,
-        models: list[str], key: str,
+        self, groups: int, most: int, seed: int, pin: str, shown: str, colour: str, view: str, number: int,
+        corpus: str, models: list[str], key: str,
     ) -> Iterator[list[Any]]:  # fmt: skip
         """Yield the maps so far, with what is known of them, each time one is done."""
         request = current_request()
@@ -189,17 +191,18 @@ def clusters_place(state: AppState, top: Top, tab: gr.Tab) -> list[Shown]:
                 )
         with gr.Column(scale=4, min_width=300, elem_id="clusters-beside"):
             gr.HTML("", html_template='<div class="cse-pinned"></div>', apply_default_css=False, elem_id="pinned")
-            with gr.Tabs(elem_id="clusters-views"):
-                with gr.Tab("Groups", render_children=True):
-                    listed = result("groups", opened[0])
-                with gr.Tab("Near-duplicates", render_children=True) as near_tab:
-                    near = near_fields()
-                with gr.Tab("Changes", render_children=True):
-                    changes = result("neighbours", opened[1])
-                with gr.Tab("Selection", render_children=True):
-                    hint = "Draw a lasso on a map, type words, or press a group: the texts are listed here."
-                    table = result("selection", html.hint(hint))
-                    save = gr.Button("Save as CSV", size="sm", elem_classes="cse-copy")
+            view = gr.Radio(list(VIEWS), value="Groups", show_label=False, label="Beside the maps", container=False,
+                            elem_id="clusters-views")  # fmt: skip
+            with gr.Column(elem_classes="cse-view", elem_id="view-groups"):
+                listed = result("groups", opened[0])
+            with gr.Column(elem_classes="cse-view", elem_id="view-near"):
+                near = near_fields()
+            with gr.Column(elem_classes="cse-view", elem_id="view-changes"):
+                changes = result("neighbours", opened[1])
+            with gr.Column(elem_classes="cse-view", elem_id="view-selection"):
+                hint = "Draw a lasso on a map, type words, or press a group: the texts are listed here."
+                table = result("selection", html.hint(hint))
+                save = gr.Button("Save as CSV", size="sm", elem_classes="cse-copy")
     pin, shown, colour = (gr.Textbox(label=name, visible="hidden") for name in ("Pinned", "Maps", "Colour"))
     number, seen = gr.Number(0, precision=0, visible="hidden"), gr.Checkbox(True, visible="hidden")
     drawn, points, file = gr.State(first_key(state, first)), gr.State([]), saved_file()
@@ -211,6 +214,7 @@ def clusters_place(state: AppState, top: Top, tab: gr.Tab) -> list[Shown]:
         "The pinned sentence": pin,
         "The maps": shown,
         "The colour": colour,
+        "The view": view,
         "The request": number,
         **shared,
     }
@@ -225,13 +229,14 @@ def clusters_place(state: AppState, top: Top, tab: gr.Tab) -> list[Shown]:
         event(guarded(place.open), opening, outputs, js=SEEN % "#maps", **lane)
     kept = [*values.values(), *shared.values()]
     hidden: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last", **HIDDEN, **MAPS}
+    view.change(None, view, None, js=LOOK, **HIDDEN)
     canvas.select(place.choose, None, [pin, shown, colour], **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
     canvas.submit(guarded(place.select), kept, [table, points], **hidden)
     save.click(guarded(place.save), [points, *kept], file, **HIDDEN)
-    near_events(place, near, near_tab, drawn, list(shared.values()), file)
-    linked = Linked(("groups", "most", "seed", "pin", "maps", "colour"), run, triggers[:3], {**HIDDEN, **MAPS},
-                    (pin.change, shown.change, colour.change))  # fmt: skip
+    near_events(place, near, view, drawn, list(shared.values()), file)
+    linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "view"), run, triggers[:3], {**HIDDEN, **MAPS},
+                    (pin.change, shown.change, colour.change, view.input))  # fmt: skip
     return [Shown(Map, {"groups": groups, "most": most, "seed": seed, **{
         "corpus": top.corpus, "models": top.models, "key": top.key}}, linked)]  # fmt: skip
 
@@ -256,7 +261,7 @@ def near_fields() -> dict[str, Any]:
 
 
 def near_events(
-    place: Clusters, near: Mapping[str, Any], tab: gr.Tab, drawn: gr.State, shared: list[Any], file: gr.HTML
+    place: Clusters, near: Mapping[str, Any], view: gr.Radio, drawn: gr.State, shared: list[Any], file: gr.HTML
 ) -> None:
     """Search near-duplicates when they are looked at, and follow their fields."""
     nines, rejected, numbers = near["nines"], near["rejected"], near["numbers"]
@@ -265,11 +270,9 @@ def near_events(
     fields = {"Seen": seen, "The strictness": nines, "The model": near["model"], "The text to keep": near["keep"],
               "The rejected groups": rejected, "The corpus": shared[0], "The models": shared[1], "The key": shared[2]}  # fmt: skip
     run = refusing(place.near, fields, [numbers, near["listed"], nines, near["model"]])
-    lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress": "minimal", **HIDDEN, **LINKS}
-    looked = SEEN % "#strictness"
-    gr.on([drawn.change, nines.release, near["model"].input, near["keep"].input], run.fn, list(run.inputs),
-          list(run.outputs), js=looked, **lane)  # fmt: skip
-    tab.select(run.fn, list(run.inputs), list(run.outputs), js="(seen, ...given) => [true, ...given]", **lane)
+    lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": numbers, **HIDDEN, **LINKS}
+    gr.on([drawn.change, view.change, nines.release, near["model"].input, near["keep"].input], run.fn, list(run.inputs),
+          list(run.outputs), js=SEEN % "#strictness", **lane)  # fmt: skip
     near["listed"].input(place.reject, None, rejected, **QUICK)
     rejected.change(guarded(place.count), values, numbers, **lane)
     for name, button in near["buttons"].items():

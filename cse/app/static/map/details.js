@@ -8,8 +8,7 @@ function sendSelection(points) {
 }
 
 function openSelection() {
-  const tabs = [...document.querySelectorAll('#clusters-views [role=tab]')];
-  tabs.find(tab => tab.textContent.trim() === 'Selection')?.click();
+  document.querySelector('#clusters-views input[value="Selection"]')?.click();
 }
 
 // The pinned text, the models shown and the colouring go into the address.
