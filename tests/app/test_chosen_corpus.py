@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import csv
 import gzip
 import io
 import json
@@ -27,7 +26,6 @@ import cse
 from cse.analysis.calibration import percentile, random_cosines
 from cse.app import validation
 from cse.app.api.corpus_api import checked, corpus_endpoints
-from cse.app.api.own_text import own_text_endpoints
 from cse.app.corpus import reading
 from cse.app.corpus.bar import status_html
 from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus, reference_corpus
@@ -38,20 +36,20 @@ from cse.app.corpus.reading import MOST_UNPACKED, file_texts, preview
 from cse.app.corpus.scores import corpus_scores, scores_html
 from cse.app.corpus.texts_form import described, read
 from cse.app.drawing.distribution import placed_html
-from cse.app.duplicates.groups_html import groups_html
-from cse.app.duplicates.near_duplicates import find, groups_csv, groups_of_all, kept_csv
 from cse.app.export.download import as_csv, as_json, curl_code, python_code
 from cse.app.export.section import take
 from cse.app.models.models import Failure, plain
-from cse.app.sections.map_points import MOST_LINES, corpus_points, maps_value
+from cse.app.results.duplicates import Duplicates, tables
+from cse.app.results.map import MAX_LINES, Map
 from cse.app.sections.search import find_all, ranking, search
 from cse.app.sections.similarity import name_of, placed
 from cse.app.server.bodies import MOST_BODY
+from cse.app.session import Session
+from cse.app.show import ask
 from cse.app.state.app_state import AppState, open_state
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.encodings import Encoding
 from cse.app.state.own_corpora import GONE, OwnCorpus
-from cse.app.state.selections import table
 from cse.evaluation.clustering import label_scores
 from cse.vectors import cosines, unit_rows
 from index import BuildSettings, VectorIndex
@@ -214,21 +212,14 @@ def test_rows_without_a_text_are_told_and_the_tables_have_the_rows_of_the_file(s
         ["a dog", "a dog", "the sun"],
         [1, 4, 5],
     )
-    find(state, chosen, column)
-    page = groups_of_all(state, chosen, column, 5.0, "first")
-    assert [row["row"] for row in csv.DictReader(io.StringIO(groups_csv(chosen, page.groups)))] == ["1", "4"]
-    kept_rows = csv.DictReader(io.StringIO(kept_csv(chosen, page.groups)))
-    assert [(row["row"], row["text"]) for row in kept_rows] == [("1", "a dog"), ("5", "the sun")]
-    shown = groups_html(page, chosen.texts, chosen.numbers)
-    assert ("row 1 ·" in shown, "row 4 ·" in shown, "row 2 ·" in shown) == (True, True, False)
-    (endpoint,) = (each for each in own_text_endpoints(state) if each.__name__ == "duplicates_endpoint")
-    inputs = {"model": column.name, "corpus": OWN_KEY, "nines": 5.0, "keep": "first", "page": 1, "key": key}
-    taken_away = take(state, {"duplicates": endpoint}, "duplicates", inputs)
-    assert [row["row"] for row in csv.DictReader(io.StringIO(as_csv(taken_away)))] == ["1", "4"]
-    _, described_rows = table(state, corpus_points(chosen), np.arange(3), 2)
-    assert [row[:2] for row in described_rows] == [(1, "a dog"), (4, "a dog"), (5, "the sun")]
-    (group,) = endpoint(**inputs)["page"]
-    assert [(member["row"], member["number"]) for member in group] == [(0, 1), (1, 4)]
+    session = Session(state, chosen, chosen, state.models.columns[:1])
+    frame = Duplicates(nines=5.0).frame(session)
+    made = tables(frame, session)
+    assert [row[1] for row in made["groups.csv"][1]] == [1, 4]
+    assert [row[:2] for row in made["unique.csv"][1]] == [(1, "a dog"), (5, "the sun")]
+    answer = ask(state, Duplicates, {"corpus": OWN_KEY, "key": key, "models": [column.name]}).json()
+    assert [(member["row"], member["number"]) for member in answer["page"][0]] == [(0, 1), (1, 4)]
+    assert Map(groups=2).frame(session)["row"].tolist() == [1, 4, 5]
 
 
 def test_rows_are_the_lines_of_a_file_and_nothing_is_told_of_blank_ones(state, tmp_path) -> None:
@@ -261,8 +252,8 @@ def test_a_file_that_cannot_be_read_stays_and_its_fault_is_told(tmp_path) -> Non
 def test_pasted_lines_have_one_limit_and_a_request_has_room_for_them() -> None:
     tickets = [f"ticket {number:4} says that my printer on the third floor is broken" for number in range(2000)]
     assert {len(ticket) for ticket in tickets} == {61}
-    assert validation.lines("\n".join(tickets), 1, MOST_LINES) == tickets
-    for most, character, length in ((MOST_LINES, "\u732b", 340),):
+    assert validation.lines("\n".join(tickets), 1, MAX_LINES) == tickets
+    for most, character, length in ((MAX_LINES, "\u732b", 340),):
         body = json.dumps({"data": ["\n".join([character * length] * most)]})  # escaped, as Python clients send it
         assert len(body) < MOST_BODY - 2**14, (most, character)
     with pytest.raises(ValueError, match=r"^Line 2 of the list has 100,001 characters; give at most 100,000\.$"):
@@ -397,9 +388,6 @@ def test_a_missing_label_is_none_of_the_labels(state) -> None:
     shown = scores_html(some, answers)
     assert "14 texts with 2 labels" in shown
     assert "2 texts without a label left out." in shown
-    drawn = maps_value(corpus_points(some), {})
-    assert (sorted(drawn["names"][:2]), drawn["names"][2:], drawn["unlabelled"]) == (["x", "y"], ["no label"], 2)
-    assert maps_value(corpus_points(whole), {})["unlabelled"] == -1
     assert kept(state, SENTENCES, "a" * 32, [""] * 7).labels is None
     assert checked(["a cat", "a dog"], [" pets ", None])[1] == ["pets", ""]
 

@@ -2,30 +2,22 @@
 
 import json
 import re
-from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from app_models import MARKUP, write_model
 from conftest import ROOT
 
 from cse.analysis.attribution import Attribution, words
 from cse.analysis.template_lab import Comparison, Trial
-from cse.app.corpus.chosen import DemoCorpus
 from cse.app.drawing import html
-from cse.app.drawing.canvas import PARTS, canvas_value
-from cse.app.drawing.components import STATIC
 from cse.app.drawing.ranks import Found, search_html
 from cse.app.models.columns import Column, columns, free_name
 from cse.app.models.models import Failure, Models
 from cse.app.sections.all_pairs import AllPairs, pairs_value
-from cse.app.sections.map_points import corpus_points, maps_value, pinned
 from cse.app.sections.template_lab import tried_html
 from cse.app.sections.tokens import Reading, readings_html
 from cse.app.sections.words import words_html
-from cse.app.state.corpora import Demo, unknown_models_note
-from cse.app.state.groups import Groups, groups_of
-from cse.app.state.model_map import ModelMap
+from cse.app.state.corpora import unknown_models_note
 from cse.evaluation.metrics import Difference
 from index import Hit
 
@@ -76,61 +68,24 @@ def test_no_component_lets_a_users_text_through_as_markup():
         assert "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&gt;&lt;img" in page
 
 
-def drawn(count: int) -> ModelMap:
-    rng = np.random.default_rng(0)
-    near = rng.integers(0, count, (count, 5))
-    groups = Groups((np.arange(count) % 2).astype(np.uint8), [["dog", "cat"], ["sun"]], [("pets", 0.5), None])
-    xy, lost = rng.random((count, 2)).astype(np.float32), rng.integers(0, 11, count) / 10
-    return ModelMap(xy, near, lost, 0.9, 0.8, None, groups)
-
-
-def test_groups_and_attributions_say_how_words_without_spaces_were_cut(monkeypatch):
+def test_attributions_say_how_words_without_spaces_were_cut(monkeypatch):
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
     note = "Chinese words are character pairs (the script has no spaces); install jieba for words"
-    groups = groups_of(["送餐太慢了", "送餐很快", "米饭太硬", "米饭很软"], None, np.eye(4)[[0, 0, 1, 1]], 2)
-    assert sorted(words[0] for words in groups.words) == ["米饭", "送餐"]
-    assert list(groups.notes) == [note]
-    value = canvas_value(["a"] * 4, None, {"m": drawn(4)._replace(groups=groups)}, joined=False)
-    assert json.loads(json.dumps(value))["maps"][0]["groups"]["notes"] == [note]
     assert note in words_html(["送餐", "b"], {"m": attribution(1, 1)})
     assert "character pairs" not in words_html(["a", "b"], {"m": attribution(1, 1)})
 
 
-def test_a_map_carries_texts_as_data():
-    value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: drawn(2)}, joined=False)
-    assert value["texts"] == [HOSTILE, "b"]
-    assert json.loads(json.dumps(value))["maps"][0]["groups"]["words"] == [["dog", "cat"], ["sun"]]
+def test_pairs_carry_texts_as_data():
     pairs = pairs_value([HOSTILE, "b"], {MARKUP: AllPairs(np.eye(2), np.eye(2)), "c": Failure(HOSTILE)}, MARKUP)
     assert pairs["sentences"] == [HOSTILE, "b"]
     assert pairs["models"][0] == {"name": MARKUP, "cosines": [[1, 0], [0, 1]], "percentiles": [[1, 0], [0, 1]]}
     assert pairs["models"][1] == {"name": "c", "error": HOSTILE}
     assert json.loads(json.dumps(pairs)) == pairs
-    assert {path.stem for path in (STATIC / "map").glob("*.js")} == set(PARTS)
     for path in (ROOT / "cse" / "app").rglob("*.js"):
         script = path.read_text()
         assert "innerHTML" not in script
         assert "insertAdjacent" not in script
         assert len(script.splitlines()) <= 250
-
-
-def test_a_corpus_is_sampled_evenly_and_a_pinned_sentence_is_among_the_points():
-    demo = DemoCorpus(SimpleNamespace(demo=Demo()))
-    few, more = corpus_points(demo, 120), corpus_points(demo, 120, pin=1199)
-    assert few.rows.tolist() == list(range(0, 1200, 10))
-    assert more.rows.tolist() == [*few.rows, 1199]
-    assert (more.texts[-1], more.labels[-1]) == (demo.texts[1199], demo.labels[1199])
-    assert corpus_points(demo, 120, pin=10).texts == corpus_points(demo, 120, pin=1999).texts == few.texts
-    assert maps_value(more, {}, pin=1199)["pin"] == 120
-    assert maps_value(few, {}, pin=1199)["pin"] == maps_value(few, {})["pin"] == -1
-    assert maps_value(few, {})["note"] == "120 of 1,200 texts, sampled evenly"
-    assert maps_value(corpus_points(demo), {})["note"] == "1,200 texts"
-
-
-@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "50000", "999999999", 50000, 2.5, True, [], {}])
-def test_what_names_no_sentence_pins_none(pin):
-    assert (pinned(""), pinned(None), pinned("57"), pinned(1999)) == (None, None, 57, 1999)
-    with pytest.raises(ValueError, match="The pinned sentence must be a whole number from 0 to 49999"):
-        pinned(pin)
 
 
 def found(*texts: str) -> Found:
