@@ -221,7 +221,7 @@ def clusters_place(state: AppState, top: Top, tab: gr.Tab) -> list[Shown]:
     outputs = [canvas, status, below, listed, changes, drawn]
     run = refusing(place.draw, fields, outputs)
     lane: dict[str, Any] = {"trigger_mode": "multiple", "show_progress": "hidden", **HIDDEN, **MAPS}
-    triggers = [groups.release, most.submit, seed.submit, most.blur, seed.blur]
+    triggers = [groups.change, most.submit, seed.submit, most.blur, seed.blur]  # keys release no slider
     asked = gr.on(triggers, place.ask, None, number, trigger_mode="multiple", **QUICK)
     asked.success(run.fn, list(run.inputs), list(run.outputs), **lane)
     opening = [seen, drawn, *run.inputs]
@@ -235,8 +235,8 @@ def clusters_place(state: AppState, top: Top, tab: gr.Tab) -> list[Shown]:
     canvas.submit(guarded(place.select), kept, [table, points], **hidden)
     save.click(guarded(place.save), [points, *kept], file, **HIDDEN)
     near_events(place, near, view, drawn, list(shared.values()), file)
-    linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "view"), run, triggers[:3], {**HIDDEN, **MAPS},
-                    (pin.change, shown.change, colour.change, view.input))  # fmt: skip
+    linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "view"), run, triggers[1:3], {**HIDDEN, **MAPS},
+                    (groups.change, pin.change, shown.change, colour.change, view.input))  # fmt: skip
     return [Shown(Map, {"groups": groups, "most": most, "seed": seed, **{
         "corpus": top.corpus, "models": top.models, "key": top.key}}, linked)]  # fmt: skip
 
@@ -271,7 +271,7 @@ def near_events(
               "The rejected groups": rejected, "The corpus": shared[0], "The models": shared[1], "The key": shared[2]}  # fmt: skip
     run = refusing(place.near, fields, [numbers, near["listed"], nines, near["model"]])
     lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": numbers, **HIDDEN, **LINKS}
-    gr.on([drawn.change, view.change, nines.release, near["model"].input, near["keep"].input], run.fn, list(run.inputs),
+    gr.on([drawn.change, view.change, nines.change, near["model"].input, near["keep"].input], run.fn, list(run.inputs),
           list(run.outputs), js=SEEN % "#strictness", **lane)  # fmt: skip
     near["listed"].input(place.reject, None, rejected, **QUICK)
     rejected.change(guarded(place.count), values, numbers, **lane)
