@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import regex
 
 from cse.corpus.words import han_language, words
 from cse.evaluation.clustering import k_means
@@ -14,6 +15,21 @@ from cse.methods.settings import SETTINGS
 from cse.vectors import unit_rows
 
 MAX_DEFAULT_GROUPS = 100  # of the default number
+MAX_SHARE, MIN_TEXTS = 0.1, 20  # share of texts that may have a word of a name; of fewer texts any share is large
+GREETING = regex.compile(
+    r"^\s*(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|hallo|liebe[rs]?|sehr geehrte[rns]?|guten tag|bonjour"
+    r"|ch[eè]re?|madame|monsieur|hola|buenos d[ií]as|estimad[oa]s?|ciao|gentile|ol[aá]|beste)\b[^\n,!:]{0,40}[,!:\n]",
+    regex.IGNORECASE,
+)
+# After a sentence or on a line of its own, with at most four words behind it, which are a name.
+SIGN_OFF = regex.compile(
+    r"(?:(?<=[.!?])\s+|\n\s*)(?:-- ?\n.*|"
+    r"(?:(?:with )?(?:(?:best|kind|kindest|warm|many)\W+)?(?:regards|wishes|thanks)|best|sincerely|yours(?: \w+)?"
+    r"|cheers|thank you|(?:mit )?(?:freundliche|beste|viele|liebe|herzliche|schöne)n? gr(?:ü|ue)(?:ß|ss)en?|vielen dank"
+    r"|danke|mfg|(?:bien )?cordialement|merci|saludos|gracias|atentamente|cordiali saluti|grazie|obrigad[oa]"
+    r"|met vriendelijke groet(?:en)?)\b\W*(?:[\p{L}'.-]+\s*){0,4})$",
+    regex.IGNORECASE | regex.DOTALL,
+)
 
 
 def default_groups(count: int) -> int:
@@ -45,9 +61,14 @@ def class_words(texts: Sequence[str], groups: np.ndarray, most: int) -> list[lis
     mean number of words per group (Grootendorst 2022, BERTopic, with shares for counts). Words are lower-cased and have
     two characters or more; English stop words are left out unless nothing else is there.
     """
+    counts, vocabulary = _counted(texts)
+    return _marking(counts, vocabulary, groups, most)
+
+
+def _marking(counts: Any, vocabulary: np.ndarray, groups: np.ndarray, most: int) -> list[list[tuple[str, float]]]:
+    """`class_words` by the counts (N, words) of the words."""
     from scipy.sparse import csr_matrix
 
-    counts, vocabulary = _counted(texts)
     if not len(vocabulary):
         return [[] for _ in range(int(groups.max()) + 1)]
     members = csr_matrix((np.ones(len(groups)), (groups, np.arange(len(groups)))))  # (groups, N)
@@ -63,7 +84,65 @@ def class_words(texts: Sequence[str], groups: np.ndarray, most: int) -> list[lis
     return ranked
 
 
-def _counted(texts: Sequence[str]) -> tuple[object, np.ndarray]:
+class Names(NamedTuple):
+    """The `words` of each group, best first, and those `left_out` because many texts have them, the commonest first."""
+
+    words: list[list[str]]
+    left_out: list[str]
+
+
+def group_names(texts: Sequence[str], groups: np.ndarray, most: int) -> Names:
+    """Return at most `most` words that name each group of texts (`class_words`).
+
+    Greetings, sign-offs and the names beside them are not read, nor are words with digits. Words that more than a tenth
+    of the texts have are boilerplate and left out, unless a group has no others.
+    """
+    counts, vocabulary = _counted([_body(text) for text in texts])
+    if not len(vocabulary):
+        return Names([[] for _ in range(int(groups.max()) + 1)], [])
+    shares = np.asarray((counts > 0).mean(axis=0)).ravel()
+    named = np.array([not any(sign.isdigit() for sign in word) for word in vocabulary])
+    many = named & (shares > MAX_SHARE) & (len(texts) >= MIN_TEXTS)
+    columns = np.flatnonzero(named & ~many)
+    ranked = _marking(counts[:, columns], vocabulary[columns], groups, most)
+    common = np.flatnonzero(many)
+    spare = _marking(counts[:, common], vocabulary[common], groups, most)
+    words = [[word for word, _ in own or other] for own, other in zip(ranked, spare, strict=True)]
+    return Names(words, vocabulary[common[np.argsort(-shares[common], kind="stable")]].tolist())
+
+
+def _body(text: str) -> str:
+    """The text without its greeting and its sign-off; all of it if nothing else is there."""
+    rest = SIGN_OFF.sub("", GREETING.sub("", text))
+    return rest if rest.strip() else text
+
+
+def matched(groups: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """(N,) `groups` renumbered after those (N,) of a reference, so that groups of one number share most texts.
+
+    Groups beyond those of the reference get the numbers after them.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    shared = np.zeros((groups.max() + 1, reference.max() + 1), dtype=int)
+    np.add.at(shared, (groups, reference), 1)
+    own, numbers = linear_sum_assignment(-shared)
+    renumbered = np.full(len(shared), -1)
+    renumbered[own] = numbers
+    beyond = np.flatnonzero(renumbered < 0)
+    renumbered[beyond] = shared.shape[1] + np.arange(len(beyond))
+    return renumbered[groups]
+
+
+def typicality(vectors: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """(N,) cosine of each vector (N, d), of any length, to the mean unit vector of its group (N,)."""
+    unit = unit_rows(np.asarray(vectors, np.float32))
+    means = np.zeros((groups.max() + 1, unit.shape[1]), np.float32)
+    np.add.at(means, groups, unit)
+    return np.einsum("nd,nd->n", unit, unit_rows(means)[groups])
+
+
+def _counted(texts: Sequence[str]) -> tuple[Any, np.ndarray]:
     """Counts (N, words) of the words of lower-cased texts, and the words; none if there is no word."""
     from sklearn.feature_extraction.text import CountVectorizer
 

@@ -18,6 +18,7 @@ from cse.app.forms.events import HIDDEN, QUICK
 from cse.app.forms.links import Shared, back_hook, link
 from cse.app.forms.visitor_key import known, visitor_key
 from cse.app.lessons.lessons import lesson_panel, whole
+from cse.app.places.clusters import clusters_place
 from cse.app.places.results import results_place
 from cse.app.places.search import search_place
 from cse.app.places.similarity import similarity_place
@@ -52,6 +53,7 @@ PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {
     "similarity": ("Similarity", similarity_place),
     "search": ("Search", search_place),
     "tokens": ("Tokens", tokens_place),
+    "clusters": ("Clusters", clusters_place),
     "your-model": ("Your model", your_model_place),
     "results": ("Results", results_place),
 }
@@ -86,7 +88,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
             for name, (heading, add) in PLACES.items():
                 with gr.Tab(heading, id=name) as tab:
-                    places[name] = tab, add(state, top)
+                    places[name] = tab, add(state, replace(top, tab=tab))
         with top.about_models:
             models = section(state, Models, top, read_first(state, Models), headed=False)
         add_endpoints(state, RESULTS)

@@ -54,7 +54,7 @@ class Top:
     `changed` is a number that changes when texts, vectors or models of the choice changed; an opened page reports 0.
     `place` is the name of the open one. The address is written after the events `steps`, too. `share` is the panel in
     which a place's files are offered, `about_models` the one that describes the models. `opened` is the event after
-    which an opened page has its visitor's key.
+    which an opened page has its visitor's key, `tab` that of the place that is added.
     """
 
     corpus: gr.Dropdown
@@ -67,6 +67,7 @@ class Top:
     steps: Sequence[Any]
     resume: Any
     opened: Any = None
+    tab: Any = None
 
 
 def panel(name: str, heading: str) -> gr.Column:

@@ -3,11 +3,12 @@
 import math
 import unicodedata
 from collections import Counter
+from itertools import permutations
 
 import numpy as np
 import pytest
 
-from cse.analysis.topics import class_words, grouped, majority, selection, typical
+from cse.analysis.topics import class_words, group_names, grouped, majority, matched, selection, typical, typicality
 from cse.evaluation.clustering import nmi
 
 
@@ -84,3 +85,51 @@ def test_the_words_of_any_language_are_words_of_the_texts(
     assert [group[0][0] for group in ranked] == best
     whole = unicodedata.normalize("NFC", " ".join(texts)).lower()
     assert all(word in whole for group in ranked for word, _ in group)
+
+
+def test_names_have_no_boilerplate_numbers_or_names_of_sign_offs() -> None:
+    money, post = ["refund", "invoice", "charge", "price"], ["parcel", "courier", "address", "delay"]
+    people = ["Anna Miller", "Tom"]
+    texts = [
+        f"Dear {people[number % 2]},\n{word} {number} in this ticket.\nKind regards,\n{people[number % 2]}"
+        for number, word in enumerate([*money, *post] * 2 + ["account"] * 30)
+    ]
+    names = group_names(texts, np.array([0, 0, 0, 0, 1, 1, 1, 1] * 2 + [2] * 30), 9)
+    assert [set(words) for words in names.words[:2]] == [set(money), set(post)]
+    assert names.left_out == ["ticket", "account"]
+
+
+@pytest.mark.parametrize("text", ["Thanks!", "Hi Tom,", "Cheers, Anna"])
+def test_a_text_that_is_all_greeting_still_has_words(text: str) -> None:
+    assert group_names([text], np.array([0]), 3).words[0]
+
+
+def test_few_texts_have_no_boilerplate() -> None:
+    names = group_names(["the cat purrs", "a cat sleeps", "the dog barks"], np.array([0, 0, 1]), 2)
+    assert names.words[0][0] == "cat"
+    assert names.left_out == []
+
+
+def test_matched_groups_share_as_many_texts_as_any_renumbering() -> None:
+    rng = np.random.default_rng(3)
+    reference, groups = rng.integers(4, size=60), rng.integers(4, size=60)
+    best = max(
+        sum(order[own] == other for own, other in zip(groups, reference, strict=True))
+        for order in permutations(range(4))
+    )
+    assert (matched(groups, reference) == reference).sum() == best
+    assert len(np.unique(matched(groups, reference))) == 4
+
+
+def test_more_groups_than_the_reference_get_the_numbers_after_it() -> None:
+    renumbered = matched(np.array([0, 0, 0, 1, 2, 2]), np.array([1, 1, 1, 0, 0, 0]))
+    assert renumbered.tolist() == [1, 1, 1, 2, 0, 0]
+
+
+def test_typicality_is_the_cosine_to_the_mean_direction_of_the_group() -> None:
+    vectors, groups = np.random.default_rng(0).normal(size=(12, 5)), np.array([0, 1, 2] * 4)
+    for row, value in enumerate(typicality(vectors, groups)):
+        unit = vectors[groups == groups[row]]
+        mean = (unit / np.linalg.norm(unit, axis=1, keepdims=True)).mean(axis=0)
+        own = vectors[row]
+        assert value == pytest.approx(own @ mean / np.linalg.norm(own) / np.linalg.norm(mean), abs=1e-5)

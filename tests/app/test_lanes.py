@@ -4,17 +4,12 @@ import threading
 from types import SimpleNamespace
 
 import gradio as gr
-import numpy as np
 import pytest
 from app_models import GOOD, write_model
 
 from cse.app.forms.events import newest_only
 from cse.app.models.models import Models
 from cse.app.state.app_state import AppState, open_state
-from cse.app.state.maps import Points, draw_maps
-
-TEXTS = [f"the {animal} is {mood}" for animal in ("cat", "dog", "man", "woman") for mood in ("happy", "big", "red")]
-POINTS = Points(TEXTS, ["x"] * len(TEXTS))
 
 
 @pytest.fixture(scope="module")
@@ -25,19 +20,6 @@ def state(tmp_path_factory, bert_folder) -> AppState:
 
 def visit(session: str) -> SimpleNamespace:
     return SimpleNamespace(session_hash=session)
-
-
-def test_maps_appear_one_by_one_and_are_kept_for_the_next_visitor(state, monkeypatch):
-    shown = list(draw_maps(state, POINTS, 1, 3))
-    assert [list(maps) for maps in shown] == [["simcse"], ["simcse", "promptbert"]]
-    monkeypatch.setattr("cse.analysis.maps.embed", None)  # would fail if anything were drawn again
-    (again,) = draw_maps(state, POINTS, 1, 3)
-    for name, drawn in again.items():
-        np.testing.assert_array_equal(drawn.xy, shown[-1][name].xy)
-        assert drawn[3:6] == shown[-1][name][3:6]  # the scores
-    for changed in (POINTS._replace(texts=TEXTS[::-1]), POINTS):
-        with pytest.raises(TypeError, match="not callable"):
-            list(draw_maps(state, changed, 1 if changed is not POINTS else 2, 3))
 
 
 def test_a_model_answers_one_at_a_time_and_another_model_meanwhile(tmp_path, bert_folder):

@@ -11,10 +11,9 @@ from cse.analysis.duplicates import Forest, NearDuplicates
 from cse.app.corpus.reading import MOST_HEADER, preview
 from cse.app.models.models import Models
 from cse.app.models.recent import Recent
+from cse.app.results.map import ModelMap
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import Corpus, Demo
-from cse.app.state.groups import Groups
-from cse.app.state.model_map import ModelMap
 from cse.app.state.own_corpora import OwnCorpora
 
 MB = 2**20
@@ -55,16 +54,16 @@ def near_duplicates() -> NearDuplicates:
     return NearDuplicates(Forest(0, np.zeros((MB // 8, 2), np.int64), np.zeros(MB // 4), 0.9), (), 5.0)
 
 
-def long_words() -> Groups:
-    return Groups(np.zeros(2, np.uint8), [["x" * 4 * MB]], [("\N{GRINNING FACE}", 1.0)])
+def many_groups() -> tuple[np.ndarray, ...]:
+    return np.zeros(MB // 4), np.zeros(MB // 4)
 
 
 def large_map() -> ModelMap:
-    return ModelMap(np.zeros((MB // 4, 2)), np.zeros(0), np.zeros(0))
+    return ModelMap(np.zeros((MB // 4, 2)), np.zeros(0), np.zeros(0), None, None, None)
 
 
 @pytest.mark.parametrize(
-    ("name", "make", "size"), [("maps", large_map, 4), ("groups", long_words, 4), ("near", near_duplicates, 4)]
+    ("name", "make", "size"), [("maps", large_map, 4), ("groups", many_groups, 4), ("near", near_duplicates, 4)]
 )
 def test_maps_groups_and_near_duplicates_have_at_most_32_mb_each(state: AppState, name, make, size) -> None:
     kept: Recent = getattr(state, name)

@@ -1,32 +1,11 @@
-"""The modules of the page: columns of models, HTML in which no text of a user is markup, and what a client may send."""
+"""The modules of the page: columns of models, scripts that make no markup, notes about indexes."""
 
-import json
-import re
-from types import SimpleNamespace
-
-import numpy as np
-import pytest
-from app_models import MARKUP, write_model
+from app_models import write_model
 from conftest import ROOT
 
-from cse.analysis.template_lab import Comparison, Trial
-from cse.app.corpus.chosen import DemoCorpus
-from cse.app.drawing import html
-from cse.app.drawing.canvas import PARTS, canvas_value
-from cse.app.drawing.components import STATIC
-from cse.app.drawing.ranks import Found, search_html
 from cse.app.models.columns import Column, columns, free_name
 from cse.app.models.models import Failure, Models
-from cse.app.sections.map_points import corpus_points, maps_value, pinned
-from cse.app.sections.template_lab import tried_html
-from cse.app.sections.tokens import Reading, readings_html
-from cse.app.state.corpora import Demo, unknown_models_note
-from cse.app.state.groups import Groups, groups_of
-from cse.app.state.model_map import ModelMap
-from cse.evaluation.metrics import Difference
-from index import Hit
-
-HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> {{value}} ${alert(1)} `"
+from cse.app.state.corpora import unknown_models_note
 
 
 def test_a_model_that_appears_later_is_found_on_the_next_try(tmp_path, bert_folder):
@@ -51,115 +30,11 @@ def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monke
     assert free_name(("", "a", "b"), {"a"}) == "b"
 
 
-def test_no_component_lets_a_users_text_through_as_markup():
-    hit = Hit(rank=1, score=0.5, row=1, text=HOSTILE, position=0)
-    reading = Reading([(HOSTILE, 0.5)], [(HOSTILE, 0.3)], [(HOSTILE, 0.4)], f"[X] {HOSTILE}", own=True)
-    trial = Trial(f"[X] {HOSTILE}", 1.0, [(HOSTILE, 0.5)])
-    pages = [
-        search_html(5, {HOSTILE: Found([hit], HOSTILE, 1.0), "other": Found([], "Flat", 1.0)}, findable=True),
-        tried_html(HOSTILE, {HOSTILE: Comparison(trial, trial, Difference(-1.25, -3, 0.5))}),
-        readings_html(HOSTILE, {HOSTILE: reading, "other": Failure(HOSTILE)}),
-        html.hint(HOSTILE),
-    ]
-    for page in pages:
-        assert "<script" not in page
-        assert "<img" not in page
-        assert "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;&gt;&lt;img" in page
-
-
-def drawn(count: int) -> ModelMap:
-    rng = np.random.default_rng(0)
-    near = rng.integers(0, count, (count, 5))
-    groups = Groups((np.arange(count) % 2).astype(np.uint8), [["dog", "cat"], ["sun"]], [("pets", 0.5), None])
-    xy, lost = rng.random((count, 2)).astype(np.float32), rng.integers(0, 11, count) / 10
-    return ModelMap(xy, near, lost, 0.9, 0.8, None, groups)
-
-
-def test_groups_say_how_words_without_spaces_were_cut(monkeypatch):
-    monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
-    note = "Chinese words are character pairs (the script has no spaces); install jieba for words"
-    groups = groups_of(["送餐太慢了", "送餐很快", "米饭太硬", "米饭很软"], None, np.eye(4)[[0, 0, 1, 1]], 2)
-    assert sorted(words[0] for words in groups.words) == ["米饭", "送餐"]
-    assert list(groups.notes) == [note]
-    value = canvas_value(["a"] * 4, None, {"m": drawn(4)._replace(groups=groups)}, joined=False)
-    assert json.loads(json.dumps(value))["maps"][0]["groups"]["notes"] == [note]
-
-
-def test_a_map_carries_texts_as_data():
-    value = canvas_value([HOSTILE, "b"], ["x", "y"], {MARKUP: drawn(2)}, joined=False)
-    assert value["texts"] == [HOSTILE, "b"]
-    assert json.loads(json.dumps(value))["maps"][0]["groups"]["words"] == [["dog", "cat"], ["sun"]]
-    assert {path.stem for path in (STATIC / "map").glob("*.js")} == set(PARTS)
+def test_no_script_makes_markup_of_texts():
     for path in (ROOT / "cse" / "app").rglob("*.js"):
         script = path.read_text()
-        assert "innerHTML" not in script
-        assert "insertAdjacent" not in script
-        assert len(script.splitlines()) <= 250
-
-
-def test_a_corpus_is_sampled_evenly_and_a_pinned_sentence_is_among_the_points():
-    demo = DemoCorpus(SimpleNamespace(demo=Demo()))
-    few, more = corpus_points(demo, 120), corpus_points(demo, 120, pin=1199)
-    assert few.rows.tolist() == list(range(0, 1200, 10))
-    assert more.rows.tolist() == [*few.rows, 1199]
-    assert (more.texts[-1], more.labels[-1]) == (demo.texts[1199], demo.labels[1199])
-    assert corpus_points(demo, 120, pin=10).texts == corpus_points(demo, 120, pin=1999).texts == few.texts
-    assert maps_value(more, {}, pin=1199)["pin"] == 120
-    assert maps_value(few, {}, pin=1199)["pin"] == maps_value(few, {})["pin"] == -1
-    assert maps_value(few, {})["note"] == "120 of 1,200 texts, sampled evenly"
-    assert maps_value(corpus_points(demo), {})["note"] == "1,200 texts"
-
-
-@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "50000", "999999999", 50000, 2.5, True, [], {}])
-def test_what_names_no_sentence_pins_none(pin):
-    assert (pinned(""), pinned(None), pinned("57"), pinned(1999)) == (None, None, 57, 1999)
-    with pytest.raises(ValueError, match="The pinned sentence must be a whole number from 0 to 49999"):
-        pinned(pin)
-
-
-def found(*texts: str) -> Found:
-    corpus = ["both", "mine", "deep", "x", "one"]
-    hits = [
-        Hit(rank, 1 - rank / 10, corpus.index(text) + 1, text, {}, corpus.index(text))
-        for rank, text in enumerate(texts, start=1)
-    ]
-    return Found(hits, "Flat", 1.0, 3.2)
-
-
-def test_search_has_a_row_per_sentence_and_its_rank_in_every_model():
-    page = search_html(
-        2, {"a": found("both", "mine", "deep"), "b": found("both", "deep", "x"), MARKUP: Failure("broken")}
-    )
-    rows = [
-        row.split("</tr>")[0]
-        for row in re.split(r'<tr data-row="\d"><th scope="row"><span class="cse-place">', page)[1:]
-    ]
-    shown = [row.replace("</span>", "").split("<")[0].strip() for row in rows]
-    assert shown == ["1 both", "2 deep", "3 mine"]  # the mean rank decides
-    assert '<span class="cse-rank cse-found">2</span><span class="cse-score">0.800</span>' in rows[1]
-    assert '<span class="cse-rank">3</span>' in rows[1]  # beyond the two asked for
-    assert ("only b" in rows[1], "only a" in rows[2], "only" in rows[0]) == (True, True, False)
-    assert "·</span>" in rows[2]  # b does not have it at all
-    weighted = '<td>0.55<span class="cse-hidden"> rank-biased</span></td><td>1.00</td>'  # 0.1 + 0.045 + 0.81 / 2
-    assert f"b</th>{weighted}" in page
-    assert 'a</th><td>1.00</td><td>0.50<span class="cse-hidden"> shared</span></td>' in page
-    assert 'title="Flat, 3.2 ms"' in page
-    assert "<small>Flat" not in page
-    assert "map" not in page
-    assert "broken" in page
-    assert "<img" not in page
-    assert "only" not in search_html(1, {"a": found("one"), "c": Failure("broken")})
-
-
-def test_what_is_under_the_threshold_is_no_result_and_every_model_says_how_many_are_left():
-    low, high = (found("both", "mine", "deep")._replace(least=least) for least in (0.75, 0.85))
-    page = search_html(3, {"a": low, "b": high})
-    assert "a</b>: 2 of 3 (cosine 0.750 or more)</li>" in page
-    assert "b</b>: 1 of 3 (cosine 0.850 or more)</li>" in page
-    assert (page.count('cse-found"'), page.count("only a"), "deep" in page) == (3, 1, False)
-    none = search_html(3, {"a": low._replace(least=0.95), "b": high._replace(least=0.95)})
-    assert "No sentence reaches the minimum percentile; lower it." in none
-    assert "0 of 3" in none
+        assert "innerHTML" not in script, path
+        assert "insertAdjacent" not in script, path
 
 
 def test_an_index_of_a_model_that_is_no_column_says_what_to_do():

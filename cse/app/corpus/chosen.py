@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,6 +64,11 @@ class ChosenCorpus:
         if self.table is not None:
             return fields_of(self.table, position)
         return {"label": self.labels[position]} if self.labels and self.labels[position] else {}
+
+    @cached_property
+    def cells(self) -> Mapping[str, Sequence[Any]]:
+        """The further columns of the texts by their names."""
+        return {} if self.table is None else {name: self.table[name].to_pylist() for name in self.table.schema.names}
 
     @property
     def numbers(self) -> Sequence[int]:

@@ -39,8 +39,18 @@ WRITE = """(...values) => {
 # nothing is not read: whatever happens later, Gradio goes through all outputs of the events that a page had.
 OPENED = "() => { window.cseOpened = true; }"
 READ = "() => { if (location.search) dispatchEvent(new Event('cse-filled')); else window.cseOpened = true; }"
+# A plain click on a link to a place of this page, such as from a text to its point on the map, stays on the page.
 HOOK = """window.addEventListener('popstate', () => trigger('select', {}));
-window.addEventListener('cse-filled', () => trigger('submit', {}));"""
+window.addEventListener('cse-filled', () => trigger('submit', {}));
+document.addEventListener('click', event => {
+  const link = event.target.closest && event.target.closest('a[href^="?tab="]');
+  if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  const query = new URLSearchParams(link.search), corpus = new URLSearchParams(location.search).get('corpus');
+  if (corpus && !query.has('corpus')) query.set('corpus', corpus);
+  history.pushState(null, '', `?${query}`);
+  dispatchEvent(new Event('cse-filled'));
+});"""
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
 COPY = f"""async () => {{
   try {{
@@ -80,7 +90,7 @@ def copy_button() -> None:
 def back_hook() -> gr.HTML:
     """Return a hidden component that listens to Back, Forward, and scripts that wrote an address ("cse-filled").
 
-    Like `map_link.map_hook` it is outside the tabs.
+    It is outside the tabs, whose content is not in the page until they are opened.
     """
     return gr.HTML("", html_template="", js_on_load=HOOK, apply_default_css=False, visible="hidden")
 

@@ -4,9 +4,13 @@ from cse.app.result import Result
 from cse.app.results.attention import Attention
 from cse.app.results.changes import Changes
 from cse.app.results.disagreements import Disagreements
+from cse.app.results.duplicates import Duplicates
+from cse.app.results.groups import Groups
 from cse.app.results.judge import Judge
 from cse.app.results.labels import Labels
+from cse.app.results.map import Map
 from cse.app.results.models import Models
+from cse.app.results.neighbours import Neighbours
 from cse.app.results.pairs import Pairs
 from cse.app.results.prefix import Prefix
 from cse.app.results.prototypes import Prototypes
@@ -29,6 +33,10 @@ RESULTS: tuple[type[Result], ...] = (
     Attention,
     Prefix,
     Prototypes,
+    Map,
+    Groups,
+    Neighbours,
+    Duplicates,
     Judge,
     Scores,
     Labels,

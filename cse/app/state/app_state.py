@@ -18,10 +18,10 @@ from cse.models.names import BUNDLED
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
     from cse.analysis.duplicates import NearDuplicates
-    from cse.app.state.groups import Groups
-    from cse.app.state.model_map import ModelMap
+    from cse.app.results.map import ModelMap
     from cse.evaluation.scoreboard import Scoreboard
 
 RESULTS = BUNDLED / "results"
@@ -29,7 +29,8 @@ RESULTS = BUNDLED / "results"
 MOST_MAPS = 64  # of a model each
 MOST_SPEEDS = 64
 MOST_NEAR = 16  # 1.3 MB each for 50,000 texts
-MOST_BYTES = 32 * 2**20  # of maps, of groups, and of near-duplicates: words of groups may be as long as the texts
+MOST_BYTES = 32 * 2**20  # of maps, of groups, and of near-duplicates
+MOST_FRAMES, ROW_BYTES = 16, 300  # tables of maps, and bytes of a row, whose texts are those of the corpus
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,10 @@ class AppState:
     admission: Admission = field(default_factory=Admission)
     speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
     maps: Recent[ModelMap] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
-    groups: Recent[Groups] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
+    groups: Recent[tuple[np.ndarray, ...]] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
+    frames: Recent[tuple[pd.DataFrame, dict[str, str], tuple[str, ...]]] = field(
+        default_factory=lambda: Recent(MOST_FRAMES, most_bytes=MOST_BYTES, size=lambda kept: ROW_BYTES * len(kept[0]))
+    )
     near: Recent[NearDuplicates] = field(default_factory=lambda: Recent(MOST_NEAR, most_bytes=MOST_BYTES))
     references: Recent[np.ndarray] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
     ballots: Ballots = field(default_factory=Ballots)

@@ -1,29 +1,9 @@
-// Build the map component: one large map, the others as buttons.
-const HELP = 'Near points are texts that the chosen model finds alike (t-SNE of its vectors). Maps are aligned: points that '
-  + 'jump when you choose another model are where models disagree. Click or tap a point to pin it, drag to move, wheel or '
-  + 'pinch to zoom, shift and drag to draw a lasso. Keys: arrows go from point to point, Enter pins, Escape clears, '
-  + '+ and - zoom, 0 shows all, u undoes a filter.';
+// Build the maps: tools, one, two or four maps of one size, and the legend.
+const HELP = 'Near points are texts that a model finds alike (t-SNE of its vectors). The maps are aligned: a text that lies '
+  + 'elsewhere on another map is one on which models disagree. Click or tap a point to pin it, drag to move, wheel or pinch to '
+  + 'zoom, shift and drag to draw a lasso. Keys: arrows go from point to point, Enter pins, Escape clears, + and - zoom, '
+  + '0 shows all, u undoes a filter.';
 let drawnTexts = null, lastRequest = '', newest = 0;
-
-function select(index) {
-  if (index === state.active) return;
-  state.active = index;
-  parts.tip.replaceChildren();
-  if (index >= 0) {
-    add(parts.tip, 'b', '', painted.names[painted.of[index]]);
-    add(parts.tip, 'span', '', text(index));
-  }
-  drawLarge();
-}
-
-// A pin goes into the address by the text's id (`rows` in cse/app/sections/clusters.py).
-function pin(index) {
-  if (index === state.pinned) return;
-  state.pinned = index;
-  trigger('select', {row: index < 0 ? null : props.value.rows[index]});
-  showDetails();
-  redraw();
-}
 
 function lasso(on) {
   state.lassoing = on;
@@ -31,32 +11,22 @@ function lasso(on) {
   look(view.scale, view.x, view.y);
 }
 
-function choose(name) {
-  const other = state.chosen !== name;
-  state.chosen = name;
-  maps.forEach(map => map.button && map.button.setAttribute('aria-pressed', map.name === name));
-  parts.canvas.setAttribute('aria-label', `Map of ${props.value.note} by ${modelName(name)}`);
-  parts.title.replaceChildren();
-  addModel(parts.title, name);
-  parts.title.append(`: ${props.value.note}`);
-  paint();
-  glideTo(current().points);
-  if (other && state.filters.length) askSelection();
-}
-
 function field(parent, name, tag) {
-  const label = add(parent, 'label', '', `${name} `);
-  return add(label, tag);
+  return add(add(parent, 'label', '', `${name} `), tag);
 }
 
 function addTools(parent) {
   const bar = add(parent, 'div', 'cse-tools');
-  parts.title = add(bar, 'h2', 'cse-map-name');
+  parts.number = field(bar, 'Maps', 'select');
+  parts.number.className = 'cse-narrow';
+  parts.number.append(...[1, 2, 4].map(number => new Option(number, number, false, number === state.count)));
+  parts.number.addEventListener('change', () => { state.count = Number(parts.number.value); showPanes(); tell(); });
   parts.by = field(bar, 'Colour', 'select');
   parts.by.addEventListener('change', () => {
     state.by = parts.by.value;
-    filter(ENTRY, '', null, [ENTRY]);
+    filter(ENTRY, '', null);
     paint();
+    tell();
   });
   parts.words = field(bar, 'Filter', 'input');
   Object.assign(parts.words, {type: 'search', placeholder: 'words'});
@@ -78,57 +48,70 @@ function addTools(parent) {
   parts.count.setAttribute('role', 'status');
 }
 
-function addMap(parent) {
-  const frame = parts.frame = add(parent, 'div', 'cse-frame'), canvas = parts.canvas = add(frame, 'canvas');
-  canvas.tabIndex = 0;
-  canvas.setAttribute('role', 'application');  // screen readers pass the arrow keys on
-  parts.names = [];
-  parts.tip = add(frame, 'div', 'cse-tip');
-  parts.tip.hidden = true;
-  parts.tip.setAttribute('role', 'status');
-  listen(canvas);
+// The models of the maps: those chosen, and others in their order where there are more maps.
+function showPanes() {
+  const known = models.map(map => map.name), chosen = state.shown.filter(name => known.includes(name));
+  const shown = [...new Set([...chosen, ...known])].slice(0, Math.min(state.count, known.length));
+  state.shown = [...shown, ...state.shown.filter(name => !shown.includes(name))];
+  const before = panes;
+  parts.panes.replaceChildren();
+  parts.panes.dataset.count = shown.length;
+  panes = shown.map((name, number) => {
+    const box = add(parts.panes, 'section', 'cse-pane'), head = add(box, 'h3', 'cse-map-name');
+    const frame = add(box, 'div', 'cse-frame'), canvas = add(frame, 'canvas'), tip = add(frame, 'div', 'cse-tip');
+    const map = models.find(each => each.name === name);
+    const pane = {map, canvas, frame, tip, names: [], points: before[number]?.points || map.points};
+    addModel(head, name);
+    head.lastChild.remove();  // its name is that of the choice
+    const choice = add(head, 'select');
+    choice.setAttribute('aria-label', `Model of map ${number + 1}`);
+    choice.append(...known.map(each => new Option(modelName(each), each, false, each === name)));
+    choice.addEventListener('change', () => choose(number, choice.value));
+    canvas.tabIndex = 0;
+    canvas.setAttribute('role', 'application');  // screen readers pass the arrow keys on
+    canvas.setAttribute('aria-label', `Map of ${count().toLocaleString('en')} texts by ${modelName(name)}`);
+    canvas.setAttribute('aria-describedby', 'cse-map-help');
+    tip.hidden = true;
+    tip.setAttribute('role', 'status');
+    listen(pane);
+    return pane;
+  });
+  state.filters = state.filters.filter(each => each.kind !== SHARED && each.kind !== ENTRY);  // those of other maps
+  paint();
+  look(view.scale, view.x, view.y);
+  refilter();
+  panes.forEach(glide);
 }
 
-function showChoices() {
-  parts.by.replaceChildren(...colourings().map(([key, label]) => new Option(label, key, false, key === state.by)));
-  parts.small.replaceChildren();
-  maps.filter(map => map.points).forEach(map => {
-    map.button = addButton(parts.small, 'cse-small', '', () => choose(state.wanted = map.name));
-    map.canvas = add(map.button, 'canvas');
-    map.canvas.setAttribute('aria-hidden', 'true');
-    addModel(add(map.button, 'span'), map.name);
-  });
-  maps.filter(map => map.error !== undefined).forEach(map => {
-    const reason = add(parts.small, 'p', 'cse-failure');
-    add(reason, 'b', '', `${modelName(map.name)}. `);
-    reason.append(map.error);
-  });
+// A model that another map shows changes places with the one before.
+function choose(number, name) {
+  const other = state.shown.indexOf(name);
+  if (other >= 0) state.shown[other] = state.shown[number];
+  state.shown[number] = name;
+  showPanes();
+  parts.panes.querySelectorAll('select')[number].focus();
+  tell();
 }
 
 function build() {
-  Object.assign(state, {chosen: '', active: -1, pinned: -1, pointed: -1, filters: [], lassoing: false});  // nothing is drawn yet
-  [parts, gesture, shown] = [{keys: []}, null, new Float32Array(0)];
+  Object.assign(state, {active: -1, pinned: -1, pointed: -1, filters: [], lassoing: false});
+  [parts, gesture, panes] = [{keys: []}, null, []];
+  view = {scale: 1, x: 0, y: 0};
   visible = new Uint8Array(count()).fill(1);
   root.replaceChildren();
+  add(root, 'h2', 'cse-hidden', 'Maps');
   addTools(root);
-  const columns = add(root, 'div', 'cse-map-columns');
-  addMap(add(columns, 'div', 'cse-large'));
-  const beside = add(columns, 'div', 'cse-map-beside');
-  ['small', 'details', 'legend'].forEach(part => { parts[part] = add(beside, 'div', `cse-${part}-part`); });
-  const note = add(root, 'p', 'cse-note', HELP);
-  note.id = 'cse-map-help';
-  parts.canvas.setAttribute('aria-describedby', note.id);
-  parts.scores = add(root, 'div', 'cse-scores-part');
-  parts.undo.disabled = parts.clear.disabled = true;
-  whole();
+  parts.panes = add(root, 'div', 'cse-panes');
+  parts.legend = add(root, 'ul', 'cse-legend');
+  parts.legend.setAttribute('aria-label', 'Legend');
+  add(root, 'p', 'cse-note', HELP).id = 'cse-map-help';
 }
 
 function clear(hint) {
-  drawnTexts = null;
-  parts = {};
+  [drawnTexts, parts, panes] = [null, {}, []];
   root.replaceChildren();
-  add(root, 'h2', 'cse-map-name', 'Maps');
   if (hint) add(root, 'p', 'cse-hint', hint);
+  showPinned();
 }
 
 function update() {
@@ -136,29 +119,29 @@ function update() {
   if ((value.request || 0) < newest) return;  // of an older request; answers may overtake each other
   newest = value.request || 0;
   if (!value.maps) return clear(value.hint);
-  const others = texts !== drawnTexts;
-  [labels, lengths] = [bytes(value.labels), words(value.lengths)];
-  maps = value.maps.map(read);
+  const others = texts !== drawnTexts, request = `${value.request} ${value.pin} ${value.shown} ${value.colour}`;
+  lengths = words(value.lengths);
+  columns = value.columns.map(column => ({...column, of: bytes(column.of)}));
+  models = value.maps.map(read);
   measureExtent();
   if (others) build();
-  else look(view.scale, view.x, view.y);
-  drawnTexts = texts;
-  const request = `${value.request} ${value.pin}`;  // the first request has the number of the opening value
-  if (others || request !== lastRequest) state.pinned = value.pin;
-  lastRequest = request;
-  const drawn = maps.filter(map => map.points).map(map => map.name);
-  state.chosen = [state.wanted, state.chosen].find(name => drawn.includes(name)) || drawn[0] || '';
-  showChoices();
-  showScores();
-  showDetails();
-  if (drawn.length) choose(state.chosen);
+  if (others || request !== lastRequest) {  // one request has an answer for each map
+    [state.pinned, state.by] = [value.pin, value.colour || state.by];
+    if (others || !state.shown.length) {
+      state.shown = [...value.shown];
+      if (value.shown.length > 2) parts.number.value = state.count = 4;
+    }
+  }
+  [drawnTexts, lastRequest] = [texts, request];
+  showPanes();
+  showPinned();
 }
 
 new ResizeObserver(() => {
-  if (!parts.canvas || !current()) return;
-  look(view.scale, view.x, view.y);
-  redraw();
+  if (panes.length) look(view.scale, view.x, view.y);
 }).observe(root);
-new MutationObserver(redraw).observe(document.body, {attributes: true, attributeFilter: ['class']});  // on a change of the colour scheme
+new MutationObserver(() => {
+  if (panes.length) paint();
+}).observe(document.body, {attributes: true, attributeFilter: ['class']});  // on a change of the colour scheme
 watch('value', update);
 update();

@@ -1,23 +1,24 @@
-// The state of the map. The scripts of this folder share one scope (cse/app/drawing/canvas.py). Texts are only set as textContent.
+// The state of the maps. The scripts of this folder share one scope (cse/app/places/clusters.py). Texts are only set as textContent.
 const root = element.querySelector('.cse-maps');
 const still = window.matchMedia('(prefers-reduced-motion: reduce)');
 const state = {
-  chosen: '',      // the model of the large map
-  wanted: '',      // the model that the visitor chose for it, whose map may not be drawn yet
+  count: 2,        // of maps side by side
+  shown: [],       // the models of the maps, also of those that are not drawn yet
   active: -1,      // the point under the pointer or reached by a key
   pinned: -1,
   pointed: -1,     // the entry under the pointer in the legend
-  by: 'group',     // the colouring
+  by: '',          // the colouring
   filters: [],     // {kind, title, points}, the newest last
   lassoing: false, // the next drag is a lasso
 };
-let maps = [], parts = {}, labels = [], lengths = [];
-let painted = {names: [], of: []};  // the colouring in use
+let models = [], columns = [], lengths = [];
+let panes = [], parts = {};         // the maps side by side: {map, canvas, frame, tip, names, points}
+let painted = {names: [], of: () => []};
 let visible = new Uint8Array(0);    // 1 for the points that all filters have
 
-const current = () => maps.find(map => map.name === state.chosen);
 const text = index => props.value.texts[index];
 const count = () => props.value.texts.length;
+const shownNames = () => panes.map(pane => pane.map.name);
 
 function addButton(parent, className, content, act) {
   const button = add(parent, 'button', className, content);
@@ -35,16 +36,17 @@ function words(base64) {
 }
 
 function read(map) {
-  if (map.error !== undefined) return map;
-  const points = Float32Array.from(words(map.xy), step => step / 65535);
-  const near = words(map.near), width = 2 * near.length / points.length;
+  const near = words(map.near), width = near.length / count();
   return {
-    name: map.name, scores: map.scores, points, lost: bytes(map.lost),
-    groups: {...map.groups, of: bytes(map.groups.of)},
+    name: map.name, points: Float32Array.from(words(map.xy), step => step / 65535), lost: bytes(map.lost), of: bytes(map.of),
     near: index => [...near.subarray(index * width, (index + 1) * width)],
   };
 }
 
-function dimmed(index) {
-  return !visible[index] || (state.pointed >= 0 && painted.of[index] !== state.pointed);
+// How many of a text's nearest texts both maps have, for each text.
+function shared(one, other) {
+  return Uint8Array.from({length: count()}, (_, index) => {
+    const list = other.near(index);
+    return one.near(index).filter(near => list.includes(near)).length;
+  });
 }

@@ -1,1 +1,0 @@
-"""The tab of near-duplicates: groups of near texts in the chosen corpus."""

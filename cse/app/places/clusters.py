@@ -1,0 +1,436 @@
+"""Clusters: maps side by side, and beside them groups, near-duplicates, changes between two models, and the selection."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import gradio as gr
+import numpy as np
+import pandas as pd
+
+from cse.app import validation
+from cse.app.drawing import html
+from cse.app.drawing.components import file_value, result, saved_file, script, settings
+from cse.app.drawing.palette import DARK, LIGHT, MODELS, NO_LABEL
+from cse.app.forms.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors
+from cse.app.forms.links import Linked
+from cse.app.forms.refusals import refusing
+from cse.app.models.naming import TITLES, choices, title
+from cse.app.models.visitors import current_request
+from cse.app.results.duplicates import DEFAULT, Duplicates, advised, expected, numbers_of, tables
+from cse.app.results.groups import Groups
+from cse.app.results.map import Map, by_models, further_columns, near_of
+from cse.app.results.neighbours import Neighbours, pair_of
+from cse.app.session import Session, open_session
+from cse.app.show import Answer, Shown, page_html, read_first, templates
+from cse.app.state.app_state import AppState
+from cse.app.top import Top
+from cse.corpus.output import csv_text
+
+SCRIPTS = ("elements", *(f"map/{part}" for part in ("state", "view", "colours", "details", "input", "map")))
+STEPS, SHARES, MANY_GROUPS = 65535, 255, 255  # largest uint16 and uint8
+MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
+MAX_ROWS = 200  # of the selection on the page
+VIEWS = ("Groups", "Near-duplicates", "Changes", "Selection")
+LOOK = "view => { document.getElementById('clusters-beside').dataset.view = view; }"
+OPENED = "Open the place to draw the maps."
+# Whether an element is seen goes in front of the inputs: what is not seen is computed when it is opened.
+SEEN = "(seen, ...given) => [!!document.querySelector('%s')?.offsetParent, ...given]"
+REJECT = """element.addEventListener('change', event => {
+  if (!event.target.matches('[data-reject]')) return;
+  const out = [...element.querySelectorAll('[data-reject]:not(:checked)')].map(box => box.dataset.reject);
+  trigger('input', {rejected: out.join(',')});
+});"""
+
+
+class Clusters:
+    """The handlers of the place: each computes a table of results from the visitor's corpus and models."""
+
+    def __init__(self, state: AppState) -> None:
+        """Start without requests."""
+        self._state, self._newest = state, Newest()
+
+    def ask(self, request: gr.Request) -> int:
+        """Return the number of a visitor's new request, which stops the drawing of an older one."""
+        return self._newest.ask(request)
+
+    def draw(
+        self, groups: int, most: int, seed: int, pin: str, shown: str, colour: str, view: str, number: int,
+        corpus: str, models: list[str], key: str,
+    ) -> Iterator[list[Any]]:  # fmt: skip
+        """Yield the maps so far, with what is known of them, each time one is done."""
+        request = current_request()
+        if request is not None and self._newest.replaced(request, number):
+            return
+        asked = Map.of({"groups": groups, "most": most, "seed": seed})
+        session = open_session(self._state, corpus, key, models or None)
+        mark, begun, frame = repr(asked.cache_key(session)), time.monotonic(), pd.DataFrame()
+        for done, frame in enumerate(asked.frames(session), start=1):
+            rest = len(session.columns) - frame["model"].nunique() - len(session.failed) if len(frame) else 0
+            left = (time.monotonic() - begun) / done * rest
+            status = f"Drawing {rest} more, about {max(1, round(left))} s to go" if rest else ""
+            answer = Answer(asked, frame, session.models, session.failed, tuple(session.notes))
+            with one_line_errors():  # a pin has no visible field
+                value = canvas_value(frame, pinned(pin), shown, colour, number)
+            yield [value, said(status), page_html(answer), *panels(frame, shown), mark]
+            if rest and request is not None and self._newest.replaced(request, number):
+                return
+
+    def open(self, seen: bool, drawn: str, *values: Any) -> Iterator[list[Any]]:
+        """Draw the maps where they are seen and show something else than what is chosen."""
+        groups, most, seed, *_, corpus, models, key = values
+        session = open_session(self._state, corpus, key, models or None)
+        stale = drawn != repr(Map(groups=groups, most=most, seed=seed).cache_key(session))
+        if seen and stale:
+            yield [gr.skip(), said("Drawing the maps…"), *[gr.skip()] * 4]
+            yield from self.draw(*values)
+        else:
+            yield [gr.skip()] * 6
+
+    def frame(self, groups: int, most: int, seed: int, corpus: str, models: list[str], key: str) -> pd.DataFrame:
+        """Return the table of the maps that are shown, which is kept."""
+        session = open_session(self._state, corpus, key, models or None)
+        return Map.of({"groups": groups, "most": most, "seed": seed}).frame(session)
+
+    def compare(self, shown: str, *values: Any) -> list[str]:
+        """Return the groups of the first map and the changes between the first two."""
+        return panels(self.frame(*values), shown)
+
+    def choose(self, event: gr.EventData) -> tuple[str, str, str]:
+        """Return what the canvas says of itself for the address: the pinned text, the models shown, the colouring."""
+        sent = event._data if isinstance(event._data, dict) else {}
+        with one_line_errors():
+            row = pinned(sent.get("row"))
+        shown, colour = (validation.text(sent.get(name) or "", "The maps") for name in ("shown", "colour"))
+        return "" if row is None else str(row), shown, colour
+
+    def select(
+        self, groups: int, most: int, seed: int, corpus: str, models: list[str], key: str, event: gr.EventData
+    ) -> tuple[str, list[int]]:
+        """Return the table of the selected points as HTML, and the points."""
+        frame = self.frame(groups, most, seed, corpus, models, key)
+        count = int(frame["position"].max()) + 1
+        sent = event._data.get("points") if isinstance(event._data, dict) else None
+        if not sent:
+            return "", []
+        points = selected_rows(sent, count)
+        return selection_html(frame, points), points
+
+    def save(self, points: list[int], *values: Any) -> dict[str, Any]:
+        """Return the selected rows as a CSV file. Raises ValueError without any."""
+        if not points:
+            raise ValueError("No texts are selected: draw a lasso, type words, or press a group.")
+        table = selection(self.frame(*values), points)
+        return file_value("selection.csv", "text/csv", csv_text(list(table.columns), table.itertuples(index=False)))
+
+    def near(
+        self, seen: bool, nines: float, model: str, keep: str, rejected: str, corpus: str, models: list[str], key: str
+    ) -> list[Any]:
+        """Return the numbers, the groups, the slider, and the choice of models; all as they are where not seen."""
+        if not seen:
+            return [gr.skip()] * 4
+        session, asked, frame = self._near(model, nines, keep, rejected, corpus, models, key)
+        if nines == DEFAULT != advised(frame):  # more texts have more chance pairs
+            nines = advised(frame)
+            session, asked, frame = self._near(model, nines, keep, rejected, corpus, models, key)
+        names = [column.name for column in session.columns]
+        return [
+            html.verdict(numbers_of(frame)), groups_html(asked, frame), nines,
+            gr.update(choices=choices(names), value=frame.attrs["model"]),
+        ]  # fmt: skip
+
+    def reject(self, event: gr.EventData) -> str:
+        """Return the rejected groups that the page sent."""
+        sent = event._data if isinstance(event._data, dict) else {}
+        return validation.text(sent.get("rejected") or "", "The rejected groups")
+
+    def count(self, *values: Any) -> str:
+        """Return the numbers after a group was kept or rejected."""
+        return html.verdict(numbers_of(self._near(*values)[2]))
+
+    def table(self, name: str) -> Callable[..., dict[str, Any]]:
+        """Return the handler that saves a table of near-duplicates."""
+
+        def made(*values: Any) -> dict[str, Any]:
+            session, _, frame = self._near(*values)
+            return file_value(name, "text/csv", csv_text(*tables(frame, session)[name]))
+
+        return guarded(made)
+
+    def _near(
+        self, model: str, nines: float, keep: str, rejected: str, corpus: str, models: list[str], key: str
+    ) -> tuple[Session, Duplicates, pd.DataFrame]:
+        session = open_session(self._state, corpus, key, models or None)
+        known = model if model in [column.name for column in session.columns] else ""
+        asked = Duplicates.of({"model": known, "nines": nines, "keep": keep, "rejected": rejected})
+        return session, asked, asked.frame(session)
+
+
+def clusters_place(state: AppState, top: Top) -> list[Shown]:
+    """Add the place. Returns its results."""
+    place, first, asks = Clusters(state), first_maps(state), Map.asks()
+    frame = first.frame if first else pd.DataFrame()
+    opened = panels(frame, "") if first else ["", ""]
+    with gr.Row(elem_id="clusters"):
+        with gr.Column(scale=7, min_width=320):
+            value = canvas_value(frame) if first else {"hint": OPENED}
+            canvas = gr.HTML(
+                value, html_template='<div class="cse-maps"></div>', js_on_load=script(*SCRIPTS), elem_id="maps",
+                apply_default_css=False, elem_classes="cse-result", titles=TITLES, colours=MODELS,
+            )  # fmt: skip
+            status = gr.HTML("", apply_default_css=False, elem_id="map-status")
+            below = result("map", page_html(first) if first else "")
+            with settings("Groups, points, seed"), gr.Row():
+                groups = gr.Slider(2, asks["groups"].high, Map().groups, step=1, label="Groups", min_width=160)
+                most, seed = (
+                    number_field(asks[name].label, asks[name], Map().inputs()[name]) for name in ("most", "seed")
+                )
+        with gr.Column(scale=4, min_width=300, elem_id="clusters-beside"):
+            gr.HTML("", html_template='<div class="cse-pinned"></div>', apply_default_css=False, elem_id="pinned")
+            view = gr.Radio(list(VIEWS), value="Groups", show_label=False, label="Beside the maps", container=False,
+                            elem_id="clusters-views")  # fmt: skip
+            with gr.Column(elem_classes="cse-view", elem_id="view-groups"):
+                listed = result("groups", opened[0])
+            with gr.Column(elem_classes="cse-view", elem_id="view-near"):
+                near = near_fields()
+            with gr.Column(elem_classes="cse-view", elem_id="view-changes"):
+                changes = result("neighbours", opened[1])
+            with gr.Column(elem_classes="cse-view", elem_id="view-selection"):
+                hint = "Draw a lasso on a map, type words, or press a group: the texts are listed here."
+                table = result("selection", html.hint(hint))
+                save = gr.Button("Save as CSV", size="sm", elem_classes="cse-copy")
+    pin, shown, colour = (gr.Textbox(label=name, visible="hidden") for name in ("Pinned", "Maps", "Colour"))
+    number, seen = gr.Number(0, precision=0, visible="hidden"), gr.Checkbox(True, visible="hidden")
+    drawn, points, file = gr.State(first_key(state, first)), gr.State([]), saved_file()
+
+    shared = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
+    values = {asks["groups"].name: groups, asks["most"].name: most, asks["seed"].name: seed}
+    fields = {
+        **values,
+        "The pinned sentence": pin,
+        "The maps": shown,
+        "The colour": colour,
+        "The view": view,
+        "The request": number,
+        **shared,
+    }
+    outputs = [canvas, status, below, listed, changes, drawn]
+    run = refusing(place.draw, fields, outputs)
+    lane: dict[str, Any] = {"trigger_mode": "multiple", "show_progress": "hidden", **HIDDEN, **MAPS}
+    triggers = [groups.change, most.submit, seed.submit, most.blur, seed.blur]  # keys release no slider
+    asked = gr.on(triggers, place.ask, None, number, trigger_mode="multiple", **QUICK)
+    asked.success(run.fn, list(run.inputs), list(run.outputs), **lane)
+    opening = [seen, drawn, *run.inputs]
+    for event in (top.tab.select, top.changed.change):
+        event(guarded(place.open), opening, outputs, js=SEEN % "#maps", **lane)
+    kept = [*values.values(), *shared.values()]
+    hidden: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last", **HIDDEN, **MAPS}
+    view.change(None, view, None, js=LOOK, **HIDDEN)
+    canvas.select(place.choose, None, [pin, shown, colour], **QUICK)
+    shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
+    canvas.submit(guarded(place.select), kept, [table, points], **hidden)
+    save.click(guarded(place.save), [points, *kept], file, **HIDDEN)
+    near_events(place, near, view, drawn, list(shared.values()), file)
+    linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "view"), run, triggers[1:3], {**HIDDEN, **MAPS},
+                    (groups.change, pin.change, shown.change, colour.change, view.input))  # fmt: skip
+    return [Shown(Map, {"groups": groups, "most": most, "seed": seed, **{
+        "corpus": top.corpus, "models": top.models, "key": top.key}}, linked)]  # fmt: skip
+
+
+def near_fields() -> dict[str, Any]:
+    """Add the fields and outputs of the near-duplicates."""
+    asks = Duplicates.asks()
+    with gr.Row():
+        model = gr.Dropdown([], label="Model", min_width=130)
+        keep = gr.Dropdown(list(asks["keep"].choices), value="first", label=asks["keep"].label, min_width=130)
+    ask = asks["nines"]
+    nines = gr.Slider(ask.low, ask.high, DEFAULT, step=ask.step, label=ask.label, elem_id="strictness")
+    numbers, rejected = result("duplicate-numbers", ""), gr.Textbox(visible="hidden")
+    with gr.Row():
+        buttons = {
+            name: gr.Button(label, size="sm", min_width=120)
+            for label, name in (("Save the texts kept", "unique.csv"), ("Save the groups", "groups.csv"))
+        }
+    listed = result("duplicate-groups", "", js=REJECT)
+    return {"model": model, "keep": keep, "nines": nines, "numbers": numbers, "rejected": rejected, "listed": listed,
+            "buttons": buttons}  # fmt: skip
+
+
+def near_events(
+    place: Clusters, near: Mapping[str, Any], view: gr.Radio, drawn: gr.State, shared: list[Any], file: gr.HTML
+) -> None:
+    """Search near-duplicates when they are looked at, and follow their fields."""
+    nines, rejected, numbers = near["nines"], near["rejected"], near["numbers"]
+    seen = gr.Checkbox(True, visible="hidden")
+    values = [near["model"], nines, near["keep"], rejected, *shared]
+    fields = {"Seen": seen, "The strictness": nines, "The model": near["model"], "The text to keep": near["keep"],
+              "The rejected groups": rejected, "The corpus": shared[0], "The models": shared[1], "The key": shared[2]}  # fmt: skip
+    run = refusing(place.near, fields, [numbers, near["listed"], nines, near["model"]])
+    lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": numbers, **HIDDEN, **LINKS}
+    gr.on([drawn.change, view.change, nines.change, near["model"].input, near["keep"].input], run.fn, list(run.inputs),
+          list(run.outputs), js=SEEN % "#strictness", **lane)  # fmt: skip
+    near["listed"].input(place.reject, None, rejected, **QUICK)
+    rejected.change(guarded(place.count), values, numbers, **lane)
+    for name, button in near["buttons"].items():
+        button.click(place.table(name), values, file, **HIDDEN)
+
+
+def first_maps(state: AppState) -> Answer | None:
+    """Return the shipped maps, which are kept as if they were computed; None if the page has to draw them."""
+    first = read_first(state, Map)
+    if first is None:
+        return None
+    frame = first.frame
+    frame["near"] = [list(positions) for positions in frame["near"]]
+    state.frames.put(Map().cache_key(open_session(state)), (frame, dict(first.models), first.notes))
+    return first
+
+
+def first_key(state: AppState, first: Answer | None) -> str:
+    """Return the mark of what is drawn when the page opens."""
+    return repr(Map().cache_key(open_session(state))) if first else ""
+
+
+def panels(frame: pd.DataFrame, shown: str) -> list[str]:
+    """Return the groups of the first map, and the changes between the first two, as HTML."""
+    if frame.empty:
+        return ["", ""]
+    names = list(frame["model"].unique())
+    chosen = [name for name in shown.split(",") if name in names]
+    first, second = pair_of(names, *dict.fromkeys(chosen[:2]))
+    return [panel(Groups(first), frame), panel(Neighbours(first, second), frame) if second else ""]
+
+
+def panel(asked: Groups | Neighbours, frame: pd.DataFrame) -> str:
+    """Return what a result says of the maps."""
+    return page_html(Answer(asked, asked.of_map(frame), {}))
+
+
+def groups_html(asked: Duplicates, frame: pd.DataFrame) -> str:
+    """Return the groups of near-duplicates."""
+    if frame.empty:
+        return html.hint("No near-duplicates at this strictness; move the slider towards loose.")
+    environment = templates().overlay()
+    environment.filters["expected"] = expected
+    return environment.get_template("duplicates.html").render(**asked.view(frame))
+
+
+def number_field(label: str, ask: Any, value: int) -> gr.Number:
+    """Return a field for a whole number."""
+    return gr.Number(value, label=label, precision=0, minimum=ask.low, maximum=ask.high, min_width=100)
+
+
+def said(text: str) -> str:
+    """Return a line that screen readers announce."""
+    return f'<p class="cse-note" role="status">{html.escape(text)}</p>' if text else ""
+
+
+def pinned(pin: Any) -> int | None:
+    """Parse the pinned text, a number or digits: its position in the corpus; None for none. Raises FieldError."""
+    if pin is None or pin == "":
+        return None
+    number = int(pin) if isinstance(pin, str) and pin.isdecimal() and len(pin) < 7 else pin
+    return validation.whole(number, "The pinned sentence", 0, 10**6)
+
+
+def selected_rows(value: Any, count: int) -> list[int]:
+    """Return the distinct positions of 1 to `count` points that a client sent, ascending. Raises FieldError."""
+    field = "The selection"
+    if not isinstance(value, list) or not 1 <= len(value) <= count:
+        raise validation.FieldError(field, f"{field} must be a list of 1 to {count:,} points.")
+    return sorted({validation.whole(point, "A point", 0, count - 1) for point in value})
+
+
+def selection(frame: pd.DataFrame, points: Sequence[int]) -> pd.DataFrame:
+    """Return the rows at these positions: row, text, label, the corpus's columns, and the group in each model."""
+    models = by_models(frame)
+    one = next(iter(models.values())).iloc[list(points)]
+    kept = ["row", "text", *([] if one["label"].isna().all() else ["label"]), *further_columns(frame)]
+    groups = {f"group of {title(name)}": rows["name"].iloc[list(points)].to_numpy() for name, rows in models.items()}
+    return one[kept].assign(**groups).reset_index(drop=True)
+
+
+def selection_html(frame: pd.DataFrame, points: Sequence[int]) -> str:
+    """Return the selected rows as a table, under the words that mark them among all texts and their labels."""
+    from cse.analysis.topics import group_names
+
+    table, texts = selection(frame, points), next(iter(by_models(frame).values()))["text"].tolist()
+    chosen = np.isin(np.arange(len(texts)), points).astype(int)
+    words = group_names(texts, chosen, 8).words[1] if len(points) < len(texts) else []
+    counts = Counter(label for label in table.get("label", ()) if label)
+    rows = list(zip(points, table.head(MAX_ROWS).itertuples(index=False, name=None), strict=False))
+    return templates().get_template("selection.html").render(
+        count=len(points), words=words, labels=counts.most_common(5), columns=list(table.columns), rows=rows
+    )  # fmt: skip
+
+
+def canvas_value(
+    frame: pd.DataFrame, pin: int | None = None, shown: str = "", colour: str = "", request: int = 0
+) -> dict[str, Any]:
+    """Return the value of the maps' component, whose scripts treat texts and names as plain text, never as HTML.
+
+    `shown` are the models of the maps, separated by commas, by default a pair; `pin` is the text to pin at first.
+    """
+    if frame.empty:
+        return {"hint": "No model has a map of these texts.", "request": request}
+    models = by_models(frame)
+    one = next(iter(models.values()))
+    named = {} if one["label"].isna().all() else {"Label": one["label"]}
+    columns = {**named, **{name.strip(): one[name].map(str) for name in further_columns(frame)}}
+    names = frame.groupby("group")["name"].first()
+    wanted = [name for name in shown.split(",") if name in models]
+    pair = [name for name in pair_of(list(models)) if name]
+    return {
+        "texts": shortened(one["text"].tolist()), "rows": one["row"].tolist(),
+        "lengths": packed(one["text"].str.len().clip(upper=STEPS).to_numpy(), "<u2"),
+        "columns": [{"title": name, **column_value(values.tolist())} for name, values in columns.items()],
+        "groups": [names.get(number, "") for number in range(1, names.index.max() + 1)],
+        "colours": {"light": LIGHT, "dark": DARK},
+        "maps": [{"name": name, **map_value(rows)} for name, rows in models.items()],
+        "shown": wanted or pair, "colour": colour, "pin": -1 if pin is None or pin >= len(one) else pin,
+        "request": request,
+    }  # fmt: skip
+
+
+def map_value(rows: pd.DataFrame) -> dict[str, Any]:
+    """Return one model's map as JSON values; numbers are packed, which the page reads 50 times faster than lists."""
+    return {
+        "xy": packed((np.clip(rows[["x", "y"]].to_numpy(), 0, 1) * STEPS).round(), "<u2"),
+        "near": packed(near_of(rows), "<u2"), "of": packed(rows["group"].to_numpy() - 1, "<u1"),
+        "lost": packed((rows["lost"].to_numpy() * SHARES).round(), "<u1"),
+    }  # fmt: skip
+
+
+def column_value(labels: Sequence[str]) -> dict[str, Any]:
+    """Return at most as many `names` as there are colours, the index `of` each label's name, and that of none.
+
+    Of more labels the most frequent have a name, and another name stands for the others. The label "" is none: its
+    name is one more, the last, or its index `missing` is -1.
+    """
+    counts = Counter(filter(None, labels))
+    names = list(counts)
+    if len(names) > len(LIGHT):
+        names = [name for name, _ in counts.most_common(len(LIGHT) - 1)]
+    numbers, others = {name: number for number, name in enumerate(names)}, len(names)
+    if len(counts) > len(names):
+        names.append(f"{len(counts) - len(names):,} others")
+    missing = len(names) if counts.total() < len(labels) else -1
+    if missing >= 0:
+        names.append(NO_LABEL)
+    of = np.array([numbers.get(label, others) if label else missing for label in labels])
+    return {"names": names, "of": packed(of, "<u1"), "missing": missing}
+
+
+def shortened(texts: Sequence[str]) -> list[str]:
+    """Return texts as the map shows them: of many or long ones the beginnings."""
+    most = max(MIN_SHOWN, MAX_CHARACTERS // max(len(texts), 1))
+    return [text if len(text) <= most else f"{text[:most]}…" for text in texts]
+
+
+def packed(numbers: np.ndarray, kind: str) -> str:
+    """Encode whole numbers as base64 of the NumPy type `kind`."""
+    return base64.b64encode(numbers.astype(kind).tobytes()).decode()

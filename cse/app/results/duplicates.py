@@ -1,0 +1,269 @@
+"""Near-duplicates of a corpus in one model: exact copies, and groups of near texts with the wrong merges to expect."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from cse.analysis.attribution import MAX_COMPARED_WORDS, changes, compared
+from cse.app.corpus.chosen import FIELD
+from cse.app.drawing import html
+from cse.app.models.naming import title
+from cse.app.models.visitors import ClientLeft, client_left
+from cse.app.result import Result, choice, number, text, whole
+from cse.app.session import chosen_columns
+from cse.app.validation import FieldError, counted
+
+if TYPE_CHECKING:
+    from cse.analysis.duplicates import NearDuplicates
+    from cse.app.models.columns import Column
+    from cse.app.session import Session
+    from cse.encoder.encoder import Encoder
+    from cse.training.records import Report
+
+LEAST, MOST, STEP, DEFAULT = 3.0, 7.0, 0.1, 5.0  # digits of a percentile: 5 is 99.999
+MIN_TEXTS, SEED = 2, 42
+PER_PAGE, SHOWN_GROUPS, SHOWN_MEMBERS = 100, 40, 8
+KEPT = {"first": "The first", "longest": "The longest", "central": "The most central"}
+MARKS = {"both": Markup("{}"), "first": Markup("<del>{}</del>"), "second": Markup("<ins>{}</ins>")}
+
+
+@dataclass(frozen=True)
+class Duplicates(Result):
+    """The groups of near-duplicates of a corpus in one model, the most certain first."""
+
+    key = "duplicates"
+    title = "Near-duplicates"
+    summary = (
+        'Near-duplicates: {"cosine": 0.9, "kept": 1190, "groups": 8, "page": [[{"row": 3, "kept": true, ...}]]}.\n\n'
+        "A member of a group has its row in the corpus (from 0), the number of its row in the file of the texts (from 1), "
+        'its text, whether it is kept, its cosine with the kept one, and the reason. "expected" is how many pairs of '
+        'unrelated texts are as near by chance; "curve" has the numbers of all places of the slider, "advised" the best.'
+    )
+    words = ("percentile",)
+    lane = "links"
+    separable = ships = False
+
+    model: str = choice("Model", "", "The model", "the name of a model, by default the first.", ())
+    nines: float = number(
+        "From loose to strict", DEFAULT, "The strictness",
+        "the percentile of unrelated pairs that a cosine has to reach, by its digits: 3 is 99.9, 5 is 99.999.", LEAST,
+        MOST, STEP,
+    )  # fmt: skip
+    keep: str = choice(
+        "Keep from each group", "first", "The text to keep", "the text of a group that is kept: first, longest or central.",
+        [(label, name) for name, label in KEPT.items()],
+    )  # fmt: skip
+    page: int = whole("Page", 1, "The page", "which hundred groups, from 1.", 1, 50_000, folded=True)
+    rejected: str = text(
+        "Rejected", "", "The rejected groups", "groups that are no duplicates: the row of the first text of each, and commas.",
+        may_be_empty=True, folded=True,
+    )  # fmt: skip
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return a row for each member of a group, the groups with the fewest wrong merges to expect first.
+
+        `exact` groups have equal texts; a `merged` one is not rejected. `attrs` has the numbers of the whole corpus.
+        Raises FieldError for a single text, and for a model without vectors.
+        """
+        from cse.analysis.duplicates import groups_of, members
+
+        corpus, names = session.corpus, [column.name for column in session.columns]
+        column = chosen_columns(session.columns, [self.model or names[0]])[0] if names else None
+        if column is None or len(corpus.texts) < MIN_TEXTS:
+            raise FieldError(FIELD, "The corpus has 1 text; near-duplicates need at least 2.")
+
+        def answer(column: Column, encoder: Encoder) -> tuple[NearDuplicates, np.ndarray]:
+            vectors = corpus.vectors(column, encoder)
+            return near_duplicates(session, column, vectors), vectors
+
+        known = session.each(answer, [column]).get(column.name)
+        if known is None:
+            raise FieldError("The model", f"{title(column.name)}: {session.failed.pop(column.name)}")
+        near, vectors = known
+        level, texts, numbers = near.at(self.nines), corpus.texts, corpus.numbers
+        pairs = len(texts) * (len(texts) - 1) / 2
+        forest, rejected = near.forest, {int(row) for row in self.rejected.split(",") if row.strip().isdecimal()}
+        numbered = forest.groups(level.cosine)
+        weakest = np.ones(forest.count)
+        strong = forest.cosines >= level.cosine
+        np.minimum.at(weakest, numbered[forest.pairs[strong, 0]], forest.cosines[strong])
+        lines: list[dict[str, Any]] = []
+        for rows in groups_of(numbered):
+            lengths = np.array([len(texts[row]) for row in rows])
+            cosine = float(weakest[numbered[rows[0]]])
+            shared = {
+                "first": numbers[rows[0]], "size": len(rows), "exact": len({texts[row] for row in rows}) == 1,
+                "weakest": cosine, "expected": pairs * (1 - percentile_at(near, cosine) / 100),
+                "merged": numbers[rows[0]] not in rejected,
+            }  # fmt: skip
+            lines += [
+                {**shared, "position": each.row, "row": numbers[each.row], "text": texts[each.row], "kept": each.kept,
+                 "cosine": each.cosine, "reason": each.reason}
+                for each in members(rows, vectors[rows], lengths, level.cosine, self.keep)
+            ]  # fmt: skip
+        lines.sort(
+            key=lambda line: (not line["exact"], -line["weakest"], line["first"])
+        )  # stable: members stay together
+        frame = pd.DataFrame(lines)
+        if lines:
+            frame.insert(0, "group", pd.factorize(frame["first"])[0] + 1)
+        frame.attrs = {
+            **level._asdict(), "model": column.name, "texts": len(texts), "advised": near.advised, "pairs": pairs,
+            "expected": pairs * (1 - level.percentile / 100), "curve": [each._asdict() for each in near.places],
+        }  # fmt: skip
+        return frame
+
+    def sentence(self, frame: pd.DataFrame) -> str:
+        """Return how many texts would go, and how many merges would be wrong by chance."""
+        return numbers_of(frame)
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return the near groups and the exact ones, with the words in which a text differs from the kept one."""
+        groups = [members.to_dict("records") for _, members in frame.groupby("group")]
+        exact, near = ([group for group in groups if group[0]["exact"] is kind] for kind in (True, False))
+        shown, copies = (
+            [
+                {**group[0], "members": [marked(line, group) for line in ordered(group)]}
+                for group in listed[:SHOWN_GROUPS]
+            ]
+            for listed in (near, exact)
+        )
+        return {
+            "near": shown, "copies": copies, "near_count": len(near), "exact_count": len(exact), "most": SHOWN_MEMBERS
+        }  # fmt: skip
+
+    def answer(self, frame: pd.DataFrame) -> Any:
+        """Return the numbers of the corpus and a page of groups."""
+        facts = {name: value for name, value in frame.attrs.items() if name not in ("model", "pairs")}
+        groups = [] if frame.empty else [members for _, members in frame.groupby("group")]
+        first = PER_PAGE * (self.page - 1)
+        listed = [
+            [{"row": line["position"], "kept": line["kept"], "cosine": line["cosine"], "reason": line["reason"],
+              "number": line["row"], "text": line["text"], "exact": line["exact"], "expected": line["expected"]}
+             for line in members.to_dict("records")]
+            for members in groups[first : first + PER_PAGE]
+        ]  # fmt: skip
+        return {**facts, "page": listed}
+
+
+def near_duplicates(session: Session, column: Column, vectors: np.ndarray) -> NearDuplicates:
+    """Return the links of a corpus in a model by its vectors (N, d), searched or kept."""
+    from cse.analysis.votes import texts_digest
+
+    key = texts_digest(session.corpus.texts), *map(str, column.opened_by)
+    known = session.state.near.get(key)
+    if known is None:
+        known = searched(session.corpus.texts, vectors, session.report)
+        session.state.near.put(key, known)
+    return known
+
+
+def searched(texts: Sequence[str], vectors: np.ndarray, report: Report) -> NearDuplicates:
+    """Return the near-duplicates of texts by their vectors (N, d)."""
+    from cse.analysis.duplicates import NearDuplicates, Place, default_percentile, loosest_percentile, numbered
+    from cse.analysis.duplicates import strongest_links, thresholds
+    from index import BuildSettings, VectorIndex
+
+    distinct, rows = numbered(texts)
+    unique = vectors[np.unique(rows, return_index=True)[1]]
+    loosest = round(np.ceil(digits_of(loosest_percentile(len(distinct))) / STEP - 1e-6) * STEP, 1)
+    digits = [float(value) for value in np.arange(loosest, MOST + STEP / 2, STEP).round(1)]
+    cosines = thresholds(unique, [percentile_of(value) for value in digits], SEED)
+
+    def done(count: int, total: int) -> None:
+        if client_left():
+            raise ClientLeft
+        report(count, total, "comparing all pairs of texts")
+
+    with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:
+        index = VectorIndex.build([(distinct, unique)], Path(folder) / "index", settings=BuildSettings())
+        forest = strongest_links(unique, index.search, min(cosines), done).copied(rows)
+    levels = (
+        Place(value, percentile_of(value), least, *forest.level(least))
+        for value, least in zip(digits, cosines, strict=True)
+    )
+    return NearDuplicates(forest, tuple(levels), digits_of(default_percentile(len(distinct))))
+
+
+def digits_of(percentile: float) -> float:
+    """Return the digits of a percentile: 5 for 99.999."""
+    return float(2 - np.log10(100 - percentile))
+
+
+def percentile_of(digits: float) -> float:
+    """Return the percentile with so many digits."""
+    return 100 - 10 ** (2 - digits)
+
+
+def percentile_at(near: NearDuplicates, cosine: float) -> float:
+    """Return the percentile of unrelated pairs at a cosine, between those of the slider."""
+    levels = near.places
+    return percentile_of(float(np.interp(cosine, [each.cosine for each in levels], [each.nines for each in levels])))
+
+
+def advised(frame: pd.DataFrame) -> float:
+    """Return the lowest place of the slider that is as strict as advised for so many texts."""
+    return next(
+        (level["nines"] for level in frame.attrs["curve"] if level["nines"] > frame.attrs["advised"] - 1e-4), MOST
+    )
+
+
+def numbers_of(frame: pd.DataFrame) -> str:
+    """Return how many texts would go at this strictness, and how many merges are wrong by chance."""
+    facts = frame.attrs
+    merged = frame[frame["merged"]] if len(frame) else frame
+    gone = int((~merged["kept"]).sum()) if len(frame) else 0
+    groups = merged["group"].nunique() if len(frame) else 0
+    return (
+        f"{gone:,} of {counted(facts['texts'], 'text')} would go, in {counted(groups, 'group')}; expected wrong merges: "
+        f"{expected(facts['expected'])}. Texts are linked from a cosine of {facts['cosine']:.3f} in {title(facts['model'])} on."
+    )
+
+
+def expected(merges: float) -> str:
+    """Return a number of expected wrong merges in words."""
+    return "fewer than 1 in 100" if merges < 0.01 else f"{merges:.2g}" if merges < 10 else f"about {merges:,.0f}"
+
+
+def ordered(group: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the members of a group as shown, the kept one first."""
+    return sorted(group, key=lambda line: not line["kept"])[:SHOWN_MEMBERS]
+
+
+def marked(line: dict[str, Any], group: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a member with its text as HTML, its differences from the kept one marked if they share half their words."""
+    kept = next(other["text"] for other in group if other["kept"])
+    runs = [] if line["kept"] or line["exact"] else changes(kept, line["text"])
+    shared, others = (sum(len(run.words) for run in runs if (run.kind == "both") is both) for both in (True, False))
+    if not runs or shared < others / 2:
+        return {**line, "html": Markup(html.folded(line["text"]))}
+    cut = " …" if len(compared(line["text"])) > MAX_COMPARED_WORDS else ""
+    inside = Markup(" ").join(MARKS[run.kind].format(run.words) for run in runs) + cut
+    return {**line, "html": Markup(html.folding(str(inside), len(line["text"])))}
+
+
+def tables(frame: pd.DataFrame, session: Session) -> dict[str, tuple[list[str], list[tuple[Any, ...]]]]:
+    """Return the tables to save, each its columns and rows: the texts that are kept, and the groups that are merged."""
+    from cse.analysis.duplicates import GROUP_COLUMNS
+
+    merged = frame[frame["merged"]] if len(frame) else frame
+    gone = set(merged.loc[~merged["kept"], "position"]) if len(merged) else set()
+    corpus = session.corpus
+    further = {**({"label": corpus.labels} if corpus.labels else {}), **corpus.cells}
+    rows = [
+        (corpus.numbers[row], corpus.texts[row], *(values[row] for values in further.values()))
+        for row in range(len(corpus.texts)) if row not in gone
+    ]  # fmt: skip
+    groups = [
+        (line.group, line.row, "yes" if line.kept else "no", line.cosine, line.reason, line.text)
+        for line in merged.itertuples()
+    ]
+    return {"unique.csv": (["row", "text", *further], rows), "groups.csv": (list(GROUP_COLUMNS), groups)}

@@ -1,0 +1,362 @@
+"""Maps of a corpus, one for each model, aligned, with the groups of the texts and how far the models disagree."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cse.app import validation
+from cse.app.charts import chart, tips
+from cse.app.drawing.verdicts import neighbourhoods
+from cse.app.models.naming import title
+from cse.app.models.remembered import fingerprint_of
+from cse.app.result import Result, choice, lines, plain, whole
+from cse.app.state.corpora import DEMO
+from cse.methods.settings import MAX_SEED
+
+if TYPE_CHECKING:
+    from cse.app.models.columns import Column
+    from cse.app.session import Session
+    from cse.encoder.encoder import Encoder
+
+MIN_POINTS, MAX_POINTS, MAX_LINES = 100, 10_000, 2_000
+GROUPS, MAX_GROUPS, SEED = 12, 100, 42  # number of groups, and the seed of k-means
+NAME_WORDS, WORDS = 3, 8
+SOURCES = [("The corpus", "corpus"), ("Graded pairs", "pairs"), ("Lines", "lines")]
+OWN_COLUMNS = (
+    "model", "position", "row", "text", "label", "group", "name", "words", "x", "y", "near", "lost", "typicality",
+    "disagreement", "trustworthiness", "continuity", "same_topic",
+)  # fmt: skip
+
+
+class Points(NamedTuple):
+    """N texts to draw with a label each, if they have labels, their rows in the file and their further `cells`.
+
+    `vectors` returns a model's (N, d) vectors of them.
+    """
+
+    texts: list[str]
+    labels: list[str] | None
+    rows: list[int]
+    cells: Mapping[str, Sequence[Any]]
+    vectors: Callable[[Column, Encoder], np.ndarray]
+
+    @property
+    def digest(self) -> str:
+        """A checksum of the texts."""
+        return hashlib.sha256("\0".join(self.texts).encode("utf-8", "replace")).hexdigest()
+
+
+class ModelMap(NamedTuple):
+    """A model's map of N points: `xy` (N, 2) centred, its nearest texts `near` (N, k), and the scores of the map.
+
+    `lost` (N,) is the share of a point's neighbours that the map does not show; a score is None if it is undefined.
+    """
+
+    xy: np.ndarray
+    near: np.ndarray
+    lost: np.ndarray
+    trustworthiness: float | None
+    continuity: float | None
+    same_topic: float | None
+
+
+@dataclass(frozen=True)
+class Map(Result):
+    """t-SNE maps of texts, one for each model, aligned with the first model's, and their k-means groups.
+
+    A group has the number of the group of the first model that shares most texts with it, and its name.
+    """
+
+    key = "map"
+    title = "Maps"
+    summary = (
+        't-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "near": [[3, 9]], ...}}}.\n\n'
+        'Coordinates are between 0 and 1. "near" are the indices of the five texts with the nearest vectors, "lost" the '
+        'share of the ten nearest that are not near on the map; "trustworthiness", "continuity" and "same_topic" are '
+        'null if they are undefined. "groups" are k-means groups of the vectors: "of" each text, the "words" of each '
+        'group, and its most frequent label with its share in "labels"; groups of one number are matched between models.'
+    )
+    lane = "maps"
+    separable = False
+    words = ("trustworthiness", "continuity", "label neighbours")
+
+    source: str = choice(
+        "Texts", "corpus", "The source", '"corpus", "pairs" (the demo\'s graded ones) or "lines".', SOURCES
+    )
+    lines: str = lines("Lines", "", "The list", 'for "lines" up to 2,000 sentences, one a line.', 1, MAX_LINES)
+    most: int = whole(
+        "Points at most", MAX_POINTS, "The most points", "how many texts of a corpus, sampled evenly.", MIN_POINTS,
+        MAX_POINTS,
+    )  # fmt: skip
+    seed: int = whole("Seed", 0, "The seed", "the seed of t-SNE; the same seed gives the same map.", 0, MAX_SEED)
+    groups: int = whole("Groups", GROUPS, "The number of groups", "how many groups.", 1, MAX_GROUPS)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Map:
+        """Return the result for values that a client sent; lines are read only where they are the source."""
+        return super().of(
+            {name: value for name, value in values.items() if name != "lines" or values.get("source") == name}
+        )
+
+    def points(self, session: Session) -> Points:
+        """Return the texts to draw. Raises FieldError for a corpus that is not there."""
+        from cse.analysis.maps import evenly
+
+        if self.source == "corpus":
+            corpus = session.corpus
+            kept = evenly(len(corpus.texts), self.most)
+
+            def some(values: Sequence[Any]) -> list[Any]:
+                return [values[row] for row in kept.tolist()]
+
+            if len(kept) < len(corpus.texts):
+                session.notes.append(f"{len(kept):,} of {len(corpus.texts):,} texts are drawn, sampled evenly.")
+            return Points(
+                some(corpus.texts), some(corpus.labels) if corpus.labels else None, some(corpus.numbers),
+                {name: some(values) for name, values in corpus.cells.items()},
+                lambda column, encoder: corpus.vectors(column, encoder)[kept],
+            )  # fmt: skip
+        labels, texts = None, validation.lines(self.lines, 1, MAX_LINES) if self.source == "lines" else []
+        if self.source == "pairs":
+            from cse.corpus.supervised import scored_pairs
+
+            pairs = sorted(scored_pairs(DEMO / "pairs.tsv"), key=lambda pair: pair[0])
+            texts = [sentence for _, *sentences in pairs for sentence in sentences]
+            labels = [f"{grade:g}" for grade, *_ in pairs for _ in range(2)]
+        return Points(texts, labels, list(range(1, len(texts) + 1)), {}, lambda _, encoder: encoder.encode(texts))
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return a row for each model and text, from `frames`."""
+        *_, last = self.frames(session)
+        return last
+
+    def frames(self, session: Session) -> Iterator[pd.DataFrame]:
+        """Yield the table of the maps so far, each time one is done; the columns are `OWN_COLUMNS` and the corpus's.
+
+        `near` are the positions of the nearest texts, `disagreement` the mean share of them that another model lacks,
+        and `typicality` the cosine to the mean direction of the text's group.
+        """
+        known = session.state.frames.get(self.cache_key(session))
+        if known is not None:
+            frame, session.models, notes = known[0], dict(known[1]), known[2]
+            session.notes.extend(notes)
+            yield frame
+            return
+        points = self.points(session)
+        digest, labels = points.digest, None if self.source == "pairs" else points.labels
+        drawn: dict[str, tuple[ModelMap, np.ndarray, np.ndarray]] = {}
+        first: Hashable = None
+
+        def draw(column: Column, encoder: Encoder) -> tuple[Hashable, ModelMap, np.ndarray, np.ndarray]:
+            model, vectors = model_key(column, fingerprint_of(encoder)), points.vectors(column, encoder)
+            reference = next(iter(drawn.values()))[0].xy if drawn else None
+            made = one_map(session, (model, first or model, digest, self.seed), vectors, labels, reference)
+            return model, made, *groups_of(session, (model, digest, self.groups), vectors, self.groups)
+
+        frame, count = pd.DataFrame(), len(session.columns)
+        for number, column in enumerate(session.columns):
+            session.report(number, count, title(column.name))
+            answer = session.each(draw, [column]).get(column.name)
+            if answer is not None:
+                first = first or answer[0]
+                drawn[column.name] = answer[1:]
+                frame, said = table(points, drawn)
+                if number + 1 < count:
+                    yield frame
+        if drawn:
+            session.notes.extend(said)
+        if not session.failed and self.source == "corpus":
+            session.state.frames.put(self.cache_key(session), (frame, dict(session.models), tuple(session.notes)))
+        yield frame
+
+    def cache_key(self, session: Session) -> Hashable:
+        """Return the key of the table among those of other corpora, models and values."""
+        columns = tuple((column.name, column.opened_by) for column in session.columns)
+        corpus = (session.corpus.key, session.corpus.number, len(session.corpus.texts))
+        return self.source, corpus, columns, self.most, self.seed, self.groups
+
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
+        """Return the maps beside each other, coloured by group."""
+        shown = frame[["model", "row", "text", "name", "x", "y"]].assign(text=frame["text"].str.slice(0, 100))
+        axis = {"axis": None, "type": "quantitative", "scale": {"domain": [0, 1]}}
+        names = frame.groupby("group")["name"].first().tolist()
+        encoding = {
+            "x": {"field": "x", **axis}, "y": {"field": "y", **axis, "scale": {"domain": [1, 0]}},
+            "facet": {"field": "model", "title": None, "columns": 2},
+            "color": {"field": "name", "type": "nominal", "scale": {"domain": names}, "title": "group"},
+            "tooltip": tips(text="text", name="group", row="row"),
+        }  # fmt: skip
+        return [
+            chart(
+                shown,
+                "Maps of the texts",
+                width=300,
+                height=300,
+                mark={"type": "circle", "size": 12},
+                encoding=encoding,
+            )
+        ]
+
+    def sentence(self, frame: pd.DataFrame) -> str:
+        """Return which models differ most in the neighbours of the texts."""
+        return neighbourhoods(disagreements(frame))
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return the scores of the maps."""
+        scores = frame.groupby("model", sort=False)[["trustworthiness", "continuity", "same_topic"]].first()
+        known = [name for name in scores if scores[name].notna().any()]
+        return {"scores": scores[known].to_dict("index"), "known": known}
+
+    def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a line for each text with its group in every model."""
+        wide = frame.assign(model=frame["model"].map(title)).pivot(
+            index=["row", "text"], columns="model", values="name"
+        )
+        return wide.reset_index()
+
+    def answer(self, frame: pd.DataFrame) -> Any:
+        """Return the labels, the texts and the map of each model."""
+        if frame.empty:
+            return {"labels": None, "texts": [], "maps": {}}
+        one = frame[frame["model"] == frame["model"].iloc[0]]
+        labels = None if one["label"].isna().all() else one["label"].tolist()
+        maps = {name: map_json(rows) for name, rows in frame.groupby("model", sort=False)}
+        return {"labels": labels, "texts": one["text"].tolist(), "maps": maps}
+
+    def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
+        """Return the answer with the reasons of the models that failed, among the maps."""
+        return {**answer, "maps": super().with_failures(answer["maps"], failed)}
+
+
+def model_key(column: Column, fingerprint: str) -> Hashable:
+    """Return a model's part of a cache key; models of one fingerprint may have different tokenizers."""
+    return column.opened_by, fingerprint
+
+
+def one_map(
+    session: Session, key: Hashable, vectors: np.ndarray, labels: Sequence[str] | None, reference: np.ndarray | None
+) -> ModelMap:
+    """Return the map of vectors (N, d), aligned to the `reference` (N, 2); it is kept under the key."""
+    from cse.analysis.maps import LOST_DEPTH, MIN_POINTS as MIN_SCORED
+    from cse.analysis.maps import NEIGHBOURS, continuity, lost, place, trustworthiness
+    from cse.evaluation.clustering import neighbour_values
+    from cse.vectors import nearest_others
+
+    known = session.state.maps.get(key)
+    if known is None:
+        *_, seed = key  # type: ignore[misc]
+        xy, count = place(vectors, seed, reference), len(vectors)
+        near = nearest_others(np.asarray(vectors, np.float32), LOST_DEPTH)
+        missed, shown = lost(near[:, : (count - 1) // 2], xy).astype(np.float32), near[:, :NEIGHBOURS].astype(np.int32)
+        scores: list[float | None] = [None, None, None]
+        if count >= MIN_SCORED:
+            labelled = [row for row, label in enumerate(labels or ()) if label]
+            gold = np.unique([labels[row] for row in labelled], return_inverse=True)[1] if labels else np.zeros(0)
+            same = float(neighbour_values(vectors[labelled], gold).mean()) if len(labelled) > 1 else None
+            scores = [trustworthiness(vectors, xy), continuity(vectors, xy), same]
+        known = ModelMap(xy, shown, missed, *scores)
+        session.state.maps.put(key, known)
+    return known
+
+
+def groups_of(session: Session, key: Hashable, vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (N,) groups of vectors (N, d), at most half as many as texts, and (N,) typicalities; kept under the key."""
+    from cse.analysis.topics import grouped, typicality
+
+    known = session.state.groups.get(key)
+    if known is None:
+        groups = grouped(vectors, min(count, max(1, len(vectors) // 2)), SEED)
+        known = groups, typicality(vectors, groups)
+        session.state.groups.put(key, known)
+    return known
+
+
+def table(
+    points: Points, drawn: Mapping[str, tuple[ModelMap, np.ndarray, np.ndarray]]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of the maps, and notes on the words of the groups' names."""
+    from cse.analysis.maps import squared, unshared
+    from cse.analysis.topics import group_names, matched
+    from cse.corpus.words import word_notes
+
+    reference = next(iter(drawn.values()))[1]
+    of = {name: matched(groups, reference) for name, (_, groups, _) in drawn.items()}
+    # Groups beyond those of the first model are named by the models that have them.
+    beyond = [np.where(groups > reference.max(), groups, 0) for groups in of.values()]
+    naming = np.max([reference, *beyond], axis=0)
+    names = group_names(points.texts, naming, WORDS)
+    words = np.array([" ".join(group) for group in names.words], dtype=object)
+    titles = np.array(
+        [" ".join(group[:NAME_WORDS]) or f"group {number}" for number, group in enumerate(names.words, 1)], dtype=object
+    )
+    square = squared({name: made.xy for name, (made, *_) in drawn.items()})
+    parts = []
+    for name, (made, _, typical) in drawn.items():
+        others = [unshared(made.near, other.near) for each, (other, *_) in drawn.items() if each != name]
+        parts.append(pd.DataFrame({
+            "model": name, "position": np.arange(len(points.texts)), "row": points.rows, "text": points.texts,
+            "label": points.labels if points.labels else None, "group": of[name] + 1, "name": titles[of[name]],
+            "words": words[of[name]], "x": square[name][:, 0], "y": square[name][:, 1], "near": made.near.tolist(),
+            "lost": made.lost, "typicality": typical, "disagreement": np.mean(others, axis=0) if others else np.nan,
+            "trustworthiness": made.trustworthiness, "continuity": made.continuity, "same_topic": made.same_topic,
+            **{column_name(column): values for column, values in points.cells.items()},
+        }))  # fmt: skip
+    notes = word_notes(points.texts, (word for group in names.words for word in group))
+    if names.left_out:
+        quoted = ", ".join(f"“{word}”" for word in names.left_out[:WORDS])
+        more = f" and {len(names.left_out) - WORDS} more" if len(names.left_out) > WORDS else ""
+        notes.append(f"Left out of the groups' names, since more than a tenth of the texts have them: {quoted}{more}.")
+    return pd.concat(parts, ignore_index=True), notes
+
+
+def column_name(name: str) -> str:
+    """Return the name of a corpus's own column; one that has a name of ours ends with a blank."""
+    return f"{name} " if name in OWN_COLUMNS else name
+
+
+def further_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the names of the corpus's own columns."""
+    return [name for name in frame.columns if name not in OWN_COLUMNS]
+
+
+def by_models(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return each model's rows, in the order of the models, counted from 0."""
+    return {name: rows.reset_index(drop=True) for name, rows in frame.groupby("model", sort=False)}
+
+
+def near_of(rows: pd.DataFrame) -> np.ndarray:
+    """Return the (N, k) positions of the nearest texts in a model's rows."""
+    return np.stack(rows["near"].tolist()).astype(int)
+
+
+def disagreements(frame: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
+    """Return, of each two models, the (N,) share of a text's five nearest texts that they do not share."""
+    from cse.analysis.maps import unshared
+
+    near = {name: near_of(rows) for name, rows in by_models(frame).items()}
+    return {(one, other): unshared(near[one], near[other]) for one, other in combinations(near, 2)}
+
+
+def map_json(rows: pd.DataFrame) -> dict[str, Any]:
+    """Return a model's map as JSON values."""
+    from cse.analysis.topics import majority
+
+    groups, count = rows["group"].to_numpy() - 1, int(rows["group"].max())
+    words: list[list[str]] = [[] for _ in range(count)]
+    labels: list[list[Any] | None] = [None] * count
+    for group, members in rows.groupby("group"):
+        words[group - 1] = members["words"].iloc[0].split()
+        named = None if members["label"].isna().all() else majority(members["label"])
+        labels[group - 1] = list(named) if named else None
+    scores = {name: plain(rows[name].iloc[0]) for name in ("trustworthiness", "continuity", "same_topic")}
+    return {
+        "xy": rows[["x", "y"]].to_numpy().tolist(), "near": near_of(rows).tolist(), "lost": rows["lost"].tolist(),
+        **scores, "groups": {"of": groups.tolist(), "words": words, "labels": labels},
+    }  # fmt: skip

@@ -1,0 +1,390 @@
+"""Clusters: maps, groups, changes and near-duplicates are those of independent computations; texts are escaped."""
+
+import csv
+import io
+import json
+import random
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from app_models import GOOD, MARKUP, write_model
+from command_line import run
+from conftest import ROOT, WORDS
+from given_corpus import GivenCorpus
+
+from cse.analysis.duplicates import threshold
+from cse.app.models.columns import Column
+from cse.app.places import clusters
+from cse.app.places.clusters import (
+    SCRIPTS,
+    Clusters,
+    canvas_value,
+    column_value,
+    first_maps,
+    groups_html,
+    pinned,
+    selected_rows,
+    selection,
+    selection_html,
+)
+from cse.app.result import records
+from cse.app.results import duplicates
+from cse.app.results.duplicates import Duplicates, advised, numbers_of, percentile_of, tables
+from cse.app.results.groups import Groups
+from cse.app.results.map import Map, by_models
+from cse.app.results.neighbours import Neighbours, pair_of
+from cse.app.session import Session, open_session
+from cse.app.show import Answer, ask, page_html, read_first
+from cse.app.state.app_state import AppState, open_state
+from cse.app.validation import FieldError
+from cse.corpus.output import csv_text
+from cse.models.names import BUNDLED_NAMES
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+
+
+def made_texts() -> list[str]:
+    """120 random texts, 40 copies with a word changed, 12 exact ones, and a formula twice."""
+    rng = random.Random(0)
+    texts = [" ".join(rng.choices(WORDS[:40], k=7)) for _ in range(120)]
+    near = [f"{text.rsplit(' ', 1)[0]} {rng.choice(WORDS[:40])}" for text in texts[:40]]
+    made = [*texts, *near, *texts[:12], "=1+1 the dog", "=1+1 the dog"]
+    rng.shuffle(made)
+    return made
+
+
+TEXTS = made_texts()
+LABELS = ["pets", "food", ""] * 58
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory, bert_folder) -> AppState:
+    root = tmp_path_factory.mktemp("clusters")
+    models = [str(write_model(root / name, bert_folder, name, seed)) for seed, name in enumerate(GOOD[:3])]
+    (root / "broken").mkdir()
+    return open_state([*models, str(root / "broken")], ())
+
+
+def session_of(state: AppState, texts=TEXTS, labels=None, names=GOOD[:3]) -> Session:
+    corpus = GivenCorpus(texts, labels)
+    return Session(state, corpus, corpus, tuple(each for each in state.models.columns if each.name in names))
+
+
+@pytest.fixture(scope="module")
+def drawn(state) -> pd.DataFrame:
+    return Map(groups=4).frame(session_of(state, labels=LABELS))
+
+
+def vectors_of(state: AppState, name: str, texts=TEXTS) -> np.ndarray:
+    (column,) = (each for each in state.models.columns if each.name == name)
+    vectors = state.models.encoder(column).encode(texts)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_a_map_has_the_nearest_texts_label_neighbours_and_disagreement_of_the_vectors(state, drawn) -> None:
+    near = {}
+    for name, rows in by_models(drawn).items():
+        cosines = vectors_of(state, name) @ vectors_of(state, name).T
+        np.fill_diagonal(cosines, -9)
+        near[name] = rows["near"].tolist()
+        for row, positions in enumerate(near[name]):
+            assert sorted(cosines[row][positions]) == pytest.approx(np.sort(cosines[row])[-5:], abs=1e-5)
+        known = [row for row, label in enumerate(LABELS) if label]
+        best = np.argsort(-cosines[np.ix_(known, known)], axis=1, kind="stable")[:, :5]
+        gold = np.array(LABELS)[known]
+        assert rows["same_topic"].iloc[0] == pytest.approx((gold[best] == gold[:, None]).mean(), abs=0.02)
+    for name, rows in by_models(drawn).items():
+        lacking = [
+            np.mean([1 - len({*mine} & {*near[other][row]}) / 5 for other in near if other != name])
+            for row, mine in enumerate(near[name])
+        ]
+        assert rows["disagreement"].tolist() == pytest.approx(lacking)
+    assert drawn[["x", "y"]].to_numpy().min() >= 0
+    assert drawn[["x", "y"]].to_numpy().max() <= 1
+
+
+def test_a_group_has_one_number_and_one_name_in_all_maps(drawn) -> None:
+    assert drawn.groupby("group")["name"].nunique().tolist() == [1, 1, 1, 1]
+    one, other = (rows["group"].to_numpy() for rows in list(by_models(drawn).values())[:2])
+    swapped = other.copy()
+    swapped[other == 1], swapped[other == 2] = 2, 1
+    assert (one == other).sum() >= (one == swapped).sum()
+
+
+def test_groups_tell_typical_and_odd_texts_and_what_other_models_do(state, drawn) -> None:
+    groups = Groups("simcse").of_map(drawn)
+    models, unit = by_models(drawn), vectors_of(state, "simcse")
+    for line in groups.to_dict("records"):
+        members = np.flatnonzero(models["simcse"]["group"] == line["group"])
+        cosines = unit[members] @ unit[members].mean(axis=0)
+        assert line["size"] == len(members)
+        at = dict(zip(members.tolist(), cosines.tolist(), strict=True))  # equal texts are alike
+        assert at[line["typical"][0]] == pytest.approx(cosines.max(), abs=1e-5)
+        assert at[line["odd"][0]] == pytest.approx(cosines.min(), abs=1e-5)
+        for other, parts in line["elsewhere"].items():
+            there = models[other]["group"].to_numpy()[members]
+            assert parts[0]["count"] == np.bincount(there).max()
+            assert (there == parts[0]["group"]).sum() == parts[0]["count"]
+    assert set(Groups().of_map(drawn)["model"]) == set(GOOD[:3])
+    with pytest.raises(FieldError, match="The model is unknown"):
+        Groups("x").frame(session_of(state))
+
+
+def test_changes_count_the_common_neighbours_and_begin_with_the_texts_that_change_most(drawn) -> None:
+    asked = Neighbours("promptbert", "dcpcse")
+    changed, models = asked.of_map(drawn), by_models(drawn)
+    shared = [
+        len({*one} & {*other})
+        for one, other in zip(models["promptbert"]["near"], models["dcpcse"]["near"], strict=True)
+    ]
+    assert changed.set_index("position")["shared"].sort_index().tolist() == shared
+    assert changed["shared"].is_monotonic_increasing
+    assert [bar["texts"] for bar in asked.bars(changed)] == [shared.count(number) for number in range(6)]
+    assert asked.answer(changed)["shared"] == pytest.approx(np.mean(shared) / 5)
+    page = page_html(Answer(asked, changed, {}))
+    for number in range(6):
+        assert f'{number} of 5 shared: {shared.count(number)} texts"' in page
+    assert page.count('class="cse-both"') == 2 * sum(changed["shared"].head(12))
+
+
+def test_a_model_before_and_after_its_training_is_the_pair_to_begin_with() -> None:
+    assert pair_of(["a", "b", "b (before)"]) == ("b (before)", "b")
+    assert pair_of(["a", "b", "c"]) == ("a", "b")
+    assert pair_of(["a", "b"], "b") == ("b", "a")
+    assert pair_of(["a"]) == ("a", "")
+    with pytest.raises(FieldError, match="is the first one"):
+        pair_of(["a", "b"], "b", "b")
+    with pytest.raises(FieldError, match="The second model is unknown"):
+        pair_of(["a", "b"], "a", "x")
+
+
+def test_maps_come_one_by_one_are_kept_and_a_broken_model_is_told(state, monkeypatch) -> None:
+    session = session_of(state, TEXTS[:40], names=(*GOOD[:3], "broken"))
+    shown = [list(frame["model"].unique()) for frame in Map(groups=3).frames(session)]
+    assert shown == [["simcse"], ["simcse", "promptbert"], [*GOOD[:3]], [*GOOD[:3]]]
+    assert "config.json" in session.failed["broken"]
+    answer = Map().with_failures(Map().answer(pd.DataFrame()), session.failed)
+    assert answer["maps"]["broken"]["error"] == session.failed["broken"]
+    monkeypatch.setattr("cse.analysis.maps.embed", None)  # would fail if anything were drawn again
+    again = session_of(state, TEXTS[:40], names=GOOD[:3])
+    assert set(Map(groups=3).frame(again)["model"]) == set(GOOD[:3])
+    assert not again.failed
+    *_, frame = Map(groups=3, seed=1).frames(session_of(state, TEXTS[:40]))
+    assert frame.empty
+
+
+def test_the_endpoint_has_the_json_of_the_frame(state, drawn) -> None:
+    lines = "\n".join(TEXTS[:30])
+    found = ask(state, Map, {"source": "lines", "lines": lines, "groups": 3, "models": ["simcse", "promptbert"]})
+    answer = json.loads(json.dumps(found.json(), allow_nan=False))
+    assert (answer["labels"], answer["texts"]) == (None, TEXTS[:30])
+    for name, rows in by_models(found.frame).items():
+        made = answer["maps"][name]
+        assert made["xy"] == rows[["x", "y"]].to_numpy().tolist()
+        assert made["near"] == rows["near"].tolist()
+        assert [number + 1 for number in made["groups"]["of"]] == rows["group"].tolist()
+        assert len(made["groups"]["words"]) == rows["group"].max()
+    pairs = ask(state, Map, {"source": "pairs", "models": ["simcse"]}).json()
+    assert set(pairs["labels"]) >= {"0", "5"}
+    assert len(pairs["texts"]) == len(pairs["labels"]) == len(pairs["maps"]["simcse"]["xy"])
+    labelled = Map().answer(drawn)
+    assert labelled["labels"] == LABELS
+    assert labelled["maps"]["simcse"]["groups"]["labels"][0][0] in ("pets", "food")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [({"source": "x"}, "The source is unknown"), ({"most": 99}, "The most points must be"),
+     ({"groups": 101}, "The number of groups must be"), ({"seed": -1}, "The seed must be"),
+     ({"source": "lines", "lines": " "}, "The list is empty"), ({"models": ["x"]}, "The models is unknown"),
+     ({"corpus": "x"}, "The corpus is unknown")],
+)  # fmt: skip
+def test_wrong_values_of_a_map_are_refused_by_name(state, values, message) -> None:
+    with pytest.raises(FieldError, match=message):
+        ask(state, Map, values)
+
+
+def test_texts_are_data_on_the_canvas_and_escaped_beside_it(state) -> None:
+    texts = [f"{HOSTILE} {word}" for word in WORDS[:24]]
+    corpus = GivenCorpus(texts, [HOSTILE] * 24)
+    corpus.cells = {"text": [HOSTILE] * 24}
+    session = Session(state, corpus, corpus, state.models.columns[:2])
+    frame = Map(groups=3).frame(session)
+    value = canvas_value(frame, pin=3, shown="promptbert,x", colour="Label")
+    assert (value["texts"], value["pin"], value["shown"], value["colour"]) == (texts, 3, ["promptbert"], "Label")
+    assert [column["title"] for column in value["columns"]] == ["Label", "text"]
+    assert json.loads(json.dumps(value))["texts"] == texts
+    pages = [
+        page_html(Answer(Map(), frame, {}, {MARKUP: HOSTILE})), page_html(Answer(Groups(), Groups().of_map(frame), {})),
+        page_html(Answer(Neighbours(), Neighbours().of_map(frame), {})), selection_html(frame, [0, 5]),
+    ]  # fmt: skip
+    near = Duplicates(nines=3.0)
+    pages.append(groups_html(near, near.frame(session)))
+    for page in pages:
+        assert "<script" not in page
+        assert "<img" not in page
+    for path in (ROOT / "cse" / "app" / "static" / "map").glob("*.js"):
+        assert f"map/{path.stem}" in SCRIPTS
+        assert "innerHTML" not in path.read_text()
+
+
+def test_the_selection_has_all_columns_and_the_group_in_every_model(drawn) -> None:
+    table = selection(drawn, [2, 7])
+    assert list(table.columns) == [
+        "row", "text", "label", "group of SimCSE", "group of PromptBERT", "group of DCPCSE"
+    ]  # fmt: skip
+    assert table[["row", "text", "label"]].to_numpy().tolist() == [[3, TEXTS[2], ""], [8, TEXTS[7], "food"]]
+    with pytest.raises(FieldError, match="must be a list of 1 to 9 points"):
+        selected_rows([], 9)
+    with pytest.raises(FieldError, match="A point must be a whole number from 0 to 8"):
+        selected_rows([9], 9)
+    assert selected_rows([3, 1, 3], 9) == [1, 3]
+
+
+@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "9999999", 2.5, True, [], {}])
+def test_what_names_no_sentence_pins_none(pin) -> None:
+    assert (pinned(""), pinned(None), pinned("57")) == (None, None, 57)
+    with pytest.raises(ValueError, match="The pinned sentence must be a whole number"):
+        pinned(pin)
+
+
+def test_many_labels_share_a_colour_and_texts_without_one_have_none() -> None:
+    few = column_value(["x", "", "y"])
+    assert (few["names"], few["missing"]) == (["x", "y", "no label"], 2)
+    assert column_value(["x", "y"])["missing"] == -1
+    many = column_value([str(number) for number in range(20)] + ["0"] * 3)
+    assert len(many["names"]) == 12
+    assert (many["names"][0], many["names"][-1]) == ("0", "9 others")
+
+
+def test_the_shipped_maps_are_kept_as_if_they_were_drawn() -> None:
+    state = open_state(BUNDLED_NAMES, ())
+    first = first_maps(state)
+    assert first is not None
+    assert set(first.models) == set(BUNDLED_NAMES)
+    session = open_session(state)
+    assert Map().frame(session) is first.frame
+    assert session.models == first.models
+    assert first_maps(open_state(["simcse"], ())) is None  # its groups are matched with those of the other models
+    assert read_first(state, Map).frame["text"].tolist()[:1200] == state.demo.sentences
+
+
+def as_rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+@pytest.mark.parametrize(("nines", "keep"), [(3.0, "first"), (3.4, "longest"), (5.0, "central")])
+def test_the_tables_of_near_duplicates_hold_what_the_command_writes(state, tmp_path, nines, keep) -> None:
+    session = session_of(state)
+    frame = Duplicates("simcse", nines, keep).frame(session)
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
+    outputs = ("--output", tmp_path / "kept.csv", "--groups", tmp_path / "groups.csv", "--keep", keep)
+    model = state.models.columns[0].model
+    done = run("duplicates", tmp_path / "texts.txt", "--model", model, "--percentile", percentile_of(nines), *outputs)
+    assert done.exit_code == 0, done.output
+    made = {name: as_rows(csv_text(*table)) for name, table in tables(frame, session).items()}
+    groups = [{**row, "group": ""} for row in as_rows((tmp_path / "groups.csv").read_text())]
+    key = lambda row: int(row["row"])  # noqa: E731
+    assert sorted(({**row, "group": ""} for row in made["groups.csv"]), key=key) == sorted(groups, key=key)
+    kept = as_rows((tmp_path / "kept.csv").read_text())
+    assert [row["text"] for row in made["unique.csv"]] == [row["text"] for row in kept]
+
+
+def test_groups_come_by_certainty_exact_ones_apart_and_a_rejected_one_keeps_its_texts(state) -> None:
+    session, asked = session_of(state), Duplicates("simcse", 3.7)
+    frame = asked.frame(session)
+    unit = vectors_of(state, "simcse")
+    near = frame[~frame["exact"]]
+    assert near["expected"].is_monotonic_increasing
+    assert all(members["text"].nunique() == 1 for _, members in frame[frame["exact"]].groupby("group"))
+    _, pair = next(each for each in near.groupby("group") if len(each[1]) == 2)
+    one, other = pair["position"]
+    assert pair["weakest"].iloc[0] == pytest.approx(unit[one] @ unit[other], abs=1e-5)
+    pairs = len(TEXTS) * (len(TEXTS) - 1) / 2
+    assert frame.attrs["expected"] == pytest.approx(pairs * 10**-3.7)
+    assert frame.attrs["cosine"] == pytest.approx(
+        threshold(unit[[TEXTS.index(text) for text in dict.fromkeys(TEXTS)]], percentile_of(3.7), seed=42)
+    )
+    gone = int((~frame["kept"]).sum())
+    assert f"{gone} of 174 texts would go" in numbers_of(frame)
+    rejected = Duplicates("simcse", 3.7, rejected=str(pair["first"].iloc[0])).frame(session)
+    assert f"{gone - 1} of 174 texts would go" in numbers_of(rejected)
+    kept = {row[0] for row in tables(rejected, session)["unique.csv"][1]}
+    assert set(pair["row"]) <= kept
+    assert f'data-reject="{pair["first"].iloc[0]}">' in groups_html(asked, rejected)
+    answer = asked.answer(frame)
+    assert [line["row"] for line in answer["page"][0]] == frame[frame["group"] == 1]["position"].tolist()
+    assert json.loads(json.dumps(answer, allow_nan=False))["groups"] == frame["group"].nunique()
+
+
+def test_the_slider_searches_nothing_again_and_begins_at_the_advised_place(state, monkeypatch) -> None:
+    Duplicates("simcse").frame(session_of(state))
+    monkeypatch.setattr(duplicates, "searched", None)
+    for nines in (3.0, 5.0, 7.0):
+        frame = Duplicates("simcse", nines).frame(session_of(state))
+        assert frame.attrs["kept"] == 174 - (~frame["kept"]).sum()
+    levels = [{"nines": nines} for nines in (3.7, 5.0, 5.7, 7.0)]
+    for value, place in ((3.0, 3.7), (5.0, 5.0), (5.63, 5.7), (9.0, 7.0)):
+        assert advised(SimpleNamespace(attrs={"curve": levels, "advised": value})) == place
+
+
+def test_wrong_values_of_near_duplicates_are_refused_by_name(state, monkeypatch) -> None:
+    with pytest.raises(FieldError, match="The corpus has 1 text; near-duplicates need at least 2"):
+        Duplicates().frame(session_of(state, ["a dog"]))
+    with pytest.raises(FieldError, match="broken: ") as caught:
+        Duplicates("broken").frame(session_of(state, names=("broken",)))
+    assert caught.value.field == "The model"
+    for values, message in (
+        ({"nines": 2}, "The strictness"),
+        ({"keep": "best"}, "The text to keep"),
+        ({"page": 0}, "The page"),
+    ):
+        with pytest.raises(FieldError, match=message):
+            Duplicates.of(values)
+    monkeypatch.setattr(duplicates, "client_left", lambda: True)
+    with pytest.raises(FieldError, match="The client has left"):
+        Duplicates("simcse").frame(session_of(state, TEXTS[:50]))
+
+
+def test_differences_from_the_kept_text_are_marked(state) -> None:
+    texts = [*TEXTS, f"the dog {HOSTILE} barks", f"the cat {HOSTILE} barks loudly"]
+    line = {"text": texts[-1], "kept": False, "exact": False}
+    marked = str(duplicates.marked(line, [{"text": texts[-2], "kept": True}, line])["html"])
+    assert "<del>dog</del> <ins>cat</ins>" in marked
+    assert "<ins>loudly</ins>" in marked
+    assert "<script" not in marked
+    other = {"text": "the weather is fine in two towns today", "kept": False, "exact": False}
+    kept = {"text": "two texts with hardly a word in common", "kept": True}
+    assert "<del>" not in str(duplicates.marked(other, [kept, other])["html"])
+
+
+def test_a_newer_request_stops_the_drawing_of_an_older_one(state, monkeypatch) -> None:
+    place, request = Clusters(state), SimpleNamespace(session_hash="x")
+    monkeypatch.setattr(clusters, "current_request", lambda: request)
+    number = place.ask(request)
+    drawing = place.draw(3, 100, 0, "", "", "", "Groups", number, "demo", list(GOOD[:2]), "")
+    value, status, *_ = next(drawing)
+    assert [each["name"] for each in value["maps"]] == ["simcse"]
+    assert "Drawing 1 more" in status
+    place.ask(request)
+    assert list(drawing) == []
+
+
+def test_maps_are_drawn_where_they_are_seen_and_something_changed(state) -> None:
+    place, values = Clusters(state), (3, 100, 0, "", "", "", "Groups", 0, "demo", ["simcse"], "")
+    answers = list(place.open(True, "", *values))
+    mark = answers[-1][-1]
+    assert answers[-1][0]["maps"][0]["name"] == "simcse"
+    for seen, drawn_before in ((False, ""), (True, mark)):
+        assert all(
+            isinstance(each, dict) and each["__type__"] == "update"
+            for each in next(place.open(seen, drawn_before, *values))
+        )
+
+
+def test_records_of_all_results_are_json(state, drawn) -> None:
+    for frame in (drawn, Groups().of_map(drawn), Neighbours().of_map(drawn), Duplicates().frame(session_of(state))):
+        json.dumps(records(frame.assign(**{name: frame[name].tolist() for name in frame})), allow_nan=False)
+    assert Column("simcse", "simcse").name == "simcse"

@@ -1,0 +1,185 @@
+"""Clusters in a real browser: maps side by side are linked, by pointer, finger and key, and what is beside them too."""
+
+import csv
+import re
+from io import StringIO
+
+import numpy as np
+import pytest
+from app_models import GOOD, MARKUP, serving, write_models
+from app_pages import NEEDS_BROWSER, WAIT, look
+from axe_playwright_python.sync_playwright import Axe
+from clients import app_client
+from playwright.sync_api import expect
+
+from cse.app.models.naming import title
+
+pytestmark = NEEDS_BROWSER
+MARGIN = 0.04  # of static/map/view.js
+ADDRESS = "?tab=clusters&most=120&groups=6&seed=0"
+LEGEND = "#maps .cse-legend button"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory, bert_folder):
+    with serving([str(folder) for folder in write_models(tmp_path_factory.mktemp("columns"), bert_folder)]) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def page(browser, url):
+    """The place, opened by its address: its maps are drawn without a press. Errors on the page fail the last test."""
+    opened, wrong = browser.new_page(viewport={"width": 1280, "height": 720}, has_touch=True), []
+    opened.set_default_timeout(WAIT)
+    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+    opened.goto(f"{url}{ADDRESS}")
+    drawn(opened)
+    yield opened
+    assert wrong == []
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def maps(url):
+    return app_client(url).predict("corpus", most=120, groups=6, api_name="/map")
+
+
+def drawn(page):
+    """Wait until all models have their maps."""
+    page.wait_for_function("[...document.querySelectorAll('#maps .cse-pane select')[0]?.options ?? []].length === 5")
+    expect(page.locator("#map-status p")).to_have_count(0)
+
+
+def spots(page, maps, number):
+    """Where the points of a map are on the page while all of it is seen: all maps share one scale."""
+    frames, points = page.locator("#maps .cse-frame canvas"), {}
+    box = frames.nth(number).bounding_box()
+    points = {name: np.array(made["xy"]) for name, made in maps["maps"].items() if "xy" in made}
+    both = np.concatenate(list(points.values()))
+    least, length = both.min(axis=0) - MARGIN, np.ptp(both, axis=0) + 2 * MARGIN
+    size = np.array([box["width"], box["height"]])
+    side = (size / length).min()
+    corner = least + (length - size / side) / 2
+    return (points[GOOD[number]] - corner) * side + [box["x"], box["y"]]
+
+
+def view(page, name):
+    page.locator("#clusters-views label", has_text=name).click()
+
+
+def count(page):
+    return page.locator(".cse-tools [role=status]")
+
+
+def test_two_maps_of_one_size_are_drawn_at_once_and_a_broken_model_is_told(page):
+    boxes = [each.bounding_box() for each in page.locator("#maps .cse-frame canvas").all()]
+    assert len(boxes) == 2
+    assert (boxes[0]["y"], boxes[0]["height"]) == (boxes[1]["y"], boxes[1]["height"])
+    assert boxes[0]["width"] == boxes[1]["width"]
+    assert [each.input_value() for each in page.locator("#maps .cse-pane select").all()] == list(GOOD[:2])
+    expect(page.locator("#map")).to_contain_text("damaged")
+    expect(page.locator("#map .cse-faithful tbody th")).to_have_text([*map(title, GOOD), MARKUP])
+    assert page.locator("img[src=x]").count() == 0
+
+
+def test_a_point_is_read_on_a_map_pinned_on_all_and_reached_by_keys(page, maps):
+    tip, quote = page.locator("#maps .cse-tip span:visible"), page.locator("#pinned .cse-quote")
+    page.mouse.move(*spots(page, maps, 1)[0])
+    expect(tip).to_have_text(maps["texts"][0])
+    page.mouse.wheel(0, -600)  # the point under the pointer stays there, and the other map follows
+    expect(page.get_by_role("button", name="Show all")).to_be_enabled()
+    expect(tip).to_have_text(maps["texts"][0])
+    page.mouse.click(*spots(page, maps, 1)[0])
+    expect(quote).to_have_text(maps["texts"][0])
+    expect(page).to_have_url(re.compile("pin=0"))
+    near = {row for made in maps["maps"].values() if "near" in made for row in made["near"][0]}
+    expect(page.locator("#pinned li")).to_have_count(len(near))
+    canvas = page.locator("#maps .cse-frame canvas").first
+    canvas.focus()
+    canvas.press("0")
+    canvas.press("Escape")
+    expect(quote).to_have_count(0)
+    canvas.press("ArrowRight")
+    text = tip.inner_text()
+    canvas.press("Enter")
+    expect(quote).to_have_text(text)
+    page.touchscreen.tap(*spots(page, maps, 0)[5])
+    expect(quote).to_have_text(maps["texts"][5])
+    page.get_by_role("button", name="Unpin").click()
+
+
+def test_filters_add_up_go_to_all_maps_and_select_rows(page, maps):
+    view(page, "Selection")
+    page.get_by_placeholder("words").fill("a")
+    expect(count(page)).to_have_text(f"{sum('a' in text.lower() for text in maps['texts'])} of 120: “a”")
+    page.get_by_placeholder("words").press("Enter")
+    groups = maps["maps"][GOOD[0]]["groups"]
+    rows = [row for row, group in enumerate(groups["of"]) if group == 0 and "a" in maps["texts"][row].lower()]
+    page.locator(LEGEND).first.click()
+    expect(count(page)).to_contain_text(f"{len(rows)} of 120")
+    expect(page.locator("#selection tbody tr")).to_have_count(len(rows))
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as CSV").click()
+    with open(download.value.path(), newline="", encoding="utf-8") as file:
+        saved = list(csv.DictReader(StringIO(file.read())))
+    assert [line["text"] for line in saved] == [maps["texts"][row] for row in rows]
+    assert {line["group of SimCSE"] for line in saved} == {" ".join(groups["words"][0][:3])}
+    for left in ("“a”", ""):
+        page.get_by_role("button", name="Undo").click()
+        expect(count(page)).to_have_text(re.compile(f"{left}$"))
+    page.keyboard.down("Shift")
+    box = page.locator("#maps .cse-frame canvas").nth(1).bounding_box()
+    for number, (across, below) in enumerate(((0.01, 0.01), (0.99, 0.01), (0.99, 0.99), (0.01, 0.99))):
+        page.mouse.move(box["x"] + across * box["width"], box["y"] + below * box["height"])
+        if not number:
+            page.mouse.down()
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    expect(count(page)).to_have_text("120 of 120: lasso of 120")
+    expect(page.locator("#selection .cse-count")).to_contain_text("120 texts")
+    page.get_by_role("button", name="Clear").click()
+
+
+def test_bars_of_changes_filter_both_maps_and_another_model_is_compared(page):
+    view(page, "Changes")
+    bar = page.locator("#neighbours [data-shared]").nth(1)
+    texts = int(bar.locator("small").inner_text())
+    bar.click()
+    expect(count(page)).to_have_text(f"{texts} of 120: 1 of 5 shared")
+    expect(bar).to_have_attribute("aria-pressed", "true")
+    page.locator("#maps .cse-pane select").nth(1).select_option("conpvp")
+    expect(page.locator("#neighbours .cse-says")).to_contain_text("SimCSE and ConPVP differ")
+    expect(page).to_have_url(re.compile("maps=simcse%2Cconpvp"))
+    page.locator("#maps .cse-narrow").select_option("4")
+    heights = {round(each.bounding_box()["height"]) for each in page.locator("#maps .cse-frame canvas").all()}
+    assert (page.locator("#maps .cse-frame canvas").count(), len(heights)) == (4, 1)
+    page.locator("#maps .cse-narrow").select_option("2")
+
+
+def test_near_duplicates_follow_the_slider_and_a_group_is_rejected(page):
+    view(page, "Near-duplicates")
+    said = page.locator("#duplicate-numbers .cse-says")
+    expect(said).to_contain_text("expected wrong merges")
+    slider = page.locator("#strictness input[type=range]")
+    slider.focus()
+    slider.press("Home")
+    box = page.locator("#duplicate-groups [data-reject]").first
+    expect(box).to_be_checked()
+    gone = int(re.match(r"\d+", said.inner_text())[0])
+    box.press("Space")
+    expect(said).not_to_have_text(re.compile(f"^{gone} of"))
+    expect(box).to_be_focused()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
+def test_the_place_has_no_violation_of_accessibility(page, width, scheme):
+    look(page, width, 844, color_scheme=scheme)
+    for name in ("Groups", "Changes", "Near-duplicates", "Selection"):
+        view(page, name)
+        page.wait_for_function("!document.querySelector('#clusters .pending')")  # what is computed is pale
+        options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}
+        response = Axe().run(page, context="#clusters", options=options).response
+        assert [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in response["violations"]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
