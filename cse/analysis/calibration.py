@@ -171,10 +171,14 @@ def disagreements(cosines: Mapping[str, np.ndarray]) -> list[Disagreement]:
     counts = {name: len(values) for name, values in cosines.items()}
     if len(set(counts.values())) > 1:
         raise ValueError(f"the models have different numbers of pairs: {counts}")
-    count = next(iter(counts.values()), 0)
-    shares = {name: (ranks(values) - 1) / (count - 1) if count > 1 else [0.5] for name, values in cosines.items()}
+    shares = {name: normalised_ranks(values) for name, values in cosines.items()}
     rows = []
-    for pair in range(count):
+    for pair in range(next(iter(counts.values()), 0)):
         of_pair = {name: float(of_model[pair]) for name, of_model in shares.items()}
         rows.append(Disagreement(pair, of_pair, max(of_pair.values()) - min(of_pair.values())))
     return sorted(rows, key=lambda row: -row.spread)
+
+
+def normalised_ranks(values: np.ndarray) -> np.ndarray:
+    """(N,) mean ranks of values (N,), scaled to 0 to 1; 0.5 for a single value."""
+    return (ranks(values) - 1) / (len(values) - 1) if len(values) > 1 else np.full(len(values), 0.5)

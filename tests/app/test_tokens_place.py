@@ -11,7 +11,7 @@ from app_models import MARKUP, write_models
 from scipy.stats import spearmanr
 
 import cse
-from cse.analysis.attention import head_attention
+from cse.analysis.prefix_analysis import head_attention
 from cse.analysis.calibration import random_cosines
 from cse.analysis.prefix_analysis import prefix_attention, prototypes, without_prefix
 from cse.app import page as page_module

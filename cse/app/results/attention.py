@@ -55,7 +55,7 @@ class Attention(Result):
         """
 
         def rows(column: Column, encoder: Encoder) -> pd.DataFrame:
-            from cse.analysis.attention import head_attention
+            from cse.analysis.prefix_analysis import head_attention
             from cse.models.loading import on_torch
 
             measured = head_attention(on_torch(encoder), self.sentence_)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from cse.analysis.perturbations import PERTURBATIONS
+from cse.analysis.attribution import PERTURBATIONS
 from cse.app.drawing.verdicts import UNHEARD, percent, reaction
 from cse.app.models.naming import title, with_starts
 from cse.app.result import Result, lines, plain, text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cse.analysis.perturbations import normalised_ranks
+from cse.analysis.calibration import normalised_ranks
 from cse.app.models.naming import title, with_starts
 from cse.app.result import Result, choice, lines
 from cse.app.state.corpora import DEMO

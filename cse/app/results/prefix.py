@@ -62,7 +62,7 @@ class Prefix(Result):
         sentences = [self.sentence_, *([self.other] if self.other else [])]
 
         def rows(column: Column, encoder: Encoder) -> pd.DataFrame | None:
-            from cse.analysis.attention import layer_count
+            from cse.analysis.prefix_analysis import layer_count
             from cse.analysis.prefix_analysis import prefix_attention, without_prefix
             from cse.models.loading import on_torch
 
