@@ -111,18 +111,17 @@ class Result:
 
     @classmethod
     def asks(cls) -> dict[str, Ask]:
-        """Return what the result asks for, by the names of its fields; `sentence_` is asked for as "sentence"."""
-        return {each.name.rstrip("_"): each.metadata["ask"] for each in dataclasses.fields(cls)}
+        """Return what the result asks for, by the names of its fields."""
+        return {each.name: each.metadata["ask"] for each in dataclasses.fields(cls)}
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
         """Return the result for values that a client sent. Raises FieldError for a wrong one."""
-        fields = zip(dataclasses.fields(cls), cls.asks().items(), strict=True)
-        return cls(**{each.name: ask.checked(values[name]) for each, (name, ask) in fields if name in values})
+        return cls(**{name: ask.checked(values[name]) for name, ask in cls.asks().items() if name in values})
 
     def inputs(self) -> dict[str, Any]:
         """Return the values of the fields by their names."""
-        return {each.name.rstrip("_"): getattr(self, each.name) for each in dataclasses.fields(self)}
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return the tidy table of the answer, a row per observation. Raises ValueError for what has no answer."""
@@ -132,7 +131,7 @@ class Result:
         """Return the Vega-Lite specifications of a frame that is not empty, at most `plots`."""
         return []
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return what the numbers of a frame that is not empty say, or ""."""
         return ""
 

@@ -119,7 +119,7 @@ def page_html(found: Answer) -> str:
     name = f"{result.key}.html"
     known = (TEMPLATES / name).is_file()
     return templates().get_template("result.html").render(
-        failed=found.failed, notes=found.notes, sentence=result.sentence(frame) if len(frame) else "",
+        failed=found.failed, notes=found.notes, sentence=result.says(frame) if len(frame) else "",
         inside=name if known else "table.html", empty=not len(frame) and not found.failed,
         **(result.view(frame) if len(frame) else {}), rows=len(frame), reference=found.reference,
     )  # fmt: skip
@@ -216,7 +216,6 @@ def section(
     top: Top,
     first: Answer | None = None,
     more: Callable[[dict[str, gr.components.Component]], Sequence[Any]] | None = None,
-    shared: Shown | None = None,
     headed: bool = True,
     shared: Shown | None = None,
 ) -> Shown:

@@ -54,7 +54,7 @@ def test_page_endpoint_and_files_have_one_table(state, kind, corpus) -> None:
     assert "Undefined" not in html
     assert html.count("<table") == html.count("</table>")
     assert len(answer.result.charts(frame)) <= kind.plots
-    sentence = answer.result.sentence(frame)
+    sentence = answer.result.says(frame)
     assert sentence == "" or sentence[-1] in ".!?"
 
 

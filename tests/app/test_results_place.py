@@ -111,7 +111,7 @@ def test_the_sentence_and_the_verdicts_say_what_is_inside_the_noise() -> None:
         ),
     ):  # fmt: skip
         found = shown({"sts": board(**models)}, "simcse")
-        assert found.result.sentence(found.frame) == first
+        assert found.result.says(found.frame) == first
         assert verdicts(found.frame) == said
         assert said in page_html(found)
 
@@ -284,4 +284,4 @@ def test_the_time_of_a_sentence_is_the_median_of_five_and_has_its_bounds(small) 
     assert (found.frame["least"] <= found.frame["milliseconds"]).all()
     assert (found.frame["milliseconds"] <= found.frame["most"]).all()
     assert small.speeds.get(small.models.columns[0].opened_by) == found.frame["milliseconds"].iloc[0]
-    assert "ms a sentence (median of 5)" in found.result.sentence(found.frame)
+    assert "ms a sentence (median of 5)" in found.result.says(found.frame)

@@ -88,12 +88,12 @@ def test_a_pair_is_placed_among_the_random_pairs_of_every_model(state):
 
 def test_an_example_is_explained_and_the_range_of_the_percentiles_is_said():
     frame = pd.DataFrame({"model": ["simcse", "dcpcse"], "percentile": [12.0, 99.99], "random_mean": [0.1, 0.2]})
-    said = Similarity(*PAIRS["negation"]).sentence(frame)
+    said = Similarity(*PAIRS["negation"]).says(frame)
     assert said.startswith("One word reverses the meaning.")
     assert said.endswith("Seen: from 12.0 % in SimCSE to above 99.9 % in DCPCSE.")
-    assert Similarity("a", "b").sentence(frame[:1]) == "Seen: 12.0 % in SimCSE."
+    assert Similarity("a", "b").says(frame[:1]) == "Seen: 12.0 % in SimCSE."
     start = pd.DataFrame({"model": ["simcse (before)"], "percentile": [50.0], "random_mean": [0.87]})
-    said = Similarity("a", "b").sentence(pd.concat([frame[:1], start]))
+    said = Similarity("a", "b").says(pd.concat([frame[:1], start]))
     assert said == "Seen: 12.0 % in SimCSE. Training took the mean cosine of random pairs from 0.87 to 0.10 in SimCSE."
 
 
@@ -159,7 +159,7 @@ def test_a_word_counts_what_the_cosine_loses_without_it(state):
         assert [value for side in found["words"] for _, value in side] == rows["value"].tolist()
         assert found["cosine"] == pytest.approx(whole, abs=1e-5)
         best = f"“{['the', 'dog', 'eats', 'a', 'cat'][int(np.argmax(lost))]}”" if max(lost) > 0 else "no word"
-        assert f"{best} in " in result.result.sentence(result.frame)
+        assert f"{best} in " in result.result.says(result.frame)
     assert "<small>" in page_html(result)
     assert page_html(result).count('<p class="cse-words">') == 4
     with pytest.raises(FieldError, match="Sentence B has 65 words; give at most 64"):
@@ -315,4 +315,4 @@ def test_the_shipped_first_answer_is_what_the_bundled_model_says(kind):
         return
     assert shipped.models == found.models
     pd.testing.assert_frame_equal(shipped.frame, found.frame, atol=1e-3, check_dtype=False)
-    assert shipped.result.sentence(shipped.frame) == found.result.sentence(found.frame)
+    assert shipped.result.says(shipped.frame) == found.result.says(found.frame)

@@ -90,7 +90,7 @@ def test_the_sentence_counts_the_words_of_the_template(state) -> None:
     answer = ask(state, Tokens, {"sentence": SENTENCE, "k": 6, "models": ["promptbert"]})
     lists = {name: set(rows["token"]) for name, rows in answer.frame.groupby("list")}
     before, after = (len(lists[name] & lists["alone"]) for name in ("before", "after"))
-    assert answer.result.sentence(answer.frame) == (
+    assert answer.result.says(answer.frame) == (
         "Words for this sentence that the template says without it: "
         f"{before} of 6 in PromptBERT, {after} after denoising."
     )
@@ -163,7 +163,7 @@ def test_prototypes_are_the_librarys_nearest_first(state) -> None:
     assert (answer.frame["kind"] == "affirms").tolist() == [each.positive for each in known]
     assert page_html(answer).count('<th scope="row">') == 2
     mean = np.mean([each.cosine for each in known if each.positive])
-    assert f"{mean:.2f} where it affirms" in answer.result.sentence(answer.frame)
+    assert f"{mean:.2f} where it affirms" in answer.result.says(answer.frame)
 
 
 @pytest.mark.parametrize("key", KINDS)

@@ -59,7 +59,7 @@ for line in sys.argv[1:]:
 state = open_state(["simcse"], ())
 said["parts"] = [block.elem_id for block in page(state).blocks.values() if isinstance(block, gr.HTML)]
 (norms,) = [kind for kind in RESULTS if kind.key == "norms"]
-answer = show.ask(state, norms, {"sentence_read": "The cat sleeps."})
+answer = show.ask(state, norms, {"sentence": "The cat sleeps."})
 said |= {"answer": answer.json(), "table": as_csv(answer), "title": TITLES["gist"], "html": show.page_html(answer)}
 film = file_corpus("film.srt", "text", "start")
 said["upload"] = [film.texts, film.labels]

@@ -57,7 +57,7 @@ class Adaptation(Result):
             raise ValueError(NONE_YET)
         return report_frame(runs[0].outcome.report)
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return the verdict of the command, which its report, its model card and `runs` say, too."""
         return str(frame["verdict"].iloc[0])
 

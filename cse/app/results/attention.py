@@ -39,7 +39,7 @@ class Attention(Result):
     reads_corpus = False
     live = False  # a fold that is closed costs nothing
 
-    sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "what the models read.")
+    sentence: str = text("Sentence", SENTENCES[0], "The sentence", "what the models read.")
     layer: int = whole(
         "Layer (the last of a model with fewer)", 6, "The layer", "the layer that the page shows; the answer has all.",
         1, MAX_LAYERS,
@@ -58,7 +58,7 @@ class Attention(Result):
             from cse.analysis.prefix_analysis import head_attention
             from cse.models.loading import on_torch
 
-            measured = head_attention(on_torch(encoder), self.sentence_)
+            measured = head_attention(on_torch(encoder), self.sentence)
             layers, heads, _ = measured.shares.shape
             layer, head, place = (axis.ravel() for axis in np.indices(measured.shares.shape))
             return pd.DataFrame(
@@ -72,7 +72,7 @@ class Attention(Result):
         answers = session.each(rows)
         return pd.concat(answers.values(), ignore_index=True) if answers else pd.DataFrame()
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return which token each model looks at most in the chosen layer and head."""
         parts = []
         for name, rows in frame.groupby("model", sort=False):

@@ -44,7 +44,7 @@ class Changes(Result):
     )
     examples = {sentence: (sentence,) for sentence in SENTENCES}  # noqa: RUF012
 
-    sentence_: str = text(
+    sentence: str = text(
         "Sentence", SENTENCES[0], "The sentence", "the text to change: a word less, a negation, and so on.",
         link="sentence",
     )  # fmt: skip
@@ -63,7 +63,7 @@ class Changes(Result):
         from cse.vectors import cosines
 
         own = [(f"variant {number}", None, line) for number, line in enumerate(self.variants.splitlines(), start=1)]
-        made = [(kind.name, kind.keeps, kind.apply(self.sentence_)) for kind in PERTURBATIONS]
+        made = [(kind.name, kind.keeps, kind.apply(self.sentence)) for kind in PERTURBATIONS]
         changes = [*own, *((name, keeps, changed) for name, keeps, changed in made if changed)]
         if not changes:
             session.notes.append("No change applies to this sentence; write a longer one.")
@@ -76,10 +76,10 @@ class Changes(Result):
             random = session.random_cosines(column, encoder)
             return table.assign(moved=[displacement(cosine, random) for cosine in table["cosine"]])
 
-        tables = session.each_text([self.sentence_, *(changed for *_, changed in changes)], rows)
+        tables = session.each_text([self.sentence, *(changed for *_, changed in changes)], rows)
         return pd.concat(tables.values(), ignore_index=True) if tables else pd.DataFrame()
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return which models react to the visitor's variants and to the negation."""
         trained = list(with_starts(frame["model"].unique()))
         said = []

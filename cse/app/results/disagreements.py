@@ -81,7 +81,7 @@ class Disagreements(Result):
         values = session.each_text(texts, lambda column, encoder, vectors: cosines(vectors[::2], vectors[1::2]))
         return {"pair": range(1, len(pairs) + 1), "s1": texts[::2], "s2": texts[1::2]}, values
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return the places of the pair on which the models differ most, in the two models that do."""
         pairs = ranked(frame)
         places = {name: pairs[0]["places"][name] for name in with_starts(frame["model"].unique())}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +121,7 @@ class Duplicates(Result):
         }  # fmt: skip
         return frame
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return how many texts would go, and how many merges would be wrong by chance."""
         return numbers_of(frame)
 
@@ -168,8 +168,15 @@ def near_duplicates(session: Session, column: Column, vectors: np.ndarray) -> Ne
 
 def searched(texts: Sequence[str], vectors: np.ndarray, report: Report) -> NearDuplicates:
     """Return the near-duplicates of texts by their vectors (N, d)."""
-    from cse.analysis.duplicates import NearDuplicates, Place, default_percentile, loosest_percentile, numbered
-    from cse.analysis.duplicates import strongest_links, thresholds
+    from cse.analysis.duplicates import (
+        NearDuplicates,
+        Place,
+        default_percentile,
+        loosest_percentile,
+        numbered,
+        strongest_links,
+        thresholds,
+    )
     from index import BuildSettings, VectorIndex
 
     distinct, rows = numbered(texts)

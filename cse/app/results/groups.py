@@ -72,7 +72,7 @@ class Groups(Result):
             groups[f"{role}_texts"] = [[texts[position] for position in positions] for positions in groups[role]]
         return groups
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return the group that the other models keep together least."""
         kept = [
             np.mean([there[0]["count"] / size for there in others.values()]) if others else np.nan

@@ -66,7 +66,7 @@ class Labels(Result):
         counts = {"texts": len(rows), "labels": len(set(labels))}
         return pd.DataFrame([{"model": name, **found, **counts} for name, found in answers.items()])
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return which model groups best by the labels, if one does by more than noise."""
         ordered = frame.sort_values("neighbours", ascending=False)
         best, first = ordered.iloc[0], title(ordered.iloc[0]["model"])
@@ -170,7 +170,7 @@ class Speed(Result):
 
         return pd.DataFrame([{"model": name, **found} for name, found in session.each(measured).items()])
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return the fastest and the slowest."""
         ordered = frame.sort_values("milliseconds")
         fast, slow = ordered.iloc[0], ordered.iloc[-1]

@@ -204,7 +204,7 @@ class Map(Result):
             )
         ]
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return which models differ most in the neighbours of the texts."""
         return neighbourhoods(disagreements(frame))
 
@@ -244,8 +244,8 @@ def one_map(
     session: Session, key: Hashable, vectors: np.ndarray, labels: Sequence[str] | None, reference: np.ndarray | None
 ) -> ModelMap:
     """Return the map of vectors (N, d), aligned to the `reference` (N, 2); it is kept under the key."""
-    from cse.analysis.maps import LOST_DEPTH, MIN_POINTS as MIN_SCORED
-    from cse.analysis.maps import NEIGHBOURS, continuity, lost, place, trustworthiness
+    from cse.analysis.maps import LOST_DEPTH, NEIGHBOURS, continuity, lost, place, trustworthiness
+    from cse.analysis.maps import MIN_POINTS as MIN_SCORED
     from cse.evaluation.clustering import neighbour_values
     from cse.vectors import nearest_others
 

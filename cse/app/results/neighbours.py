@@ -64,7 +64,7 @@ class Neighbours(Result):
             changed[f"texts_{side}"] = [texts[positions].tolist() for positions in changed[f"near_{side}"]]
         return changed.sort_values(["shared", "moved"], ascending=[True, False], kind="stable").reset_index(drop=True)
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return how much of the neighbourhoods the two models share."""
         line, none = frame.iloc[0], int((frame["shared"] == 0).sum())
         share = 1 - frame["shared"].mean() / max(1, line["of"])

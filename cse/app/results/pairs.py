@@ -71,7 +71,7 @@ class Pairs(Result):
         tables = session.each_text(sentences, rows)
         return pd.concat(tables.values(), ignore_index=True) if tables else pd.DataFrame()
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return each model's closest pair, and the pair on which the models differ most."""
         trained = frame[frame["model"].isin(list(with_starts(frame["model"].unique())))]
         closest = trained.loc[trained.groupby("model", sort=False)["cosine"].idxmax()]

@@ -43,7 +43,7 @@ class Prefix(Result):
     plots = 1
     separable = False
 
-    sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "the text to analyse.")
+    sentence: str = text("Sentence", SENTENCES[0], "The sentence", "the text to analyse.")
     other: str = text(
         "Other sentence", OTHER, "The other sentence", "a sentence to compare it with; it may be empty.",
         may_be_empty=True,
@@ -59,17 +59,16 @@ class Prefix(Result):
         from cse.vectors import cosines
 
         chosen = layers_of(self.off)
-        sentences = [self.sentence_, *([self.other] if self.other else [])]
+        sentences = [self.sentence, *([self.other] if self.other else [])]
 
         def rows(column: Column, encoder: Encoder) -> pd.DataFrame | None:
-            from cse.analysis.prefix_analysis import layer_count
-            from cse.analysis.prefix_analysis import prefix_attention, without_prefix
+            from cse.analysis.prefix_analysis import layer_count, prefix_attention, without_prefix
             from cse.models.loading import on_torch
 
             if not encoder.reading.prefix:
                 return None
             random, inside = session.random_cosines(column, encoder), on_torch(encoder)
-            seen, count = prefix_attention(inside, self.sentence_), layer_count(inside)
+            seen, count = prefix_attention(inside, self.sentence), layer_count(inside)
             sets = {
                 NONE: (),
                 **{str(layer): (layer,) for layer in range(1, count + 1)},
@@ -96,7 +95,7 @@ class Prefix(Result):
         tables = [each for each in answers.values() if each is not None]
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return where the prefix draws most attention, and what the vector loses without it."""
         parts = []
         for name, rows in frame.groupby("model", sort=False):
@@ -137,7 +136,7 @@ class Prefix(Result):
         """Return the ablations of each model."""
         off = ", ".join(map(str, layers_of(self.off)))
         tables = {name: rows.to_dict("records") for name, rows in frame.groupby("model", sort=False)}
-        return {"tables": tables, "off": off, "read": self.sentence_, "other": self.other}
+        return {"tables": tables, "off": off, "read": self.sentence, "other": self.other}
 
 
 def layers_of(numbers: str) -> tuple[int, ...]:

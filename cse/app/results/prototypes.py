@@ -37,7 +37,7 @@ class Prototypes(Result):
     plots = 1
     separable = False
 
-    sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "the text to analyse.")
+    sentence: str = text("Sentence", SENTENCES[0], "The sentence", "the text to analyse.")
     near: int = whole(
         "Prototypes in the table", 20, "The number of prototypes", "how many the page's table has; the answer has all.",
         1, 40, folded=True,
@@ -48,7 +48,7 @@ class Prototypes(Result):
         from cse.analysis.prefix_analysis import has_prototypes, prototypes
 
         def rows(column: Column, encoder: Encoder) -> list[dict[str, Any]]:
-            near = prototypes(encoder, self.sentence_) if has_prototypes(encoder) else []
+            near = prototypes(encoder, self.sentence) if has_prototypes(encoder) else []
             return [
                 {
                     "model": column.name, "rank": rank, "template": each.template,
@@ -63,7 +63,7 @@ class Prototypes(Result):
             session.notes.append(f"{joined(absent)} {were} trained without prototypes.")
         return pd.DataFrame([row for each in answers.values() for row in each])
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return the nearest prototype of each model, and its mean cosine with those that affirm and that deny."""
         means = frame.groupby(["model", "kind"])["cosine"].mean()
         parts = []
@@ -91,4 +91,4 @@ class Prototypes(Result):
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the nearest prototypes of each model."""
         near = frame[frame["rank"] <= self.near].groupby("model", sort=False)
-        return {"tables": {name: rows.to_dict("records") for name, rows in near}, "read": self.sentence_}
+        return {"tables": {name: rows.to_dict("records") for name, rows in near}, "read": self.sentence}

@@ -84,7 +84,7 @@ class Scores(Result):
         rows = [row for row in rows if row["value"] is not None]
         return pd.DataFrame(rows)
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return which model is best in the first column, and whether its lead is more than noise."""
         rows = frame[frame["column"] == frame["column"].iloc[0]]
         best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
@@ -340,7 +340,7 @@ class Ledger(Result):
             })  # fmt: skip
         return pd.DataFrame(rows)
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return how many averages differ, and why a gap is expected."""
         apart = int((frame["verdict"] == "a difference").sum())
         return (

@@ -98,7 +98,7 @@ class Search(Result):
             session.notes.append("No text reaches the minimum percentile; lower it.")
         return hits
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return how far the models agree."""
         return agreement({name: rows["position"].tolist() for name, rows in by_models(frame[frame["found"]])})
 

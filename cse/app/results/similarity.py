@@ -72,7 +72,7 @@ class Similarity(Result):
         ]
         return pd.DataFrame(rows.values())
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return what an example teaches, the range of the percentiles, and what training did to them."""
         lesson = next((LESSONS[name] for name, pair in PAIRS.items() if pair == (self.s1, self.s2)), "")
         shares, means = (dict(zip(frame["model"], frame[name], strict=True)) for name in ("percentile", "random_mean"))

@@ -43,7 +43,7 @@ class Template(Result):
     live = False  # it encodes 60 pairs by every model
     plots = 1
 
-    sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "the text that replaces [X].")
+    sentence: str = text("Sentence", SENTENCES[0], "The sentence", "the text that replaces [X].")
     template: str = text("Template", TEMPLATES[0], FIELD, "a text with one [X], for the sentence, and one [MASK].")
     k: int = whole("Words per list", 8, "k", "how many tokens, 1 to 30.", 1, MAX_TOKENS, folded=True)
 
@@ -61,7 +61,7 @@ class Template(Result):
         if (self.template.count("[X]"), self.template.count("[MASK]")) != (1, 1):
             reason = f'The template "{self.template}" needs one [X], for the sentence, and one [MASK].'
             raise validation.FieldError(FIELD, reason)
-        question = Question(scored_pairs(DEMO / "pairs.tsv"), self.sentence_, self.k)
+        question = Question(scored_pairs(DEMO / "pairs.tsv"), self.sentence, self.k)
 
         def rows(column: Column, encoder: Encoder) -> pd.DataFrame:
             known = session.state.models.reader(encoder).encode
@@ -81,7 +81,7 @@ class Template(Result):
         answers = session.each(rows)
         return pd.concat(answers.values(), ignore_index=True) if answers else pd.DataFrame()
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return in which models the other template changes the score, by more than chance."""
         gains = frame.drop_duplicates("model").set_index("model")
         sure = gains[(gains["low"] > 0) | (gains["high"] < 0)]
@@ -115,7 +115,7 @@ class Template(Result):
             sides = [
                 {
                     "heading": heading, "score": tokens["score"].iloc[0], "words": tokens.to_dict("records"),
-                    "filled": filled(tokens["template"].iloc[0], self.sentence_),
+                    "filled": filled(tokens["template"].iloc[0], self.sentence),
                 }
                 for heading, side in (("Its own", "own"), ("Yours", "other"))
                 for tokens in [rows[rows["side"] == side]]

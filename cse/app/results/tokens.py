@@ -41,7 +41,7 @@ class Tokens(Result):
     examples = {sentence: (sentence,) for sentence in SENTENCES}  # noqa: RUF012
     reads_corpus = False
 
-    sentence_: str = text("Sentence", SENTENCES[0], "The sentence", "what the models read.")
+    sentence: str = text("Sentence", SENTENCES[0], "The sentence", "what the models read.")
     k: int = whole("Words per list", 8, "k", "how many tokens, 1 to 30.", 1, MAX_TOKENS, folded=True)
     share: float = number(
         "Share of the template to subtract", 1.0, "What is subtracted",
@@ -56,7 +56,7 @@ class Tokens(Result):
         """
 
         def rows(column: Column, encoder: Encoder) -> pd.DataFrame:
-            spoken, alone = encoder.mask_logits(self.sentence_)
+            spoken, alone = encoder.mask_logits(self.sentence)
             logits = {"before": spoken, "alone": alone, "after": spoken - self.share * alone}
             likeliest = pd.DataFrame(
                 [
@@ -75,7 +75,7 @@ class Tokens(Result):
         answers = session.each(rows)
         return pd.concat(answers.values(), ignore_index=True) if answers else pd.DataFrame()
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return how many of the sentence's words the template says alone, before and after denoising."""
         readers = frame[frame["own"]]
         counts = readers.groupby(["list", "model"])["of_template"].sum()
@@ -102,10 +102,10 @@ class Tokens(Result):
     def reading(self, rows: pd.DataFrame) -> dict[str, Any]:
         """Return a model's three lists, the sentence in its template, and what is said of them."""
         after = rows.loc[rows["list"] == "after", ["token", "probability"]]
-        said = [flat(list(after.itertuples(index=False))), still_said(self.sentence_, after["token"].tolist())]
+        said = [flat(list(after.itertuples(index=False))), still_said(self.sentence, after["token"].tolist())]
         lists = {heading: rows[rows["list"] == name].to_dict("records") for name, heading in LISTS.items()}
         return {
-            "lists": lists, "filled": filled(rows["template"].iloc[0], self.sentence_),
+            "lists": lists, "filled": filled(rows["template"].iloc[0], self.sentence),
             "own": rows["own"].iloc[0], "said": " ".join(filter(None, said)),
         }  # fmt: skip
 

@@ -70,7 +70,7 @@ class Words(Result):
         tables = session.each(rows)
         return pd.concat(tables.values(), ignore_index=True) if tables else pd.DataFrame()
 
-    def sentence(self, frame: pd.DataFrame) -> str:
+    def says(self, frame: pd.DataFrame) -> str:
         """Return the word of each model that draws the sentences together most."""
         trained = frame[frame["model"].isin(list(with_starts(frame["model"].unique())))]
         first = trained.loc[trained.groupby("model", sort=False)["value"].idxmax()]
