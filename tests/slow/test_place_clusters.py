@@ -48,7 +48,7 @@ def maps(url):
 
 def drawn(page):
     """Wait until all models have their maps."""
-    page.wait_for_function("[...document.querySelectorAll('#maps .cse-pane select')[0]?.options ?? []].length === 5")
+    page.wait_for_function("[...document.querySelectorAll('#maps .cse-pane select')[0]?.options ?? []].length === 5", timeout=3 * WAIT)
     expect(page.locator("#map-status p")).to_have_count(0)
 
 
