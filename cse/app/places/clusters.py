@@ -1,4 +1,4 @@
-"""Clusters: maps side by side, and beside them groups, near-duplicates, changes between two models, and the selection."""
+"""Clusters: maps side by side; beside them groups, near-duplicates, changes between models, and the selection."""
 
 from __future__ import annotations
 
@@ -268,7 +268,8 @@ def near_events(
     seen = gr.Checkbox(True, visible="hidden")
     values = [near["model"], nines, near["keep"], rejected, *shared]
     fields = {"Seen": seen, "The strictness": nines, "The model": near["model"], "The text to keep": near["keep"],
-              "The rejected groups": rejected, "The corpus": shared[0], "The models": shared[1], "The key": shared[2]}  # fmt: skip
+              "The rejected groups": rejected,
+              **dict(zip(("The corpus", "The models", "The key"), shared, strict=True))}  # fmt: skip
     run = refusing(place.near, fields, [numbers, near["listed"], nines, near["model"]])
     lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": numbers, **HIDDEN, **LINKS}
     gr.on([drawn.change, view.change, nines.change, near["model"].input, near["keep"].input], run.fn, list(run.inputs),

@@ -43,9 +43,9 @@ class Duplicates(Result):
     title = "Near-duplicates"
     summary = (
         'Near-duplicates: {"cosine": 0.9, "kept": 1190, "groups": 8, "page": [[{"row": 3, "kept": true, ...}]]}.\n\n'
-        "A member of a group has its row in the corpus (from 0), the number of its row in the file of the texts (from 1), "
+        "A member of a group has its row in the corpus (from 0), the number of its row in the file (from 1), "
         'its text, whether it is kept, its cosine with the kept one, and the reason. "expected" is how many pairs of '
-        'unrelated texts are as near by chance; "curve" has the numbers of all places of the slider, "advised" the best.'
+        'unrelated texts are as near by chance; "curve" has the numbers for all strictnesses, "advised" the best.'
     )
     words = ("percentile",)
     lane = "links"
@@ -58,12 +58,12 @@ class Duplicates(Result):
         MOST, STEP,
     )  # fmt: skip
     keep: str = choice(
-        "Keep from each group", "first", "The text to keep", "the text of a group that is kept: first, longest or central.",
+        "Keep from each group", "first", "The text to keep", "the text to keep: first, longest or central.",
         [(label, name) for name, label in KEPT.items()],
     )  # fmt: skip
     page: int = whole("Page", 1, "The page", "which hundred groups, from 1.", 1, 50_000, folded=True)
     rejected: str = text(
-        "Rejected", "", "The rejected groups", "groups that are no duplicates: the row of the first text of each, and commas.",
+        "Rejected", "", "The rejected groups", "groups that are no duplicates: the row of the first text of each.",
         may_be_empty=True, folded=True,
     )  # fmt: skip
 
@@ -230,8 +230,9 @@ def numbers_of(frame: pd.DataFrame) -> str:
     gone = int((~merged["kept"]).sum()) if len(frame) else 0
     groups = merged["group"].nunique() if len(frame) else 0
     return (
-        f"{gone:,} of {counted(facts['texts'], 'text')} would go, in {counted(groups, 'group')}; expected wrong merges: "
-        f"{expected(facts['expected'])}. Texts are linked from a cosine of {facts['cosine']:.3f} in {title(facts['model'])} on."
+        f"{gone:,} of {counted(facts['texts'], 'text')} would go, in {counted(groups, 'group')}; expected wrong "
+        f"merges: {expected(facts['expected'])}. Texts are linked from a cosine of {facts['cosine']:.3f} in "
+        f"{title(facts['model'])} on."
     )
 
 
@@ -246,7 +247,7 @@ def ordered(group: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def marked(line: dict[str, Any], group: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a member with its text as HTML, its differences from the kept one marked if they share half their words."""
+    """Return a member with its text as HTML; differences from the kept one are marked if they share half the words."""
     kept = next(other["text"] for other in group if other["kept"])
     runs = [] if line["kept"] or line["exact"] else changes(kept, line["text"])
     shared, others = (sum(len(run.words) for run in runs if (run.kind == "both") is both) for both in (True, False))

@@ -77,11 +77,11 @@ class Map(Result):
     key = "map"
     title = "Maps"
     summary = (
-        't-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "near": [[3, 9]], ...}}}.\n\n'
-        'Coordinates are between 0 and 1. "near" are the indices of the five texts with the nearest vectors, "lost" the '
-        'share of the ten nearest that are not near on the map; "trustworthiness", "continuity" and "same_topic" are '
+        't-SNE maps: {"labels": [...], "texts": [...], "maps": {"simcse": {"xy": [[x, y]], "near": [[3]], ...}}}.\n\n'
+        'Coordinates are between 0 and 1. "near" are the indices of the five texts with the nearest vectors, "lost" '
+        'the share of the ten nearest that are not near on the map; "trustworthiness", "continuity", "same_topic" are '
         'null if they are undefined. "groups" are k-means groups of the vectors: "of" each text, the "words" of each '
-        'group, and its most frequent label with its share in "labels"; groups of one number are matched between models.'
+        'group, and its most frequent label with its share in "labels"; equal numbers are matched.'
     )
     lane = "maps"
     separable = False
@@ -241,7 +241,11 @@ def model_key(column: Column, fingerprint: str) -> Hashable:
 
 
 def one_map(
-    session: Session, key: Hashable, vectors: np.ndarray, labels: Sequence[str] | None, reference: np.ndarray | None
+    session: Session,
+    key: tuple[Any, ...],
+    vectors: np.ndarray,
+    labels: Sequence[str] | None,
+    reference: np.ndarray | None,
 ) -> ModelMap:
     """Return the map of vectors (N, d), aligned to the `reference` (N, 2); it is kept under the key."""
     from cse.analysis.maps import LOST_DEPTH, NEIGHBOURS, continuity, lost, place, trustworthiness
@@ -251,7 +255,7 @@ def one_map(
 
     known = session.state.maps.get(key)
     if known is None:
-        *_, seed = key  # type: ignore[misc]
+        seed: int = key[-1]
         xy, count = place(vectors, seed, reference), len(vectors)
         near = nearest_others(np.asarray(vectors, np.float32), LOST_DEPTH)
         missed, shown = lost(near[:, : (count - 1) // 2], xy).astype(np.float32), near[:, :NEIGHBOURS].astype(np.int32)
@@ -267,7 +271,7 @@ def one_map(
 
 
 def groups_of(session: Session, key: Hashable, vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (N,) groups of vectors (N, d), at most half as many as texts, and (N,) typicalities; kept under the key."""
+    """Return (N,) groups of vectors (N, d), at most half as many as texts, and (N,) typicalities; both are kept."""
     from cse.analysis.topics import grouped, typicality
 
     known = session.state.groups.get(key)

@@ -69,8 +69,8 @@ class Neighbours(Result):
         line, none = frame.iloc[0], int((frame["shared"] == 0).sum())
         share = 1 - frame["shared"].mean() / max(1, line["of"])
         return (
-            f"{title(line['first'])} and {title(line['second'])} differ in {100 * share:.0f} % of a text's {line['of']} "
-            f"nearest texts; {none:,} of {len(frame):,} texts share none of them."
+            f"{title(line['first'])} and {title(line['second'])} differ in {100 * share:.0f} % of a text's "
+            f"{line['of']} nearest texts; {none:,} of {len(frame):,} texts share none of them."
         )
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -51,7 +51,9 @@ class AppState:
     admission: Admission = field(default_factory=Admission)
     speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
     maps: Recent[ModelMap] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
-    groups: Recent[tuple[np.ndarray, ...]] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
+    groups: Recent[tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES)
+    )
     frames: Recent[tuple[pd.DataFrame, dict[str, str], tuple[str, ...]]] = field(
         default_factory=lambda: Recent(MOST_FRAMES, most_bytes=MOST_BYTES, size=lambda kept: ROW_BYTES * len(kept[0]))
     )
