@@ -12,8 +12,8 @@ from cse.app import serving as app
 
 TOOLS = {
     "similarity", "pairs", "words", "changes", "disagreements", "search", "tokens", "template", "attention", "prefix",
-    "prototypes", "map", "groups", "neighbours", "duplicates", "judge", "scores", "labels", "ledger", "models", "encode",
-    "texts", "vectors", "forget", "add_model",
+    "prototypes", "map", "groups", "neighbours", "duplicates", "judge", "scores", "labels", "ledger", "models",
+    "encode", "texts", "vectors", "forget", "add_model",
 }  # fmt: skip
 
 
