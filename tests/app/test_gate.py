@@ -131,12 +131,22 @@ def test_a_foreign_page_gets_one_line_and_no_answer(url, header, value, status):
 @pytest.mark.parametrize(
     ("path", "sent", "status", "line"),
     [
-        ("call/similarity", {"data": ["a"]}, 422, "/similarity takes 2 values (s1, s2), not 1."),
-        ("call/similarity", {"data": ["a", "b", "c"]}, 422, "/similarity takes 2 values (s1, s2), not 3."),
-        ("call/ledger", {"data": ["a"]}, 422, "/ledger takes 0 values, not 1."),
-        ("run/results", {"data": []}, 422, "/results takes 1 value (task), not 0."),
-        ("call/v2/similarity", {"s1": "a"}, 422, "/similarity takes s1, s2; s2 is missing."),
-        ("call/v2/similarity", {"s1": "a", "s2": "b", "z": 1}, 422, "/similarity takes s1, s2; z is none of them."),
+        ("call/similarity", {"data": ["a"]}, 422, "/similarity takes 5 values (s1, s2, corpus, key, models), not 1."),
+        (
+            "call/similarity",
+            {"data": ["a"] * 6},
+            422,
+            "/similarity takes 5 values (s1, s2, corpus, key, models), not 6.",
+        ),
+        ("call/ledger", {"data": [[], 1]}, 422, "/ledger takes 1 value (models), not 2."),
+        ("run/scores", {"data": []}, 422, "/scores takes 2 values (task, models), not 0."),
+        ("call/v2/similarity", {"s1": "a"}, 422, "/similarity takes s1, s2, corpus, key, models; s2 is missing."),
+        (
+            "call/v2/similarity",
+            {"s1": "a", "s2": "b", "z": 1},
+            422,
+            "/similarity takes s1, s2, corpus, key, models; z is none of them.",
+        ),
         ("call/similarity", {"data": ["a", FILE]}, 422, "s2 is a file; send text."),
         ("call/similarity", {"data": ["a", [{"x": FILE}]]}, 422, "s2 is a file; send text."),
         *(
@@ -148,11 +158,11 @@ def test_a_foreign_page_gets_one_line_and_no_answer(url, header, value, status):
             "call/v2/similarity",
             {"s1": "a", "s2": "b", "\ud800": 1},
             422,
-            "/similarity takes s1, s2; ? is none of them.",
+            "/similarity takes s1, s2, corpus, key, models; ? is none of them.",
         ),
-        ("queue/join", {"data": [], "fn_index": "\ud800"}, 404, "There is no endpoint ?; choose /encode"),
-        ("call/nowhere", {"data": []}, 404, "There is no endpoint /nowhere; choose /encode, /similarity, "),
-        ("call/v2/nowhere", {"s1": "a"}, 404, "There is no endpoint /nowhere; choose /encode, /similarity, "),
+        ("queue/join", {"data": [], "fn_index": "\ud800"}, 404, "There is no endpoint ?; choose /similarity"),
+        ("call/nowhere", {"data": []}, 404, "There is no endpoint /nowhere; choose /similarity, /pairs, "),
+        ("call/v2/nowhere", {"s1": "a"}, 404, "There is no endpoint /nowhere; choose /similarity, /pairs, "),
         ("queue/join", {"data": [], "fn_index": 9999, "session_hash": "x"}, 404, "There is no endpoint 9999; choose"),
     ],
 )
@@ -165,16 +175,23 @@ def test_a_call_that_cannot_be_answered_gets_the_reason(url, capfd, path, sent, 
     assert capfd.readouterr().err == ""  # no traceback in the log
 
 
+def test_a_call_may_leave_out_the_last_values_that_have_a_default(url):
+    call = f"{url}/gradio_api/call/similarity"
+    event = httpx.post(call, json={"data": ["a cat", "a dog"]}).json()["event_id"]
+    answer = httpx.get(f"{call}/{event}", timeout=60).text
+    assert set(json.loads(answer.split("data: ")[1])[0]) == set(GOOD[:2])
+
+
 def test_a_refused_value_is_told_at_its_field(url):
     config = httpx.get(f"{url}/config").json()
-    (field,) = [part["id"] for part in config["components"] if part["props"].get("label") == "Points at most"]
+    (field,) = [part["id"] for part in config["components"] if part["props"].get("label") == "Results per model"]
     shown = {part["id"]: part["props"].get("value") for part in config["components"]}
     call = next(each for each in config["dependencies"] if field in each["inputs"] and each["backend_fn"])
-    data = [30 if part == field else shown[part] for part in call["inputs"]]
+    data = [0 if part == field else shown[part] for part in call["inputs"]]
     sent = {"data": data, "fn_index": call["id"], "session_hash": "x"}
     detail = httpx.post(f"{url}/gradio_api/queue/join", json=sent).json()["detail"]
     assert [each["is_valid"] for each in detail] == [True] * call["inputs"].index(field) + [False]
-    assert detail[-1]["message"] == "Points at most cannot be 30; give a number from 100 to 10000."
+    assert detail[-1]["message"] == "Results per model cannot be 0; give a number from 1 to 50."
     assert len(detail) > 1
 
 
@@ -225,7 +242,7 @@ def test_a_number_beside_a_name_hides_no_file(url):
     said = {kind: answer.json()["error"] for kind, answer in calls.items()}
     assert said["call"] == "s1 is a file; send text."  # Gradio runs what the name says
     assert all(" runs in the page alone; " in said[kind] for kind in ("run", "api", "queue"))
-    assert said["v2"] == "/similarity takes s1, s2; fn_index is none of them."
+    assert said["v2"] == "/similarity takes s1, s2, corpus, key, models; fn_index is none of them."
 
 
 @pytest.mark.parametrize("end", ["", "/", "/close"])
@@ -250,8 +267,8 @@ def test_gradios_own_client_shows_the_reason(url):
 
 def test_only_a_file_that_was_uploaded_here_is_a_file(url):
     config = httpx.get(f"{url}/config").json()
-    (label,) = [part["id"] for part in config["components"] if part["type"] == "file"]
-    (call,) = [each for each in config["dependencies"] if label in each["inputs"] and len(each["inputs"]) > 1]
+    label, *_ = [part["id"] for part in config["components"] if part["type"] == "file"]
+    call, *_ = [each for each in config["dependencies"] if label in each["inputs"] and len(each["inputs"]) > 2]
     lines = {
         "dict": "File was not uploaded here, or too long ago",
         "list": "File has a file whose meta is not an object",
@@ -265,8 +282,8 @@ def test_only_a_file_that_was_uploaded_here_is_a_file(url):
 
 def test_a_value_that_is_no_file_gets_the_reason(url, capfd):
     config = httpx.get(f"{url}/config").json()
-    (label,) = [part["id"] for part in config["components"] if part["type"] == "file"]
-    (call,) = [each for each in config["dependencies"] if label in each["inputs"] and len(each["inputs"]) > 1]
+    label, *_ = [part["id"] for part in config["components"] if part["type"] == "file"]
+    call, *_ = [each for each in config["dependencies"] if label in each["inputs"] and len(each["inputs"]) > 2]
     (path,) = httpx.post(f"{url}/gradio_api/upload", files={"files": ("a.txt", b"one")}).json()
     file = {"path": path, "meta": {"_type": "gradio.FileData"}}
     wrong = ["x", 5, True, [], [None], {}, {"path": path}, [file], {"a": file}, {**file, "size": "x"}]
@@ -290,7 +307,7 @@ def test_a_function_of_the_page_alone_is_not_called(url, capfd):
         sent = {"data": [], "fn_index": alone["id"], "session_hash": "x"}
         answer = httpx.post(f"{url}/gradio_api/{kind}", json=sent)
         assert answer.status_code == 422, kind
-        assert answer.json()["error"].startswith(f"/{alone['api_name']} runs in the page alone; choose /encode, ")
+        assert answer.json()["error"].startswith(f"/{alone['api_name']} runs in the page alone; choose /similarity, ")
     assert capfd.readouterr().err == ""
 
 

@@ -37,7 +37,7 @@ def test_only_the_tab_that_the_address_names_is_filled_and_run():
         ("tokens", Linked(("q",), Run(print, (other,), ()), ())),
         ("results", Linked((), Run(print, (), ()), ())),
     ]
-    opened = asking(restorer(parts, CORPUS))
+    opened = asking(restorer(parts, {"corpus": CORPUS}))
     assert opened(tab="search", q="cats", k="9") == ["search", "cats", 9, None, "run", "run", None]
     assert opened(tab="search", k="9") == ["search", None, 9, None, None, "run", None]  # one of the tab's two parts
     assert opened(tab="tokens", q="cats") == ["tokens", None, None, "cats", None, None, "run"]
@@ -66,7 +66,7 @@ def test_back_shows_all_of_a_tab_as_it_was_and_without_a_tab_the_first_one():
         ("search", Linked(("seed",), Run(print, (gr.Number(7),), ()), ())),
         ("tokens", Linked(("q",), Run(print, (other,), ()), ())),
     ]
-    back = asking(restorer(parts, CORPUS, back=True))
+    back = asking(restorer(parts, {"corpus": CORPUS}, back=True))
     assert back(tab="search", q="cats") == ["search", "cats", 5, 7, None, "run", "run", None]
     assert back() == back(tab="nowhere", pin="1") == ["search", "dogs", 5, 7, None, "run", "run", None]
     assert back(tab="tokens") == ["tokens", None, None, None, "birds", None, None, "run"]
@@ -79,7 +79,7 @@ def test_the_corpus_of_the_address_is_chosen_in_the_bar_and_goes_to_the_parts_th
         ("search", Linked(("q", "k"), Run(print, (query, k, CORPUS), ()), ())),
         ("search", Linked(("word",), Run(print, (word,), ()), ())),
     ]
-    restore = restorer(parts, CORPUS)
+    restore = restorer(parts, {"corpus": CORPUS})
 
     def opened(**address: str) -> list:
         return [None if skipped(value) else value for value in restore(SimpleNamespace(query_params=address))[1:]]
@@ -90,4 +90,4 @@ def test_the_corpus_of_the_address_is_chosen_in_the_bar_and_goes_to_the_parts_th
     assert (again > number, kept) == (True, {1: 7})  # a run of its own
     with pytest.warns(UserWarning, match="This address asks for &lt;b&gt; as the corpus, which is not here"):
         assert opened(tab="search", q="cats", corpus="<b>") == [None] * 6
-    assert restorer(parts, CORPUS, back=True)(SimpleNamespace(query_params={}))[1] == "demo"
+    assert restorer(parts, {"corpus": CORPUS}, back=True)(SimpleNamespace(query_params={}))[1] == "demo"

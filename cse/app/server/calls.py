@@ -58,6 +58,24 @@ def refusal(blocks: gr.Blocks, path: str, body: bytes) -> Refusal | None:
     return None if reason is None else refused(reason, HTTPStatus.UNPROCESSABLE_ENTITY, place)
 
 
+def completed(blocks: gr.Blocks, path: str, body: bytes) -> bytes:
+    """Return the body of a call of an endpoint with the defaults of the last values that it leaves out."""
+    kind, _, name = path.partition("/")
+    function = function_of(blocks, None, name) if kind == "call" else None
+    if function is None or not callable(function.fn) or function.api_visibility != "public":
+        return body
+    try:
+        sent = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    values = sent.get("data") if isinstance(sent, dict) else None
+    defaults = [each.default for each in inspect.signature(function.fn).parameters.values()]
+    rest = defaults[len(values) :] if isinstance(values, list) else []
+    if not rest or inspect.Parameter.empty in rest:
+        return body
+    return json.dumps({**sent, "data": [*values, *rest]}).encode()
+
+
 def unknown_event(blocks: gr.Blocks, path: str) -> Refusal | None:
     """Return the refusal of a request for the results of an unknown or dropped call; None for any other.
 

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from cse.app.server.bodies import MOST_BODY, MOST_UNFINISHED, Receive, Scope, read, replayed, too_large
 from cse.app.server.budget import Budget
-from cse.app.server.calls import API, FIELD, Refusal, names_in, refusal, unknown_event, wrong_name
+from cse.app.server.calls import API, FIELD, Refusal, completed, names_in, refusal, unknown_event, wrong_name
 from cse.app.server.calls import refused as refused_call
 from cse.app.server.hosts import OPTION, VARIABLE, Names
 from cse.app.server.response_headers import Send, security_headers, with_headers
@@ -120,6 +120,7 @@ class Gate:
         if form:
             return await uploads.answer(scope, receive, client.address, int(announced)), receive
         body, ended = await read(receive, self.bodies, client.address)
+        body = completed(blocks, path, body)
         return answered(refusal(blocks, path, body)), replayed(body, ended, receive)
 
     def foreign_refusal(self, headers: Headers, share: str | None) -> Response | None:
