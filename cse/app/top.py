@@ -89,7 +89,7 @@ def top_row(state: AppState, key: gr.Textbox) -> Top:
         corpus = gr.Dropdown(choices_of(state), value=DEMO_KEY, label="Corpus", elem_id="corpus")
         said = gr.HTML("", apply_default_css=False, elem_id="corpus-said")
         with gr.Row():
-            file = gr.File(label="Upload a file", height=110, elem_id="corpus-file", scale=1, min_width=240)
+            file = gr.File(label="File", height=110, elem_id="corpus-file", scale=1, min_width=240)
             lines = gr.Textbox("", label="Or paste lines, one text each", lines=3, max_lines=6, scale=1, min_width=240)
         # Custom values are allowed because the server forgets a page's choices; `file_corpus` checks them.
         with gr.Row():
