@@ -53,3 +53,11 @@ def difference(first: np.ndarray, second: np.ndarray) -> float:
     )
     crossed = -2 * np.sqrt(chroma**7 / (chroma**7 + 25**7)) * rotation * parts[1] * parts[2]
     return float(np.sqrt(sum(part**2 for part in parts) + crossed))
+
+
+def contrast(first, second) -> float:
+    """WCAG 2's contrast ratio of two colours of 0 to 255, 1 to 21."""
+    shares = np.array([first, second]) / 255
+    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    darker, lighter = sorted(linear @ [0.2126, 0.7152, 0.0722])
+    return float((lighter + 0.05) / (darker + 0.05))
