@@ -6,6 +6,7 @@ from app_pages import NEEDS_BROWSER, TABS, look, open_tab, watched
 from barriers import COLOURS, SKIPPED_LEVELS, settled, violations
 from clients import app_client
 from colour_vision import contrast
+from playwright.sync_api import expect
 
 from cse.app.training.rules import OWN
 from cse.app.training.trainings import Trainings
@@ -135,12 +136,13 @@ def test_axe_finds_nothing_in_a_panel_and_its_controls_have_rings(page, name):
 def test_axe_finds_nothing_in_what_a_term_means(page):
     look(page)
     open_tab(page, "Similarity")
-    page.locator("#similarity .cse-term").first.click()
+    page.locator("#similarity .cse-term").first.press("Enter")
     sheet = page.get_by_role("dialog", name="What is a percentile?")
     assert violations(page, sheet) == []
     look(page, color_scheme="dark")
     assert violations(page, sheet, rules=COLOURS) == [], "dark"
     page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
 
 
 @SCHEMES

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from app_models import serving, write_model, write_models
 from app_pages import NEEDS_BROWSER, TABS, look, open_tab, watched
+from barriers import violations
 from clients import app_client
 from playwright.sync_api import expect
 
@@ -20,12 +21,12 @@ TICKETS = """id;date;body;label
 17;2026-01-02;"My invoice is wrong; please send a new one";billing
 18;2026-01-03;I cannot log in since yesterday;access
 19;2026-01-03;;access
-20;2026-01-04;"-50 % was promised, <b>I paid</b> the full price";billing
+20;2026-01-04;"-50 % was promised, <b>I paid</b> the full priceMORE";billing
 21;2026-01-05;The app crashes when I open the settings;bug
 22;2026-01-06;How do I merge two branches?;
 23;2026-01-06;Please reset my password;access
 24;2026-01-07;The export button does nothing;bug
-"""
+""".replace("MORE", " and waited" * 150)
 FIRST = {  # where the first result of each place begins
     "Similarity": "#similarity table",
     "Search": "#search table",
@@ -180,6 +181,10 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         expect(row).to_contain_text("row 1")
         page.get_by_label("Query").fill("-50 % was promised")
         expect(row).to_contain_text("<b>I paid</b>")  # as text
+        long = row.locator(".cse-long summary")
+        folded = long.bounding_box()["height"]
+        long.press("Enter")
+        assert long.bounding_box()["height"] > 2 * folded
         page.get_by_role("button", name="Options").locator("visible=true").click()
         page.get_by_label("Only rows where").fill("label = 'bug'")
         expect(page.locator("#search tbody tr")).to_have_count(2)
@@ -244,6 +249,7 @@ def test_a_broken_model_is_named_in_its_place_alone(browser, tmp_path_factory, b
     with serving([str(folder) for folder in folders], root=extra.parent) as address, watched(browser, address) as page:
         expect(page.locator("#similarity .cse-failure")).to_contain_text("damaged")
         expect(page.locator("#similarity tbody tr")).to_have_count(len(folders) - 1)
+        assert violations(page, page.locator("#similarity")) == []
         models = panel(page, "models")
         models.get_by_label("Add a model").fill("extra")
         models.get_by_label("Add a model").press("Enter")
