@@ -50,8 +50,10 @@ CUT = """async ([source, reason]) => {
     block.id ||= `field-test-${Math.random()}`;
     run({value: {fields: [block.id], about: block.id, reason}}, panel.firstElementChild, (_, show) => show());
     const line = panel.querySelector(`.cse-refusal[data-about="${block.id}"]`);
-    for (let top; (top = line.getBoundingClientRect().top) < 60 || top > innerHeight - 200;) {  // charts still grow
-      window.scrollBy(0, top - innerHeight / 2);
+    for (let tries = 0, box; tries < 20; tries++) {  // charts above may still grow
+      box = line.getBoundingClientRect();
+      if (box.top > 0 && box.bottom < innerHeight) break;
+      window.scrollBy(0, box.top - innerHeight / 2);
       await new Promise(done => setTimeout(done, 50));
     }
     const range = document.createRange();
