@@ -62,7 +62,6 @@ RINGS = """parts => {
 
 @pytest.fixture(scope="module")
 def page(browser, tmp_path_factory):
-    """One page for all tests."""
     with serving(BUNDLED_NAMES, trainings=Trainings(OWN, tmp_path_factory.mktemp("trained"))) as url:
         app_client(url).predict("a", "b", api_name="/similarity")  # opens the models before pages do
         with watched(browser, url, reduced_motion="reduce") as opened:
@@ -73,7 +72,6 @@ def page(browser, tmp_path_factory):
 def tab(page, request):
     """The places in turn, with all that they fold away."""
     open_tab(page, request.param)
-    settled(page)
     page.evaluate("""() => {
       const shown = [...document.querySelectorAll('[role=tabpanel]')].find(panel => panel.checkVisibility());
       shown.querySelectorAll('button.label-wrap:not(.open)').forEach(fold => fold.click());
@@ -88,12 +86,10 @@ def rgb(colour: str) -> tuple[float, ...]:
 
 
 def new_on(page, tab):
-    """The parts of the page that no earlier place has shown: all of it, or the place."""
     return [page.locator("html") if tab == TABS[0] else page.get_by_role("tabpanel")]
 
 
 def rings_stand_out(page, part):
-    """Every control of a part that has the focus shows a ring. Returns their number."""
     page.keyboard.press("Shift")  # whoever uses keys sees where they are
     still = page.add_style_tag(content="* { transition: none !important; }")  # the ring is there at once
     rings = page.evaluate(RINGS, [part.element_handle()])
@@ -166,6 +162,7 @@ def test_tabs_outlines_and_marks_of_maps_and_bars_stand_out(page, scheme):
     assert contrast(rgb(bar), rgb(card)) >= MARK
     open_tab(page, "Clusters")
     page.locator("#maps .cse-frame canvas").first.wait_for()
+    settled(page)
     ground = rgb(page.locator("#maps .cse-frame canvas").first.evaluate(PAINT)["ground"])
     marks = {tuple(canvas.evaluate(KEY)) for canvas in page.locator("#maps .cse-legend canvas").all()}
     assert len(marks) == 12
