@@ -199,7 +199,7 @@ def section(
 
     `more` may add what fills the fields, such as a button that draws a pair, and returns its events. Inputs that a
     `shared` part has, too, are read from its fields; the answer goes when they are edited. The first part of a place,
-    and one in a fold, are not `headed`.
+    and one in a fold, are not `headed` for the eye.
     """
     asks, start = kind.asks(), kind()
     initial = (first.result if first else start).inputs()
@@ -207,6 +207,9 @@ def section(
     own = [name for name in asks if name not in fields]
     if headed:
         heading(kind.title, words=kind.words)
+    else:  # screen readers list it all the same
+        unseen = f'<h2 class="cse-hidden">{html.escape(kind.title)}</h2>'
+        gr.HTML(unseen, apply_default_css=False, elem_classes="cse-roomless")
     button = first_row(kind, fields, initial)
     folded = {name: asks[name] for name in own if asks[name].folded}
     filled: list[Any] = []

@@ -321,7 +321,8 @@ def models_form(
             allow_custom_value=True, scale=4, min_width=240,
         )  # fmt: skip
         file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=200, height=90)
-        add, drop = gr.Button("Add it", scale=0, min_width=100), gr.Button("Remove mine", scale=0, min_width=120)
+        add = gr.Button("Add it", scale=0, min_width=100, elem_classes="cse-submit")
+        drop = gr.Button("Remove mine", scale=0, min_width=150, elem_classes="cse-submit")
     status = gr.HTML(html.hint(ADDING), apply_default_css=False, elem_id="added")
 
     def put(name: Any, path: str | None, key: str, chosen: list[str], number: int) -> tuple[Any, ...]:

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from app_models import serving, write_model, write_models
 from app_pages import NEEDS_BROWSER, TABS, look, open_tab, watched
+from barriers import violations
 from clients import app_client
 from playwright.sync_api import expect
 
 import cse.app
+from cse.app.training.rules import OWN
+from cse.app.training.trainings import Trainings
 from cse.models.names import BUNDLED_NAMES
 
 pytestmark = NEEDS_BROWSER
@@ -18,12 +21,12 @@ TICKETS = """id;date;body;label
 17;2026-01-02;"My invoice is wrong; please send a new one";billing
 18;2026-01-03;I cannot log in since yesterday;access
 19;2026-01-03;;access
-20;2026-01-04;"-50 % was promised, <b>I paid</b> the full price";billing
+20;2026-01-04;"-50 % was promised, <b>I paid</b> the full priceMORE";billing
 21;2026-01-05;The app crashes when I open the settings;bug
 22;2026-01-06;How do I merge two branches?;
 23;2026-01-06;Please reset my password;access
 24;2026-01-07;The export button does nothing;bug
-"""
+""".replace("MORE", " and waited" * 150)
 FIRST = {  # where the first result of each place begins
     "Similarity": "#similarity table",
     "Search": "#search table",
@@ -47,8 +50,12 @@ CUT = """async ([source, reason]) => {
     block.id ||= `field-test-${Math.random()}`;
     run({value: {fields: [block.id], about: block.id, reason}}, panel.firstElementChild, (_, show) => show());
     const line = panel.querySelector(`.cse-refusal[data-about="${block.id}"]`);
-    window.scrollBy(0, line.getBoundingClientRect().top - innerHeight / 2);
-    await new Promise(requestAnimationFrame);
+    for (let tries = 0, box; tries < 20; tries++) {  // charts above may still grow
+      box = line.getBoundingClientRect();
+      if (box.top > 0 && box.bottom < innerHeight) break;
+      window.scrollBy(0, box.top - innerHeight / 2);
+      await new Promise(done => setTimeout(done, 50));
+    }
     const range = document.createRange();
     range.selectNodeContents(line);
     for (const box of range.getClientRects())
@@ -64,7 +71,7 @@ CUT = """async ([source, reason]) => {
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
     root = tmp_path_factory.mktemp("more")
-    with serving(BUNDLED_NAMES, root=root) as address:
+    with serving(BUNDLED_NAMES, root=root, trainings=Trainings(OWN, root)) as address:
         app_client(address).predict("a", "b", api_name="/similarity")  # opens the models before pages do
         yield address
 
@@ -152,8 +159,9 @@ def test_models_are_chosen_once_for_every_place_with_their_start(page):
     models.get_by_label("DCPCSE", exact=True).uncheck()
     expect(page.locator(".cse-models")).to_contain_text("PromptBERT before training")
     models.get_by_role("button", name="Close").click()
-    heads = ["SimCSE", "PromptBERT before training", "PromptBERT", "ConPVP"]
-    expect(page.locator("#similarity tbody th")).to_have_text([re.compile(head) for head in heads])
+    expect(page.locator("#similarity tbody th")).to_have_text(["SimCSE", "PromptBERT", "ConPVP"])
+    expect(page.locator("#similarity tbody tr").nth(1)).to_contain_text("before")
+    heads = ["SimCSE", "PromptBERT", "ConPVP", "PromptBERT before training"]
     open_tab(page, "Search")
     expect(page.locator("#search thead th")).to_have_text([re.compile(head) for head in ("Text", *heads)])
     panel(page, "models").get_by_label("PromptBERT before training").uncheck()
@@ -175,6 +183,10 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         expect(row).to_contain_text("row 1")
         page.get_by_label("Query").fill("-50 % was promised")
         expect(row).to_contain_text("<b>I paid</b>")  # as text
+        long = row.locator(".cse-long summary")
+        folded = long.bounding_box()["height"]
+        long.press("Enter")
+        assert long.bounding_box()["height"] > 2 * folded
         page.get_by_role("button", name="Options").locator("visible=true").click()
         page.get_by_label("Only rows where").fill("label = 'bug'")
         expect(page.locator("#search tbody tr")).to_have_count(2)
@@ -199,6 +211,7 @@ def test_an_unclear_table_asks_and_a_wrong_file_is_told_where_it_was_given(brows
         page.get_by_role("option", name="b", exact=True).click()
         opened.get_by_role("button", name="Use these texts").click()
         expect(page.locator("#top")).to_contain_text("two.csv (2)")
+        opened.get_by_role("button", name="Clear").click()
         opened.locator("#corpus-file input[type=file]").set_input_files(
             {"name": "x.exe", "mimeType": "text/plain", "buffer": b"MZ\x90\0\3\0\0\0\4"}
         )
@@ -215,21 +228,21 @@ def test_what_is_shown_is_saved_and_a_link_opens_it_again(page, browser, url, tm
     open_tab(page, "Search")
     page.get_by_label("Query").fill("The orchestra played")
     page.wait_for_url("**q=The+orchestra+played**")
-    texts = page.locator("#search tbody th").all_inner_texts()
+    found = page.locator("#search tbody tr").evaluate_all(
+        "rows => rows.map(row => row.innerText.match(/row (\\d+)/)[1])"
+    )
     share = panel(page, "share")
     share.get_by_label("As", exact=True).click()
     page.get_by_role("option", name="Table (CSV)").click()
     with page.expect_download() as saving:
         share.get_by_role("button", name="Save", exact=True).click()
     saving.value.save_as(tmp_path / "saved.csv")
-    rows = list(csv.DictReader((tmp_path / "saved.csv").open(encoding="utf-8")))
-    assert {row["text"] for row in rows} == {
-        text.split("\n")[0].split(" ", 1)[1].split(" row ")[0].strip() for text in texts
-    } or len({row["row"] for row in rows}) == len(texts)
+    with (tmp_path / "saved.csv").open(encoding="utf-8") as file:
+        assert {row["row"] for row in csv.DictReader(file)} == set(found)
     address = page.url
     with watched(browser, address, width=1280, height=720) as other:
         expect(other.get_by_label("Query")).to_have_value("The orchestra played")
-        expect(other.locator("#search tbody th")).to_have_count(len(texts))
+        expect(other.locator("#search tbody th")).to_have_count(len(found))
 
 
 def test_a_broken_model_is_named_in_its_place_alone(browser, tmp_path_factory, bert_folder):
@@ -238,6 +251,7 @@ def test_a_broken_model_is_named_in_its_place_alone(browser, tmp_path_factory, b
     with serving([str(folder) for folder in folders], root=extra.parent) as address, watched(browser, address) as page:
         expect(page.locator("#similarity .cse-failure")).to_contain_text("damaged")
         expect(page.locator("#similarity tbody tr")).to_have_count(len(folders) - 1)
+        assert violations(page, page.locator("#similarity")) == []
         models = panel(page, "models")
         models.get_by_label("Add a model").fill("extra")
         models.get_by_label("Add a model").press("Enter")

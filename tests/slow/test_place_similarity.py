@@ -29,7 +29,7 @@ def page(browser, url):
 
 def test_a_pair_is_answered_while_it_is_typed_and_the_address_keeps_it(page, url):
     numbers = page.locator("#similarity .cse-number")
-    assert page.locator("#similarity tbody th").all_inner_texts() == SHOWN
+    expect(page.locator("#similarity tbody th")).to_have_text(SHOWN)
     assert "damaged" in page.locator("#similarity .cse-failure").inner_text()
     page.get_by_label("Sentence A").fill("the dog is happy")
     page.get_by_label("Sentence B").fill("the dog is happy")
@@ -70,7 +70,8 @@ def test_the_words_of_a_pair_are_shown_on_a_press_and_go_with_the_pair(page):
     expect(page.locator("#words .cse-words")).to_have_count(0)
     page.get_by_role("button", name="Leave out each word").click()
     expect(page.locator("#words .cse-words").first).to_contain_text("another")
-    page.locator("#chosen-models").get_by_label("ConPVP").uncheck()
+    page.locator("[popovertarget=models-panel]").first.click()
+    page.locator("#chosen-models").get_by_label("ConPVP", exact=True).uncheck()
     expect(page.locator("#similarity tbody th")).to_have_text([name for name in SHOWN if name != "ConPVP"])
     expect(page.locator("#words .cse-words")).to_have_count(0)  # they were also those of a model that is left out
 

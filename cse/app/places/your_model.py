@@ -313,7 +313,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
         elem_id="training-refused",
     )  # fmt: skip
     with gr.Column(visible=visitors.allowed, elem_id="own-training") as work:
-        heading("1. A model to start from, and your corpus", more=f"<p>{ABOUT}</p>", words=("grouping", "finding"))
+        heading("A model to start from, and your corpus", more=f"<p>{ABOUT}</p>", words=("grouping", "finding"))
         with gr.Row(equal_height=True, elem_id="model-start"):
             start = gr.Dropdown(
                 choices(state.admission.offered()),
@@ -335,7 +335,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
                 train = gr.Button("Train", scale=0, min_width=110, elem_classes="cse-submit")
             of_method = gr.HTML("", apply_default_css=False, elem_id="its-command")
         promise = gr.HTML(html.hint(visitors.promise), apply_default_css=False)
-        heading("2. Is it better, and at what?", words=("dial",))
+        heading("Is it better, and at what?", words=("dial",))
         with gr.Column(visible=False, elem_id="first-answer") as asking:
             asked = gr.HTML("", apply_default_css=False)
             with gr.Row():
@@ -345,10 +345,10 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
         dial = gr.Slider(DIAL_LEAST, DIAL_MOST, 0, step=DIAL_STEP, label="Dial: finding ← → grouping", visible=False)
         plot = gr.Plot(show_label=False, visible=False, elem_classes="cse-plot", elem_id="dial-plot")
         turned = gr.HTML("", apply_default_css=False, elem_id="dial-said")
-    heading("3. Which one do you prefer? Twenty blind votes")
+    heading("Which one do you prefer? Twenty blind votes")
     votes = votes_part(state, top)
     with gr.Column(visible=False, elem_id="take-it") as taken:
-        heading("4. Take it")
+        heading("Take it")
         with gr.Row(equal_height=True):
             which = gr.Dropdown([], label="Model", min_width=200)
             fetch = gr.Button("Download (.zip)", scale=0, min_width=170, elem_classes="cse-submit")

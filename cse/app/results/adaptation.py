@@ -92,7 +92,8 @@ class Adaptation(Result):
         across = {"field": "dial", "type": "quantitative", "title": "dial: finding ← → grouping"}
         up = {"field": "gain", "type": "quantitative", "title": "points over the start"}
         layers = [
-            {"mark": {"type": "rule", "color": "#8391a7", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": 0}}},
+            {"mark": {"type": "rule", "aria": False, "color": "#8391a7", "strokeDash": [4, 3]},
+             "encoding": {"y": {"datum": 0}}},
             {"transform": [{"filter": f"datum.axis == '{axes[0]}' && datum.at"}],
              "mark": {"type": "rule", "color": "#8391a7"}, "encoding": {"x": across}},
             {"mark": {"type": "area", "opacity": 0.15},

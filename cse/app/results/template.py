@@ -101,7 +101,8 @@ class Template(Result):
               "tooltip": tips(model="model", gain="gain#", low="95 % from#", high="95 % to#")}  # fmt: skip
         x: dict[str, Any] = {"type": "quantitative", "axis": {"title": "points over the own template", "tickCount": 8}}
         layers = [
-            {"mark": {"type": "rule", "strokeDash": [4, 4], "color": "#8391a7"}, "encoding": {"x": {"datum": 0}}},
+            {"mark": {"type": "rule", "aria": False, "strokeDash": [4, 4], "color": "#8391a7"},
+             "encoding": {"x": {"datum": 0}}},
             {"mark": {"type": "rule", "strokeWidth": 2},
              "encoding": {**at, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},
             {"mark": {"type": "circle", "size": 90}, "encoding": {**at, "x": {**x, "field": "gain"}}},
