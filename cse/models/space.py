@@ -46,7 +46,7 @@ def project_texts(root: Path) -> dict[str, str]:
 
 
 def pins(needs: Iterable[str]) -> list[str]:
-    """Pin the requirements of a package and its `EXTRAS` to the installed versions, or the oldest allowed if not installed.
+    """Pin the requirements of a package and its `EXTRAS` to the installed versions, or else to the oldest allowed.
 
     `needs` are lines of its metadata (`gradio>=6.31.0,<7; extra == "app"`).
     """
