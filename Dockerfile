@@ -4,8 +4,9 @@
 #   docker run --rm -p 127.0.0.1:7860:7860 embeddings
 #
 # OpenVINO computes the vectors, so PyTorch, transformers, accelerate, datasets and matplotlib are left out. Without them
-# the app can neither train nor X-ray a learned prefix; everything else works. There is no password: publish the port
-# only where every visitor may use the app. `docker logs` has the address with the owner's token, or set -e CSE_TOKEN=….
+# the app can neither train nor show attention and prefixes; everything else works. There is no password: publish the
+# port only where every visitor may use the app. `docker logs` has the address with the owner's token, or set
+# -e CSE_TOKEN=….
 FROM python:3.12-slim
 
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]

@@ -1,1 +1,1 @@
-"""The app: `sections` of the page, their `models`, `drawing` and `forms`; the `api` and the `server`."""
+"""The app: `results`, the `places` of the page that show them, `models`, `state` and `forms`; the `server`."""

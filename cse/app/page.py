@@ -1,4 +1,4 @@
-"""The page: a heading, the models, the tabs and the endpoints."""
+"""The page: the row of the corpus and the models, the places and the endpoints."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from cse.models.push import copy_model
 
 LOCK, CARD, LICENCE = "requirements.txt", "README.md", "LICENSE"
 CLONE = (LOCK, CARD, LICENCE, "pyproject.toml")  # the last distinguishes a clone from an installed package
-PACKAGE, EXTRA = "contrastive-sentence-embeddings", "app"
+PACKAGE, EXTRAS = "contrastive-sentence-embeddings", ("app", "figures")
 FAISS = "faiss-cpu"  # the package's requirement; faiss-gpu has the same files
 FAISS_PLACES = {
     "faiss-gpu": 'sys_platform == "linux" and platform_machine == "x86_64"',
@@ -46,14 +46,14 @@ def project_texts(root: Path) -> dict[str, str]:
 
 
 def pins(needs: Iterable[str]) -> list[str]:
-    """Pin the requirements of a package and its app to the installed versions, or the oldest allowed if not installed.
+    """Pin the requirements of a package and its `EXTRAS` to the installed versions, or else to the oldest allowed.
 
     `needs` are lines of its metadata (`gradio>=6.31.0,<7; extra == "app"`).
     """
     lines = []
     for need in needs:
         extra = re.search(r"extra == ['\"]([\w-]+)", need)
-        if extra and extra[1] != EXTRA:
+        if extra and extra[1] not in EXTRAS:
             continue
         name, oldest = re.match(r"[\w.-]+", need), re.search(r">=([\w.]+)", need)
         if not name or not oldest:

@@ -9,7 +9,7 @@ import pytest
 from conftest import DATA
 
 import cse
-from cse.app.state.corpora import Demo
+from cse.app.state.corpora import VECTORS, Demo
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import spearman
@@ -36,7 +36,7 @@ def test_a_bundled_model_beats_its_untrained_start_and_records_how_it_was_made(n
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real STS-B dev set beside the project (2026-11)")
 @pytest.mark.parametrize(("name", "whole", "eighth"), [("dcpcse", 84.99, 84.92), ("conpvp", 83.60, 83.63)])
 def test_the_recorded_dev_score_is_that_of_the_shipped_file(name: str, whole: float, eighth: float) -> None:
-    """Of a prefix and of learned slots; fingerprints cover the other weights, tests/app/test_opening.py all vectors.
+    """Of a prefix and of learned slots; fingerprints cover the other weights, the next test all vectors.
 
     The file that scores `whole` on all pairs, as recorded, scores `eighth` on every eighth.
     """
@@ -44,6 +44,17 @@ def test_the_recorded_dev_score_is_that_of_the_shipped_file(name: str, whole: fl
     recorded = json.loads((BUNDLED / name / "config.json").read_text())["dev"]["best"]
     assert recorded == pytest.approx(whole, abs=0.01)
     assert spearman(opened(name).encode, pairs[::8]) == pytest.approx(eighth, abs=0.1)  # stored in half precision
+
+
+@pytest.mark.parametrize("name", BUNDLED_NAMES)
+def test_the_shipped_vectors_of_the_demo_corpus_are_the_models_own(name: str) -> None:
+    """Ten rows; float16 keeps three digits."""
+    encoder, rows = opened(name), np.linspace(0, len(CORPUS) - 1, 10).astype(int)
+    assert len(list(VECTORS.glob("*.npy"))) == len(BUNDLED_NAMES)
+    stored = np.load(VECTORS / f"{encoder.fingerprint}.npy")
+    assert (stored.dtype, stored.shape) == (np.float16, (len(CORPUS), encoder.dim))
+    own = encoder.encode([CORPUS[row][1] for row in rows])
+    np.testing.assert_allclose(stored[rows], own, atol=2e-3 * np.abs(own).max())
 
 
 @pytest.mark.parametrize("name", BUNDLED_NAMES)
@@ -59,7 +70,7 @@ def test_a_bundled_model_tells_related_pairs_from_unrelated_ones(name: str) -> N
 def same_topic_share(encoder: TorchEncoder) -> float:
     """How often a demo sentence's five nearest neighbours have its topic; chance is 0.08."""
     topics = np.array(CORPUS)[:, 0]
-    vectors = unit_rows(Demo().vectors(encoder))  # as shipped, which tests/app/test_opening.py compares with the model
+    vectors = unit_rows(Demo().vectors(encoder))  # as shipped
     nearest = (2 * np.eye(len(topics)) - vectors @ vectors.T).argsort(1)[:, :5]
     return float((topics[nearest] == topics[:, None]).mean())
 

@@ -53,9 +53,9 @@ def test_the_app_of_the_image_compares_and_says_what_needs_pytorch(tmp_path: Pat
         first, second = cse.load("simcse").encode(["a dog runs", "the cat sleeps"], normalize_embeddings=True)
         found = asked.predict("a dog runs", "the cat sleeps", api_name="/similarity")
         assert abs(found["simcse"] - float(first @ second)) < 1e-5
-        rays = asked.predict("a dog runs", "the cat sleeps", [], api_name="/xray")
-        assert "needs PyTorch, which is not installed" in rays["dcpcse"]["error"]
-        assert "cosine" in rays["promptbert"]
+        for inside in ("/prefix", "/attention"):
+            answer = asked.predict("a dog runs", api_name=inside)
+            assert "needs PyTorch, which is not installed" in answer["dcpcse"]["error"], inside
     finally:
         server.terminate()
         server.wait(20)

@@ -171,8 +171,7 @@ def test_the_two_commands_stand_on_the_first_screen_and_are_executable() -> None
 def remembering(encode_ids: Callable[..., np.ndarray], kept: dict[tuple[Any, ...], np.ndarray]) -> Any:
     """An `encode_ids` that encodes what is not `kept`, by model and token ids: many commands read the demo corpus.
 
-    Its vectors by the bundled models are shipped, in half precision; tests/app/test_opening.py compares them with the
-    models.
+    Its vectors by the bundled models are shipped, in half precision; test_bundled.py compares them with the models.
     """
 
     def remember(self: Any, contents: Any, *args: Any, **named: Any) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""The corpus of the page: chosen in the bar above the tabs, encoded by every model, taken away."""
+"""The corpus of the page: chosen in the row above the places, encoded by every model, taken away."""

@@ -42,7 +42,7 @@ PROMISE = (
 )
 GONE = (
     f"There are no texts of yours on this server. It keeps them for {KEPT // 3600} hours after their last use, until "
-    "it restarts or newer ones need the room. Upload or paste them above the tabs, or choose another corpus."
+    "it restarts or newer ones need the room. Upload or paste them above the places, or choose another corpus."
 )
 NO_ROOM = f"Your texts and vectors have more than {MOST_BYTES_EACH // 2**20} MB; give fewer texts."
 FAILED = "The server failed at these texts; upload or paste them again, or try other ones."
