@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from command_line import refused, run
 from conftest import SENTENCES
+from cse.app.sections.search import find_all
 from milvus_server import needs_server, served
 from typer.testing import Result
 
@@ -19,7 +20,6 @@ from cse import adapters
 from cse.analysis.calibration import random_cosines
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.models.models import divided
-from cse.app.sections.search import find_all
 from cse.app.state.app_state import open_state
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD
 from cse.app.state.own_corpora import OwnCorpus

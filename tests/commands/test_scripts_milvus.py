@@ -134,6 +134,7 @@ def test_retrieval_is_scored_the_same_and_leaves_nothing(server: str, bert_folde
 
 def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     from cse.app.sections.search import search as app_search
+
     from cse.app.state.app_state import open_state
     from cse.app.state.corpora import opener
 
