@@ -16,14 +16,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.support.ports import free_port
 
 START_LIMIT = 300.0  # seconds
 CALL_LIMIT = 600.0
 POINTS = 1200  # sentences on the map that is drawn meanwhile: the whole demo corpus
-DEMO = ("demo", "", [])  # the last values of endpoints that read a corpus: it, no key, and all models
+DEMO: tuple[Any, ...] = ("demo", "", [])  # the last values of endpoints that read a corpus: it, no key, and all models
 
 
 @dataclass(frozen=True)
