@@ -6,24 +6,19 @@ import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
-import jinja2
 from gradio.components.plot import PlotData
-from markupsafe import Markup
 
 import cse
-from cse.app.drawing import html
 from cse.app.drawing.components import heading, settings, submit
 from cse.app.drawing.components import result as result_html
-from cse.app.drawing.glossary import term
+from cse.app.drawing.templates import TEMPLATES, templates
 from cse.app.forms.events import COMPARISONS, ENCODE, HIDDEN, LINKS, MAPS, PRIVATE, PROGRESS, guarded, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
-from cse.app.models.naming import title
 from cse.app.result import TYPES, Ask, Result
 from cse.app.session import Session, open_session
 from cse.app.state.corpora import DEMO, DEMO_KEY
@@ -36,7 +31,6 @@ if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
     from cse.app.top import Top
 
-TEMPLATES = Path(__file__).parent / "templates"
 FIRST = DEMO / "first"  # first answers of the bundled models, `<key>.parquet`; `app.py --precompute` writes them
 FACTS = b"cse"  # the key of an answer's facts beside its table in the file
 LANES: dict[str, dict[str, Any]] = {
@@ -93,24 +87,6 @@ def answer(result: Result, session: Session) -> Answer:
         session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
         seeds_of(named),
     )  # fmt: skip
-
-
-@lru_cache
-def templates() -> jinja2.Environment:
-    """Return the templates; every text that they show is escaped."""
-    found = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    found.filters |= {
-        "title": title,
-        "model": lambda name: Markup(html.model(name)),
-        "colour": html.colour,
-        "folded": lambda text: Markup(html.folded(text)),
-        "term": lambda *given: Markup(term(*given)),
-        "bar": lambda share, *mark: Markup(html.bar(float(share), *mark)),
-    }
-    return found
 
 
 def page_html(found: Answer) -> str:

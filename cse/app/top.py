@@ -17,12 +17,12 @@ from cse.app.corpus.overview import overview
 from cse.app.corpus.reading import MOST_TEXTS, Preview, file_corpus, preview
 from cse.app.drawing import html
 from cse.app.drawing.components import script
+from cse.app.drawing.templates import templates
 from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded, hide
 from cse.app.forms.links import copy_button
-from cse.app.models.adding import add_own
 from cse.app.models.columns import MOST_COLUMNS, Column
 from cse.app.models.naming import choices, title
-from cse.app.show import templates
+from cse.app.state.adding import add_own
 from cse.app.state.app_state import AppState
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.state.own_corpora import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus

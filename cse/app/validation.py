@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 MAX_CHARACTERS, MAX_FILE_BYTES = 100_000, 16 * 2**20
 PAIR = ("Sentence A", "Sentence B")
 LIST = "The list"
+KEY = re.compile(r"[0-9a-f]{32}")  # a visitor's
 
 
 class FieldError(ValueError):
@@ -95,3 +97,10 @@ def one_of(value: Any, field: str, known: Iterable[str]) -> str:
     if value not in choices:
         raise FieldError(field, f"{field} is unknown; choose {' or '.join(choices)}.")
     return value
+
+
+def checked_key(key: Any, what: str) -> str:
+    """Return a visitor's key, under which `what` is kept. Raises FieldError for an invalid one."""
+    if not isinstance(key, str) or not KEY.fullmatch(key):
+        raise FieldError("The key", f"This page has no key to keep {what} under; reload it.")
+    return key

@@ -14,12 +14,12 @@ from gradio.context import LocalContext
 
 import cse
 from cse.app import show
-from cse.app.models.adding import add_column, add_own
 from cse.app.models.admission import Admission
 from cse.app.models.models import Failure, error_line
 from cse.app.models.naming import title
 from cse.app.models.recent import Recent
 from cse.app.results.search import Search
+from cse.app.state.adding import add_column, add_own
 from cse.app.state.app_state import AppState, open_state
 from cse.app.state.corpora import Demo
 from cse.app.training.opened import FOLDERS_REFUSED

@@ -11,8 +11,9 @@ from command_line import exit_code
 from cse.app import serving as app
 
 TOOLS = {
-    "encode", "similarity", "words", "pairs", "search", "tokens", "template", "changes", "disagreements", "xray",
-    "attention", "duplicates", "judge", "verdict", "models", "add_model", "map", "selection", "results", "ledger",
+    "similarity", "pairs", "words", "changes", "disagreements", "search", "tokens", "template", "attention", "prefix",
+    "prototypes", "map", "groups", "neighbours", "duplicates", "judge", "scores", "labels", "ledger", "models",
+    "encode", "texts", "vectors", "forget", "add_model",
 }  # fmt: skip
 
 

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 
 import cse
-from cse.app.api.corpus_api import progress
-from cse.app.corpus.bar import status_html
 from cse.app.corpus.chosen import VisitorCorpus
 from cse.app.models.columns import Column
 from cse.app.models.models import Failure
 from cse.app.state import encodings, own_corpora
-from cse.app.state.corpora import OWN_KEY
 from cse.app.state.encodings import BLOCK, CHARACTERS, Encoding, Order, quick
 from cse.app.state.own_corpora import FAILED, FULL, KEPT, NO_ROOM, UNDO, OwnCorpora, OwnCorpus
+from cse.app.top import progress
 from cse.vectors import cosines
 
 ONE, TWO, THREE = "1" * 32, "2" * 32, "3" * 32
@@ -225,8 +223,7 @@ def test_progress_and_vectors_are_read_while_another_thread_adds_models(monkeypa
     assert chosen.ready([FIRST, SECOND]) == chosen.answering([FIRST, SECOND]) == [FIRST, SECOND]
     assert corpus.complete >= 2
     assert corpus.current is None or corpus.current.column not in (FIRST, SECOND)
-    assert "first" in progress(corpus)
-    assert "first" in status_html(OWN_KEY, corpus) or corpus.current is None
+    assert "first" in progress(corpus) or corpus.current is None
 
 
 def test_two_requests_that_see_a_replaced_model_encode_the_texts_again_once():

@@ -58,8 +58,8 @@ def test_a_condition_picks_rows(state, corpus) -> None:
     found = answer.frame[answer.frame.found]
     assert set(found["kind"]) == {"dog"}
     assert (found["score"].astype(float) > 2).all()
-    names = [name for name, kind, score in zip(*(corpus.table[n].to_pylist() for n in ("id", "kind", "score")), strict=True)
-             if kind == "dog" and score > 2]  # fmt: skip
+    columns = (corpus.table[name].to_pylist() for name in ("id", "kind", "score"))
+    names = [name for name, kind, score in zip(*columns, strict=True) if kind == "dog" and score > 2]
     assert sorted(set(found["id"])) == sorted(names)
     assert asked(state, where="kind = 'whale'").notes == ("No row meets the condition.",)
     for wrong in ("colour = 1", "1; drop table rows", "load_extension('x')"):

@@ -11,9 +11,8 @@ from app_models import MARKUP, write_models
 from scipy.stats import spearmanr
 
 import cse
-from cse.analysis.prefix_analysis import head_attention
 from cse.analysis.calibration import random_cosines
-from cse.analysis.prefix_analysis import prefix_attention, prototypes, without_prefix
+from cse.analysis.prefix_analysis import head_attention, prefix_attention, prototypes, without_prefix
 from cse.app import page as page_module
 from cse.app.files import as_csv
 from cse.app.forms.links import restorer

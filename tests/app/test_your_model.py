@@ -15,7 +15,6 @@ from gradio.context import LocalContext
 
 import cse
 from cse.analysis.votes import questions, verdict
-from cse.app.models.adding import attach
 from cse.app.places.votes import LOST, MEANING, Voting, end, question_html, undo, verdict_html, vote
 from cse.app.places.your_model import Trainer, own_dial, picture, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
@@ -31,6 +30,7 @@ from cse.app.results.judge import FIRST, LEAST_VOTES, LONGEST, SECOND, UNTRAINED
 from cse.app.results.labels import Labels
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, answer, page_html
+from cse.app.state.adding import attach
 from cse.app.state.app_state import AppState, open_state
 from cse.app.state.ballots import TEXT, Ballots
 from cse.app.state.own_corpora import KEPT, OwnCorpus

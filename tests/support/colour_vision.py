@@ -53,3 +53,16 @@ def difference(first: np.ndarray, second: np.ndarray) -> float:
     )
     crossed = -2 * np.sqrt(chroma**7 / (chroma**7 + 25**7)) * rotation * parts[1] * parts[2]
     return float(np.sqrt(sum(part**2 for part in parts) + crossed))
+
+
+def contrast(first, second) -> float:
+    """WCAG 2's contrast ratio of two colours, of three numbers from 0 to 255 each: 1 to 21."""
+    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour) -> float:
+    """WCAG 2's relative luminance of a colour, 0 to 1."""
+    share = np.array(colour) / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])

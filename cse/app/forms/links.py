@@ -173,10 +173,8 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], sha
     def script(method: str, chosen: str = "false") -> str:
         return WRITE % {**values, "method": json.dumps(method), "chosen": chosen}
 
-    steps = [
-        *(each.input for each in shared.fields.values()),
-        *(trigger for content in contents for trigger in content.triggers),
-    ]
+    edited = [each.input for each in shared.fields.values()]  # type: ignore[attr-defined]
+    steps = [*edited, *(trigger for content in contents for trigger in content.triggers)]
     quiet = [trigger for content in contents for trigger in content.quiet]
     tab.select(None, inputs, None, js=script("pushState", "true"), **HIDDEN)
     for triggers, method in ((steps, "pushState"), (quiet, "replaceState")):

@@ -19,10 +19,11 @@ import gradio as gr
 
 from cse.app import validation
 from cse.app.drawing.components import script
+from cse.app.drawing.templates import templates
 from cse.app.forms.events import PRIVATE
 from cse.app.models.naming import title
 from cse.app.result import Result
-from cse.app.show import ask, templates
+from cse.app.show import ask
 from cse.app.state.corpora import DEMO_KEY
 from cse.models.names import BUNDLED_NAMES
 

@@ -16,6 +16,7 @@ from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import file_value, result, saved_file, script, settings
 from cse.app.drawing.palette import DARK, LIGHT, MODELS, NO_LABEL
+from cse.app.drawing.templates import templates
 from cse.app.forms.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
@@ -26,7 +27,7 @@ from cse.app.results.groups import Groups
 from cse.app.results.map import Map, by_models, further_columns, near_of
 from cse.app.results.neighbours import Neighbours, pair_of
 from cse.app.session import Session, open_session
-from cse.app.show import Answer, Shown, page_html, read_first, templates
+from cse.app.show import Answer, Shown, page_html, read_first
 from cse.app.state.app_state import AppState
 from cse.app.top import Top
 from cse.corpus.output import csv_text

@@ -11,13 +11,13 @@ from cse.analysis.votes import SAME, SKIP, decisive
 from cse.app.corpus.chosen import FIELD
 from cse.app.drawing import html
 from cse.app.drawing.components import script
+from cse.app.drawing.templates import templates
 from cse.app.forms.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.naming import choices
 from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, Record, columns_of
 from cse.app.session import open_session
-from cse.app.show import templates
 from cse.app.state.app_state import AppState
 from cse.app.state.ballots import Ballot
 from cse.app.state.own_corpora import KEPT

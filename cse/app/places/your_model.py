@@ -12,10 +12,10 @@ from cse.app.charts import chart
 from cse.app.corpus.chosen import FIELD, chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import NUMBERS, heading, result
+from cse.app.drawing.templates import templates
 from cse.app.forms.events import HIDDEN, QUICK, Run, one_line_errors
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
-from cse.app.models.adding import attach
 from cse.app.models.naming import BEFORE, POOLED, choices, title
 from cse.app.places.votes import Voting, votes_part
 from cse.app.results.adaptation import (
@@ -30,7 +30,8 @@ from cse.app.results.adaptation import (
     report_frame,
 )
 from cse.app.results.judge import Judge, columns_of
-from cse.app.show import Answer, Shown, page_html, plot_value, templates
+from cse.app.show import Answer, Shown, page_html, plot_value
+from cse.app.state.adding import attach
 from cse.app.top import Top, model_choices
 from cse.app.training.archive import opened_by
 from cse.app.training.request import ADAPT, LONGEST_NAME, TrainingRequest, checked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cse.app.models.admission import Admission
 from cse.app.models.models import Failure, Models, error_line
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cse.analysis.duplicates import NearDuplicates
-    from cse.app.results.map import ModelMap
     from cse.evaluation.scoreboard import Scoreboard
 
 RESULTS = BUNDLED / "results"
@@ -50,7 +49,7 @@ class AppState:
     boards: dict[str, Scoreboard] | Failure
     admission: Admission = field(default_factory=Admission)
     speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
-    maps: Recent[ModelMap] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
+    maps: Recent[Any] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
     groups: Recent[tuple[np.ndarray, np.ndarray]] = field(
         default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES)
     )

@@ -9,7 +9,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from cse.app.models.recent import RecentByClient
-from cse.app.state.own_corpora import KEPT, checked_key
+from cse.app.state.own_corpora import KEPT
+from cse.app.validation import checked_key
 
 if TYPE_CHECKING:
     from cse.analysis.votes import Judgement, Question

@@ -6,7 +6,6 @@ They do not depend on a page or session: the encoding continues, and a corpus st
 from __future__ import annotations
 
 import logging
-import re
 import sys
 import time
 from array import array
@@ -20,7 +19,7 @@ from cse.app.models.columns import Column
 from cse.app.models.models import Models, error_line
 from cse.app.models.visitors import Client, current_client, first_to_go
 from cse.app.state.encodings import Encoding, Order, encode_block
-from cse.app.validation import FieldError
+from cse.app.validation import checked_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +34,6 @@ TEXT_BYTES = 24  # of a text besides its characters: its places in a list and in
 UNDO = 10  # seconds in which a removal can be undone
 GRACE = 2  # seconds more than a page offers that, for the way to the server
 PAUSE = 0.01  # seconds between blocks, so that a waiting thread gets the lock
-KEY = re.compile(r"[0-9a-f]{32}")
 SUMMARY = f"Kept for {KEPT // 3600} hours, for this browser alone"
 PROMISE = (
     f"The server keeps them for {KEPT // 3600} hours after their last use, under a key that only this browser has: you "
@@ -49,13 +47,6 @@ GONE = (
 NO_ROOM = f"Your texts and vectors have more than {MOST_BYTES_EACH // 2**20} MB; give fewer texts."
 FAILED = "The server failed at these texts; upload or paste them again, or try other ones."
 FULL = "The server holds as many texts as it can; try again in a few minutes."
-
-
-def checked_key(key: Any, what: str) -> str:
-    """Return a visitor's key, under which `what` is kept. Raises FieldError for an invalid one."""
-    if not isinstance(key, str) or not KEY.fullmatch(key):
-        raise FieldError("The key", f"This page has no key to keep {what} under; reload it.")
-    return key
 
 
 class OwnCorpus:

@@ -12,11 +12,10 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from cse.app.models.visitors import Client, current_client, first_to_go
-from cse.app.state.own_corpora import checked_key
 from cse.app.training.archive import unpack_model
 from cse.app.training.request import LONGEST_NAME, Made
 from cse.app.training.rules import OPTION, Rules
-from cse.app.validation import FieldError, sentence
+from cse.app.validation import FieldError, checked_key, sentence
 from cse.files.writing import named_errors
 from cse.models.names import CONFIG
 

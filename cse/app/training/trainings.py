@@ -10,11 +10,11 @@ from threading import Lock
 from typing import Any
 
 from cse.app.models.visitors import current_client, first_to_go
-from cse.app.state.own_corpora import checked_key
 from cse.app.training.opened import OpenedModels, Workplace
 from cse.app.training.request import Made, TrainingRequest
 from cse.app.training.rules import CLOSED, Rules
 from cse.app.training.training import Training
+from cse.app.validation import checked_key
 from cse.files.writing import named_errors
 
 
