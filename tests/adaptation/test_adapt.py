@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import refused, run
+from command_line import refused, run, unboxed
 from conftest import WORDS
 from sklearn.decomposition import PCA
 
@@ -465,8 +465,8 @@ def test_minutes_that_no_run_can_take_are_refused_as_the_help_says(table: Path, 
     done = run("adapt", table, "--column", 2, "--output", tmp_path / "out", "--minutes", minutes)
     refused(done, 3, f"--minutes is {float(minutes)}; give a number above 0")
     assert not (tmp_path / "out").exists()
-    words = " ".join(run("adapt", "--help").stdout.split())
-    assert "--minutes <float> Most minutes, above 0; what does not fit is left out. [default: 30]" in words
+    help_text = unboxed(run("adapt", "--help").stdout)
+    assert "--minutes <float> Most minutes, above 0; what does not fit is left out. [default: 30]" in help_text
 
 
 def test_a_pooling_without_a_form_and_a_start_that_is_missing_are_refused(

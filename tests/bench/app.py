@@ -16,13 +16,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.support.ports import free_port
 
 START_LIMIT = 300.0  # seconds
 CALL_LIMIT = 600.0
 POINTS = 1200  # sentences on the map that is drawn meanwhile: the whole demo corpus
+DEMO: tuple[Any, ...] = ("demo", "", [])  # the last values of endpoints that read a corpus: it, no key, and all models
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def started_app(root: Path, *options: str) -> Iterator[Started]:
 def compare(url: str, number: int, visitor: str) -> float:
     """The seconds of one comparison of two sentences by a visitor; `number` makes them new to the app."""
     begun = time.perf_counter()
-    call(url, "similarity", [f"Visitor {number} asks for the way.", "Somebody wants to know where to go."], visitor)
+    sentences = f"Visitor {number} asks for the way.", "Somebody wants to know where to go."
+    call(url, "similarity", [*sentences, *DEMO], visitor)
     return time.perf_counter() - begun
 
 
@@ -115,7 +117,7 @@ def measure(url: str, visitors: int, seconds: float) -> list[Load]:
 
 def new_map() -> list[object]:
     """The values of a map of the demo corpus that is not kept yet."""
-    return ["corpus", "", POINTS, time.time_ns() % 2**32, 12, "demo", ""]
+    return ["corpus", "", POINTS, time.time_ns() % 2**32, 12, *DEMO]
 
 
 def call(url: str, endpoint: str, values: Sequence[object], visitor: str | None = None, *, leave: bool = False) -> str:
@@ -168,7 +170,7 @@ def _until(url: str, done: Callable[[float], bool]) -> Iterator[float]:
 def _computes(url: str) -> bool:
     """True once Gradio's queue has started, which is shortly after the first page."""
     try:
-        call(url, "ledger", [])
+        call(url, "ledger", [[]])
     except (OSError, ValueError):
         return False
     return True

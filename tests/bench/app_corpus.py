@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cse.evaluation.classification import labelled_rows
 from cse.models.names import BUNDLED
-from tests.bench.app import answer_stream, call, compare, events
+from tests.bench.app import call, compare
 from tests.bench.machine import processor_seconds, resident_memory
 
 POINTS, GROUPS = 10_000, 12
@@ -63,7 +63,7 @@ class Job:
             wait_for(self.url, self.key, self.session, 1)
             self.search("Where is my order?")
         with self.step("first map"):
-            self.maps(lambda maps: any("xy" in each for each in maps.values()))
+            self.map([MODEL])
         with self.step("all models"):
             wait_for(self.url, self.key, self.session, None)
         with self.step("search in all models"):
@@ -71,27 +71,20 @@ class Job:
         if '{"error": ' in answer:
             raise ValueError(f"a model has no answer: {answer[:100]}")
         with self.step("maps of all models"):
-            self.maps(lambda maps: False)
+            self.map([])
         with self.step("near-duplicates"):
-            self.call("duplicates", MODEL, "own", 5.0, "first", 1, self.key)
+            self.call("duplicates", MODEL, 5.0, "first", 1, "", "own", self.key, [])
         with self.step("deletion"):
             self.call("forget", self.key)
         return self.steps
 
     def search(self, query: str) -> str:
         """Return the answer of a search among the texts."""
-        return self.call("search", query, 5, "own", 0.0, self.key)
+        return self.call("search", query, 5, 0.0, "", "own", self.key, [])
 
-    def maps(self, enough: Callable[[dict], bool]) -> None:
-        """Have maps and groups made, and leave as soon as they are enough."""
-        values = ["corpus", "", POINTS, 0, GROUPS, "own", self.key]
-        session = secrets.token_hex(8)  # who leaves takes the session away
-        with answer_stream(self.url, "map", values, session) as stream:
-            for kind, data in events(stream):
-                if kind == "error":
-                    raise ValueError(f"/map answered {data}")
-                if kind == "generating" and enough(json.loads(data)[0]["maps"]):
-                    return
+    def map(self, models: Sequence[str]) -> None:
+        """Have maps and groups made in these models, or in all."""
+        self.call("map", "corpus", "", POINTS, 0, GROUPS, "own", self.key, models)
 
 
 def wait_for(url: str, key: str, session: str, models: int | None) -> None:

@@ -15,12 +15,12 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from tests.bench.app import CALL_LIMIT, Load, call, new_map
+from tests.bench.app import CALL_LIMIT, DEMO, Load, call, compare, new_map
 from tests.bench.machine import processor_seconds, resident_memory
 
 MIX = {  # how often each is asked for
-    "similarity": 8, "search": 6, "tokens": 4, "words": 2, "pairs": 2, "changes": 1, "xray": 1, "template": 1,
-    "disagreements": 1, "models": 1, "results": 2, "ledger": 1, "refused": 2, "left": 1, "page": 1,
+    "similarity": 8, "search": 6, "tokens": 4, "words": 2, "pairs": 2, "changes": 1, "prefix": 1, "template": 1,
+    "prototypes": 1, "disagreements": 1, "models": 1, "scores": 2, "ledger": 1, "refused": 2, "left": 1, "page": 1,
 }  # fmt: skip
 STAYS = 20  # calls that a client makes before it comes back as a new visitor
 REPEATED = 0.3  # of the texts are among those that everyone asks for
@@ -68,7 +68,7 @@ def bear(
     `process` is the server's number, whose memory is looked at; the first answer of the models comes before the clock,
     and so do other calls of the same mix for `warm_up` seconds, of which only the errors count.
     """
-    call(url, "similarity", ["a", "b"], "first")
+    compare(url, 0, "first")
     before = bear(url, clients, warm_up, seed=seed + 1) if warm_up else Mixed()
     found, over = Mixed(errors=before.errors), threading.Event()
     chances = [random.Random(f"{seed} {number}") for number in range(clients)]
@@ -138,17 +138,18 @@ def asked(url: str, kind: str, chance: random.Random, visitor: str) -> None:
     """One call of a kind. Raises what goes wrong, and ValueError where a wrong call is answered."""
     first, second = (text(chance) for _ in range(2))
     values: dict[str, list[object]] = {
-        "similarity": [first, second], "words": [first, second], "search": [first, 5, "demo", 0.0, ""],
-        "tokens": [first, 5, 1.0], "pairs": ["\n".join((first, second, text(chance), text(chance)))],
-        "changes": [first, ""], "xray": [first, second, []], "template": [first, '"[X]" is [MASK] .', 5],
-        "disagreements": ["graded", "", "demo", ""], "models": [], "results": ["sts"], "ledger": [],
+        "similarity": [first, second, *DEMO], "words": [first, second, []], "search": [first, 5, 0.0, "", *DEMO],
+        "tokens": [first, 5, 1.0, []],
+        "pairs": ["\n".join((first, second, text(chance), text(chance))), "cosine", *DEMO],
+        "changes": [first, "", *DEMO], "prefix": [first, second, "", *DEMO], "prototypes": [first, 5, []],
+        "template": [first, '"[X]" is [MASK] .', 5, []], "disagreements": ["graded", "", *DEMO], "models": [[]],
+        "scores": ["sts", []], "ledger": [[]],
     }  # fmt: skip
     if kind == "refused":
         refused(url, visitor)
     elif kind == "left":
-        call(
-            url, "similarity", [first, second], secrets.token_hex(8), leave=True
-        )  # a closed page takes its session away
+        # A closed page takes its session away.
+        call(url, "similarity", values["similarity"], secrets.token_hex(8), leave=True)
     elif kind == "page":
         with urllib.request.urlopen(f"{url}/config", timeout=CALL_LIMIT) as answer:
             answer.read()
@@ -161,7 +162,7 @@ def asked(url: str, kind: str, chance: random.Random, visitor: str) -> None:
 def refused(url: str, visitor: str) -> None:
     """A call with an empty sentence. Raises ValueError where it is answered."""
     try:
-        call(url, "similarity", ["", "b"], visitor)
+        call(url, "similarity", ["", "b", *DEMO], visitor)
     except ValueError as error:
         if "is empty" in str(error):
             return

@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import random
 
 import numpy as np
 import pytest
@@ -9,9 +10,9 @@ from app_models import GOOD, serving, write_model
 
 from tests.bench import app as app_load
 from tests.bench import app_corpus
-from tests.bench.app import Load, call, measure
+from tests.bench.app import DEMO, Load, call, measure
 from tests.bench.app_corpus import Job
-from tests.bench.app_mix import Mixed, bear, to_json
+from tests.bench.app_mix import MIX, Mixed, asked, bear, to_json
 from tests.bench.machine import processor_seconds, resident_memory
 
 
@@ -34,7 +35,9 @@ def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_
         url = address.rstrip("/")
         loads = measure(url, visitors=3, seconds=0.2)
         with pytest.raises(ValueError, match="/similarity answered"):
-            call(url, "similarity", ["", "b"])
+            call(url, "similarity", ["", "b", *DEMO])
+        for kind in MIX:
+            asked(url, kind, random.Random(kind), "everything")
         found = bear(url, clients=4, seconds=1.5, process=os.getpid())
         steps = Job(url, 70, os.getpid()).run()
     assert [load.what for load in loads] == ["one visitor", "3 visitors", "one visitor beside a map"]

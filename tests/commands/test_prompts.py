@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from command_line import refused, run
 from conftest import SENTENCES
-from cse.app.sections.search import find_all
 from milvus_server import needs_server, served
 from typer.testing import Result
 
 from cse import adapters
 from cse.analysis.calibration import random_cosines
 from cse.app.corpus.chosen import chosen_corpus
-from cse.app.models.models import divided
+from cse.app.results.search import Search
+from cse.app.show import ask
 from cse.app.state.app_state import open_state
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD
 from cse.app.state.own_corpora import OwnCorpus
@@ -274,12 +274,11 @@ def test_the_page_searches_with_the_prompts(folders: dict[str, Path], corpus: Pa
     encoder = state.models.encoder(column)
     for name in ("corpus.txt", OWN_KEY, DEMO_KEY):
         chosen = chosen_corpus(state, name, key)
-        (found,) = divided(find_all(state, QUERY, 5, chosen, depth=1))[0].values()
+        hits = ask(state, Search, {"query": QUERY, "corpus": name, "key": key}).frame
         expected = cosines(folders[kind], chosen.texts)
         # Own vectors are kept as float16, and made in bfloat16 where the processor is fast at it.
-        for hit in found.hits:
-            assert hit.score == pytest.approx(expected[hit.position], abs=1e-3)
-        assert found.hits[0].score == pytest.approx(max(expected), abs=1e-3)
+        assert hits["cosine"].tolist() == pytest.approx([expected[row] for row in hits["position"]], abs=1e-3)
+        assert hits["cosine"][0] == pytest.approx(max(expected), abs=1e-3)
         # Sentences that are compared have no prompt but the default one, so those of random pairs have no other.
         chosen.random_cosines(state, column, encoder)
     spread = state.demo.sentences[:: len(state.demo.sentences) // SPREAD]
@@ -298,5 +297,5 @@ def test_the_page_searches_an_older_index_as_it_was_made(
     built(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "x")
     state = open_state([str(folders["both"])], [tmp_path / "x"])
     expected = cosines(folders["both"], prompts=False)
-    (found,) = divided(find_all(state, QUERY, 5, chosen_corpus(state, "corpus.txt", None)))[0].values()
-    assert [hit.score for hit in found.hits] == pytest.approx(sorted(expected)[::-1], abs=TOLERANCE)
+    hits = ask(state, Search, {"query": QUERY, "k": len(expected), "corpus": "corpus.txt"}).frame
+    assert hits["cosine"].tolist() == pytest.approx(sorted(expected)[::-1], abs=TOLERANCE)

@@ -133,8 +133,8 @@ def test_retrieval_is_scored_the_same_and_leaves_nothing(server: str, bert_folde
 
 
 def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    from cse.app.sections.search import search as app_search
-
+    from cse.app.results.search import Search
+    from cse.app.show import ask
     from cse.app.state.app_state import open_state
     from cse.app.state.corpora import opener
 
@@ -144,9 +144,9 @@ def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys
     state = open_state((), options.index)
     (key,) = set(state.corpora) - {"demo"}
     assert key == "corpus.txt"
-    columns = app_search(state, "a dog in the park", 3, key)
+    columns = ask(state, Search, {"query": "a dog in the park", "k": 3, "corpus": key}).json()
     assert len(columns) == 2  # a column of the folder, one of the collection
-    by_folder, by_server = ([(hit.row, hit.text) for hit in hits] for hits in columns.values())
+    by_folder, by_server = ([(hit["row"], hit["text"]) for hit in hits] for hits in columns.values())
     assert by_folder == by_server
     assert exit_code("app", ["--store", f"milvus://127.0.0.1:{free_port()}/x"]) == 4
     assert "no Milvus server there" in capsys.readouterr().err

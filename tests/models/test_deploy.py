@@ -103,7 +103,7 @@ def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: P
 
     (tmp_path / "backbone").unlink()  # the Space has its own
     with served(folder) as client:
-        hits = client.predict(SENTENCES[0], 3, "text.txt", api_name="/search")
+        hits = client.predict(SENTENCES[0], k=3, corpus="text.txt", api_name="/search")
     assert hits.keys() == {"mine"}
     expected = np.argsort(-vectors @ vectors[0])[:3]
     assert [hit["text"] for hit in hits["mine"]] == [SENTENCES[row] for row in expected]
