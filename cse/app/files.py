@@ -15,7 +15,7 @@ import pandas as pd
 from cse.app.drawing.components import file_stem, file_value
 from cse.app.models.naming import title
 from cse.app.result import plain, records
-from cse.app.show import Answer
+from cse.app.show import NO_ANSWER, Answer
 from cse.corpus.output import guarded
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
         import vl_convert
     except ModuleNotFoundError as error:
         raise ValueError(
-            "figures need the package vl-convert-python; install it with: pip install vl-convert-python"
+            "Figures need the package vl-convert-python; install it with: pip install vl-convert-python"
         ) from error
     spec = figure_spec(answer, charts[0], millimetres)
     closed: dict[str, Any] = {"allowed_base_urls": []}  # no chart may read an address
@@ -261,6 +261,8 @@ def file_of(answer: Answer, form: str, width: str, address: str) -> dict[str, An
         content = base64.b64encode(figure(answer, kind, WIDTHS[width])).decode()
         notes = [f"Caption: {caption(answer)}"]
         return file_value(f"{name}.{kind}", MEDIA_TYPES[kind], content, list(answer.failed), notes)
+    if form.startswith("Table") and answer.frame.empty:
+        raise ValueError(NO_ANSWER)
     suffix, kind, make = TABLES[form]
     made = make(answer, address)
     lacking = list(answer.failed) if suffix != "json" else []

@@ -145,6 +145,8 @@ class Result:
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return the endpoint's answer, JSON values by model; failed models are added to it."""
+        if frame.empty:  # without columns where no model has a row
+            return {}
         return {
             name: records(rows.drop(columns="model"))
             for name, rows in frame.groupby("model", sort=False, observed=True)

@@ -58,6 +58,19 @@ def test_page_endpoint_and_files_have_one_table(state, kind, corpus) -> None:
     assert sentence == "" or sentence[-1] in ".!?"
 
 
+MAY_LACK_ROWS = [kind for kind in RESULTS if kind.lane not in ("none", "comparisons")]  # which ask no model, or refuse
+
+
+@pytest.mark.parametrize("kind", MAY_LACK_ROWS, ids=lambda kind: kind.key)
+def test_where_every_model_failed_the_endpoint_says_why_and_no_table_is_saved(kind) -> None:
+    answer = show.Answer(kind(), pd.DataFrame(), {}, {"simcse": "SimCSE has no weights."})
+    assert "SimCSE has no weights." in json.dumps(answer.json())
+    for form in FORMS:
+        if form.startswith("Table"):
+            with pytest.raises(ValueError, match=r"^No model has an answer\.$"):
+                file_of(answer, form, "one column (77 mm)", "http://127.0.0.1:7860/")
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.key)
 def test_every_form_is_a_file_or_says_why_not(state, kind, form) -> None:
