@@ -13,6 +13,7 @@ import gradio as gr
 from gradio.components.plot import PlotData
 
 import cse
+from cse.app.drawing import html
 from cse.app.drawing.components import heading, settings, submit
 from cse.app.drawing.components import result as result_html
 from cse.app.drawing.templates import TEMPLATES, templates
