@@ -69,8 +69,10 @@ def completed(blocks: gr.Blocks, path: str, body: bytes) -> bytes:
     except (ValueError, RecursionError):
         return body
     values = sent.get("data") if isinstance(sent, dict) else None
+    if not isinstance(values, list):
+        return body
     defaults = [each.default for each in inspect.signature(function.fn).parameters.values()]
-    rest = defaults[len(values) :] if isinstance(values, list) else []
+    rest = defaults[len(values) :]
     if not rest or inspect.Parameter.empty in rest:
         return body
     return json.dumps({**sent, "data": [*values, *rest]}).encode()
