@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 
 from cse.app import validation
 from cse.app.corpus.chosen import choices_of, chosen_corpus
@@ -17,6 +18,7 @@ from cse.app.corpus.overview import overview
 from cse.app.corpus.reading import MOST_TEXTS, Preview, file_corpus, preview
 from cse.app.drawing import html
 from cse.app.drawing.components import script
+from cse.app.drawing.palette import own_colours
 from cse.app.drawing.templates import templates
 from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded, hide
 from cse.app.forms.links import copy_button
@@ -190,7 +192,8 @@ def bar_html(state: AppState, corpus: str, models: Sequence[str], own: OwnCorpus
     else:
         label, status = dict((key, label) for label, key in choices_of(state))[corpus], ""
     ordered = [name for _, name in model_choices(state.models.columns) if name in models]
-    return templates().get_template("top.html").render(corpus=label, models=ordered, status=status)
+    styles = Markup(html.colour_styles(own_colours(state.models.columns)))
+    return templates().get_template("top.html").render(corpus=label, models=ordered, status=status, styles=styles)
 
 
 def progress(own: OwnCorpus) -> str:
