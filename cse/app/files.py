@@ -26,6 +26,7 @@ MAX_CELL = 200  # characters of a cell in a paper
 POINTS_PER_MM = 72 / 25.4
 WIDTHS = {"one column (77 mm)": 77, "two columns (160 mm)": 160}
 FONT_POINTS = 8
+NO_ROWS = "The answer has no rows, so there is nothing to save."
 STARS = "**"  # around a cell that is bold
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "`": r"\textasciigrave{}",
@@ -262,7 +263,7 @@ def file_of(answer: Answer, form: str, width: str, address: str) -> dict[str, An
         notes = [f"Caption: {caption(answer)}"]
         return file_value(f"{name}.{kind}", MEDIA_TYPES[kind], content, list(answer.failed), notes)
     if form.startswith("Table") and answer.frame.empty:
-        raise ValueError(NO_ANSWER)
+        raise ValueError(NO_ROWS if answer.models else NO_ANSWER)
     suffix, kind, make = TABLES[form]
     made = make(answer, address)
     lacking = list(answer.failed) if suffix != "json" else []

@@ -146,6 +146,7 @@ def test_typing_asks_after_a_pause_and_back_returns(page):
     query.fill(" ")
     expect(page.locator(".cse-refusal:visible")).to_have_text("The query is empty; write a few words.")
     query.fill("The flight was late")
+    page.wait_for_url("**q=The+flight+was+late**")
     expect(page.locator(".cse-refusal:visible")).to_have_count(0)
     open_tab(page, "Tokens")
     page.wait_for_url("**tab=tokens**")

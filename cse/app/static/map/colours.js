@@ -24,8 +24,7 @@ function tint(share) {
 }
 
 function readScheme() {
-  const [red, green, blue] = getComputedStyle(root).color.match(/[\d.]+/g);  // the text is bright in a dark scheme
-  scheme = 0.21 * red + 0.72 * green + 0.07 * blue > 128 ? 'dark' : 'light';
+  scheme = root.closest('.dark') ? 'dark' : 'light';  // the colours of the page may still be fading
 }
 
 function mark(context, kind, x, y, wide) {
