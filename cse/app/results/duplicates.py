@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from cse.analysis.duplicates import NearDuplicates
     from cse.app.models.columns import Column
     from cse.app.session import Session
-    from cse.encoder.encoder import Encoder
     from cse.training.records import Report
 
 LEAST, MOST, STEP, DEFAULT = 3.0, 7.0, 0.1, 5.0  # digits of a percentile: 5 is 99.999
@@ -80,14 +79,10 @@ class Duplicates(Result):
         if column is None or len(corpus.texts) < MIN_TEXTS:
             raise FieldError(FIELD, "The corpus has 1 text; near-duplicates need at least 2.")
 
-        def answer(column: Column, encoder: Encoder) -> tuple[NearDuplicates, np.ndarray]:
-            vectors = corpus.vectors(column, encoder)
-            return near_duplicates(session, column, vectors), vectors
-
-        known = session.each(answer, [column]).get(column.name)
-        if known is None:
+        vectors = session.each(corpus.vectors, [column]).get(column.name)
+        if vectors is None:
             raise FieldError("The model", f"{title(column.name)}: {session.failed.pop(column.name)}")
-        near, vectors = known
+        near = near_duplicates(session, column, vectors)
         level, texts, numbers = near.at(self.nines), corpus.texts, corpus.numbers
         pairs = len(texts) * (len(texts) - 1) / 2
         forest, rejected = near.forest, {int(row) for row in self.rejected.split(",") if row.strip().isdecimal()}

@@ -56,13 +56,12 @@ class Labels(Result):
         rows, labels = held_out(session.corpus)
         gold = np.unique(labels, return_inverse=True)[1]
 
-        def scores(column: Column, encoder: Encoder) -> dict[str, Any]:
-            vectors = session.vectors(column, encoder)[rows]
+        def scores(vectors: np.ndarray) -> dict[str, Any]:
             values = neighbour_values(vectors, gold)
             ends = mean_difference(values, np.zeros(len(values)))
             return {**label_scores(vectors, labels), "low": ends.low, "high": ends.high}
 
-        answers = session.each(scores)
+        answers = {name: scores(vectors[rows]) for name, vectors in session.each(session.vectors).items()}
         counts = {"texts": len(rows), "labels": len(set(labels))}
         return pd.DataFrame([{"model": name, **found, **counts} for name, found in answers.items()])
 

@@ -154,19 +154,19 @@ class Map(Result):
         drawn: dict[str, tuple[ModelMap, np.ndarray, np.ndarray]] = {}
         first: Hashable = None
 
-        def draw(column: Column, encoder: Encoder) -> tuple[Hashable, ModelMap, np.ndarray, np.ndarray]:
-            model, vectors = model_key(column, fingerprint_of(encoder)), points.vectors(column, encoder)
-            reference = next(iter(drawn.values()))[0].xy if drawn else None
-            made = one_map(session, (model, first or model, digest, self.seed), vectors, labels, reference)
-            return model, made, *groups_of(session, (model, digest, self.groups), vectors, self.groups)
+        def read(column: Column, encoder: Encoder) -> tuple[Hashable, np.ndarray]:
+            return model_key(column, fingerprint_of(encoder)), points.vectors(column, encoder)
 
         frame, count = pd.DataFrame(), len(session.columns)
         for number, column in enumerate(session.columns):
             session.report(number, count, title(column.name))
-            answer = session.each(draw, [column]).get(column.name)
-            if answer is not None:
-                first = first or answer[0]
-                drawn[column.name] = answer[1:]
+            answer = session.each(read, [column]).get(column.name)
+            if answer is not None:  # drawn outside of the model's turn, for which other visitors wait
+                model, vectors = answer
+                first = first or model
+                reference = next(iter(drawn.values()))[0].xy if drawn else None
+                made = one_map(session, (model, first, digest, self.seed), vectors, labels, reference)
+                drawn[column.name] = made, *groups_of(session, (model, digest, self.groups), vectors, self.groups)
                 frame, said = table(points, drawn)
                 if number + 1 < count:
                     yield frame
