@@ -13,6 +13,7 @@ import httpx
 import pytest
 from gradio.queueing import Queue
 from gradio.server_messages import EstimationMessage, ProcessCompletedMessage
+from ports import free_port
 
 from cse.app.page import Page, launch_options
 from cse.app.server.hosts import Names
@@ -31,7 +32,7 @@ def url():
     from cse.app.server.answers import bound_answers
 
     bound_answers(blocks)
-    _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+    _, address, _ = blocks.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **launch_options())
     yield f"{address}gradio_api"
     blocks.close()
 
@@ -42,7 +43,7 @@ def test_a_server_at_rest_seldom_looks_at_its_queue(monkeypatch) -> None:
     with Page(analytics_enabled=False) as blocks:
         gr.Markdown("Nobody is here.")
     begun = time.monotonic()
-    blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+    blocks.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **launch_options())
     while len(looks) < 10 and time.monotonic() < begun + 30:
         time.sleep(0.1)
     passed = time.monotonic() - begun

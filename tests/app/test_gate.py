@@ -10,6 +10,7 @@ import gradio as gr
 import httpx
 import pytest
 from app_models import GOOD, serving, write_model
+from ports import free_port
 
 from cse.app.models.models import Models, error_line
 from cse.app.page import launch_options
@@ -373,7 +374,7 @@ def test_a_call_without_a_session_leaves_none_behind(session, kept):
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.api(say, api_name="say")
     bound_answers(blocks.queue())
-    server, url, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+    server, url, _ = blocks.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **launch_options())
     try:
         call = f"{url}gradio_api/call/say"
         for _ in range(2):
@@ -391,7 +392,7 @@ def test_a_page_leaves_no_copies_of_its_fields_behind():
         text = gr.Textbox()
         text.submit(lambda said: said.upper(), text, text, api_name="shout")
     bound_answers(blocks.queue())
-    server, url, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+    server, url, _ = blocks.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **launch_options())
     try:
         sent = {"data": ["x" * 1000], "fn_index": 0, "session_hash": "page"}
         assert httpx.post(f"{url}gradio_api/queue/join", json=sent).status_code == 200

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import gradio as gr
 import httpx
 import pytest
+from ports import free_port
 
 from cse.app.page import launch_options
 from cse.app.server import streams
@@ -22,7 +23,7 @@ def url():
 
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.api(say, api_name="say")
-    _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+    _, address, _ = blocks.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **launch_options())
     yield f"{address}gradio_api/queue"
     blocks.close()
 

@@ -15,6 +15,7 @@ import gradio as gr
 import httpx
 import pytest
 from conftest import ROOT
+from ports import free_port
 
 from cse.app.page import launch_options
 from cse.app.server.hosts import Names
@@ -40,7 +41,7 @@ def url(tmp_path_factory):
             gr.Button().click(read, [file, kind, number], said, api_name="read")
             gr.Button().click(str.upper, any_kind, said, api_name="column")
             gr.Button().click(lambda: gr.Dropdown(["Flat", "own"]), None, kind, api_name="more", queue=False)
-        _, address, _ = blocks.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+        _, address, _ = blocks.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **launch_options())
         yield f"{address}gradio_api"
         blocks.close()
 
