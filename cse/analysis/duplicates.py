@@ -210,16 +210,6 @@ def members(rows: np.ndarray, vectors: np.ndarray, lengths: np.ndarray, least: f
     return listed
 
 
-def group_rows(
-    groups: Sequence[Sequence[Member]], texts: Sequence[str], rows: Sequence[int]
-) -> Iterator[tuple[int, int, str, float, str, str]]:
-    """Yield the cells of `GROUP_COLUMNS` for each member; groups are counted from 1, `rows` numbers the texts."""
-    for number, group in enumerate(groups, start=1):
-        for member in group:
-            kept = "yes" if member.kept else "no"
-            yield number, rows[member.row], kept, member.cosine, member.reason, texts[member.row]
-
-
 class Place(NamedTuple):
     """A percentile, its number of nines and its cosine, with the numbers of texts kept and of groups there."""
 

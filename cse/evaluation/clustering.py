@@ -22,7 +22,7 @@ from cse.vectors import nearest_others
 if TYPE_CHECKING:
     from cse.evaluation import Encode, Scores, Unit
 
-SEEDS, LABEL_SEEDS = range(10), range(3)  # of k-means, in the task and in `label_scores`
+SEEDS = range(10)  # of k-means
 NEIGHBOURS = 5
 SETS = (  # of ConPVP's Table 6
     "agnews", "biomedical", "googlenews_S", "googlenews_T", "googlenews_TS", "searchsnippets", "stackoverflow", "tweet",

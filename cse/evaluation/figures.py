@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from textwrap import fill
@@ -20,7 +19,6 @@ from cse.files.writing import write_file
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
     from cse.evaluation.results import ModelRecord
     from cse.evaluation.tasks import Task
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     Numbers = Mapping[str, Sequence[float]]
 
 DPI = 150
-PAPER_DPI = 300
 # Paul Tol's "vibrant", distinguishable with any colour vision, also used by the app; markers repeat the colours.
 COLOURS = ("#0077bb", "#ee7733", "#009988", "#ee3377", "#33bbee", "#cc3311")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -71,13 +68,6 @@ def paper_figure(width: float, height: float) -> Figure:
     return Figure((width, height), layout="constrained")
 
 
-def handles(marks: Iterable[tuple[str, str]]) -> list[Line2D]:
-    """Return the marks of a legend: a colour and a marker each."""
-    from matplotlib.lines import Line2D
-
-    return [Line2D([], [], ls="", color=colour, marker=marker) for colour, marker in marks]
-
-
 def save_figure(
     figure: Figure, file: Path | BinaryIO, kind: str, facts: Mapping[str, str] | None = None, dpi: int = DPI
 ) -> bool:
@@ -97,13 +87,6 @@ def save_figure(
     for message in others:
         warnings.warn(message, stacklevel=2)
     return len(others) < len(caught)
-
-
-def figure_bytes(figure: Figure, kind: str, facts: Mapping[str, str]) -> tuple[bytes, bool]:
-    """Return a figure's file as bytes, and what `save_figure` returns."""
-    file = BytesIO()
-    lacking = save_figure(figure, file, kind, facts, PAPER_DPI)
-    return file.getvalue(), lacking
 
 
 BUCKETS = 5

@@ -11,13 +11,11 @@ import numpy as np
 from cse.analysis.maps import evenly
 from cse.app import validation
 from cse.app.models.columns import Column
-from cse.app.models.models import Failure
 from cse.app.models.remembered import fingerprint_of, number_of
 from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD, Corpus
 from cse.app.state.own_corpora import GONE, OwnCorpus
 from cse.corpus.corpus import fields_of
 from cse.errors import command_line
-from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -259,16 +257,6 @@ def reference_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCor
         return chosen if len(set(chosen.texts)) >= LEAST_PAIRED else DemoCorpus(state)
     except ValueError:  # its texts are gone
         return DemoCorpus(state)
-
-
-def vectors_by_model(
-    state: AppState, corpus: ChosenCorpus, columns: Sequence[Column] | None = None, report: Report = silent
-) -> dict[str, np.ndarray | Failure]:
-    """Return each column's vectors (N, d) of a corpus, by default those of all columns that can have some.
-
-    What is computed from them afterwards does not keep others from the models.
-    """
-    return state.models.apply(corpus.vectors, corpus.columns if columns is None else columns, report)
 
 
 def choices_of(state: AppState, key: str = "") -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from cse.app.drawing import html
-from cse.app.drawing.terms import MEASURES, OF_SCORES, TERMS
+from cse.app.drawing.terms import OF_SCORES, TERMS
 
 
 def question(name: str) -> str:
@@ -32,13 +32,6 @@ def terms(*names: str) -> str:
 def of_scores(scores: Iterable[str]) -> tuple[str, ...]:
     """Return the terms of scores, each once."""
     return tuple(dict.fromkeys(name for score in scores for name in OF_SCORES.get(score, ())))
-
-
-def score_term(score: str) -> str:
-    """Return a score's name and unit with the "?" of its term, if it has one."""
-    names, (name, unit) = OF_SCORES.get(score), MEASURES.get(score, (score, ""))
-    shown = f"{name} ({unit})" if unit else name
-    return term(names[-1], shown) if names else html.escape(shown)
 
 
 def place_of(name: str) -> str:

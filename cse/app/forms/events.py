@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
@@ -79,15 +79,6 @@ class Newest:
         """True if the visitor has a newer request than `number`; False if the visitor is no longer recorded."""
         return self._newest.get(request.session_hash) not in (None, number)
 
-    def until_replaced(self, results: Iterable[T], request: gr.Request, number: int) -> Iterator[T]:
-        """Yield the results of a request until the visitor makes a newer one."""
-        for result in results:
-            if self.replaced(request, number):
-                return
-            yield result
-            if self.replaced(request, number):  # before the next is computed
-                return
-
 
 def newest_only(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function`, or its generator, whose list of outputs changes nothing once the visitor has asked again.
@@ -119,13 +110,6 @@ def newest_only(function: Callable[..., Any]) -> Callable[..., Any]:
 def hide() -> Any:
     """Return the update that hides a form."""
     return gr.update(visible=False)
-
-
-def private(triggers: Sequence[Any], run: Run, examples: Any = None) -> None:
-    """Call `run` on any of the triggers and when an example is filled in, hidden from the API."""
-    gr.on(list(triggers), run.fn, list(run.inputs), list(run.outputs), **PRIVATE)
-    if examples is not None:
-        examples.load_input_event.success(run.fn, list(run.inputs), list(run.outputs), **PRIVATE)
 
 
 def reporter(progress: gr.Progress) -> Report:

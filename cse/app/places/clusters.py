@@ -33,7 +33,7 @@ from cse.app.top import Top
 from cse.corpus.output import csv_text
 
 SCRIPTS = ("elements", *(f"map/{part}" for part in ("state", "view", "colours", "details", "input", "map")))
-STEPS, SHARES, MANY_GROUPS = 65535, 255, 255  # largest uint16 and uint8
+STEPS, SHARES = 65535, 255  # largest uint16 and uint8
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
 VIEWS = ("Groups", "Near-duplicates", "Changes", "Selection")
