@@ -101,7 +101,7 @@ def test_names_have_no_boilerplate_numbers_or_names_of_sign_offs() -> None:
 
 
 def test_names_are_words_that_mean_what_the_group_does_in_one_form_each() -> None:
-    texts = ["took hotels", "took hotel", "took hotel"] + ["asked doctor", "asked doctors", "asked nurse"]
+    texts = ["took hotels", "took hotel", "took hotel", "asked doctor", "asked doctors", "asked nurse"]
     groups = np.array([0, 0, 0, 1, 1, 1])
     vectors = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]] * 3, np.float32)
     meaning = {"hotel": (1, 0), "hotels": (1, 0), "doctor": (0, 1), "doctors": (0, 1), "nurse": (0, 1)}
