@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from cse.analysis.topics import class_words, group_names, grouped, majority, matched, selection, typical, typicality
+from cse.analysis.topics import class_words, group_names, grouped, matched, typical, typicality
 from cse.evaluation.clustering import nmi
 
 
@@ -45,22 +45,6 @@ def test_typical_texts_are_those_nearest_to_the_mean_of_their_group() -> None:
         rows = np.flatnonzero(groups == group)
         mean = sum(unit[row] for row in rows)
         assert rows_of_group == sorted(rows, key=lambda row: -float(unit[row] @ mean))[:4]
-
-
-def test_a_selection_has_its_words_typical_and_odd_rows_labels_and_groups() -> None:
-    texts = ["dog barks", "dog runs", "dog eats", "dog", "sun shines", "rain falls"]
-    vectors = np.array([[1, 0.1], [1, 0.2], [1, 0.3], [0.2, 1], [0, 1], [-1, 0]])
-    labels = ["pets", "pets", "", "food", "sky", "sky"]
-    selected = selection(texts, vectors, np.array([0, 1, 2, 3]), labels, {"m": np.array([0, 0, 1, 1, 1, 0])}, 1, 2)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    order = sorted(range(4), key=lambda row: -float(unit[row] @ unit[:4].mean(axis=0)))
-    assert (selected.size, selected.words) == (4, ["dog"])
-    assert (selected.typical, selected.odd) == (order[:2], order[:1:-1])
-    assert (selected.labels, selected.spread) == ([("pets", 2), ("food", 1)], {"m": [(0, 2), (1, 2)]})
-    alone = selection(texts, vectors, np.array([5]), None, {}, 5, 5)
-    assert (alone.typical, alone.odd, alone.labels, alone.spread) == ([5], [], [], {})
-    assert alone.words == ["falls", "rain"]
-    assert (majority(["a", "b", "", "b"]), majority(["", ""])) == (("b", 2 / 3), None)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, choice, records
 from cse.app.state.records import record_of
 from cse.errors import as_called, command_line
-from cse.evaluation.ledger import shipped_ledger
+from cse.evaluation.reproduction import shipped_ledger
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE, START
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from cse.app.models.columns import Column
     from cse.app.session import Session
     from cse.app.state.app_state import AppState
-    from cse.evaluation.results import ScoreColumn
-    from cse.evaluation.scoreboard import Figure, Row, Scoreboard
+    from cse.evaluation.metrics import Figure
+    from cse.evaluation.results import Row, Scoreboard, ScoreColumn
 
 SIZES = ("pairs", "queries", "documents")
 SMALL = 10.0  # smaller figures are not percentages
@@ -329,12 +329,11 @@ class Ledger(Result):
         entries = [entry for board in session.state.boards.values() for entry in shipped_ledger(board)]
         rows = []
         for entry in entries:
-            own = entry.comparison
             rows.append({
                 "row": entry.row, "task": entry.task, "published": entry.published,
                 "published_deviation": entry.published_deviation, "published_on": entry.published_on,
-                "obtained": own and own.mean, "obtained_deviation": own and own.deviation,
-                "difference": own and own.difference, "verdict": (own and own.verdict) or "",
+                "obtained": entry.mean, "obtained_deviation": entry.deviation,
+                "difference": entry.difference, "verdict": entry.verdict or "",
                 "on": entry.backbone, "seeds": ", ".join(map(str, entry.seeds)), "note": entry.note or "",
                 "remarks": entry.source,
             })  # fmt: skip
