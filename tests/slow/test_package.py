@@ -99,7 +99,7 @@ def test_the_lock_keeps_the_ranges(wheel: zipfile.ZipFile) -> None:
             pinned.setdefault(need.name, []).append(Version(version))
     assert pinned.keys() - ranges.keys() == {"faiss-gpu"}  # of the lock alone
     segmenters = {"jieba", "fugashi", "pythainlp"}  # an extra of which each person needs one at most
-    assert ranges.keys() - pinned.keys() == {"numpy", *segmenters}  # numpy comes with the others
+    assert ranges.keys() - pinned.keys() == {"numpy", "ipywidgets", *segmenters}  # numpy comes with the others
     for name, versions in pinned.items():
         if name in ranges:
             assert all(version in ranges[name] for version in versions), name
