@@ -251,6 +251,3 @@ def _progress(what: str) -> tqdm[NoReturn]:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

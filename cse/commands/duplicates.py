@@ -198,6 +198,3 @@ def _report(summary: dict[str, Any], json_output: bool) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

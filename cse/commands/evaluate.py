@@ -202,6 +202,3 @@ def _index_search(
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

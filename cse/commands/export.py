@@ -83,6 +83,3 @@ def _map(index: VectorIndex) -> dict[str, list[float]] | None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -235,6 +235,3 @@ def _short(text: str) -> str:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

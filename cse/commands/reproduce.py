@@ -104,6 +104,3 @@ def _rows(paper: str, table: str, only: str | None, plan: Plan) -> list[Publishe
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

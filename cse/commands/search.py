@@ -165,6 +165,3 @@ def _object(hit: Hit, shown: Sequence[str] | None) -> dict[str, Any]:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -107,6 +107,3 @@ def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], corpus: C
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -182,6 +182,3 @@ def _print(summary: dict[str, Any]) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

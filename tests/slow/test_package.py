@@ -141,7 +141,7 @@ CSE = ("-c", "from cse.commands.__main__ import app; app(prog_name='cse')")
         # as `accelerate launch -m` runs it
         (("-m", "cse.commands.train", "--help"), 0, "Usage: python -m cse.commands.train [OPTIONS]"),
         (("-m", "cse.commands", "build-index", "--help"), 0, "build-index [OPTIONS] {corpus}"),
-        (("-m", "cse.commands.export", "--help"), 0, "export [OPTIONS] {model}"),
+        (("-m", "cse.commands", "export", "--help"), 0, "export [OPTIONS] {model}"),
         ((*CSE, "search", "nowhere", "a query"), 4, "Error: nowhere: no such index folder"),
     ],
     ids=["version", "help", "train", "build-index", "export", "search"],
