@@ -136,6 +136,3 @@ def _draw(runs: Sequence[RunRecord], path: Path) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cse.commands.cli import (
-    MODEL,
-    SOURCE,
+    TEXTS,
     Column,
     Family,
     ForSpreadsheets,
+    Model,
     Pooling,
     Read,
     check_outputs,
@@ -38,8 +38,8 @@ SHOWN_CHARACTERS = 100  # of a text
 
 
 def main(
-    file: Annotated[str, typer.Argument(help=SOURCE)],
-    model: Annotated[str, option(MODEL)],
+    file: Annotated[str, typer.Argument(help=TEXTS)],
+    model: Model,
     groups: Annotated[
         int | None, option("Number of groups; default: the square root of half the texts, 2 to 100.", min=2)
     ] = None,
@@ -183,6 +183,3 @@ def _print(summary: dict[str, Any]) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()
