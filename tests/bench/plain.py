@@ -19,13 +19,13 @@ from cse.corpus.lines import text_lines
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.devices import in_precision
 from cse.encoder.encoder import Encoder
-from cse.evaluation import clustering, geometry, sts, transfer
+from cse.evaluation import geometry, sts
 from cse.evaluation.metrics import spearman
 from cse.evaluation.published import TEMPLATES
 from cse.evaluation.representations import token_access
 from cse.evaluation.reproduction import WORD_SENTENCES
 from cse.evaluation.results import provenance
-from cse.evaluation.tasks import TaskData
+from cse.evaluation.tasks import TaskData, find_task
 from cse.evaluation.template_search import dev_score
 from cse.files.writing import digest, file_digest, read_json, write_file, write_json
 from cse.methods.templates import Template
@@ -34,6 +34,7 @@ from cse.models.checkpoint import CHECKPOINT
 SAMPLE_SEED, HELD_OUT = 0, 100  # every hundredth document is the backbone's held-out text
 FIXED = {"batch_size": 64, "max_steps": 60, "max_length": 32, "dropout": 0.1, "precision": "bf16"}
 FIRST_SEED = 42
+MORE_TASKS = ("transfer", "clustering")
 Settings = Mapping[str, Any]
 Log = Callable[[str], object]
 
@@ -138,8 +139,8 @@ class Plan:
         path = self.work / f"sentences-{self.sentences}.txt"
         if not path.is_file():
             (source,) = (self.data / "corpus").glob("wiki_a.txt*")
-            drawn = random.Random(SAMPLE_SEED).sample(list(_documents(text_lines(source))), self.sentences)
-            write_file(path, lambda fresh: fresh.write_text("\n".join(drawn) + "\n", encoding="utf-8"))
+            sample = random.Random(SAMPLE_SEED).sample(list(_documents(text_lines(source))), self.sentences)
+            write_file(path, lambda fresh: fresh.write_text("\n".join(sample) + "\n", encoding="utf-8"))
         return path
 
     @property
@@ -173,11 +174,11 @@ def open_records(plan: Plan) -> dict[str, Any]:
     return results
 
 
-def chosen(family: str, trials: Mapping[str, Any]) -> Settings:
+def best_settings(family: str, trials: Mapping[str, Any]) -> Settings:
     """Return the settings of a family with the best score on STS-B dev, the first of its grid without a trial."""
     names = {trial_name(family, point): point for point in GRIDS[family]}
-    tried = {name: trials[name]["dev"] for name in names if name in trials}
-    return names[max(tried, key=lambda name: tried[name])] if tried else GRIDS[family][0]
+    scores = {name: trials[name]["dev"] for name in names if name in trials}
+    return names[max(scores, key=lambda name: scores[name])] if scores else GRIDS[family][0]
 
 
 def trial_name(family: str, settings: Settings) -> str:
@@ -207,16 +208,15 @@ def run(plan: Plan, rows: Sequence[Configuration], note: Log, *, seeds: int, tri
         for row in rows:
             if number and not row.family:
                 continue
-            seed, settings = (
-                (FIRST_SEED + number, dict(chosen(row.family, results["trials"]))) if row.family else (None, {})
-            )
+            seed = FIRST_SEED + number if row.family else None
+            settings = dict(best_settings(row.family, results["trials"])) if row.family else {}
             name = record_name(row, seed)
             record = results["records"].get(name, {})
             if record.get("settings") != settings:
                 record = {"settings": settings, "seed": seed, **_timed(partial(_record, plan, row, seed, settings))}
                 keep("records", name, record)
-            if more and not number and row.name not in OWN_SCORES and "transfer" not in record:
-                keep("records", name, record | _more(plan, row, opened(plan, row, seed, settings)))
+            if more and not number and row.name not in OWN_SCORES and MORE_TASKS[0] not in record:
+                keep("records", name, record | _more(plan, row, encoder_of(plan, row, seed, settings)))
 
 
 def record_name(row: Configuration, seed: int | None) -> str:
@@ -227,32 +227,34 @@ def record_name(row: Configuration, seed: int | None) -> str:
 def _timed(scores: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The scores, the seconds they took, and what they were made with."""
     began = time.perf_counter()
-    made = scores()
-    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
-    return {**made, "seconds": round(time.perf_counter() - began), "commit": commit.stdout.strip(), **provenance()}
+    record = scores()
+    git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=False)
+    return {**record, "seconds": round(time.perf_counter() - began), "commit": commit.stdout.strip(), **provenance()}
 
 
-def opened(plan: Plan, row: Configuration, seed: int | None, settings: Settings) -> Encoder:
+def encoder_of(plan: Plan, row: Configuration, seed: int | None, settings: Settings) -> Encoder:
     """Return the encoder of a run, trained unless its checkpoint is there."""
     if seed is None:
         pooling = row.name if row.name not in OWN_SCORES else "prompt"
         return cse.load(str(plan.backbone), pooling)
-    used = {**plan.fixed, **({"prefix": row.prefix} if row.prefix else {}), **settings}
-    folder = plan.work / f"{row.name}-{seed}-{digest(str(sorted(used.items())))[:8]}"
+    all_settings = {**plan.fixed, **({"prefix": row.prefix} if row.prefix else {}), **settings}
+    inputs = {**plan.inputs(), **all_settings}
+    folder = plan.work / f"{row.name}-{seed}-{digest(str(sorted(inputs.items())))[:8]}"
     if not CHECKPOINT.is_marked(folder):
         resume = folder.with_name(f"{folder.name}.partial").is_dir()
         cse.train(row.method, str(plan.text()), backbone=plan.backbone, output=folder, seed=seed, storage="float16",
-                  resume=resume, progress=False, **used)  # fmt: skip
+                  resume=resume, progress=False, **all_settings)  # fmt: skip
     return cse.load(str(folder))
 
 
 def _trial(plan: Plan, row: Configuration, point: Settings) -> dict[str, Any]:
-    encoder = opened(plan, row, FIRST_SEED, point)
+    encoder = encoder_of(plan, row, FIRST_SEED, point)
     return {"dev": round(spearman(_cached(plan, row, encoder), scored_pairs(plan.dev)), 2)}
 
 
 def _record(plan: Plan, row: Configuration, seed: int | None, settings: Settings) -> dict[str, Any]:
-    encoder = opened(plan, row, seed, settings)
+    encoder = encoder_of(plan, row, seed, settings)
     if row.name == TEMPLATE_SCORES:
         score = dev_score(encoder, scored_pairs(plan.dev), final_period=True)
         return {"templates": {text: score(Template(text)) for text in TEMPLATES}}
@@ -264,10 +266,10 @@ def _record(plan: Plan, row: Configuration, seed: int | None, settings: Settings
                 "average": removed[geometry.REMOVAL_ROWS[-1]]["average"],
                 "removal": {name: scores["average"] for name, scores in removed.items()},
                 "word_cosine": bias["groups"]["all"]["cosine"]}  # fmt: skip
-    return measured(plan, row, encoder)
+    return all_scores(plan, row, encoder)
 
 
-def measured(plan: Plan, row: Configuration, encoder: Encoder) -> dict[str, Any]:
+def all_scores(plan: Plan, row: Configuration, encoder: Encoder) -> dict[str, Any]:
     """Return the scores of an encoder: seven STS tasks, STS-B dev, geometry on STS-B test, tokens at [MASK]."""
     encode, data = _cached(plan, row, encoder), TaskData(plan.sts)
     scores = {name: unit(encode) for name, unit in sts.units(data).items()}
@@ -287,11 +289,9 @@ def measured(plan: Plan, row: Configuration, encoder: Encoder) -> dict[str, Any]
 
 
 def _more(plan: Plan, row: Configuration, encoder: Encoder) -> dict[str, Any]:
-    encode, more = _cached(plan, row, encoder), {}
-    for task in (transfer, clustering):
-        units = task.units(TaskData(plan.data / task.__name__.rpartition(".")[2]))
-        more[task.__name__.rpartition(".")[2]] = {name: unit(encode)["accuracy"] for name, unit in units.items()}
-    return more
+    encode, tasks = _cached(plan, row, encoder), [find_task(name) for name in MORE_TASKS]
+    units = {task.name: task.units(TaskData(plan.data / task.folder)) for task in tasks}
+    return {task.name: {name: unit(encode)[task.main] for name, unit in units[task.name].items()} for task in tasks}
 
 
 def _cached(plan: Plan, row: Configuration, encoder: Encoder) -> Callable[[list[str]], np.ndarray]:

@@ -14,7 +14,7 @@ from cse.evaluation import geometry, published, sts
 from cse.evaluation.figures import sweep, template_bars
 from cse.evaluation.metrics import Difference, over_seeds, seeds_differ
 from cse.files.writing import write_file
-from tests.bench.plain import CONFIGURATIONS, GRIDS, STATIC_BIAS, TEMPLATE_SCORES, Configuration, trial_name
+from tests.bench.plain import CONFIGURATIONS, GRIDS, MORE_TASKS, STATIC_BIAS, TEMPLATE_SCORES, Configuration, trial_name
 
 HOLDS, FAILS, NOISE, MISSING = "holds", "does not hold", "inside the noise", "not run yet"
 PREFIXES = ("dcpcse-4", "dcpcse-8", "dcpcse-16")
@@ -171,7 +171,7 @@ def geometry_table(results: Results) -> list[str]:
     for row in _rows():
         if row.name != STATIC_BIAS and runs(results, row.name):
             shapes = (_spreads(runs(results, row.name, name), 3) for name in ("anisotropy", "alignment", "uniformity"))
-            more = (_spreads(runs(results, row.name, name)) for name in ("transfer", "clustering"))
+            more = (_spreads(runs(results, row.name, name)) for name in MORE_TASKS)
             seconds = _spreads(runs(results, row.name, "seconds"), 0)
             rows.append((row.title, _spreads(runs(results, row.name, "dev")), *shapes, *more, seconds))
     return _table(
@@ -251,10 +251,10 @@ def write_page(results: Results, page: Path) -> list[Path]:
         text = "\n".join([before + start, "", *table(results), "", end + after])
     write_file(page, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     averages = {row.title: float(np.mean(values)) for row in _rows() if (values := runs(results, row.name))}
-    drawn = [template_bars(averages, page.with_name(f"{page.stem}-average.svg"), "Average of seven STS tasks")]
+    figures = [template_bars(averages, page.with_name(f"{page.stem}-average.svg"), "Average of seven STS tasks")]
     lengths = {CONFIGURATIONS[name].prefix or 0: values for name in PREFIXES if (values := runs(results, name))}
     if len(lengths) > 1:
         title = "Average of seven STS tasks by prompt length"
         path = page.with_name(f"{page.stem}-prefix.svg")
-        drawn.append(sweep({"DCPCSE": lengths}, path, title, varied="prompt length"))
-    return [page, *drawn]
+        figures.append(sweep({"DCPCSE": lengths}, path, title, varied="prompt length"))
+    return [page, *figures]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from cse.evaluation.sts import SETS
 from tests.bench.__main__ import app
-from tests.bench.plain import CONFIGURATIONS, GRIDS, chosen, trial_name
+from tests.bench.plain import CONFIGURATIONS, GRIDS, best_settings, trial_name
 from tests.bench.plain_page import BLOCKS, CLAIMS, FAILS, HOLDS, MISSING, NOISE, claim_table, verdict, write_page
 
 
@@ -25,6 +25,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path = folder / "sts" / pattern.replace("*", "all")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(pairs))
+    labelled = "".join(
+        f"{number % 2}\t{first} {second}\n" for number, (first, second) in enumerate(product(WORDS[:6], WORDS[:7]))
+    )
+    for name in ("transfer/TREC/train", "transfer/TREC/test", "clustering/words"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.tsv").write_text(labelled)
     documents = [f"{first} {second}\n" for first, second in product(WORDS[:12], WORDS[:10])]
     documents[99] = "held out\n"
     (folder / "corpus").mkdir()
@@ -63,6 +69,24 @@ def test_runs_are_kept_and_the_page_has_their_numbers(data: Path, bert_folder: P
     assert f"| {shown} | 76.25 |" in page
     assert f"| `static` | {records['static-bias']['removal']['static']:.2f} | 56.02 |" in page
     assert (tmp_path / "made-average.svg").read_text().count("SimCSE")
+
+
+def test_trials_choose_the_settings_and_more_tasks_are_added(data: Path, bert_folder: Path, tmp_path: Path) -> None:
+    rows = ["--only", "simcse"]
+    invoke(data, bert_folder, tmp_path, *rows, "--trials")
+    first = json.loads((tmp_path / "made.json").read_text())
+    assert list(first["trials"]) == [trial_name("simcse", point) for point in GRIDS["simcse"]]
+    best = max(first["trials"].values(), key=lambda trial: trial["dev"])
+    assert first["records"]["simcse 42"]["dev"] == best["dev"]
+    invoke(data, bert_folder, tmp_path, *rows, "--more")
+    record = json.loads((tmp_path / "made.json").read_text())["records"]["simcse 42"]
+    assert first["records"]["simcse 42"].items() <= record.items()
+    assert (list(record["transfer"]), list(record["clustering"])) == (["TREC"], ["words"])
+    invoke(data, bert_folder, tmp_path, "--page")
+    assert (
+        f"| {record['transfer']['TREC']:.2f} | {record['clustering']['words']:.2f} |"
+        in (tmp_path / "made.md").read_text()
+    )
 
 
 def test_a_page_keeps_its_prose(tmp_path: Path) -> None:
@@ -113,8 +137,8 @@ def test_welchs_interval_by_hand_and_exact_untrained_rows() -> None:
     assert verdict(claim, records(static=[47.1], mean=[53.2])) == (FAILS, "-6.10")
     claim = next(claim for claim in CLAIMS if claim.deviation)
     # F(2, 2) has .025 at 1/39 and .975 at 39; deviations 1 and 10: .1 times sqrt(39) and 1/sqrt(39).
-    found = verdict(claim, records(promptbert=[61.0, 62.0, 63.0], simcse=[50.0, 60.0, 70.0]))
-    assert found == (HOLDS, "0.10 times [0.02, 0.62]")
+    word = verdict(claim, records(promptbert=[61.0, 62.0, 63.0], simcse=[50.0, 60.0, 70.0]))
+    assert word == (HOLDS, "0.10 times [0.02, 0.62]")
 
 
 def test_a_claim_about_what_was_not_run_says_so() -> None:
@@ -125,9 +149,9 @@ def test_a_claim_about_what_was_not_run_says_so() -> None:
 
 def test_settings_are_the_best_on_dev_of_those_tried() -> None:
     slow = GRIDS["simcse"][1]
-    assert chosen("simcse", {}) == GRIDS["simcse"][0]
+    assert best_settings("simcse", {}) == GRIDS["simcse"][0]
     trials = {
         trial_name("simcse", point): {"dev": dev} for point, dev in zip(GRIDS["simcse"], (60.0, 61.0), strict=False)
     }
-    assert chosen("simcse", trials) == slow
+    assert best_settings("simcse", trials) == slow
     assert {len(points) for points in GRIDS.values()} == {4}
