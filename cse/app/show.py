@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from gradio.components.plot import PlotData
+from markupsafe import Markup
 
 import cse
 from cse.app.drawing import html
-from cse.app.drawing.components import heading, settings, submit
+from cse.app.drawing.components import heading, settings
 from cse.app.drawing.components import result as result_html
-from cse.app.drawing.templates import TEMPLATES, templates
 from cse.app.forms.events import COMPARISONS, ENCODE, HIDDEN, LINKS, MAPS, PRIVATE, PROGRESS, guarded, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
@@ -93,12 +93,15 @@ def answer(result: Result, session: Session) -> Answer:
 def page_html(found: Answer) -> str:
     """Return the answer as the page shows it: failures, notes, the sentence and the template of the result."""
     result, frame = found.result, found.frame
-    name = f"{result.key}.html"
-    known = (TEMPLATES / name).is_file()
-    return templates().get_template("result.html").render(
-        failed=found.failed, notes=found.notes, sentence=result.says(frame) if len(frame) else "",
-        inside=name if known else "table.html", empty=not len(frame) and not found.failed,
-        **(result.view(frame) if len(frame) else {}), rows=len(frame), reference=found.reference,
+    inside, sentence = Markup(), ""
+    if len(frame):
+        view, module = result.view(frame), type(result).__module__.rpartition(".")[2]
+        inside = html.drawn(module, result.key, reference=found.reference, **view)
+        inside = inside or html.drawn("macros", "whole_frame", frame=frame)
+        sentence = result.says(frame)
+    return html.drawn(
+        "macros", "result", failed=found.failed, notes=found.notes, sentence=sentence, inside=inside,
+        empty=not len(frame) and not found.failed,
     )  # fmt: skip
 
 
@@ -276,7 +279,9 @@ def first_row(
         for name, each in kind.asks().items():
             if not each.folded and name not in fields:
                 fields[name] = component(each, initial[name])
-        return None if kind.live else submit(kind.button)
+        if kind.live:
+            return None
+        return gr.Button(kind.button, variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
 
 
 def empty_on_edit(fields: Sequence[Any], outputs: Sequence[gr.components.Component]) -> None:

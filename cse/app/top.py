@@ -18,8 +18,6 @@ from cse.app.corpus.overview import overview
 from cse.app.corpus.reading import MOST_TEXTS, Preview, file_corpus, preview
 from cse.app.drawing import html
 from cse.app.drawing.components import script
-from cse.app.drawing.palette import own_colours
-from cse.app.drawing.templates import templates
 from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded, hide
 from cse.app.forms.links import copy_button
 from cse.app.models.columns import MOST_COLUMNS, Column
@@ -128,7 +126,7 @@ def top_row(state: AppState, key: gr.Textbox) -> Top:
             state.own_corpora.put(key, own, state.models.columns)
         except ValueError as error:  # the file stays for another column or a later try
             return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
-        about = templates().get_template("overview.html").render(about=overview(own))
+        about = html.drawn("top", "overview", about=overview(own))
         return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), about
 
     def uploaded(path: str | None, key: str) -> tuple[Any, ...]:
@@ -192,8 +190,8 @@ def bar_html(state: AppState, corpus: str, models: Sequence[str], own: OwnCorpus
     else:
         label, status = dict((key, label) for label, key in choices_of(state))[corpus], ""
     ordered = [name for _, name in model_choices(state.models.columns) if name in models]
-    styles = Markup(html.colour_styles(own_colours(state.models.columns)))
-    return templates().get_template("top.html").render(corpus=label, models=ordered, status=status, styles=styles)
+    styles = Markup(html.colour_styles(state.models.columns))
+    return html.drawn("top", "row", corpus=label, models=ordered, status=status, styles=styles)
 
 
 def progress(own: OwnCorpus) -> str:
@@ -240,11 +238,8 @@ def described(path: str | None) -> tuple[Preview | None, tuple[Any, ...]]:
         seen = preview(path)
     except ValueError as error:
         return None, (hidden, hidden, "", html.alert(str(error)))
-    table = (
-        templates()
-        .get_template("rows.html")
-        .render(names=seen.columns, rows=[[cell[:MAX_CELL] for cell in row] for row in seen.rows])
-    )
+    rows = [[cell[:MAX_CELL] for cell in row] for row in seen.rows]
+    table = html.drawn("top", "first_rows", names=seen.columns, rows=rows)
     if not seen.columns:
         return seen, (hidden, hidden, table, "")
     labelled = next((name for name in seen.columns if name.lower() in LABEL_COLUMNS), NO_LABELS)

@@ -20,7 +20,7 @@ from cse.app.lessons.lessons import (
     plain,
     whole,
 )
-from cse.app.results.prefix import Prefix
+from cse.app.results.inside import Prefix
 from cse.app.results.tokens import Tokens
 from cse.app.show import ask
 from cse.app.state.app_state import AppState, open_state

@@ -21,10 +21,9 @@ from cse.encoder.devices import in_precision
 from cse.encoder.encoder import Encoder
 from cse.evaluation import geometry, sts
 from cse.evaluation.metrics import spearman
-from cse.evaluation.published import TEMPLATES
 from cse.evaluation.representations import token_access
 from cse.evaluation.reproduction import WORD_SENTENCES
-from cse.evaluation.results import provenance
+from cse.evaluation.results import TEMPLATES, provenance
 from cse.evaluation.tasks import TaskData, find_task
 from cse.evaluation.template_search import dev_score
 from cse.files.writing import digest, file_digest, read_json, write_file, write_json

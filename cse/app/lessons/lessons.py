@@ -19,7 +19,7 @@ import gradio as gr
 
 from cse.app import validation
 from cse.app.drawing.components import script
-from cse.app.drawing.templates import templates
+from cse.app.drawing.html import drawn
 from cse.app.forms.events import PRIVATE
 from cse.app.models.naming import title
 from cse.app.result import Result
@@ -273,7 +273,7 @@ def plain(lesson: Lesson) -> dict[str, Any]:
 
 def lesson_panel(state: AppState, opener: str = ".cse-lessons") -> None:
     """Add the panel, which shows the step that the address names, and the list, which the elements `opener` open."""
-    names = templates().get_template("lessons.html").render(lessons=LESSONS.values())
+    names = drawn("top", "lessons", all=LESSONS.values())
     panel = gr.HTML(
         names, html_template="${value}<section class='cse-lesson' aria-label='Lesson' hidden></section>",
         elem_id="lesson", js_on_load=script("elements", "lessons"), apply_default_css=False,
