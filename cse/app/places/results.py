@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gradio as gr
-
-from cse.app.drawing.components import script
 from cse.app.results.labels import Labels, Speed
 from cse.app.results.scores import Ledger, Scores
 from cse.app.session import open_session
@@ -17,6 +14,5 @@ def results_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. The shipped scores are there at once, as they need no model. Returns its results."""
     session = open_session(state)
     shown = [section(state, Scores, top, answer(Scores(), session))]
-    gr.HTML("", html_template="", js_on_load=script("results"), apply_default_css=False, visible="hidden")
     shown += [section(state, Labels, top), section(state, Speed, top)]
     return [*shown, section(state, Ledger, top, answer(Ledger(), session))]

@@ -10,8 +10,7 @@ import gradio as gr
 import numpy as np
 
 from cse.app import validation
-from cse.app.forms.events import PRIVATE, QUICK
-from cse.app.forms.refusals import refusing
+from cse.app.forms.events import PRIVATE, QUICK, refusing
 from cse.app.results.changes import Changes
 from cse.app.results.disagreements import Disagreements
 from cse.app.results.pairs import Pairs

@@ -101,7 +101,7 @@ class Groups(Result):
 
 
 def colour_of(group: int, hues: Sequence[str]) -> str:
-    """Return the colour of a group's points on the maps (static/map/colours.js)."""
+    """Return the colour of a group's points on the maps (static/map.js)."""
     return hues[group - 1] if group <= len(hues) else GREY
 
 
