@@ -11,7 +11,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from cse.app.corpus.export import file_route
+from cse.app.corpus.exports import file_route
 from cse.app.drawing.components import STATIC, script
 from cse.app.drawing.glossary import glossary_html
 from cse.app.forms.events import HIDDEN, QUICK, emptied
@@ -98,9 +98,12 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         share_forms(state, top.share, places)
         for name, (tab, shown) in places.items():
             tab.select(lambda name=name: name, None, top.place, **QUICK)
-            for each in shown:
-                keep_current(each, top, name, tab)
-        first_answers(blocks, [models, *(each for _, shown in places.values() for each in shown)])
+            for part in shown:
+                keep_current(part, top, name, tab)
+        for part in (models, *(part for _, shown in places.values() for part in shown)):
+            if part.unanswered:  # no first answer is shipped for the page's models
+                run = part.linked.run
+                blocks.load(run.fn, list(run.inputs), list(run.outputs), **{**HIDDEN, **part.linked.lane})
     bound_answers(blocks)
     return blocks
 
@@ -110,7 +113,7 @@ def keep_current(shown: Shown, top: Top, name: str, tab: gr.Tab) -> None:
 
     The answer of a part that waits for its button goes. A part that answers step by step, the maps, follows by itself.
     """
-    run, seen = shown.linked.run, gr.State(0)
+    run, lane = shown.linked.run, shown.linked.lane
     if inspect.isgeneratorfunction(run.fn):
         return
 
@@ -121,22 +124,9 @@ def keep_current(shown: Shown, top: Top, name: str, tab: gr.Tab) -> None:
             return [*run.fn(*values), number]
         return [*map(emptied, run.outputs[:-1]), gr.skip(), number]
 
-    outputs = [*run.outputs, seen]
-    top.changed.change(again, [top.changed, top.place, seen, *run.inputs], outputs, **shown.linked.lane)
-    tab.select(
-        lambda number, *values: again(number, name, *values),
-        [top.changed, seen, *run.inputs],
-        outputs,
-        **shown.linked.lane,
-    )
-
-
-def first_answers(blocks: gr.Blocks, shown: list[Shown]) -> None:
-    """Compute, when the page is loaded, the first answers that are not shipped for its models."""
-    for each in shown:
-        if each.unanswered:
-            run = each.linked.run
-            blocks.load(run.fn, list(run.inputs), list(run.outputs), **{**HIDDEN, **each.linked.lane})
+    inputs, outputs = [seen := gr.State(0), *run.inputs], [*run.outputs, seen]
+    top.changed.change(again, [top.changed, top.place, *inputs], outputs, **lane)
+    tab.select(lambda number, *values: again(number, name, *values), [top.changed, *inputs], outputs, **lane)
 
 
 def theme() -> gr.themes.Base:
@@ -168,18 +158,11 @@ def launch_options(
     """
     rights = rights or Rights()
     owners = max(largest, OWN.file_bytes) if rights.owned else largest
+    uploads = {"uploads": Uploads(largest), "owner_uploads": Uploads(owners)}
+    gate = Middleware(Gate, names=names or Names(), rights=rights, **uploads)
     return {
         "app_kwargs": {
-            "middleware": [
-                Middleware(
-                    Gate,
-                    names=names or Names(),
-                    rights=rights,
-                    uploads=Uploads(largest),
-                    owner_uploads=Uploads(owners),
-                ),
-                Middleware(GZipMiddleware, compresslevel=COMPRESSION),
-            ],
+            "middleware": [gate, Middleware(GZipMiddleware, compresslevel=COMPRESSION)],
             "routes": [file_route()],
         },
         "max_file_size": owners,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -35,32 +35,27 @@ def share_forms(state: AppState, panel: gr.Column, places: Mapping[str, tuple[gr
                 with gr.Column(visible=not groups) as groups[name]:
                     place_form(state, shown)
     for name, (tab, _) in places.items():
-        tab.select(
-            lambda name=name: {group: gr.update(visible=other == name) for other, group in groups.items()},
-            None,
-            [*groups.values()],
-            **QUICK,
-        )
+        visible = {group: gr.update(visible=other == name) for other, group in groups.items()}
+        tab.select(lambda visible=visible: visible, None, list(groups.values()), **QUICK)
 
 
 def place_form(state: AppState, shown: Sequence[Shown]) -> None:
     """Add the choice of a place's result and of a form of file, and the button that saves it."""
-    labels = [each.kind.title for each in shown]
+    labels = [part.kind.title for part in shown]
     result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
     with gr.Row(equal_height=True):
         form = gr.Dropdown(list(FORMS), value=FORMS[0], label="As", min_width=160)
         width = gr.Dropdown(list(WIDTHS), value=list(WIDTHS)[-1], label="Width of figures", min_width=160)
         save = gr.Button("Save", variant="primary", scale=0, min_width=100)
     saved = saved_file()
-    fields = list({field._id: field for each in shown for field in each.fields.values()}.values())
+    fields = list({field._id: field for part in shown for field in part.fields.values()}.values())
 
     def file(request: gr.Request, label: str, form: str, width: str, *values: Any) -> dict[str, Any]:
-        chosen = shown[labels.index(validation.one_of(label, "The result", labels))]
+        part = shown[labels.index(validation.one_of(label, "The result", labels))]
         known = dict(zip((field._id for field in fields), values, strict=True))
-        sent = {name: known[field._id] for name, field in chosen.fields.items()}
+        sent = {name: known[field._id] for name, field in part.fields.items()}
         validation.one_of(form, "The form", FORMS)
         validation.one_of(width, "The width", WIDTHS)
-        return file_of(ask(state, chosen.kind, sent), form, width, address_of(request))
+        return file_of(ask(state, part.kind, sent), form, width, address_of(request))
 
-    saving: Callable[..., Any] = guarded(file)
-    save.click(saving, [result, form, width, *fields], saved, **lane_of(shown[0].kind))
+    save.click(guarded(file), [result, form, width, *fields], saved, **lane_of(shown[0].kind))

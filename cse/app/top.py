@@ -14,8 +14,7 @@ from markupsafe import Markup
 from cse.app import validation
 from cse.app.corpus.chosen import choices_of, chosen_corpus
 from cse.app.corpus.exports import FILES, columns_of
-from cse.app.corpus.overview import overview
-from cse.app.corpus.reading import MOST_TEXTS, file_corpus, preview
+from cse.app.corpus.reading import MOST_TEXTS, facts_of, file_corpus, preview, queries_of
 from cse.app.drawing import html
 from cse.app.drawing.palette import own_colours
 from cse.app.drawing.templates import templates
@@ -191,7 +190,8 @@ def put_texts(
         state.own_corpora.put(key, own, state.models.columns)
     except ValueError as error:  # the file stays for another column or a later try
         return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
-    about = templates().get_template("overview.html").render(about=overview(own))
+    overview = templates().get_template("overview.html")
+    about = overview.render(label=own.label, facts=facts_of(own), queries=queries_of(own))
     return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), about
 
 

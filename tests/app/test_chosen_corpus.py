@@ -23,8 +23,7 @@ from cse.analysis.calibration import percentile, random_cosines
 from cse.app import show, validation
 from cse.app.corpus import reading
 from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus, reference_corpus
-from cse.app.corpus.export import PATH, file_route
-from cse.app.corpus.exports import taken
+from cse.app.corpus.exports import PATH, corpus_file, file_route
 from cse.app.corpus.reading import MOST_UNPACKED, file_corpus, preview
 from cse.app.results.search import Search
 from cse.app.state.app_state import AppState, open_state
@@ -237,8 +236,9 @@ def test_vectors_an_index_and_a_table_are_taken_and_other_commands_open_them(sta
     encoder = state.models.encoder(column)
 
     def file(kind: str, model: str = "simcse") -> tuple[str, bytes]:
-        sent = taken(state, kind, OWN_KEY, key, model)
-        return sent.name, b"".join(sent.parts)
+        name, sent = corpus_file(state, kind, OWN_KEY, key, model)
+        with sent:
+            return name, sent.read()
 
     name, content = file("npy")
     assert name == "pets-simcse.npy"
@@ -258,7 +258,7 @@ def test_vectors_an_index_and_a_table_are_taken_and_other_commands_open_them(sta
     with pytest.raises(ValueError, match="damaged"):
         file("npy", "broken")
     with pytest.raises(ValueError, match="There are no texts of yours"):
-        taken(state, "npy", OWN_KEY, "0" * 32, "simcse")
+        corpus_file(state, "npy", OWN_KEY, "0" * 32, "simcse")
 
 
 def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(state, tmp_path, bert_folder) -> None:
