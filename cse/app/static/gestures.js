@@ -45,7 +45,8 @@ function filterShared(bar, kept) {
   if (panes.length < 2) return;
   const bars = new Set(state.filters.find(each => each.kind === SHARED)?.bars);
   if (!bars.delete(bar) || kept) bars.add(bar);
-  const both = shared(panes[0].map, panes[1].map), title = `${[...bars].sort().join(', ')} of ${panes[0].map.near(0).length} shared`;
+  const [one, other] = panes.map(pane => pane.map), both = shared(one, other);
+  const title = `${[...bars].sort().join(', ')} of ${one.near(0).length} shared`;
   filter(SHARED, title, bars.size ? having(index => bars.has(both[index])) : null, [SHARED], {bars});
 }
 
@@ -64,7 +65,8 @@ function refilter() {
 
 // The pinned text, the models shown and the colouring go into the address.
 function tell() {
-  trigger('select', {row: state.pinned < 0 ? null : state.pinned, shown: state.shown.slice(0, state.count).join(','), colour: state.by});
+  const row = state.pinned < 0 ? null : state.pinned;
+  trigger('select', {row, shown: state.shown.slice(0, state.count).join(','), colour: state.by});
 }
 
 function pin(index) {
@@ -89,7 +91,8 @@ function showPinned() {
   addText(add(box, 'div', 'cse-quote', '', {dir: 'auto'}), text(state.pinned));
   add(box, 'h4', '', 'Nearest texts, with their rank in each model');
   const list = add(box, 'ul', 'cse-texts'), lists = models.map(map => map.near(state.pinned));
-  const rank = (near, index) => (near.indexOf(index) + 1 || beyond), sum = index => lists.reduce((total, near) => total + rank(near, index), 0);
+  const rank = (near, index) => (near.indexOf(index) + 1 || beyond);
+  const sum = index => lists.reduce((total, near) => total + rank(near, index), 0);
   [...new Set(lists.flat())].sort((one, other) => sum(one) - sum(other)).forEach(index => {
     const item = add(list, 'li'), finders = models.filter((_, place) => lists[place].includes(index));
     if (text(index).length <= LONG) addButton(item, 'cse-sentence', text(index), () => pin(index));
@@ -225,16 +228,17 @@ function key(pane, event) {
 }
 
 function listen(pane) {
-  const on = (kinds, act, options) => kinds.forEach(kind => pane.canvas.addEventListener(kind, event => act(pane, event), options));
-  on(['pointerdown'], down);
-  on(['pointermove'], move);
-  on(['pointerup', 'pointercancel'], up);
-  on(['pointerleave'], (_, event) => { if (event.pointerType !== 'touch' && !gesture) select(-1, null); });
-  on(['wheel'], wheel, {passive: false});
-  on(['touchstart'], (_, event) => { if (event.touches.length > 1) event.preventDefault(); }, {passive: false});
-  on(['dblclick'], whole);
-  on(['blur'], () => select(-1, null));
-  on(['keydown'], key);
+  const on = (kind, act, options) => pane.canvas.addEventListener(kind, event => act(pane, event), options);
+  on('pointerdown', down);
+  on('pointermove', move);
+  on('pointerup', up);
+  on('pointercancel', up);
+  on('pointerleave', (_, event) => { if (event.pointerType !== 'touch' && !gesture) select(-1, null); });
+  on('wheel', wheel, {passive: false});
+  on('touchstart', (_, event) => { if (event.touches.length > 1) event.preventDefault(); }, {passive: false});
+  on('dblclick', whole);
+  on('blur', () => select(-1, null));
+  on('keydown', key);
 }
 
 // Presses beside the maps filter and pin here.
@@ -246,7 +250,8 @@ document.addEventListener('click', event => {
   else if (bar !== undefined) filterShared(Number(bar));
   else {
     const opens = !beside.parentElement.open, title = props.value.groups[group - 1];
-    if (opens === !state.filters.some(each => each.kind === ENTRY && each.title === title)) filterEntry(group - 1, title, panes[0].map.of);
+    const filtered = state.filters.some(each => each.kind === ENTRY && each.title === title);
+    if (opens !== filtered) filterEntry(group - 1, title, panes[0].map.of);
   }
 });
 document.addEventListener('pointerover', event => {  // a drag over bars adds them

@@ -3,6 +3,7 @@
 const panel = element.querySelector('.cse-lesson'), steps = [...panel.querySelectorAll('.cse-step')];
 const BUSY = 'input, textarea, select, canvas, [contenteditable="true"], [role="tab"], [role="listbox"], .cse-scroll';
 const INSIDE = ['attention', 'prefix', 'prototypes'];  // results in the fold of the place Tokens
+const FOLDED = '#inside > button[aria-expanded="false"], #inside > .label-wrap:not(.open)';
 const wide = matchMedia('(min-width: 1001px)');  // as in style.css
 let shown;
 
@@ -73,13 +74,15 @@ function draw() {
 }
 
 function tell({lesson, step: number, guess, answer, outcome, right, numbers, conclusion}) {
-  const step = named(`${lesson} ${number}`), body = step.querySelector('.cse-lesson-body'), box = body.querySelector('[role="status"]');
+  const step = named(`${lesson} ${number}`), body = step.querySelector('.cse-lesson-body');
+  const box = body.querySelector('[role="status"]');
   step.dataset.told = 'true';
   step.querySelectorAll('[data-choice]').forEach(choice => {
     Object.assign(choice, {ariaDisabled: 'true', ariaPressed: String(choice.dataset.choice === guess)});
     choice.classList.toggle('cse-right', choice.dataset.choice !== '' && choice.dataset.choice === answer);
   });
-  const lines = [['cse-lesson-outcome', outcome], ...numbers.map(line => ['cse-lesson-numbers', line]), ['cse-says', conclusion]];
+  const measured = numbers.map(line => ['cse-lesson-numbers', line]);
+  const lines = [['cse-lesson-outcome', outcome], ...measured, ['cse-says', conclusion]];
   box.replaceChildren(...lines.filter(([, textContent]) => textContent).map(
     ([className, textContent]) => Object.assign(document.createElement('p'), {className, textContent})));
   draw();
@@ -93,7 +96,7 @@ function reach(step, tries = 80) {
   if (here() !== step || !tries) return;
   const result = document.getElementById(step.dataset.shows);
   if (!result?.checkVisibility()) {
-    if (INSIDE.includes(step.dataset.shows)) document.querySelector('#inside > button[aria-expanded="false"], #inside > .label-wrap:not(.open)')?.click();
+    if (INSIDE.includes(step.dataset.shows)) document.querySelector(FOLDED)?.click();
     setTimeout(() => reach(step, tries - 1), 100);
     return;
   }
@@ -126,7 +129,8 @@ document.addEventListener('click', event => {
 });
 document.addEventListener('keydown', event => {
   const step = here();
-  if (!step || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || document.querySelector(':popover-open')) return;
+  if (!step || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (document.querySelector(':popover-open')) return;
   if (event.key === 'Escape' && presenting()) present(false);
   const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
   if (!by || event.target.closest?.(BUSY)) return;

@@ -46,7 +46,9 @@ function add(parent, tag, className = '', content = '', more = {}) {
   return made;
 }
 
-const addButton = (parent, className, content, onclick, more) => add(parent, 'button', className, content, {type: 'button', onclick, ...more});
+function addButton(parent, className, content, onclick, more) {
+  return add(parent, 'button', className, content, {type: 'button', onclick, ...more});
+}
 
 // Add a text to a list; a long one shows three lines until a click or a key opens it.
 function addText(parent, content) {
@@ -95,7 +97,8 @@ function mark(context, entry, x, y, wide) {
 // Fifths of the texts by their length in characters; equal lengths stay together.
 function byLength() {
   const sorted = [...lengths].sort((one, other) => one - other);
-  const ends = [...new Set(Array.from({length: FIFTHS}, (_, step) => sorted[Math.ceil((step + 1) * sorted.length / FIFTHS) - 1]))];
+  const last = step => sorted[Math.ceil((step + 1) * sorted.length / FIFTHS) - 1];
+  const ends = [...new Set(Array.from({length: FIFTHS}, (_, step) => last(step)))];
   const names = ends.map((end, place) => (place ? `${ends[place - 1] + 1} to ${end} characters` : `up to ${end} characters`));
   const of = lengths.map(length => ends.findIndex(end => length <= end));
   return {names, of: () => of, ordered: true};
@@ -108,7 +111,8 @@ function byDisagreement() {
 }
 
 function byLoss() {
-  const names = ['all nearest shown', ...Array.from({length: FIFTHS}, (_, step) => `${20 * step || 1} to ${20 * step + 20} % not shown`)];
+  const fifths = Array.from({length: FIFTHS}, (_, step) => `${20 * step || 1} to ${20 * step + 20} % not shown`);
+  const names = ['all nearest shown', ...fifths];
   return {names, of: map => map.lost.map(share => Math.ceil(share / 255 * FIFTHS - 0.01)), ordered: true};
 }
 
@@ -189,7 +193,8 @@ function look(scale, x, y) {
     return seen >= length ? least + (length - seen) / 2 : Math.min(Math.max(start, least), least + length - seen);
   });
   view = {scale, x: left, y: top};
-  panes.forEach(({canvas}) => { canvas.style.touchAction = scale > 1 || state.lassoing ? 'none' : 'pan-y'; });  // else a finger scrolls the page
+  const action = scale > 1 || state.lassoing ? 'none' : 'pan-y';  // with which a finger scrolls the page
+  panes.forEach(({canvas}) => { canvas.style.touchAction = action; });
   parts.reset.disabled = parts.out.disabled = scale === 1;
   drawAll();
 }
@@ -213,7 +218,8 @@ function reveal(pane, index) {
 // Move the points of a map to those of another model.
 function glide(pane) {
   cancelAnimationFrame(pane.moving);
-  const from = pane.points, to = pane.map.points, start = performance.now(), moves = !still.matches && from.length === to.length;
+  const from = pane.points, to = pane.map.points, start = performance.now();
+  const moves = !still.matches && from.length === to.length;
   const step = now => {
     const share = moves ? Math.min(Math.max((now - start) / GLIDE, 0), 1) : 1, eased = share * share * (3 - 2 * share);
     pane.points = share < 1 ? to.map((end, place) => from[place] + (end - from[place]) * eased) : to;
@@ -239,26 +245,31 @@ const drawAll = () => panes.forEach(drawPane);
 function drawPane(pane) {
   const context = prepare(pane.canvas);
   if (!context) return;
-  const of = painted.of(pane.map), colours = painted.names.map((_, entry) => colour(entry)), [width, height] = size();
+  const of = painted.of(pane.map), colours = painted.names.map((_, entry) => colour(entry));
+  const [width, height] = size(), pinned = state.pinned >= 0 && spot(pane, state.pinned);
   const wide = (count() > CROWD ? 1.8 : count() > MANY ? 2.7 : 4.2) * Math.min(view.scale, 3) ** 0.4;
   const line = path => { context.beginPath(); path.forEach(point => context.lineTo(...point)); context.stroke(); };
-  const point = (index, size) => { context.fillStyle = colours[of[index]]; mark(context, of[index], ...spot(pane, index), size); };
+  const point = (index, [x, y], size) => {
+    context.fillStyle = colours[of[index]];
+    mark(context, of[index], x, y, size);
+  };
   Object.assign(context, {strokeStyle: getComputedStyle(root).color, globalAlpha: 0.7});
-  if (state.pinned >= 0) pane.map.near(state.pinned).forEach(other => line([spot(pane, state.pinned), spot(pane, other)]));
+  if (pinned) pane.map.near(state.pinned).forEach(other => line([pinned, spot(pane, other)]));
   for (const faint of [true, false]) {  // what is left out lies beneath
     context.globalAlpha = faint ? FAINT : ALPHA;
     for (let i = 0; i < count(); i++) {
-      const [x, y] = spot(pane, i), out = !visible[i] || (state.pointed >= 0 && of[i] !== state.pointed);
-      if (out === faint && x > -9 && y > -9 && x < width + 9 && y < height + 9) point(i, wide);
+      const at = spot(pane, i), [x, y] = at, out = !visible[i] || (state.pointed >= 0 && of[i] !== state.pointed);
+      if (out === faint && x > -9 && y > -9 && x < width + 9 && y < height + 9) point(i, at, wide);
     }
   }
   context.globalAlpha = 1;
   for (const index of new Set([state.pinned, state.active])) {
     if (index < 0) continue;
-    point(index, wide * 1.5);
+    const at = spot(pane, index);
+    point(index, at, wide * 1.5);
     context.lineWidth = index === state.pinned ? 3 : 1.5;
     context.beginPath();
-    context.arc(...spot(pane, index), wide * 2.6, 0, 7);
+    context.arc(...at, wide * 2.6, 0, 7);
     context.stroke();
   }
   context.lineWidth = 1;
@@ -274,7 +285,8 @@ function drawPane(pane) {
 // The names of the entries at the medians of their points, where the colouring has names.
 function showNames(pane) {
   pane.names.forEach(name => name.label.remove());
-  const members = painted.names.map(() => []), middle = numbers => numbers.sort((one, other) => one - other)[numbers.length >> 1];
+  const members = painted.names.map(() => []);
+  const middle = numbers => numbers.sort((one, other) => one - other)[numbers.length >> 1];
   painted.of(pane.map).forEach((entry, index) => members[entry].push(index));
   pane.names = (painted.named ? painted.names : []).flatMap((title, entry) => {
     if (!members[entry].length || entry === painted.missing) return [];
@@ -291,7 +303,8 @@ function placeNames(pane) {
     const left = Math.min(Math.max(x - across / 2, 0), Math.max(0, width - across));
     const tops = OFFSETS.map(step => Math.min(Math.max(y - down / 2 + step * down, 0), height - down));
     const top = tops.find(free => spots.every(other => (
-      left >= other.left + other.across || other.left >= left + across || free >= other.top + down || other.top >= free + down)));
+      left >= other.left + other.across || other.left >= left + across
+      || free >= other.top + down || other.top >= free + down)));
     const seen = x > 0 && y > 0 && x < width && y < height && top !== undefined && across < width;
     Object.assign(label.style, {visibility: seen ? '' : 'hidden', borderBottomColor: colour(entry)});
     if (!seen) return;
@@ -310,11 +323,21 @@ function placeTip(pane) {
 }
 
 function addTools(parent) {
-  const bar = add(parent, 'div', 'cse-tools'), field = (name, tag, ...more) => add(add(bar, 'label', '', `${name} `), tag, ...more);
-  parts.number = field('Maps', 'select', 'cse-narrow', '', {onchange() { state.count = Number(this.value); showPanes(); tell(); }});
+  const bar = add(parent, 'div', 'cse-tools');
+  const field = (name, tag, more) => add(add(bar, 'label', '', `${name} `), tag, '', '', more);
+  parts.number = field('Maps', 'select', {className: 'cse-narrow', onchange: () => {
+    state.count = Number(parts.number.value);
+    showPanes();
+    tell();
+  }});
   parts.number.append(...[1, 2, 4].map(number => new Option(number, number, false, number === state.count)));
-  parts.by = field('Colour', 'select', '', '', {onchange() { state.by = this.value; filter(ENTRY, '', null); paint(); tell(); }});
-  parts.words = field('Filter', 'input', '', '', {type: 'search', placeholder: 'words', oninput() { find(this.value, TYPED); }});
+  parts.by = field('Colour', 'select', {onchange: () => {
+    state.by = parts.by.value;
+    filter(ENTRY, '', null);
+    paint();
+    tell();
+  }});
+  parts.words = field('Filter', 'input', {type: 'search', placeholder: 'words', oninput: () => find(parts.words.value, TYPED)});
   parts.words.onkeydown = ({key}) => {
     if (key !== 'Enter' || !parts.words.value.trim()) return;
     find(parts.words.value, WORDS);
@@ -337,12 +360,14 @@ function showPanes() {
   parts.panes.replaceChildren();
   parts.panes.dataset.count = shown.length;
   panes = shown.map((name, number) => {
-    const box = add(parts.panes, 'section', 'cse-pane'), head = add(box, 'h3', 'cse-map-name'), chip = add(head, 'i', 'cse-chip');
+    const map = models.find(each => each.name === name), box = add(parts.panes, 'section', 'cse-pane');
+    const head = add(box, 'h3', 'cse-map-name'), chip = add(head, 'i', 'cse-chip');
     if (modelColours[name]) chip.style.setProperty('--cse-model', modelColours[name]);
     else chip.dataset.model = name;  // its colour is in the styles of the line of models
-    const choice = add(head, 'select', '', '', {ariaLabel: `Model of map ${number + 1}`, onchange: () => choose(number, choice.value)});
+    const choice = add(head, 'select', '', '', {ariaLabel: `Model of map ${number + 1}`});
+    choice.onchange = () => choose(number, choice.value);
     choice.append(...known.map(other => new Option(modelName(other), other, false, other === name)));
-    const frame = add(box, 'div', 'cse-frame'), map = models.find(each => each.name === name);
+    const frame = add(box, 'div', 'cse-frame');
     const canvas = add(frame, 'canvas', '', '', {
       tabIndex: 0, role: 'application', ariaLabel: `Map of ${count().toLocaleString('en')} texts by ${modelName(name)}`,
     });  // with that role screen readers pass the arrow keys on
