@@ -1,4 +1,4 @@
-"""Files of an answer: tables, figures in the sizes of a paper, and code that repeats it."""
+"""Share: tables, figures in the sizes of a paper, and code that repeats an answer; and the form that saves them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import base64
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+import gradio as gr
 import pandas as pd
 
-from cse.app.drawing.components import file_stem, file_value
+from cse.app import validation
+from cse.app.drawing.components import file_stem, file_value, saved_file
+from cse.app.forms.events import QUICK
+from cse.app.forms.events import guarded as in_one_line
 from cse.app.models.naming import title
 from cse.app.result import plain, records
-from cse.app.show import NO_ANSWER, Answer
+from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
 from cse.corpus.output import guarded
+
+if TYPE_CHECKING:
+    from cse.app.state.app_state import AppState
 
 MAX_QUOTE = 90  # characters of an input in a caption
 MAX_CELL = 200  # characters of a cell in a paper
@@ -53,11 +61,11 @@ def one_line(text: Any, most: int) -> str:
 def caption(answer: Answer) -> str:
     """Return the caption of a table or figure: the result, its inputs, and the models with seed and fingerprint."""
     defaults, inputs = type(answer.result)().inputs(), []
-    for name, ask in answer.result.asks().items():
+    for name, field in answer.result.asks().items():
         value = getattr(answer.result, name)
-        if value not in ("", None) and ask.kind != "lines" and not (ask.folded and value == defaults[name]):
+        if value not in ("", None) and field.kind != "lines" and not (field.folded and value == defaults[name]):
             shown = f"“{one_line(value, MAX_QUOTE)}”" if isinstance(value, str) else value
-            inputs.append(f"{ask.label.lower()} {shown}")
+            inputs.append(f"{field.label.lower()} {shown}")
     models = [
         f"{title(name)} ({f'seed {answer.seeds[name]}, ' if name in answer.seeds else ''}fingerprint {mark})"
         for name, mark in answer.models.items()
@@ -251,3 +259,46 @@ def file_of(answer: Answer, form: str, width: str, address: str) -> dict[str, An
     if isinstance(content, bytes):
         return file_value(name, kind, base64.b64encode(content).decode(), lacking, notes)
     return file_value(name, kind, content, lacking)
+
+
+def address_of(request: gr.Request | None) -> str:
+    """Return the URL of the visitor's page from the referer header, or the default address without one."""
+    page = urlsplit((request.headers.get("referer") or "") if request else "")
+    if page.scheme not in ("http", "https") or not page.netloc:
+        return "http://127.0.0.1:7860/"
+    return f"{page.scheme}://{page.netloc}{page.path or '/'}"
+
+
+def share_forms(state: AppState, panel: gr.Column, places: Mapping[str, tuple[gr.Tab, Sequence[Shown]]]) -> None:
+    """Add a form for each place that has results; only that of the open place is shown."""
+    groups: dict[str, gr.Column] = {}
+    with panel:
+        for name, (_, shown) in places.items():
+            if shown:
+                with gr.Column(visible=not groups) as groups[name]:
+                    place_form(state, shown)
+    for name, (tab, _) in places.items():
+        visible = {group: gr.update(visible=other == name) for other, group in groups.items()}
+        tab.select(lambda visible=visible: visible, None, list(groups.values()), **QUICK)
+
+
+def place_form(state: AppState, shown: Sequence[Shown]) -> None:
+    """Add the choice of a place's result and of a form of file, and the button that saves it."""
+    labels = [part.kind.title for part in shown]
+    result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
+    with gr.Row(equal_height=True):
+        form = gr.Dropdown(list(FORMS), value=FORMS[0], label="As", min_width=160)
+        width = gr.Dropdown(list(WIDTHS), value=list(WIDTHS)[-1], label="Width of figures", min_width=160)
+        save = gr.Button("Save", variant="primary", scale=0, min_width=100)
+    saved = saved_file()
+    fields = list({field._id: field for part in shown for field in part.fields.values()}.values())
+
+    def file(request: gr.Request, label: str, form: str, width: str, *values: Any) -> dict[str, Any]:
+        part = shown[labels.index(validation.one_of(label, "The result", labels))]
+        known = dict(zip((field._id for field in fields), values, strict=True))
+        sent = {name: known[field._id] for name, field in part.fields.items()}
+        validation.one_of(form, "The form", FORMS)
+        validation.one_of(width, "The width", WIDTHS)
+        return file_of(ask(state, part.kind, sent), form, width, address_of(request))
+
+    save.click(in_one_line(file), [result, form, width, *fields], saved, **lane_of(shown[0].kind))

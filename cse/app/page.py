@@ -14,6 +14,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from cse.app.corpus.exports import file_route
 from cse.app.drawing.components import STATIC, script
 from cse.app.drawing.glossary import glossary_html
+from cse.app.files import share_forms
 from cse.app.forms.events import HIDDEN, QUICK, emptied
 from cse.app.forms.links import Shared, link
 from cse.app.lessons import lesson_panel, whole
@@ -31,7 +32,6 @@ from cse.app.server.gate import Gate
 from cse.app.server.hosts import Names
 from cse.app.server.rights import Rights
 from cse.app.server.uploads import AGE, Uploads
-from cse.app.share import share_forms
 from cse.app.show import Shown, add_endpoints, read_first, section
 from cse.app.state.app_state import AppState
 from cse.app.top import Top, top_row

@@ -18,7 +18,7 @@ from cse.app.corpus.reading import MOST_TEXTS, facts_of, file_corpus, preview, q
 from cse.app.drawing import html
 from cse.app.drawing.palette import own_colours
 from cse.app.drawing.templates import templates
-from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded, hide
+from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded
 from cse.app.models.columns import MOST_COLUMNS, Column
 from cse.app.models.naming import choices, title
 from cse.app.state.adding import add_own
@@ -136,7 +136,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     removed = remove.click(partial(put_aside, state), key, offered, **QUICK)
     removed.success(None, js=FOCUS_UNDO, **HIDDEN)
     undone = undo.click(partial(bring_back, state), key, offered, **QUICK)
-    undoable.tick(lambda: ("", hide(), gr.Timer(active=False)), None, [said, undo, undoable], **QUICK)
+    undoable.tick(lambda: ("", gr.update(visible=False), gr.Timer(active=False)), None, [said, undo, undoable], **QUICK)
     opened.then(resume, key, corpus, **reading)
     steps = (upload, use_texts, removed, undone)
     return Top(corpus, chosen, key, changed, gr.State(FIRST_PLACE), share, models_panel, steps, opened)
@@ -235,7 +235,7 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
         chosen, said = gr.skip(), html.alert("These texts are gone; upload or paste them again.")
     else:
         chosen, said = gr.update(choices=choices_of(state, key), value=OWN_KEY), html.hint(f"{own.label} is back.")
-    return chosen, said, hide(), gr.Timer(active=False), ""
+    return chosen, said, gr.update(visible=False), gr.Timer(active=False), ""
 
 
 def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> None:

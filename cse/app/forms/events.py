@@ -141,11 +141,6 @@ def emptied(output: gr.components.Component) -> Any:
     return {} if isinstance(output.value, dict) else ""
 
 
-def hide() -> Any:
-    """Return the update that hides a form."""
-    return gr.update(visible=False)
-
-
 def reporter(progress: gr.Progress) -> Report:
     """Return a function that shows progress on the page."""
     return lambda done, total, name: progress((done, total), desc=name, unit="steps")
