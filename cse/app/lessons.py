@@ -18,7 +18,7 @@ import gradio as gr
 
 from cse.app import validation
 from cse.app.drawing.components import STATIC, script
-from cse.app.drawing.templates import templates
+from cse.app.drawing.html import drawn
 from cse.app.forms.events import PRIVATE
 from cse.app.models.naming import title
 from cse.app.result import Result
@@ -255,7 +255,7 @@ def whole(address: Mapping[str, str]) -> dict[str, str]:
 
 def panel_html() -> str:
     """Return the list of the lessons and the panel with all steps, without their conclusions."""
-    return templates().get_template("lessons.html").render(lessons=LESSONS.values(), address=address)
+    return drawn("top", "lessons", all=LESSONS.values(), address=address)
 
 
 def lesson_panel(state: AppState) -> None:

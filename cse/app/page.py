@@ -13,16 +13,13 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from cse.app.corpus.exports import file_route
 from cse.app.drawing.components import STATIC, script
-from cse.app.drawing.glossary import glossary_html
+from cse.app.drawing.html import glossary_html
 from cse.app.files import share_forms
 from cse.app.forms.events import HIDDEN, QUICK, emptied
 from cse.app.forms.links import Shared, link
 from cse.app.lessons import lesson_panel, whole
 from cse.app.places.clusters import clusters_place
-from cse.app.places.results import results_place
-from cse.app.places.search import search_place
-from cse.app.places.similarity import similarity_place
-from cse.app.places.tokens import tokens_place
+from cse.app.places.compare import results_place, search_place, similarity_place, tokens_place
 from cse.app.places.your_model import your_model_place
 from cse.app.programs import add_programs
 from cse.app.results import RESULTS

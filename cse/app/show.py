@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from gradio.components.plot import PlotData
+from markupsafe import Markup
 
 import cse
 from cse.app.drawing import html
-from cse.app.drawing.components import heading, settings, submit
+from cse.app.drawing.components import heading, settings
 from cse.app.drawing.components import result as result_html
-from cse.app.drawing.templates import TEMPLATES, templates
 from cse.app.forms.events import HIDDEN, LANES, PRIVATE, PROGRESS, guarded, refusing, reporter
 from cse.app.forms.links import Linked
 from cse.app.result import TYPES, Ask, Result
@@ -81,12 +81,15 @@ def answer(result: Result, session: Session) -> Answer:
 def page_html(found: Answer) -> str:
     """Return the answer as the page shows it: failures, notes, the sentence and the template of the result."""
     result, frame = found.result, found.frame
-    name = f"{result.key}.html"
-    known = (TEMPLATES / name).is_file()
-    return templates().get_template("result.html").render(
-        failed=found.failed, notes=found.notes, sentence=result.says(frame) if len(frame) else "",
-        inside=name if known else "table.html", empty=not len(frame) and not found.failed,
-        **(result.view(frame) if len(frame) else {}), rows=len(frame), reference=found.reference,
+    inside, sentence = Markup(), ""
+    if len(frame):
+        view, module = result.view(frame), type(result).__module__.rpartition(".")[2]
+        inside = html.drawn(module, result.key, reference=found.reference, **view)
+        inside = inside or html.drawn("macros", "whole_frame", frame=frame)
+        sentence = result.says(frame)
+    return html.drawn(
+        "macros", "result", failed=found.failed, notes=found.notes, sentence=sentence, inside=inside,
+        empty=not len(frame) and not found.failed,
     )  # fmt: skip
 
 
@@ -231,7 +234,9 @@ def form(
     folded = {name: ask for name, ask in asks.items() if ask.folded}
     with gr.Row(equal_height=True, elem_classes="cse-fields"):
         fields |= {name: component(ask, initial[name]) for name, ask in asks.items() if name not in folded}
-        button = None if kind.live else submit(kind.button)
+        button = None
+        if not kind.live:
+            button = gr.Button(kind.button, variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
     with gr.Row(elem_classes="cse-tries", visible=bool(folded or kind.examples or more)):
         if folded:
             with settings(), gr.Row():

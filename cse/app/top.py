@@ -16,8 +16,6 @@ from cse.app.corpus.chosen import choices_of, chosen_corpus
 from cse.app.corpus.exports import FILES, columns_of
 from cse.app.corpus.reading import MOST_TEXTS, facts_of, file_corpus, preview, queries_of
 from cse.app.drawing import html
-from cse.app.drawing.palette import own_colours
-from cse.app.drawing.templates import templates
 from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded
 from cse.app.models.columns import MOST_COLUMNS, Column
 from cse.app.models.naming import choices, title
@@ -149,8 +147,8 @@ def bar_html(state: AppState, corpus: str, models: Sequence[str], own: OwnCorpus
     else:
         label, status = dict((key, label) for label, key in choices_of(state))[corpus], ""
     ordered = [name for _, name in model_choices(state.models.columns) if name in models]
-    styles = Markup(html.colour_styles(own_colours(state.models.columns)))
-    return templates().get_template("top.html").render(corpus=label, models=ordered, status=status, styles=styles)
+    styles = Markup(html.colour_styles(state.models.columns))
+    return html.drawn("top", "row", corpus=label, models=ordered, status=status, styles=styles)
 
 
 def progress(own: OwnCorpus) -> str:
@@ -190,8 +188,7 @@ def put_texts(
         state.own_corpora.put(key, own, state.models.columns)
     except ValueError as error:  # the file stays for another column or a later try
         return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
-    overview = templates().get_template("overview.html")
-    about = overview.render(label=own.label, facts=facts_of(own), queries=queries_of(own))
+    about = html.drawn("top", "overview", name=own.label, facts=facts_of(own), queries=queries_of(own))
     return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), about
 
 
@@ -205,7 +202,7 @@ def uploaded(state: AppState, path: str | None, key: str) -> tuple[Any, ...]:
     except ValueError as error:
         return *fields, "", html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
     cells = [[cell[:MAX_CELL] for cell in row] for row in seen.rows]
-    table = templates().get_template("rows.html").render(names=seen.columns, rows=cells)
+    table = html.drawn("top", "first_rows", names=seen.columns, rows=cells)
     labels = next((name for name in seen.columns if name.lower() in LABEL_COLUMNS), NO_LABELS)
     if seen.columns:
         fields = [

@@ -21,7 +21,7 @@ from cse.app.lessons import (
     panel_html,
     whole,
 )
-from cse.app.results.prefix import Prefix
+from cse.app.results.inside import Prefix
 from cse.app.results.tokens import Tokens
 from cse.app.show import ask
 from cse.app.state.app_state import AppState, open_state

@@ -1,4 +1,4 @@
-"""Similarity: pairs of sentences in every model, and what moves a vector."""
+"""Similarity, Search, Tokens and Results: the places that stack results, each a part with its fields."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import gradio as gr
 import numpy as np
 
 from cse.app import validation
-from cse.app.forms.events import PRIVATE, QUICK, refusing
-from cse.app.results.changes import Changes
-from cse.app.results.disagreements import Disagreements
-from cse.app.results.pairs import Pairs
-from cse.app.results.similarity import Similarity
-from cse.app.results.words import Words
+from cse.app.forms.events import PRIVATE, refusing
+from cse.app.results.inside import Attention, Prefix, Prototypes
+from cse.app.results.scores import Labels, Ledger, Scores
+from cse.app.results.search import Search
+from cse.app.results.similarity import Disagreements, Pairs, Similarity
+from cse.app.results.tokens import Template, Tokens
+from cse.app.results.words import Changes, Words
 from cse.app.session import Session, open_session
-from cse.app.show import Shown, read_first, section
+from cse.app.show import Shown, answer, read_first, section
 
 if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
@@ -45,18 +46,14 @@ def similarity_place(state: AppState, top: Top) -> list[Shown]:
                 events.append(button.click(run.fn, list(run.inputs), list(run.outputs), **PRIVATE))
         return events
 
-    pair = section(state, Similarity, top, read_first(state, Similarity), draw_buttons, headed=False)
-    with gr.Accordion(Words.title, open=False, elem_classes="cse-folded"):
-        words = section(state, Words, top, read_first(state, Words), shared=pair, headed=False)
-    shown = [pair, words, section(state, Pairs, top, read_first(state, Pairs))]
-    for kind in (Changes, Disagreements):
+    def folded(kind: Any, shared: Shown | None = None) -> Shown:
         with gr.Accordion(kind.title, open=False, elem_classes="cse-folded"):
-            shown.append(section(state, kind, top, read_first(state, kind), headed=False))
-    source: Any = shown[-1].fields["source"]
-    typed = shown[-1].fields["lines"]
-    typed.visible = False
-    source.change(lambda value: gr.update(visible=value == "lines"), source, typed, **QUICK)
-    return shown
+            return section(state, kind, top, read_first(state, kind), shared=shared, headed=False)
+
+    pair = section(state, Similarity, top, read_first(state, Similarity), draw_buttons, headed=False)
+    words = folded(Words, pair)
+    pairs = section(state, Pairs, top, read_first(state, Pairs))
+    return [pair, words, pairs, folded(Changes), folded(Disagreements)]
 
 
 def drawn_pair(session: Session, kind: str, chance: Random) -> tuple[str, str]:
@@ -78,3 +75,25 @@ def drawn_pair(session: Session, kind: str, chance: Random) -> tuple[str, str]:
         cosines = cosines_to_others(vectors, np.array([first]))[0]
         other = int(np.nanargmax(cosines) if kind == "near" else np.nanargmin(cosines))
     return texts[first], texts[other]
+
+
+def search_place(state: AppState, top: Top) -> list[Shown]:
+    """Add the place. Returns its results."""
+    return [section(state, Search, top, read_first(state, Search), headed=False)]
+
+
+def tokens_place(state: AppState, top: Top) -> list[Shown]:
+    """Add the place, whose results read one sentence. Returns them."""
+    tokens = section(state, Tokens, top, read_first(state, Tokens), headed=False)
+    template = section(state, Template, top, read_first(state, Template), shared=tokens)
+    with gr.Accordion("Inside: attention, prefix and prototypes", open=False, elem_id="inside"):
+        kinds = (Attention, Prefix, Prototypes)
+        inside = [section(state, kind, top, read_first(state, kind), shared=tokens) for kind in kinds]
+    return [tokens, template, *inside]
+
+
+def results_place(state: AppState, top: Top) -> list[Shown]:
+    """Add the place. The shipped scores are there at once, as they need no model. Returns its results."""
+    session = open_session(state)
+    scores = section(state, Scores, top, answer(Scores(), session))
+    return [scores, section(state, Labels, top), section(state, Ledger, top, answer(Ledger(), session))]
