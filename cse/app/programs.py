@@ -14,14 +14,11 @@ from cse.app.corpus.chosen import chosen_corpus
 from cse.app.corpus.exports import vectors_of
 from cse.app.corpus.reading import MOST_TEXTS, bounded
 from cse.app.forms.events import ENCODE, guarded
-from cse.app.models.models import Failure
-from cse.app.models.remembered import fingerprint_of
+from cse.app.models.models import Failure, fingerprint_of
 from cse.app.results.models import Models
 from cse.app.show import ask
-from cse.app.state.adding import add_column
-from cse.app.state.app_state import AppState
-from cse.app.state.corpora import OWN_KEY
-from cse.app.state.own_corpora import GONE, OwnCorpus
+from cse.app.state.app_state import AppState, add_column
+from cse.app.state.corpora import GONE, OWN_KEY, OwnCorpus
 from cse.app.validation import MAX_CHARACTERS
 
 MAX_ENCODED = 256  # texts

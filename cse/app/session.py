@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus, reference_corpus
-from cse.app.models.columns import Column
-from cse.app.models.models import Failure
-from cse.app.models.remembered import fingerprint_of
+from cse.app.models.models import Column, Failure, before, fingerprint_of
 from cse.app.state.corpora import DEMO_KEY
-from cse.app.state.records import before
 from cse.app.validation import one_of
 from cse.training.records import Report, silent
 
@@ -131,7 +128,7 @@ def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[Colu
     known: dict[str, Column] = {}
     for column in columns:
         start = before(column)
-        known |= {each.name: each for each in (start, column) if each is not None}
+        known |= {model.name: model for model in (start, column) if model is not None}
     for name in names:
         one_of(name, "The models", known)
     return [column for name, column in known.items() if name in names]

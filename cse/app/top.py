@@ -22,13 +22,10 @@ from cse.app.drawing.palette import own_colours
 from cse.app.drawing.templates import templates
 from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded, hide
 from cse.app.forms.links import copy_button
-from cse.app.models.columns import MOST_COLUMNS, Column
+from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
-from cse.app.state.adding import add_own
-from cse.app.state.app_state import AppState
-from cse.app.state.corpora import DEMO_KEY, OWN_KEY
-from cse.app.state.own_corpora import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus
-from cse.app.state.records import before
+from cse.app.state.app_state import AppState, add_own
+from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, PROMISE, SUMMARY, UNDO, OwnCorpus
 from cse.app.validation import MAX_FILE_BYTES
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
@@ -43,7 +40,7 @@ EXPLANATION = (
     f".parquet), packed or not, of at most {MAX_FILE_BYTES // 2**20} MB. All its columns come along."
 )
 KEEPING = f'<details class="cse-note"><summary>{SUMMARY}</summary>{html.escape(PROMISE)}</details>'
-ADDING = f"Up to {MOST_COLUMNS} models, on your page alone and until you leave it."
+ADDING = f"Up to {MAX_COLUMNS} models, on your page alone and until you leave it."
 WHICH = "Which column holds the texts?"
 STATUS = '<p class="cse-note" role="status"></p>'
 SHOW_STATUS = "watch('value', () => { element.querySelector('p').textContent = props.value.status || ''; });"
@@ -259,7 +256,7 @@ def put_aside(state: AppState, key: str) -> tuple[Any, ...]:
 
     def drop_ballot() -> None:
         if state.ballots.get(key) is ballot:
-            state.ballots.drop(key)
+            state.ballots.pop(key)
 
     own = state.own_corpora.set_aside(key, drop_ballot)
     said = "" if own is None else html.hint(f"{own.label} is removed; Undo brings it back for {UNDO} seconds.")
@@ -337,7 +334,7 @@ def models_form(
         return update, html.hint(f"{title(column.name)} is in every place. {ADDING}"), number + 1, None
 
     def take(chosen: list[str], number: int) -> tuple[Any, ...]:
-        state.models.added.clear()
+        state.models.remove_added()
         known = [value for _, value in model_choices(state.models.own)]
         kept = [name for name in chosen if name in known]
         return gr.update(choices=model_choices(state.models.own), value=kept), html.hint(ADDING), number + 1

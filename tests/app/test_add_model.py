@@ -14,17 +14,14 @@ from gradio.context import LocalContext
 
 import cse
 from cse.app import show
-from cse.app.models.admission import Admission
 from cse.app.models.models import Failure, error_line
-from cse.app.models.naming import title
-from cse.app.models.recent import Recent
+from cse.app.models.naming import Admission, title
+from cse.app.models.recent import Bounds, Recent
 from cse.app.results.search import Search
-from cse.app.state.adding import add_column, add_own
-from cse.app.state.app_state import AppState, open_state
+from cse.app.state.app_state import AppState, add_column, add_own, open_state
 from cse.app.state.corpora import Demo
-from cse.app.training.opened import FOLDERS_REFUSED
-from cse.app.training.rules import GUESTS, OWN
-from cse.app.training.trainings import Trainings
+from cse.app.training.request import GUESTS, OWN
+from cse.app.training.trainings import FOLDERS_REFUSED, Trainings
 from cse.files import hub
 
 PAIR = ("the dog is happy", "the cat is sad")
@@ -132,8 +129,8 @@ def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("cse.files.hub._answers", lambda: True)
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", model_info)
     cached = {"known/one"}
-    monkeypatch.setattr("cse.app.models.admission.in_cache", cached.__contains__)
-    monkeypatch.setattr("cse.app.models.admission.MOST_FETCHED", 2)
+    monkeypatch.setattr("cse.app.models.naming.in_cache", cached.__contains__)
+    monkeypatch.setattr("cse.app.models.naming.MAX_FETCHED", 2)
     admission = Admission(fetch=True)
     assert hub.download_size("some/model") == 1_900_001_000
     for name in ("some/model", "known/one", "some/model", "other/model"):
@@ -179,15 +176,15 @@ def test_a_reading_of_the_untrained_backbone_is_added_by_its_name(state: AppStat
 
 
 def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cse.app.models.columns.MOST_COLUMNS", 2)
-    monkeypatch.setattr(state.models._visiting, "_most", 1)
+    monkeypatch.setattr("cse.app.models.models.MAX_COLUMNS", 2)
+    monkeypatch.setattr(state.models._visiting, "bounds", Bounds(1))
     with asking("a"):
         added = [add_column(state, name) for name in ("fourth", "deep/dcpcse")]
         with pytest.raises(ValueError, match="remove yours"):
             add_column(state, "other")
         assert [state.models._visiting.get(column.opened_by) is not None for column in added] == [False, True]
         assert {type(score) for score in hits(state).values()} == {float}
-        state.models.added.clear()
+        state.models.remove_added()
         assert [column.name for column in state.models.columns] == ["third"]
 
 
@@ -195,8 +192,8 @@ def test_a_column_taken_away_while_it_answers_is_opened_as_a_visitors(state: App
     """His own corpus still names it: it must not stay open for good, nor be fetched where nothing may be."""
     with asking("a"):
         column = add_column(state, "fourth")
-        state.models.added.clear()
-        state.models._visiting = Recent(1)
+        state.models.remove_added()
+        state.models._visiting = Recent(Bounds(1))
         assert state.models.apply(lambda *_: 1, [column]) == {"fourth": 1}
         assert state.models._visiting.get(column.opened_by) is not None
         assert column.opened_by not in state.models._encoders

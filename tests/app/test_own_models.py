@@ -7,10 +7,9 @@ from random import Random
 
 import pytest
 
-from cse.app.training import archive
-from cse.app.training.archive import unpack_model
-from cse.app.training.opened import OpenedModels, Workplace
-from cse.app.training.rules import Rules
+from cse.app.training import trainings
+from cse.app.training.request import Rules
+from cse.app.training.trainings import Trainings, unpack_model
 
 CONFIG, WEIGHTS = ("m/config.json", b"{}"), ("m/model.safetensors", b"weights")
 
@@ -36,7 +35,7 @@ def link(name):
         ([("C:\\config.json", b"{}"), WEIGHTS], "leads out of it"),
         ([CONFIG, (link("m/model.safetensors"), b"/etc/passwd")], "a link or device"),
         ([CONFIG, ("m/model.safetensors", bytes(2000))], "unpacks to"),
-        ([(f"m/{number}.json", b"") for number in range(archive.MOST_FILES + 1)], "has 201 entries"),
+        ([(f"m/{number}.json", b"") for number in range(trainings.MAX_FILES + 1)], "has 201 entries"),
         ([("a/b/c/d/e.json", b"{}")], "folders deeper"),
         ([WEIGHTS], "has no config.json"),
         ([CONFIG, ("m/pytorch_model.bin", b"pickle")], "pickled weights are never opened"),
@@ -98,8 +97,8 @@ def test_an_archive_that_the_disk_has_no_room_for_is_a_line_and_leaves_nothing(t
         raise OSError(28, "No space left on device")
 
     path = packed(tmp_path / "x.zip", CONFIG, WEIGHTS)
-    models = OpenedModels(lambda: Rules(allowed=True), Workplace(tmp_path))
-    monkeypatch.setattr(archive.zipfile.ZipExtFile, "read", full)
+    models = Trainings(Rules(allowed=True), tmp_path)
+    monkeypatch.setattr(trainings.zipfile.ZipExtFile, "read", full)
     with pytest.raises(
         OSError, match=r"^x\.zip: cannot be written \(.*No space left on device\); free some space"
     ) as error:

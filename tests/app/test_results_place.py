@@ -14,8 +14,7 @@ from scipy.stats import t
 from typer.testing import CliRunner
 
 import cse
-from cse.app.models.columns import Column, columns
-from cse.app.models.models import Failure
+from cse.app.models.models import Column, Failure, columns
 from cse.app.results.labels import Labels, Speed, held_out
 from cse.app.results.scores import (
     Ledger,

@@ -30,13 +30,10 @@ from cse.app.results.judge import FIRST, LEAST_VOTES, LONGEST, SECOND, UNTRAINED
 from cse.app.results.labels import Labels
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, answer, page_html
-from cse.app.state.adding import attach
-from cse.app.state.app_state import AppState, open_state
-from cse.app.state.ballots import TEXT, Ballots
-from cse.app.state.own_corpora import KEPT, OwnCorpus
+from cse.app.state.app_state import MAX_SHOWN, AppState, Ballots, attach, open_state
+from cse.app.state.corpora import KEPT, OwnCorpus
 from cse.app.training import training as module
-from cse.app.training.request import checked
-from cse.app.training.rules import OWN
+from cse.app.training.request import OWN, checked
 from cse.app.training.trainings import Trainings
 from cse.app.validation import FieldError
 
@@ -191,7 +188,7 @@ def test_label_neighbours_of_results_are_those_of_the_report(adapted):
 
 
 def attach_start(state, training):
-    from cse.app.models.columns import Column, opened_by
+    from cse.app.models.models import Column, opened_by
 
     return Column("start", *opened_by(training.request.start))
 
@@ -381,7 +378,7 @@ def test_bad_input_is_refused_at_the_field_it_concerns(state) -> None:
 
 def test_long_texts_are_shortened(state) -> None:
     ballot = Judge("simcse", "promptbert", 6).ballot(session(state, [f"{text} {'dog ' * 200}" for text in TEXTS], None))
-    assert {len(text) for text in ballot.texts.values()} == {TEXT}
+    assert {len(text) for text in ballot.texts.values()} == {MAX_SHOWN}
 
 
 def test_votes_are_kept_for_a_time_for_a_number_of_visitors_and_until_they_are_replaced() -> None:

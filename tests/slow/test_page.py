@@ -12,7 +12,7 @@ from clients import app_client
 from playwright.sync_api import expect
 
 import cse.app
-from cse.app.training.rules import OWN
+from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
 from cse.models.names import BUNDLED_NAMES
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cse.analysis.maps import evenly
-from cse.app.state.own_corpora import OwnCorpus
+from cse.app.state.corpora import OwnCorpus
 from cse.app.validation import counted
 
 QUERIES = 3

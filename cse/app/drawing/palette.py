@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cse.models.names import BACKBONE
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
 
 LIGHT = (
     "#4e3bd8", "#eb4e76", "#768900", "#620000", "#6276ff", "#4e764e",

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 import gradio as gr
 
 from cse.app.drawing.components import NUMBERS
-from cse.app.models.recent import Recent
-from cse.app.models.visitors import MOST_VISITORS, current_request
+from cse.app.models.recent import MAX_VISITORS, Bounds, Recent
+from cse.app.server.gradio_adapter import current_request
 from cse.training.records import Report
 
 P = ParamSpec("P")
@@ -67,7 +67,7 @@ class Newest:
     """The newest request of each visitor, so that older ones can stop. Gradio drops those of closed pages."""
 
     def __init__(self) -> None:
-        self._newest: Recent[int] = Recent(MOST_VISITORS)
+        self._newest: Recent[int] = Recent(Bounds(MAX_VISITORS))
 
     def ask(self, request: gr.Request) -> int:
         """Return the number of a visitor's new request, before it is queued."""

@@ -33,7 +33,7 @@ def refusing(
     """
     inputs = list(fields.values())
     for field in inputs:
-        field.elem_id = field.elem_id or f"field-{field._id}"  # the script finds it by this
+        field.elem_id = field.elem_id or f"field-{next(NUMBERS)}"  # the script finds it by this
     place = gr.HTML(
         {}, html_template="<div></div>", js_on_load=script("refusals"), visible="hidden", apply_default_css=False
     )

@@ -23,6 +23,7 @@ from cse.app.drawing.templates import templates
 from cse.app.forms.events import PRIVATE
 from cse.app.models.naming import title
 from cse.app.result import Result
+from cse.app.server.gradio_adapter import data_of
 from cse.app.show import ask
 from cse.app.state.corpora import DEMO_KEY
 from cse.models.names import BUNDLED_NAMES
@@ -282,7 +283,7 @@ def lesson_panel(state: AppState, opener: str = ".cse-lessons") -> None:
     answer = gr.HTML({}, html_template="", js_on_load=REVEAL, visible="hidden", apply_default_css=False)
 
     def reveal(event: gr.EventData) -> dict[str, Any]:
-        sent = event._data if isinstance(event._data, dict) else {}
+        sent = data_of(event)
         given = {name: sent.get(name) for name in ("lesson", "step", "guess")}
         try:
             told = answered(state, *given.values())

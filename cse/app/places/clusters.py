@@ -21,11 +21,11 @@ from cse.app.forms.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, on
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
 from cse.app.models.naming import TITLES, choices, title
-from cse.app.models.visitors import current_request
 from cse.app.results.duplicates import DEFAULT, Duplicates, advised, expected, numbers_of, tables
 from cse.app.results.groups import Groups
 from cse.app.results.map import Map, by_models, further_columns, near_of
 from cse.app.results.neighbours import Neighbours, pair_of
+from cse.app.server.gradio_adapter import current_request, data_of
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, Shown, page_html, read_first
 from cse.app.state.app_state import AppState
@@ -103,7 +103,7 @@ class Clusters:
 
     def choose(self, event: gr.EventData) -> tuple[str, str, str]:
         """Return what the canvas says of itself for the address: the pinned text, the models shown, the colouring."""
-        sent = event._data if isinstance(event._data, dict) else {}
+        sent = data_of(event)
         with one_line_errors():
             row = pinned(sent.get("row"))
         shown, colour = (validation.text(sent.get(name) or "", "The maps") for name in ("shown", "colour"))
@@ -115,7 +115,7 @@ class Clusters:
         """Return the table of the selected points as HTML, and the points."""
         frame = self.frame(groups, most, seed, corpus, models, key)
         count = int(frame["position"].max()) + 1
-        sent = event._data.get("points") if isinstance(event._data, dict) else None
+        sent = data_of(event).get("points")
         if not sent:
             return "", []
         points = selected_rows(sent, count)
@@ -146,7 +146,7 @@ class Clusters:
 
     def reject(self, event: gr.EventData) -> str:
         """Return the rejected groups that the page sent."""
-        sent = event._data if isinstance(event._data, dict) else {}
+        sent = data_of(event)
         return validation.text(sent.get("rejected") or "", "The rejected groups")
 
     def count(self, *values: Any) -> str:

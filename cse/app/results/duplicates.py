@@ -15,15 +15,16 @@ from markupsafe import Markup
 from cse.analysis.attribution import MAX_COMPARED_WORDS, changes, compared
 from cse.app.corpus.chosen import FIELD
 from cse.app.drawing import html
+from cse.app.models.models import ClientLeft
 from cse.app.models.naming import title
-from cse.app.models.visitors import ClientLeft, client_left
 from cse.app.result import Result, choice, number, text, whole
+from cse.app.server.gradio_adapter import client_left
 from cse.app.session import chosen_columns
 from cse.app.validation import FieldError, counted
 
 if TYPE_CHECKING:
     from cse.analysis.duplicates import NearDuplicates
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.training.records import Report
 

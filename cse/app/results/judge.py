@@ -32,13 +32,11 @@ from cse.analysis.votes import (
 )
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD
-from cse.app.models.columns import Column
-from cse.app.models.models import Failure
+from cse.app.models.models import Column, Failure, fingerprint_of
 from cse.app.models.naming import POOLED, title
-from cse.app.models.remembered import fingerprint_of
 from cse.app.result import Result, choice, records, whole
-from cse.app.state.ballots import MOST_ASKED, TEXT, Ballot
-from cse.app.state.encodings import Encoding, Order, encode_block
+from cse.app.state.app_state import MAX_ASKED, MAX_SHOWN, Ballot
+from cse.app.state.corpora import Encoding, Order, encode_block
 from cse.corpus.corpus import Corpus
 from cse.models.names import BACKBONE
 
@@ -118,7 +116,7 @@ class Judge(Result):
             )
             raise validation.FieldError(SECOND, reason)
         setup = Setup(judged[0], judged[1], chosen.label, None, None, texts_digest(texts), len(texts), SEED)
-        shown = tuple(of_corpus(question, rows) for question in differing[:MOST_ASKED])
+        shown = tuple(of_corpus(question, rows) for question in differing[:MAX_ASKED])
         told = {row for question in shown for row in (question.row, *question.start, *question.result)}
         cut = {row: shortened(chosen.texts[row]) for row in told}
         return Ballot(Judgement(setup, self.votes), shown, cut, len(differing) / len(texts))
@@ -150,7 +148,7 @@ def of_corpus(question: Question, rows: np.ndarray) -> Question:
 def shortened(text: str) -> str:
     """Return the beginning of a text in one line."""
     line = " ".join(text.split())
-    return line if len(line) <= TEXT else f"{line[: TEXT - 1]}…"
+    return line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…"
 
 
 def _vectors(

@@ -13,8 +13,8 @@ import pandas as pd
 from cse.app import validation
 from cse.app.charts import by_model, chart, tips
 from cse.app.corpus.chosen import FIELD
+from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import title
-from cse.app.models.remembered import fingerprint_of
 from cse.app.result import Result
 from cse.app.results.scores import board_of, opened_by
 from cse.corpus.corpus import Corpus
@@ -23,7 +23,7 @@ from cse.evaluation.metrics import mean_difference
 
 if TYPE_CHECKING:
     from cse.app.corpus.chosen import ChosenCorpus
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 

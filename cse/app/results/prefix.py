@@ -15,7 +15,7 @@ from cse.app.results.tokens import SENTENCES, joined
 from cse.app.validation import FieldError
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 

@@ -13,11 +13,9 @@ from cse.app import validation
 from cse.app.charts import by_model, chart, tips
 from cse.app.drawing.glossary import of_scores
 from cse.app.drawing.terms import MEASURES
-from cse.app.models.columns import free_name
-from cse.app.models.models import Failure
+from cse.app.models.models import Failure, free_name, record_of
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, choice, records
-from cse.app.state.records import record_of
 from cse.errors import as_called, command_line
 from cse.evaluation.ledger import shipped_ledger
 from cse.evaluation.tasks import TASKS, find_task
@@ -25,7 +23,7 @@ from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE, START
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.app.state.app_state import AppState
     from cse.evaluation.results import ScoreColumn

@@ -16,7 +16,7 @@ from cse.app.validation import FieldError
 
 if TYPE_CHECKING:
     from cse.app.corpus.chosen import ChosenCorpus
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 

@@ -13,7 +13,7 @@ from cse.app.models.naming import title, with_starts
 from cse.app.result import Result, number, text, whole
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 

@@ -14,7 +14,7 @@ from cse.app.results.similarity import PAIRS
 from cse.app.validation import PAIR, FieldError
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 
