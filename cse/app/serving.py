@@ -127,9 +127,9 @@ def check(options: Options) -> None:
 def check_address(host: str, port: int) -> None:
     """Raise OSError if `host` is not an address of this machine, or if `port` is in use."""
     cure = f"give --host an address of this machine, such as {HOST}"
-    if "*" in host:  # Gradio does not resolve it
-        raise OSError(f"cannot listen on {host!r} (no address); {cure}")
     try:
+        if "*" in host:  # Gradio does not resolve it
+            raise socket.gaierror(socket.EAI_NONAME, "no address")
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (socket.gaierror, UnicodeError) as error:
         raise OSError(f"cannot listen on {host!r} ({getattr(error, 'strerror', error)}); {cure}") from error

@@ -20,7 +20,7 @@ from cse.app.drawing.templates import TEMPLATES, templates
 from cse.app.forms.events import COMPARISONS, ENCODE, HIDDEN, LINKS, MAPS, PRIVATE, PROGRESS, guarded, reporter
 from cse.app.forms.links import Linked
 from cse.app.forms.refusals import refusing
-from cse.app.models.models import record_of
+from cse.app.models.models import seed_of
 from cse.app.result import TYPES, Ask, Result
 from cse.app.session import Session, open_session
 from cse.app.state.corpora import DEMO, DEMO_KEY
@@ -86,7 +86,7 @@ def answer(result: Result, session: Session) -> Answer:
         result, frame, session.models, session.failed, tuple(session.notes), session.corpus.key,
         session.name_of(session.corpus),
         session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
-        {name: seed for name, model in named if (seed := record_of(model).seed) is not None},
+        {name: seed for name, model in named if (seed := seed_of(model)) is not None},
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded, hide
 from cse.app.forms.links import copy_button
 from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
-from cse.app.state.app_state import AppState, add_own
+from cse.app.state.app_state import AppState, admit_model
 from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, PROMISE, SUMMARY, UNDO, OwnCorpus
 from cse.app.validation import MAX_FILE_BYTES
 
@@ -327,7 +327,7 @@ def models_form(
 
     def put(name: Any, path: str | None, key: str, chosen: list[str], number: int) -> tuple[Any, ...]:
         try:
-            column = add_own(state, key, name, path)
+            column = admit_model(state, name, key, path)
         except (ValueError, OSError) as error:
             return gr.skip(), html.alert(str(error)), gr.skip(), None
         update = gr.update(choices=model_choices(state.models.columns), value=[*chosen, column.name])

@@ -366,7 +366,7 @@ def test_a_client_loses_its_own_trainings_and_the_owner_none_to_visitors(tmp_pat
 def test_a_client_with_many_keys_loses_its_own_uploaded_models(tmp_path, monkeypatch):
     monkeypatch.setattr(trainings_module, "unpack_model", lambda archive, folder, most: folder)
     kept = Trainings(Rules(allowed=True), tmp_path)
-    visitors, theirs = filled(lambda key: kept.unpack(key, tmp_path / "x.zip", key), 10)
+    visitors, theirs = filled(lambda key: kept.unpack(key, tmp_path / "x.zip"), 10)
     assert all(map(kept.models, visitors))
     assert all(kept.models(own[-1]) for own in theirs)
     keys_of_all = (*visitors, *theirs[0], *theirs[1], *theirs[2])

@@ -21,7 +21,7 @@ import cse
 from cse.app.server.access import Client
 from cse.app.training import training as module
 from cse.app.training.request import CLOSED, GUESTS, OWN, Rules, TrainingRequest, checked
-from cse.app.training.training import State, Training, conclusion, environment, how_to_open, size_of
+from cse.app.training.training import State, Training, conclusion, environment, how_to_open
 from cse.app.training.trainings import Trainings, unpack_model
 from cse.encoder.devices import BOUNDED, CAPACITY, bound_kernels
 
@@ -223,21 +223,6 @@ def test_a_killed_run_says_so(trainings, request_):
     assert training.wait(PATIENCE)
     assert training.state is State.FAILED
     assert training.failure == "The training process was killed (signal 9); the machine may lack memory."
-
-
-def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(tmp_path, monkeypatch):
-    for name in ("kept", "gone"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "file").write_bytes(bytes(7))
-    scandir = os.scandir
-
-    def vanishing(path):
-        if str(path).endswith("gone"):
-            shutil.rmtree(tmp_path / "gone")
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", vanishing)
-    assert size_of(tmp_path) == 7
 
 
 @pytest.mark.parametrize(("method", "whole"), [("promptbert", True), ("dcpcse", False)])

@@ -15,6 +15,7 @@ from gradio.context import LocalContext
 
 import cse
 from cse.analysis.votes import questions, verdict
+from cse.app.models.recent import Bounds
 from cse.app.places.votes import LOST, MEANING, Voting, end, question_html, undo, verdict_html, vote
 from cse.app.places.your_model import Trainer, own_dial, picture, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
@@ -300,7 +301,7 @@ def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_found_agai
     assert stop(5, KEY).verdict.startswith('<h3 class="cse-verdict">')
     assert LOST in give(0, OTHER).status
     assert voting.resume("", OTHER).verdict == ""
-    state.ballots.drop(KEY)
+    state.ballots.pop(KEY)
     assert LOST in give(4, KEY).status
 
 
@@ -383,7 +384,7 @@ def test_long_texts_are_shortened(state) -> None:
 
 def test_votes_are_kept_for_a_time_for_a_number_of_visitors_and_until_they_are_replaced() -> None:
     now, keys = [0.0], [f"{number:032x}" for number in range(4)]
-    kept = Ballots(lambda: now[0], most=3)
+    kept = Ballots(Bounds(3, own=3, seconds=KEPT), clock=lambda: now[0])
     for key in keys:
         kept.put(key, key)  # type: ignore[arg-type]
     assert [kept.get(key) for key in keys] == [None, *keys[1:]]

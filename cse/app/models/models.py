@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
@@ -133,21 +133,16 @@ def before(column: Column) -> Column | None:
     return Column(f"{column.name}{BEFORE}", config.backbone.place(folder), pooling)
 
 
-class Record(NamedTuple):
-    """The seed of a model's training and the number of its trained parameters; None if they are not recorded."""
-
-    seed: int | None = None
-    trained: int | None = None
-
-
-def record_of(model: str) -> Record:
-    """Return the record of a bundled name or a checkpoint's folder; an empty one for any other model."""
-    if canonical_name(model) == BACKBONE:
-        return Record(trained=0)
+def seed_of(model: str) -> int | None:
+    """Return the seed of a model's training; None if it is not recorded."""
     checkpoint = checkpoint_of(model)
-    if checkpoint is None:
-        return Record()
-    return Record(checkpoint[1].training.get("settings", {}).get("seed"), checkpoint[1].learned_numbers)
+    return checkpoint[1].training.get("settings", {}).get("seed") if checkpoint else None
+
+
+def trained_numbers(model: str) -> int | None:
+    """Return the number of a model's trained parameters; None if it is not recorded."""
+    checkpoint = checkpoint_of(model)
+    return 0 if canonical_name(model) == BACKBONE else checkpoint[1].learned_numbers if checkpoint else None
 
 
 def fingerprint_of(encoder: Encoder) -> str:
@@ -320,7 +315,7 @@ class Models:
 
         Each call has exclusive use of its encoder. `report` gets (columns done, columns in all, name of the next).
         """
-        return self._answers(lambda column, encoder, *_: function(column, encoder), (), columns, report)
+        return self.apply_to((), lambda column, encoder, _: function(column, encoder), columns, report)
 
     def apply_to(
         self,
@@ -334,21 +329,6 @@ class Models:
 
         Texts with a `prompt`, which is recorded as `Encoder.query_prompt` is, are encoded by themselves.
         """
-
-        def answer(column: Column, encoder: Encoder, turns: Turns, turn: Turn) -> T:
-            reader, before = self.reader(encoder), prompt(column, encoder)
-            vectors = turns.vectors(reader, turn) if before is None else reader.encode(texts, prompt=before)
-            return function(column, encoder, vectors)
-
-        return self._answers(answer, texts, columns, report)
-
-    def _answers(
-        self,
-        function: Callable[[Column, Encoder, Turns, Turn], T],
-        texts: Sequence[str],
-        columns: Sequence[Column] | None,
-        report: Report,
-    ) -> dict[str, T | Failure]:
         asked = self.columns if columns is None else columns
         results: dict[str, T | Failure] = {}
         for done, column in enumerate(asked):
@@ -359,12 +339,18 @@ class Models:
                 with self._lock:
                     turns = self._turns.setdefault(column.opened_by, Turns())
                 with turns.turn(texts) as turn:
-                    results[column.name] = function(column, self.encoder(column), turns, turn)
+                    encoder = self.encoder(column)
+                    vectors = self._vectors(encoder, turns, turn, prompt(column, encoder)) if texts else np.empty(0)
+                    results[column.name] = function(column, encoder, vectors)
             except Exception as error:  # any error of a model concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):
                     log.exception("%s failed", column.name)
                 results[column.name] = Failure(error_line(error, column.model, column.name))
         return results
+
+    def _vectors(self, encoder: Encoder, turns: Turns, turn: Turn, prompt: str | None) -> np.ndarray:
+        reader = self.reader(encoder)
+        return turns.vectors(reader, turn) if prompt is None else reader.encode(turn.texts, prompt=prompt)
 
 
 def error_line(error: BaseException, model: str = "", name: str = "") -> str:

@@ -13,7 +13,7 @@ from cse.app import validation
 from cse.app.charts import by_model, chart, tips
 from cse.app.drawing.glossary import of_scores
 from cse.app.drawing.terms import MEASURES
-from cse.app.models.models import Failure, free_name, record_of
+from cse.app.models.models import Failure, free_name, trained_numbers
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, choice, records
 from cse.errors import as_called, command_line
@@ -231,7 +231,7 @@ def row_of(board: Scoreboard, label: str, row: Row, name: str) -> dict[str, Any]
     return {
         "model": name, "untrained": READINGS[row.pooling].summary if row.pooling else "",
         "seeds": ", ".join(map(str, row.seeds)), "strongest": label == board.strongest,
-        "trained": record_of(row.record.model).trained, "about": board.task.summary,
+        "trained": trained_numbers(row.record.model), "about": board.task.summary,
         "protocol": " ".join(protocol_lines(board)), "command": as_called(board.results.command),
     }  # fmt: skip
 

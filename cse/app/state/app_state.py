@@ -116,38 +116,24 @@ def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
         return Failure(error_line(error))
 
 
-def add_column(state: AppState, name: Any) -> Column:
-    """Open a model and add it to the current visitor's columns.
+def admit_model(state: AppState, name: Any, key: str = "", archive: str | None = None) -> Column:
+    """Open a model and add it to the current visitor's columns: that of a name or, for the owner, of a folder's path.
 
-    Raises ValueError, in one line without a path, if the model is not admitted, is there already, or fails.
+    With an `archive`, a .zip that the visitor of the `key` sent, its model is added. Raises ValueError, in one line, if
+    the model is not admitted, is there already, or fails, and for what the rules of the server do not allow.
     """
-    model, requested = state.admission.model(name), str(name).strip()
-    pooling = POOLED.get(requested.lower())
-    heading = requested.lower() if pooling else Path(model).name
-    column = put_column(state, model, requested, (heading, requested, f"{requested} again"), pooling)
+    requested, pooling = str(name or "").strip(), None
+    if archive is None and not requested.startswith(PATHS):
+        model, pooling = state.admission.model(name), POOLED.get(requested.lower())
+        heading = requested.lower() if pooling else Path(model).name
+        names: Iterable[str] = (heading, requested, f"{requested} again")
+    else:
+        trainings = state.trainings
+        made = trainings.unpack(key, Path(archive)) if archive else trainings.local_model(requested)
+        model, heading, requested, names = str(made.folder), made.name, made.name, numbered(made.name)
+    column = put_column(state, model, requested, names, pooling)
     if column is None:
         raise ValueError(f"{title(heading)} is on your page already.")
-    return column
-
-
-def add_own(state: AppState, key: str, name: Any, archive: str | None) -> Column:
-    """Add the model in a .zip that a visitor sent, or else the one of a name or, for the owner, of a folder's path.
-
-    Raises ValueError as `add_column`, and for what the rules of the server do not allow.
-    """
-    requested = str(name or "").strip()
-    if archive is None and not requested.startswith(PATHS):
-        return add_column(state, name)
-    if archive is None:
-        made = state.trainings.local_model(requested)
-    else:
-        try:
-            made = state.trainings.unpack(key, Path(archive), Path(archive).stem)
-        finally:
-            Path(archive).unlink(missing_ok=True)
-    column = put_column(state, str(made.folder), made.name, numbered(made.name))
-    if column is None:
-        raise ValueError(f"{made.name} is on your page already.")
     return column
 
 

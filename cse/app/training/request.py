@@ -41,8 +41,8 @@ class Rules:
     """Whether a client may train (`allowed`), and bounds; `own`: it may open folders, as the owner of the server.
 
     `texts` and `minutes` are those of a run, `runs` those that a visitor keeps and `all_runs` those of all visitors,
-    `run_bytes` the size of a run's folder, `file_bytes` that of an upload, `kept` the seconds that a run stays after
-    its last use.
+    `model_bytes` the size of an unpacked model, `file_bytes` that of an upload, `kept` the seconds that a run stays
+    after its last use.
     """
 
     allowed: bool = False
@@ -51,7 +51,7 @@ class Rules:
     minutes: int = 15
     runs: int = 2
     all_runs: int = 6
-    run_bytes: int = 2**30
+    model_bytes: int = 2**30
     file_bytes: int = MAX_FILE_BYTES
     kept: float = 2 * HOUR
 
@@ -73,7 +73,7 @@ class Rules:
 CLOSED = Rules()
 GUESTS = Rules(allowed=True, file_bytes=100 * 2**20)
 OWN = Rules(
-    allowed=True, own=True, texts=50_000, minutes=240, runs=8, all_runs=8, run_bytes=8 * 2**30, file_bytes=2**30,
+    allowed=True, own=True, texts=50_000, minutes=240, runs=8, all_runs=8, model_bytes=8 * 2**30, file_bytes=2**30,
     kept=10_000 * HOUR,
 )  # fmt: skip
 

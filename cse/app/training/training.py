@@ -209,7 +209,7 @@ class State(str, Enum):
 class Training:
     """A training in a private `folder`; `progress`, `failure` and `outcome` are the newest known."""
 
-    def __init__(self, request: TrainingRequest, folder: Path, max_bytes: int) -> None:
+    def __init__(self, request: TrainingRequest, folder: Path) -> None:
         """Write the texts. Raises OSError if it cannot."""
         self.request, self.folder = request, folder
         self.state, self.failure, self.seconds = State.STOPPED, "", 0.0
@@ -218,8 +218,7 @@ class Training:
         self.outcome: Outcome | None = None
         self.process: CommandProcess | None = None
         self.continued = False  # the visitor has seen the first answer, and wants the stage of minutes
-        self._max_bytes, self._lock = max_bytes, Lock()
-        self._stopping, self._deleting = Event(), Event()
+        self._stopping, self._deleting, self._lock = Event(), Event(), Lock()
         self._thread: Thread | None = None
         request.write_texts(folder)
         (folder / "temporary").mkdir()
@@ -307,7 +306,8 @@ class Training:
                 self.seconds, self.lines = earlier + time.monotonic() - began, tuple(process.lines)
                 self.progress = read_progress(self.folder)
                 if not finishing:
-                    reason = self._reason_to_end()
+                    if self.seconds > 60 * self.request.minutes + GRACE:
+                        reason = f"It took longer than its {self.request.minutes:g} minutes; give fewer texts."
                     if self._stopping.is_set() and not interrupted:
                         process.interrupt()
                         interrupted = time.monotonic()
@@ -319,24 +319,6 @@ class Training:
         if not self._published():
             self.progress = read_progress(self.folder)
         return error_line(ValueError(reason or process.failure)) if reason or process.failure else ""
-
-    def _reason_to_end(self) -> str:
-        """Return why the process has to end now; empty if it may go on."""
-        if self.seconds > 60 * self.request.minutes + GRACE:
-            return f"It took longer than the {self.request.minutes:g} minutes that it may take; give fewer texts."
-        if size_of(self.folder) > self._max_bytes:
-            return f"It wrote more than the {self._max_bytes / 1e9:.1f} GB that a run may take on this server."
-        return ""
-
-
-def size_of(folder: Path) -> int:
-    """Return the bytes of the files in a folder, those that vanish meanwhile left out."""
-    total = 0
-    for parent, _, names in os.walk(folder):  # passes over folders that vanish
-        for name in names:
-            with suppress(OSError):
-                total += os.lstat(os.path.join(parent, name)).st_size
-    return total
 
 
 def how_to_open(model: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import stat
 import tempfile
 import time
 import zipfile
@@ -25,7 +24,7 @@ from cse.models.names import CONFIG
 ROOM = 2**29  # bytes that the disk must have left
 RUN_FOLDER = "GRADIO_TEMP_DIR"
 MAX_UPLOADED = Bounds(8, own=4)  # models of all, and of a client
-MAX_FILES, MAX_DEPTH = 200, 4  # of an archive
+MAX_FILES = 200  # of an archive
 READ = (".json", ".safetensors")
 VOCABULARIES = ("vocab.txt", "merges.txt")
 OFFERED = "The owner can offer folders with --models-root FOLDER, which Add a model then lists."
@@ -102,7 +101,7 @@ class Trainings:
             folder = self._fresh()
             try:
                 with named_errors(Path("The texts"), "server"):
-                    training = Training(request, folder, self.rules.run_bytes)
+                    training = Training(request, folder)
             except OSError:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
@@ -135,15 +134,20 @@ class Trainings:
                     return training.archive(made)
         raise ValueError("There is no such model of yours on this server any more; train it again.")
 
-    def unpack(self, key: Any, archive: Path, name: str) -> Made:
-        """Unpack a visitor's model. Raises ValueError if the server takes none, and for an invalid key or archive."""
-        rules = self.rules
-        if not rules.allowed:
-            raise ValueError(ARCHIVES_REFUSED)
-        checked_key(key, "a model")
-        with named_errors(Path(archive.name), "server", only_full=True):
-            unpacked = unpack_model(archive, folder := self._fresh(), rules.run_bytes)
-        made = Made(name.strip()[:MAX_NAME] or "my model", unpacked)
+    def unpack(self, key: Any, archive: Path) -> Made:
+        """Unpack a visitor's model and delete the archive.
+
+        Raises ValueError if the server takes none, and for an invalid key or archive.
+        """
+        try:
+            if not self.rules.allowed:
+                raise ValueError(ARCHIVES_REFUSED)
+            checked_key(key, "a model")
+            with named_errors(Path(archive.name), "server", only_full=True):
+                unpacked = unpack_model(archive, folder := self._fresh(), self.rules.model_bytes)
+        finally:
+            archive.unlink(missing_ok=True)
+        made = Made(archive.stem.strip()[:MAX_NAME] or "my model", unpacked)
         self._uploaded.put((key, next(self._numbers)), Unpacked(made, folder))
         return made
 
@@ -187,16 +191,20 @@ def unpack_model(archive: Path, folder: Path, max_bytes: int) -> Path:
     """Unpack the model in a .zip of at most `max_bytes` to an empty folder and return its own folder within.
 
     Only .json and .safetensors files and vocabularies are read; all others stay in the archive. Raises ValueError for
-    a file that is no .zip, that has links, too many or too large files, or no model; nothing is left then.
+    a file that is no .zip, that has too many or too large files, or no model; nothing is left then.
     """
     try:
         with zipfile.ZipFile(archive) as opened:
-            check_members(opened.infolist(), max_bytes)
-            for member in opened.infolist():
+            members = opened.infolist()
+            if len(members) > MAX_FILES:
+                raise ValueError(f"The archive has {len(members):,} entries; a model has at most {MAX_FILES}.")
+            if (total := sum(member.file_size for member in members)) > max_bytes:
+                raise ValueError(f"The archive unpacks to {total / 1e9:.1f} GB; give at most {max_bytes / 1e9:.1f} GB.")
+            for member in members:
                 path = PurePosixPath(member.filename)
-                hidden = any(part.startswith((".", "__")) for part in path.parts)  # what systems add
+                hidden = any(part.startswith((".", "__")) for part in path.parts)  # what systems add; a way out
                 if not member.is_dir() and not hidden and (path.suffix in READ or path.name in VOCABULARIES):
-                    opened.extract(member, folder)  # at most the size that was checked
+                    opened.extract(member, folder)  # a plain file within the folder, no larger than it says
         configs = sorted(folder.rglob(CONFIG), key=lambda path: len(path.parts))
         if not configs:
             raise ValueError(f"The archive has no {CONFIG}; pack the folder of a model.")
@@ -210,21 +218,3 @@ def unpack_model(archive: Path, folder: Path, max_bytes: int) -> Path:
         # The libraries that decompress raise errors of any type for a damaged archive.
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise ValueError(f"The file cannot be read as a .zip ({reason}); pack the model's folder again.") from error
-
-
-def check_members(members: list[zipfile.ZipInfo], max_bytes: int) -> None:
-    """Raise ValueError for links, paths to the outside, and an archive beyond the bounds."""
-    if len(members) > MAX_FILES:
-        raise ValueError(f"The archive has {len(members):,} entries; a model has at most {MAX_FILES}.")
-    if (total := sum(member.file_size for member in members)) > max_bytes:
-        raise ValueError(f"The archive unpacks to {total / 1e9:.1f} GB; give at most {max_bytes / 1e9:.1f} GB.")
-    if len({member.filename for member in members}) < len(members):
-        raise ValueError("The archive has a file twice; pack the model's folder again.")
-    for member in members:
-        kind, path = stat.S_IFMT(member.external_attr >> 16), PurePosixPath(member.filename)
-        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise ValueError(f"The archive has a link or device, {member.filename[:80]!r}; pack plain files alone.")
-        if path.is_absolute() or ".." in path.parts or "\\" in member.filename or ":" in member.filename:
-            raise ValueError(f"The archive has the path {member.filename[:80]!r}, which leads out of it.")
-        if len(path.parts) > MAX_DEPTH:
-            raise ValueError(f"The archive has folders deeper than {MAX_DEPTH}; pack the model's own folder.")
