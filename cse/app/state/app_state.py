@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cse.analysis.duplicates import NearDuplicates
     from cse.analysis.votes import Judgement, Question
-    from cse.evaluation.scoreboard import Scoreboard
+    from cse.evaluation.results import Scoreboard
 
 RESULTS = BUNDLED / "results"
 MAX_MAPS = Bounds(64, 32 * 2**20)  # of a model each; so for groups and random pairs
@@ -108,7 +108,7 @@ def open_state(
 
 def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
     """Return the scoreboards of the results files in a folder, or a Failure if one is damaged."""
-    from cse.evaluation.scoreboard import read_scoreboards
+    from cse.evaluation.results import read_scoreboards
 
     try:
         return read_scoreboards(folder)
