@@ -170,7 +170,7 @@ class OpenVinoEncoder(Encoder):
         return self._vectors_from(vectors, bias, self._headed if self._applied_head() else None)
 
     def _headed(self, states: np.ndarray) -> np.ndarray:
-        return self.graphs.headed(states, self.reading.head)
+        return self.graphs.headed(states, self.reading.head_layers)
 
     def mask_states(self, rows: TokenRows) -> tuple[np.ndarray, np.ndarray]:
         """Return (B, d) states at the mask of rows, and of their templates alone."""
