@@ -11,8 +11,8 @@ from cse.commands.cli import command, flag, log, option, print_json, seed_option
 from cse.errors import command_line
 
 if TYPE_CHECKING:
-    from cse.evaluation.published import PublishedRow
     from cse.evaluation.reproduction import Plan
+    from cse.evaluation.results import PublishedRow
 
 
 def main(
@@ -37,8 +37,6 @@ def main(
 
     Example: cse reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
-    from cse.evaluation.ledger import markdown, reproduce
-    from cse.evaluation.published import BASE
     from cse.evaluation.reproduction import (
         LISTINGS,
         STATIC_TOKENS_TABLE,
@@ -46,9 +44,12 @@ def main(
         check_known,
         draw_figure,
         likeliest_words,
+        markdown,
         overview,
+        reproduce,
         word_commands,
     )
+    from cse.evaluation.results import BASE
 
     if listed:
         print_json(overview()) if json_output else typer.echo("\n".join(overview()))
@@ -81,7 +82,7 @@ def main(
 
 def _rows(paper: str, table: str, only: str | None, plan: Plan) -> list[PublishedRow]:
     """The rows of a table with `only` in their names, for which the plan has text."""
-    from cse.evaluation.published import rows
+    from cse.evaluation.reproduction import rows
 
     chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
     if not chosen:

@@ -48,7 +48,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: zipf
         "cse/py.typed",
         "cse/bundled/dcpcse/model.safetensors",
         "cse/app/static/style.css",
-        "cse/app/static/map/map.js",
+        "cse/app/static/map.js",
     } <= expected
     assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected
     assert Path(str(wheel.filename)).stat().st_size < 100_000_000

@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 import pandas as pd
+from markupsafe import Markup
 
 from cse.adaptation.choice import BOTH, GROUPS, SEARCH
 from cse.app.charts import chart
 from cse.app.corpus.chosen import FIELD, chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import NUMBERS, heading, result
-from cse.app.drawing.templates import templates
-from cse.app.forms.events import HIDDEN, QUICK, Run, one_line_errors
+from cse.app.forms.events import HIDDEN, QUICK, Run, one_line_errors, refusing
 from cse.app.forms.links import Linked
-from cse.app.forms.refusals import refusing
 from cse.app.models.naming import BEFORE, POOLED, choices, title
-from cse.app.places.votes import Voting, votes_part
+from cse.app.places.votes import votes_part
 from cse.app.results.adaptation import (
     DIAL_LEAST,
     DIAL_MOST,
@@ -124,10 +123,10 @@ def training_html(training: Training) -> str:
     elif training.running and progress.answered:
         table = page_html(Answer(Adaptation(), first_answer(progress.stages, request.purpose), {}))
     method = "Adapt" if request.method == ADAPT else title(request.method)
-    return templates().get_template("training.html").render(
-        name=request.name, method=method, corpus=request.corpus, words=in_words(training), failure=training.failure,
-        share=share if training.running else None, table=table, lines=training.lines,
-        sentence=outcome.sentence if outcome else "", changed=report["changed"] if report else (),
+    return html.drawn(
+        "adaptation", "training", name=request.name, method=method, corpus=request.corpus, words=in_words(training),
+        failure=training.failure, share=share if training.running else None, candidates=Markup(table),
+        lines=training.lines, sentence=outcome.sentence if outcome else "", changed=report["changed"] if report else (),
         models=[made.name for made in outcome.models] if outcome else [],
     )  # fmt: skip
 
@@ -379,10 +378,11 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     which.change(trainer.opening, [top.key, which], opens, **QUICK)
     fetch.click(trainer.archive, [top.key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)
     known = top.opened.then(trainer.draw, [top.key, gr.State(()), top.models], outputs, **LANE)
-    known.then(Voting(state).reopen, top.key, votes.linked.run.outputs[:-1], **QUICK)
+    known.then(votes.reopened.fn, list(votes.reopened.inputs), list(votes.reopened.outputs), **QUICK)
     if visitors != owner:
         top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
     judged: dict[str, Any] = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}
     return [
-        Shown(Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())), Shown(Judge, judged, votes.linked)
-    ]  # fmt: skip
+        Shown(Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())),
+        Shown(Judge, judged, votes.linked),
+    ]
