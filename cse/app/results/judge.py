@@ -185,7 +185,8 @@ class Record(NamedTuple):
         names = (setup.start.name, setup.result.name, setup.start.fingerprint, setup.result.fingerprint, setup.data)
         values: list[Any] = [name[:MAX_NAME] for name in names]
         values += [votes.count(vote) for vote in (START, RESULT, SAME, SKIP)]
-        return cls(*values, setup.compared, round(100 * ballot.differing))
+        values += [setup.compared, round(100 * ballot.differing)]
+        return cls(*values)
 
     @property
     def verdict(self) -> Verdict:
