@@ -11,14 +11,13 @@ import pandas as pd
 import pytest
 from app_models import GOOD, MARKUP, write_model
 from command_line import run
-from conftest import ROOT, WORDS
+from conftest import WORDS
 from given_corpus import GivenCorpus
 
 from cse.analysis.duplicates import threshold
 from cse.app.models.columns import Column
 from cse.app.places import clusters
 from cse.app.places.clusters import (
-    SCRIPTS,
     Clusters,
     canvas_value,
     column_value,
@@ -220,9 +219,6 @@ def test_texts_are_data_on_the_canvas_and_escaped_beside_it(state) -> None:
     for page in pages:
         assert "<script" not in page
         assert "<img" not in page
-    for path in (ROOT / "cse" / "app" / "static" / "map").glob("*.js"):
-        assert f"map/{path.stem}" in SCRIPTS
-        assert "innerHTML" not in path.read_text()
 
 
 def test_the_selection_has_all_columns_and_the_group_in_every_model(drawn) -> None:

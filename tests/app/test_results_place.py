@@ -23,8 +23,7 @@ from cse.app.state.app_state import open_boards, open_state
 from cse.app.validation import FieldError
 from cse.evaluation import sts as sts_task
 from cse.evaluation.clustering import label_scores
-from cse.evaluation.results import ModelRecord, Protocol, Results
-from cse.evaluation.scoreboard import scoreboard
+from cse.evaluation.results import ModelRecord, Protocol, Results, scoreboard
 from cse.evaluation.tasks import TASKS
 from cse.models.names import BUNDLED_NAMES
 

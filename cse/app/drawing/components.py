@@ -46,7 +46,7 @@ def result(elem_id: str, first: str, js: str | None = None) -> gr.HTML:
 
 def saved_file() -> gr.HTML:
     """Return the component; a value of `file_value` saves or shows a text."""
-    return gr.HTML({}, html_template=TEMPLATE, js_on_load=script("save", "takeaway"))
+    return gr.HTML({}, html_template=TEMPLATE, js_on_load="cse.savedFile(element, props, watch)")
 
 
 def file_stem(*words: str) -> str:

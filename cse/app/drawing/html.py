@@ -33,7 +33,7 @@ DARK = (
 MODELS = {"simcse": "#3d8eff", "promptbert": "#eb2f00", "dcpcse": "#178267", "conpvp": "#ca499f"}
 OWN = ("#6655ff", "#777744", "#bb7788", "#779955")  # of other models, in the order of the page's columns
 TEMPLATES = Path(__file__).parents[1] / "templates"
-LONG = 160  # characters that take about three lines; static/elements.js has the same number
+LONG = 160  # characters that take about three lines; static/map.js has the same number
 
 
 @lru_cache

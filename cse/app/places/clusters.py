@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +17,8 @@ from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import file_value, result, saved_file, script, settings
 from cse.app.drawing.html import DARK, LIGHT, MODELS
-from cse.app.forms.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors
+from cse.app.forms.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors, refusing
 from cse.app.forms.links import Linked
-from cse.app.forms.refusals import refusing
 from cse.app.models.naming import TITLES, choices, title
 from cse.app.models.visitors import current_request
 from cse.app.result import by_models
@@ -31,7 +31,8 @@ from cse.app.state.app_state import AppState
 from cse.app.top import Top
 from cse.corpus.output import csv_text
 
-SCRIPTS = ("elements", *(f"map/{part}" for part in ("state", "view", "colours", "details", "input", "map")))
+# Constants of the scripts, which Gradio loses as properties when it changes a component of a place that is not open.
+CONSTANTS = f"const titles = {json.dumps(TITLES)}, modelColours = {json.dumps(MODELS)};\n"
 STEPS, SHARES = 65535, 255  # largest uint16 and uint8
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
@@ -175,8 +176,8 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
         with gr.Column(scale=7, min_width=320):
             canvas = gr.HTML(
                 canvas_value(first.frame) if first else {"hint": OPENED}, html_template='<div class="cse-maps"></div>',
-                js_on_load=script(*SCRIPTS), elem_id="maps", apply_default_css=False, elem_classes="cse-result",
-                titles=TITLES, colours=MODELS,
+                js_on_load=CONSTANTS + script("map", "gestures"), elem_id="maps", apply_default_css=False,
+                elem_classes="cse-result",
             )  # fmt: skip
             status = gr.HTML("", apply_default_css=False, elem_id="map-status")
             below = result("map", page_html(first) if first else "")

@@ -10,9 +10,7 @@ import gradio as gr
 import numpy as np
 
 from cse.app import validation
-from cse.app.drawing.components import script
-from cse.app.forms.events import PRIVATE
-from cse.app.forms.refusals import refusing
+from cse.app.forms.events import PRIVATE, refusing
 from cse.app.results.inside import Attention, Prefix, Prototypes
 from cse.app.results.scores import Labels, Ledger, Scores
 from cse.app.results.search import Search
@@ -98,5 +96,4 @@ def results_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. The shipped scores are there at once, as they need no model. Returns its results."""
     session = open_session(state)
     scores = section(state, Scores, top, answer(Scores(), session))
-    gr.HTML("", html_template="", js_on_load=script("results"), apply_default_css=False, visible="hidden")
     return [scores, section(state, Labels, top), section(state, Ledger, top, answer(Ledger(), session))]

@@ -10,10 +10,8 @@ import gradio as gr
 from cse.analysis.votes import SAME, SKIP, decisive, p_value
 from cse.app.corpus.chosen import FIELD
 from cse.app.drawing import html
-from cse.app.drawing.components import script
-from cse.app.forms.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, Run, reporter
+from cse.app.forms.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, Run, refusing, reporter
 from cse.app.forms.links import Linked
-from cse.app.forms.refusals import refusing
 from cse.app.models.naming import choices, title
 from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, Record, columns_of
 from cse.app.session import open_session
@@ -175,7 +173,6 @@ def votes_part(state: AppState, top: Top) -> Votes:
     with gr.Row(visible=False) as after:
         back = gr.Button("Undo last vote", size="sm", scale=0, min_width=140)
     answers, code = gr.Number(0, precision=0, visible=False), gr.Textbox("", label="Verdict", visible="hidden")
-    gr.HTML("", html_template="", js_on_load=script("vote_keys"), apply_default_css=False, visible="hidden")
     outputs = [status, question, verdict, asking, after, answers, code]
     voting = Voting(state)
     begun = refusing(voting.begin, {FIRST: first, SECOND: second, FIELD: top.corpus, "The key": top.key}, outputs)

@@ -13,9 +13,8 @@ from cse.app.charts import chart
 from cse.app.corpus.chosen import FIELD, chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import NUMBERS, heading, result
-from cse.app.forms.events import HIDDEN, QUICK, Run, one_line_errors
+from cse.app.forms.events import HIDDEN, QUICK, Run, one_line_errors, refusing
 from cse.app.forms.links import Linked
-from cse.app.forms.refusals import refusing
 from cse.app.models.naming import BEFORE, POOLED, choices, title
 from cse.app.places.votes import votes_part
 from cse.app.results.adaptation import (

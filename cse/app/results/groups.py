@@ -86,7 +86,7 @@ class Groups(Result):
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the groups of the first model, with the sign and the colours of static/map/colours.js."""
+        """Return the groups of the first model, with the sign and the colours of static/map.js."""
         model, shown = next(iter(by_models(frame).items()))
         groups = []
         for line in shown.to_dict("records"):

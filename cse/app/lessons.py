@@ -1,6 +1,6 @@
 """Lessons: steps that fill the page's fields, and questions that a number of a result answers.
 
-A lesson is a file of JSON in this folder. A step names the place and the result that it shows and the inputs; a
+A lesson is a file of JSON in `static/lessons`. A step names the place and the result that it shows and the inputs; a
 question has choices by their keys, and an `answer`: which column of the result's frame, which rows, and how the values
 of the models become a key. The result is asked as a visitor asks it, so a lesson's number is the page's number.
 """
@@ -11,14 +11,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 import gradio as gr
 
 from cse.app import validation
-from cse.app.drawing.components import script
+from cse.app.drawing.components import STATIC, script
 from cse.app.drawing.html import drawn
 from cse.app.forms.events import PRIVATE
 from cse.app.models.naming import title
@@ -36,7 +35,6 @@ ORDER = ("vector", "anisotropy", "mask", "negation", "prefix", "prototypes")
 LESSON, STEP = "lesson", "step"  # their names in the address
 SKIPPED = ""  # the choice of a visitor who does not guess
 NOBODY = "No model on this page answers this question."
-REVEAL = "watch('value', () => window.dispatchEvent(new CustomEvent('cse-revealed', {detail: props.value})));"
 Values = dict[str, Any]
 
 
@@ -114,18 +112,16 @@ TAKES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def step_of_json(value: Mapping[str, Any]) -> Step:
-    """Return the step of a file."""
-    numbers = [Number(**each) for each in value.get("numbers", ())]
-    judge = Judge(**value["judge"]) if "judge" in value else None
-    choices = {key: (label, conclusion) for key, (label, conclusion) in value.get("choices", {}).items()}
-    return Step(**{**value, "numbers": numbers, "judge": judge, "choices": choices})
-
-
 def read_lesson(name: str) -> Lesson:
     """Return the lesson of a file."""
-    value = json.loads((Path(__file__).parent / f"{name}.json").read_text(encoding="utf-8"))
-    return Lesson(name, value["title"], value["about"], tuple(map(step_of_json, value["steps"])))
+
+    def step(value: Mapping[str, Any]) -> Step:
+        numbers = [Number(**number) for number in value.get("numbers", ())]
+        judge = Judge(**value["judge"]) if "judge" in value else None
+        return Step(**{**value, "numbers": numbers, "judge": judge})
+
+    value = json.loads((STATIC / "lessons" / f"{name}.json").read_text(encoding="utf-8"))
+    return Lesson(name, value["title"], value["about"], tuple(map(step, value["steps"])))
 
 
 LESSONS = {name: read_lesson(name) for name in ORDER}
@@ -250,44 +246,32 @@ def whole(address: Mapping[str, str]) -> dict[str, str]:
 
     Without a valid step it is the first one.
     """
-    lesson = LESSONS.get(str(address.get(LESSON)))
+    lesson, number = LESSONS.get(str(address.get(LESSON))), str(address.get(STEP, ""))
     if "tab" in address or lesson is None:
         return dict(address)
-    number = str(address.get(STEP, ""))
     place = int(number) if number.isascii() and number.isdecimal() else 1
     return {**values_of(lesson.steps[place - 1 if 1 <= place <= len(lesson.steps) else 0]), **address}
 
 
-def plain(lesson: Lesson) -> dict[str, Any]:
-    """Return a lesson as JSON values for lessons.js, without its conclusions."""
-    steps = [
-        {
-            "title": step.title, "text": step.text, "question": step.question, "shows": step.result,
-            "choices": [[key, label] for key, (label, _) in step.choices.items()],
-            "measured": bool(step.numbers), "address": address(lesson, number),
-        }
-        for number, step in enumerate(lesson.steps, start=1)
-    ]  # fmt: skip
-    return {"name": lesson.name, "title": lesson.title, "steps": steps}
+def panel_html() -> str:
+    """Return the list of the lessons and the panel with all steps, without their conclusions."""
+    return drawn("top", "lessons", all=LESSONS.values(), address=address)
 
 
-def lesson_panel(state: AppState, opener: str = ".cse-lessons") -> None:
-    """Add the panel, which shows the step that the address names, and the list, which the elements `opener` open."""
-    names = drawn("top", "lessons", all=LESSONS.values())
-    panel = gr.HTML(
-        names, html_template="${value}<section class='cse-lesson' aria-label='Lesson' hidden></section>",
-        elem_id="lesson", js_on_load=script("elements", "lessons"), apply_default_css=False,
-        lessons=list(map(plain, LESSONS.values())), opener=opener,
+def lesson_panel(state: AppState) -> None:
+    """Add the list, which "Learn" opens, and the panel, which shows the step that the address names."""
+    panel = gr.HTML(panel_html(), elem_id="lesson", js_on_load=script("lessons"), apply_default_css=False)
+    answer = gr.HTML(
+        {}, html_template="", js_on_load="watch('value', () => cse.reveal(props.value));", visible="hidden",
+        apply_default_css=False,
     )  # fmt: skip
-    answer = gr.HTML({}, html_template="", js_on_load=REVEAL, visible="hidden", apply_default_css=False)
 
     def reveal(event: gr.EventData) -> dict[str, Any]:
         sent = event._data if isinstance(event._data, dict) else {}
-        given = {name: sent.get(name) for name in ("lesson", "step", "guess")}
+        guess = {name: sent.get(name) for name in ("lesson", "step", "guess")}
         try:
-            told = answered(state, *given.values())
+            return {**guess, **answered(state, *guess.values())}
         except ValueError as error:
-            told = {"outcome": str(error), "numbers": [], "conclusion": "", "answer": "", "right": None}
-        return {**given, **told}
+            return {**guess, "outcome": str(error), "numbers": [], "conclusion": "", "answer": "", "right": None}
 
     panel.select(reveal, None, answer, trigger_mode="multiple", show_progress="hidden", **PRIVATE)
