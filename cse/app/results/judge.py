@@ -58,7 +58,6 @@ class Judge(Result):
 
     key = "judge"
     title = "Which of two suits these texts?"
-    summary = "The texts on whose five nearest two models differ most, with both lists: records of text, model, place."
     lane = "comparisons"
     live = False
     ships = False
