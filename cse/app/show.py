@@ -131,7 +131,7 @@ def endpoint(state: AppState, kind: type[Result]) -> Callable[..., Any]:
     call.__annotations__ = {each.name: each.annotation for each in parameters}
     abouts = {**{name: each.about for name, each in asks.items()}, "corpus": CORPUS_ABOUT, "key": KEY_ABOUT}
     abouts["models"] = MODELS_ABOUT
-    call.__doc__ = "\n".join([kind.summary, "", "Args:", *(f"    {name}: {abouts[name]}" for name in names)])
+    call.__doc__ = "\n".join([kind.about(), "", "Args:", *(f"    {name}: {abouts[name]}" for name in names)])
     call.__name__ = kind.key
     return call
 
