@@ -114,6 +114,3 @@ def main(
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -15,9 +15,10 @@ from cse.commands.cli import (
     COLUMN,
     FAMILY,
     MODEL,
+    MODEL_VARIABLE,
     POOLING,
     READ,
-    SOURCE,
+    TEXTS,
     command,
     log,
     model_option,
@@ -31,7 +32,7 @@ from cse.training.tracking import progress_options
 from index.manifest import factory_guidance
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     from cse.corpus.corpus import Corpus
     from cse.encoder.shards import UnfinishedBuild
@@ -48,9 +49,10 @@ SMOOTH_HELP = (
 
 
 def main(
-    corpus: Annotated[str, typer.Argument(help=SOURCE)],
+    context: typer.Context,
+    corpus: Annotated[str, typer.Argument(help=TEXTS)],
     output: Annotated[str, option("Folder, or milvus://HOST:PORT/COLLECTION.", "--output", "--store", panel=RESULT)],
-    model: Annotated[str | None, model_option(MODEL, panel=CORPUS)] = None,
+    model: Annotated[str | None, model_option(MODEL, panel=CORPUS, envvar=MODEL_VARIABLE)] = None,
     vectors: Annotated[
         Path | None, option("Instead of --model: folder of vectors from encode --shards.", panel=CORPUS)
     ] = None,
@@ -99,6 +101,9 @@ def main(
     from index import BuildSettings
     from index.stores import location_of, manifest_at, store_of
 
+    named = context.get_parameter_source("model")
+    if vectors is not None and named and named.name != "COMMANDLINE":
+        model = None  # a default for commands that encode
     if (model is None) == (vectors is None):
         raise typer.BadParameter("give either --model, to encode the corpus, or --vectors, if it is encoded")
     if vectors and (pooling or family):
@@ -240,12 +245,9 @@ def _check_output(location: Location, factory: str | None, *, overwrite: bool, a
 
 def _progress(what: str) -> tqdm[NoReturn]:
     """A progress bar on stderr, in sentences."""
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     return tqdm(desc=what, unit=" sentences", **progress_options())
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

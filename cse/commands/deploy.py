@@ -103,6 +103,3 @@ def _show(done: dict[str, object]) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cse.commands.cli import (
-    MODEL,
-    SOURCE,
+    TEXTS,
     Column,
     Family,
     ForSpreadsheets,
+    Model,
     Pooling,
     Read,
     check_outputs,
@@ -43,8 +43,8 @@ LARGE_GROUP_SHARE = 0.05  # share of all rows in one group that is reported
 
 
 def main(
-    file: Annotated[str, typer.Argument(help=SOURCE)],
-    model: Annotated[str, option(MODEL)],
+    file: Annotated[str, typer.Argument(help=TEXTS)],
+    model: Model,
     output: Annotated[
         Path, option("The file of the rows that are kept, with all columns: .csv, .tsv, .jsonl or .parquet.")
     ],
@@ -142,7 +142,7 @@ def _near_duplicates(
 def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Options) -> tuple[np.ndarray, VectorIndex]:
     """Vectors (N, d) of the texts, memory-mapped, and their index; both are written a block at a time."""
     import numpy as np
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     from index import BuildSettings, VectorIndex
     from index.faiss_index import encoded
@@ -198,6 +198,3 @@ def _report(summary: dict[str, Any], json_output: bool) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

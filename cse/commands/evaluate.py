@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
 import traceback
@@ -23,7 +24,6 @@ from cse.commands.cli import (
     option,
     print_json,
 )
-from cse.errors import command_line
 from cse.evaluation.tasks import TASKS, find_task
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ def main(
         batch_size, final_period, compare, keep_points=figures is not None, progress=sys.stderr.isatty(),
     )  # fmt: skip
     path = Path(json_output) if json_output not in (None, "-") else None
-    fresh = new_results(request, command_line("evaluate", *sys.argv[2 if sys.argv[1:2] == ["evaluate"] else 1 :]))
+    fresh = new_results(
+        request, shlex.join(["cse", "evaluate", *sys.argv[2 if sys.argv[1:2] == ["evaluate"] else 1 :]])
+    )
     results = fresh if overwrite else open_results(path, fresh)
     failures: dict[str, Exception] = {}
     models = evaluate(request, results, path, log, partial(_note, failures))
@@ -200,6 +202,3 @@ def _index_search(
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

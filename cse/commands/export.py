@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import Family, Pooling, choices, command, completing, log, option
+from cse.commands.cli import Family, Pooling, choices, command, completing, log, option, print_json
 from cse.models.names import BUNDLED_NAMES
 from index.manifest import INDEX_FORMS
 
@@ -31,6 +31,7 @@ def main(
     pooling: Pooling = None,
     family: Family = None,
     overwrite: Annotated[bool, option("Replace an export at --output.", "--overwrite")] = False,
+    json_output: Annotated[bool, option("Print model, form, output and its files as JSON.", "--json")] = False,
 ) -> None:
     """Export a model for sentence-transformers, peft or ONNX, an index for datasets, Parquet or the projector.
 
@@ -52,6 +53,9 @@ def main(
         check_output(output, overwrite=overwrite)
         export_model(open_by_torch(resolve(model, pooling, family), "cpu"), to, output, overwrite=overwrite)
     log(f"{output}: {model} for {to}; README.md there shows how it is opened")
+    if json_output:
+        files = sorted(path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file())
+        print_json({"model": model, "form": to, "output": str(output), "files": files})
 
 
 def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
@@ -79,6 +83,3 @@ def _map(index: VectorIndex) -> dict[str, list[float]] | None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

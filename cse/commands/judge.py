@@ -12,6 +12,7 @@ import typer
 from cse.commands.cli import (
     POOLING,
     SOURCE,
+    STDIN,
     Column,
     Family,
     Read,
@@ -68,12 +69,7 @@ def main(
     from cse.files.writing import check_regular
     from cse.models.fitted_texts import fitted_count, fitted_note
 
-    if len(pooling or ()) > 2:
-        raise typer.BadParameter("--pooling: give it once, or twice: of START, then of RESULT")
-    if simulate and labels:
-        raise typer.BadParameter("--simulate names the column of labels; leave out --labels")
-    if not votes and not (labels or simulate):
-        raise typer.BadParameter("--votes 0 prints only scores of labels; give --labels, or votes")
+    _check_options(data, votes, labels, simulate, pooling)
     check_outputs(data, json_output=json_output)
     label_column = simulate or labels
     corpus = read_corpus(data, column, label_column, read).check(LEAST_TEXTS, "a comparison")
@@ -190,6 +186,19 @@ def _scores(
     return scores
 
 
+def _check_options(
+    data: str, votes: int, labels: str | None, simulate: str | None, pooling: Sequence[str] | None
+) -> None:
+    if len(pooling or ()) > 2:
+        raise typer.BadParameter("--pooling: give it once, or twice: of START, then of RESULT")
+    if simulate and labels:
+        raise typer.BadParameter("--simulate names the column of labels; leave out --labels")
+    if not votes and not (labels or simulate):
+        raise typer.BadParameter("--votes 0 prints only scores of labels; give --labels, or votes")
+    if data == STDIN and votes:
+        raise typer.BadParameter("--data - leaves no standard input for votes; give a file, or --votes 0")
+
+
 def _open(
     start: str, result: str, pooling: Sequence[str], family: str | None
 ) -> tuple[tuple[Encoder, ...], tuple[Judged, ...]]:
@@ -226,6 +235,3 @@ def _short(text: str) -> str:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

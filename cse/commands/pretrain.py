@@ -141,6 +141,3 @@ def _shares(text: str) -> float | tuple[float, ...]:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -100,6 +100,3 @@ def _show_files(staged: Path, repository: Repository, json_output: bool) -> None
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

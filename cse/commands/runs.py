@@ -14,7 +14,7 @@ from cse.commands.cli import command, log, option, print_json, shortened
 from cse.errors import command_line
 
 if TYPE_CHECKING:
-    from cse.adaptation.listing import AdaptationRecord
+    from cse.adaptation.workspace import AdaptationRecord
     from cse.training.listing import RunRecord
 
 COLUMNS = ("run", "state", "method", "data", "scored on", "start", "best", "gain", "steps", "time")
@@ -40,7 +40,7 @@ def main(
 
     Example: cse runs runs --compare first second
     """
-    from cse.adaptation.listing import list_adaptations
+    from cse.adaptation.workspace import list_adaptations
     from cse.training.listing import list_runs
 
     if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
@@ -136,6 +136,3 @@ def _draw(runs: Sequence[RunRecord], path: Path) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -85,6 +85,3 @@ def _print(rows: Sequence[TemplateScore]) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import Backend, Column, Family, Model, Pooling, Read, command, option, print_json, read_corpus
+from cse.commands.cli import (
+    STDIN,
+    Backend,
+    Column,
+    Family,
+    Model,
+    Pooling,
+    Read,
+    command,
+    option,
+    print_json,
+    read_corpus,
+    stdin_sentences,
+)
 
 if TYPE_CHECKING:
     from cse.corpus.corpus import Corpus
@@ -16,7 +29,9 @@ if TYPE_CHECKING:
 
 def main(
     model: Model,
-    sentence: Annotated[str | None, typer.Argument(help="The sentence to read.")] = None,
+    sentence: Annotated[
+        str | None, typer.Argument(help="The sentence to read; - reads one a line of standard input.")
+    ] = None,
     file: Annotated[
         str | None, option("Read every text of a file or hub id, before and after denoising; see --column, --read.")
     ] = None,
@@ -37,30 +52,42 @@ def main(
     With --file: one tab-separated line per text, with its tokens before and after denoising; --json has its row.
 
     Example: cse tokens --model promptbert "The cat sat by the fire." -k 5
+
+    Example: cse tokens --model promptbert - --json < sentences.txt
     """
     import cse
     from cse.methods.templates import Template
 
     if (sentence is None) == (file is None):
         raise ValueError("give either a sentence or --file")
+    if file is None and (column or read):
+        raise typer.BadParameter("--column and --read are for --file; leave them out")
+    if file is not None and not denoise:
+        raise typer.BadParameter("--file shows tokens before and after denoising; leave out --no-denoise")
     if file is None and not (sentence or "").strip():
         raise ValueError("the sentence is empty; give some words")
     corpus = None if file is None else read_corpus(file, column, read=read)
     if corpus is not None and not len(corpus):
         raise ValueError(f"{file}: no text in it")
+    sentences = stdin_sentences() if sentence == STDIN else [sentence or ""]
     prompt = None if template is None else Template(template)
     encoder = cse.load(model, pooling, family=family, backend=backend)
     if corpus is not None:
         _table(lambda text, denoise: encoder.top_tokens(text, k, denoise, prompt), corpus, json_output)
         return
-    tokens = [
-        {"token": token, "probability": share}
-        for token, share in encoder.top_tokens(sentence or "", k, denoise, prompt)
+    answers = [
+        [{"token": token, "probability": share} for token, share in encoder.top_tokens(text, k, denoise, prompt)]
+        for text in sentences
     ]
+    if json_output and sentence == STDIN:
+        print_json([{"sentence": text, "tokens": tokens} for text, tokens in zip(sentences, answers, strict=True)])
+        return
     if json_output:
-        print_json(tokens)
-    else:
-        typer.echo("\n".join(f"{row['probability']:.4f}  {row['token']}" for row in tokens))
+        print_json(answers[0])
+        return
+    for text, tokens in zip(sentences, answers, strict=True):
+        lines = [text] if sentence == STDIN else []
+        typer.echo("\n".join([*lines, *(f"{row['probability']:.4f}  {row['token']}" for row in tokens)]))
 
 
 def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], corpus: Corpus, json_output: bool) -> None:
@@ -80,6 +107,3 @@ def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], corpus: C
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

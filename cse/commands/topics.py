@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cse.commands.cli import (
-    MODEL,
-    SOURCE,
+    TEXTS,
     Column,
     Family,
     ForSpreadsheets,
+    Model,
     Pooling,
     Read,
     check_outputs,
@@ -38,8 +38,8 @@ SHOWN_CHARACTERS = 100  # of a text
 
 
 def main(
-    file: Annotated[str, typer.Argument(help=SOURCE)],
-    model: Annotated[str, option(MODEL)],
+    file: Annotated[str, typer.Argument(help=TEXTS)],
+    model: Model,
     groups: Annotated[
         int | None, option("Number of groups; default: the square root of half the texts, 2 to 100.", min=2)
     ] = None,
@@ -58,7 +58,7 @@ def main(
     pooling: Pooling = None,
     family: Family = None,
 ) -> None:
-    """Group texts by k-means on their vectors; print each group's size, words by c-TF-IDF and typical texts.
+    """Group texts by k-means on their vectors; print each group's size, words and typical texts.
 
     Example: cse topics sentences.txt --model promptbert --groups 8
 
@@ -97,7 +97,7 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     """The groups and their scores as JSON values, and the group of each text (N,); equal texts are encoded once."""
     import numpy as np
 
-    from cse.analysis.topics import class_words, default_groups, grouped, typical
+    from cse.analysis.topics import CANDIDATE_WORDS, class_words, default_groups, grouped, telling_words, typical
     from cse.corpus.words import word_notes
 
     sentences, rows, labels = corpus.sentences, corpus.rows, corpus.labels
@@ -107,7 +107,8 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     of_text = grouped(vectors, count or default_groups(len(texts)), seed)  # (distinct texts,)
     number_of = {text: number for number, text in enumerate(texts)}
     numbers = of_text[[number_of[text] for text in sentences]]
-    words = class_words(sentences, numbers, WORDS_OF_GROUP)
+    marking = class_words(sentences, numbers, CANDIDATE_WORDS)
+    words = [own[:WORDS_OF_GROUP] for own in telling_words(marking, of_text, vectors, encoder.encode)]
     notes = word_notes(texts, (word for ranked in words for word, _ in ranked))
     central = typical(vectors, of_text, TYPICAL_TEXTS)
     first_of = {text: row for row, text in reversed(list(enumerate(sentences)))}
@@ -182,6 +183,3 @@ def _print(summary: dict[str, Any]) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

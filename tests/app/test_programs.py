@@ -22,10 +22,10 @@ CORPUS = ["the cat is eating", "a woman is happy in the rain", "the sun was big 
 SHARED = ["corpus", "key", "models"]
 ENDPOINTS = {
     "similarity": ["s1", "s2", *SHARED], "pairs": ["lines", "measure", *SHARED], "words": ["s1", "s2", "models"],
-    "changes": ["sentence", "variants", *SHARED], "disagreements": ["source", "lines", *SHARED],
+    "changes": ["sentence", "variants", *SHARED], "disagreements": SHARED,
     "search": ["query", "k", "threshold", "where", *SHARED], "tokens": ["sentence", "k", "share", "models"],
     "template": ["sentence", "template", "k", "models"], "attention": ["sentence", "layer", "head", "models"],
-    "prefix": ["sentence", "other", "off", *SHARED], "prototypes": ["sentence", "near", "models"],
+    "prefix": ["sentence", "other", *SHARED], "prototypes": ["sentence", "models"],
     "map": ["source", "lines", "most", "seed", "groups", *SHARED], "groups": ["model", "groups", "most", *SHARED],
     "neighbours": ["first", "second", "most", *SHARED],
     "duplicates": ["model", "nines", "keep", "page", "rejected", *SHARED],
@@ -181,7 +181,7 @@ def test_a_program_keeps_texts_takes_their_vectors_and_deletes_them(client, enco
         ("template", ["a", "[MASK]", 5], 'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
         ("tokens", ["", 5], "The sentence is empty; write a few words."),
         ("tokens", ["a", 31], "k must be a whole number from 1 to 30."),
-        ("map", ["moon"], "The source is unknown; choose corpus or pairs or lines."),
+        ("map", ["moon"], "The source is unknown; choose corpus or lines."),
         ("judge", ["simcse", "simcse"], "Both models are SimCSE; choose two different ones."),
     ],
 )

@@ -3,7 +3,7 @@
 import base64
 import json
 import zlib
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -26,8 +26,8 @@ from cse.app.results.adaptation import (
     report_frame,
     scores_of,
 )
-from cse.app.results.judge import FIRST, LEAST_VOTES, LONGEST, SECOND, UNTRAINED, Judge, Record
-from cse.app.results.labels import Labels
+from cse.app.results.judge import FIRST, LEAST_VOTES, SECOND, UNTRAINED, Judge, Record
+from cse.app.results.scores import Labels
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, answer, page_html
 from cse.app.state.adding import attach
@@ -286,21 +286,21 @@ def test_the_fewest_votes_can_find_a_model_better_and_the_page_says_how_many_mus
     assert "Of 20 votes for a list, 15 must favour one model to find it better" in MEANING
 
 
-def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_found_again(voting, state) -> None:
+def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_shown_again(voting, state) -> None:
     give, back, stop = (voting.changing(change) for change in (vote("a"), undo, end))
-    assert give(0, KEY).place == 1
-    assert give(0, KEY).place == 1  # another tab showed an earlier question
-    assert back(1, KEY).place == 0
-    for place in range(5):
-        shown = give(place, KEY)
+    assert give(0, KEY).answers == 1
+    assert give(0, KEY).answers == 1  # another tab showed an earlier question
+    assert back(1, KEY).answers == 0
+    for count in range(5):
+        shown = give(count, KEY)
         assert (shown.verdict, shown.code) == ("", "")
     assert voting.resume("", KEY) == shown  # after a reload
     finished = give(5, KEY)
-    assert (finished.question, finished.place) == ("", 6)
+    assert (finished.question, finished.answers) == ("", 6)
     assert verdict_html(Record.of(state.ballots.get(KEY))) == finished.verdict
     assert give(6, KEY) == finished  # nothing is asked any more
     assert back(6, KEY).verdict == ""
-    assert stop(5, KEY).verdict.startswith('<h3 class="cse-verdict">')
+    assert stop(5, KEY).verdict.lstrip().startswith('<h3 class="cse-verdict">')
     assert LOST in give(0, OTHER).status
     assert voting.resume("", OTHER).verdict == ""
     state.ballots.drop(KEY)
@@ -318,9 +318,7 @@ def test_a_code_opens_the_verdict_for_everyone_and_says_where_it_comes_from(voti
     assert (broken.verdict, "This code holds no verdict" in broken.status) == ("", True)
 
 
-RECORD = Record(
-    ("simcse", HOSTILE), ("1a", "2b"), {"start": 3, "result": 14, "same": 2, "skip": 1}, HOSTILE, 2000, 0.75
-)
+RECORD = Record("simcse", HOSTILE, "1a", "2b", HOSTILE, 3, 14, 2, 1, 2000, 75)
 
 
 def coded(value: object) -> str:
@@ -333,28 +331,38 @@ def test_the_verdict_says_in_one_sentence_what_the_votes_tell() -> None:
     assert f"{HOSTILE.replace('<', '&lt;').replace('>', '&gt;')} is better: 14 of 17 votes, p = .013</h3>" in shown
     for words in ("<b>3</b> of 17", "82 %, interval 59 to 94 %", "differ for 75 %", "<code>2b</code>"):
         assert words in shown, words
-    even = replace(RECORD, counts={"start": 2, "result": 3, "same": 0, "skip": 0})
+    even = RECORD._replace(for_start=2, for_result=3, same=0, skipped=0)
     assert '<h3 class="cse-verdict">Not distinguishable: 3 of 5 votes' in verdict_html(even)
-    assert "interval 0 to 100 %" in verdict_html(replace(even, counts=dict.fromkeys(RECORD.counts, 0)))
+    assert "interval 0 to 100 %" in verdict_html(even._replace(for_start=0, for_result=0))
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"counts": {**RECORD.counts, "start": -1}}, {"counts": {**RECORD.counts, "same": 10**9}},
-        {"counts": {"start": 1}}, {"counts": None}, {"models": []}, {"models": [1, 2]}, {"corpus": 5}, {"more": 1},
-        {"differing": float("nan")}, {"compared": True}, {"fingerprints": ["a"]},
+        {"for_start": -1}, {"same": 10**9}, {"same": None}, {"start": 1}, {"corpus": 5}, {"corpus": "x" * 121},
+        {"differing": float("nan")}, {"compared": True}, {"start_fingerprint": ["a"]},
     ],
 )  # fmt: skip
 def test_a_code_with_other_values_is_refused(change: dict) -> None:
-    good = asdict(RECORD)
-    assert Record.read(coded(good)) == RECORD
+    assert Record.read(coded(RECORD)) == RECORD
     with pytest.raises(ValueError, match="This code holds no verdict"):
-        Record.read(coded({**good, **change}))
+        Record.read(coded(RECORD._replace(**change)))
 
 
 @pytest.mark.parametrize(
-    "code", ["", "x", "é", "A" * 50, RECORD.code[:-9], "A" * (LONGEST + 1), coded([1]), coded("[" * 10**6), coded(7)]
+    "code",
+    [
+        "",
+        "x",
+        "é",
+        "A" * 50,
+        RECORD.code[:-9],
+        "A" * 1901,
+        coded([1]),
+        coded([*RECORD, 1]),
+        coded("[" * 10**6),
+        coded(7),
+    ],
 )
 def test_a_broken_code_is_refused(code: str) -> None:
     with pytest.raises(ValueError, match="This code holds no verdict"):

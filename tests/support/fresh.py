@@ -46,7 +46,7 @@ ASKED = {
     "/groups": {"groups": 2},
     "/neighbours": {},
     "/changes": {"sentence": ONE},
-    "/disagreements": {"source": "lines", "lines": LINES},
+    "/disagreements": {},
     "/attention": {"sentence": ONE},
     "/prefix": {"sentence": ONE},
     "/prototypes": {"sentence": ONE},

@@ -11,8 +11,9 @@ from cse.analysis.votes import SAME, SKIP, decisive, p_value
 from cse.app.corpus.chosen import FIELD
 from cse.app.drawing import html
 from cse.app.forms.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, Run, refusing, reporter
+from cse.app.forms.links import Linked
 from cse.app.models.naming import choices, title
-from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, columns_of
+from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, Record, columns_of
 from cse.app.session import open_session
 from cse.app.state.app_state import AppState
 from cse.app.state.ballots import Ballot
@@ -33,7 +34,8 @@ SHOW, HIDE = gr.update(visible=True), gr.update(visible=False)
 class View(NamedTuple):
     """What the page shows: a message, a question or a verdict, and the buttons of either.
 
-    `answers` is the number of answers so far: a vote counts only if it is for the question that was shown.
+    `answers` is the number of answers so far: a vote counts only if it is for the question that was shown. `code` is
+    the verdict for the address.
     """
 
     status: str = ""
@@ -42,6 +44,7 @@ class View(NamedTuple):
     asking: Any = HIDE
     after: Any = HIDE
     answers: int = 0
+    code: Any = ""
 
 
 def view(ballot: Ballot) -> View:
@@ -49,7 +52,8 @@ def view(ballot: Ballot) -> View:
     answers = len(ballot.judgement.answers)
     if ballot.question is not None:
         return View(question=question_html(ballot), asking=SHOW, answers=answers)
-    return View(verdict=verdict_html(ballot), after=SHOW, answers=answers)
+    record = Record.of(ballot)
+    return View(verdict=verdict_html(record), after=SHOW, answers=answers, code=record.code)
 
 
 def question_html(ballot: Ballot) -> str:
@@ -62,16 +66,13 @@ def question_html(ballot: Ballot) -> str:
     )  # fmt: skip
 
 
-def verdict_html(ballot: Ballot) -> str:
-    """Return the verdict of the votes, with the models' names."""
-    judgement = ballot.judgement
-    votes, setup = judgement.verdict, judgement.setup
-    said = votes.sentence(title(setup.start.name), title(setup.result.name))
-    return html.drawn(
-        "votes", "verdict", sentence=f"Not{said[3:]}" if said.startswith("not distinguishable") else said, votes=votes,
-        skipped=[answer.vote for answer in judgement.answers].count(SKIP), setup=setup, p=p_value(votes.p),
-        differing=ballot.differing,
-    )  # fmt: skip
+def verdict_html(record: Record, *, linked: bool = False) -> str:
+    """Return a verdict; `linked` says that it comes from a code, which anyone can write."""
+    votes = record.verdict
+    said = votes.sentence(title(record.start), title(record.result))
+    said = f"Not{said[3:]}" if said.startswith("not distinguishable") else said
+    p = p_value(votes.p)
+    return html.drawn("votes", "verdict", record=record, sentence=said, votes=votes, p=p, linked=linked)
 
 
 class Voting:
@@ -89,10 +90,22 @@ class Voting:
         self._ballots.put(key, ballot := asked.ballot(session))
         yield view(ballot)
 
-    def reopen(self, key: str) -> View:
-        """Show an opened page the visitor's ballot, if there is one."""
+    def resume(self, code: str, key: str) -> View:
+        """Show the verdict of a code, or else the visitor's ballot."""
         ballot = self._ballots.get(key)
-        return View(*[gr.skip()] * len(View._fields)) if ballot is None else view(ballot)
+        if code and (ballot is None or Record.of(ballot).code != code):
+            try:
+                return View(verdict=verdict_html(Record.read(code), linked=True), code=gr.skip())
+            except ValueError as error:
+                return View(html.alert(str(error)), code=gr.skip())
+        return View() if ballot is None else view(ballot)
+
+    def reopen(self, key: str, request: gr.Request) -> View:
+        """Show an opened page the visitor's ballot, if there is one and the address has no verdict."""
+        ballot = self._ballots.get(key)
+        if ballot is None or "verdict" in dict(request.query_params):
+            return View(*[gr.skip()] * len(View._fields))
+        return view(ballot)
 
     def changing(self, change: Callable[[Ballot], None]) -> Callable[[float, str], View]:
         """Return a handler that changes the visitor's ballot, unless the page shows an earlier state of it."""
@@ -132,10 +145,11 @@ def end(ballot: Ballot) -> None:
 
 
 class Votes(NamedTuple):
-    """The fields of both models, and the run that shows an opened page the visitor's ballot."""
+    """The fields of both models, the part of the address, and what shows an opened page the visitor's ballot."""
 
     first: gr.Dropdown
     second: gr.Dropdown
+    linked: Linked
     reopened: Run
 
 
@@ -158,8 +172,8 @@ def votes_part(state: AppState, top: Top) -> Votes:
     verdict = gr.HTML("", apply_default_css=False, elem_id="verdict")
     with gr.Row(visible=False) as after:
         back = gr.Button("Undo last vote", size="sm", scale=0, min_width=140)
-    answers = gr.Number(0, precision=0, visible=False)
-    outputs = [status, question, verdict, asking, after, answers]
+    answers, code = gr.Number(0, precision=0, visible=False), gr.Textbox("", label="Verdict", visible="hidden")
+    outputs = [status, question, verdict, asking, after, answers, code]
     voting = Voting(state)
     begun = refusing(voting.begin, {FIRST: first, SECOND: second, FIELD: top.corpus, "The key": top.key}, outputs)
     started = start.click(
@@ -169,4 +183,6 @@ def votes_part(state: AppState, top: Top) -> Votes:
     changes = {button: undo if name == "u" else vote(name) for name, button in cast.items()}
     for button, change in {**changes, last: end, back: undo}.items():
         button.click(voting.changing(change), [answers, top.key], outputs, **QUICK)
-    return Votes(first, second, Run(voting.reopen, [top.key], outputs))
+    resumed = refusing(voting.resume, {"The verdict": code, "The key": top.key}, outputs)
+    linked = Linked(("verdict",), resumed, (code.change,), QUICK)
+    return Votes(first, second, linked, Run(voting.reopen, [top.key], outputs))

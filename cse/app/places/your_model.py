@@ -384,5 +384,5 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     judged: dict[str, Any] = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}
     return [
         Shown(Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())),
-        Shown(Judge, judged, Linked((), votes.reopened, ())),
+        Shown(Judge, judged, votes.linked),
     ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cse.app.models.columns import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
+    from cse.evaluation import Encode
 
 MIN_POINTS, MAX_POINTS, MAX_LINES = 100, 10_000, 2_000
 GROUPS, MAX_GROUPS, SEED = 12, 100, 42  # number of groups, and the seed of k-means
@@ -153,11 +154,12 @@ class Map(Result):
             answer = session.each(read, [column]).get(column.name)
             if answer is not None:  # drawn outside of the model's turn, for which other visitors wait
                 model, vectors = answer
-                first = first or model
+                if not drawn:
+                    first, named_by = model, (vectors, word_encoder(session, column))
                 reference = next(iter(drawn.values()))[0].xy if drawn else None
                 made = one_map(session, (model, first, digest, self.seed), vectors, points.labels, reference)
                 drawn[column.name] = made, *groups_of(session, (model, digest, self.groups), vectors, self.groups)
-                frame, said = table(points, drawn)
+                frame, said = table(points, drawn, *named_by)
                 if number + 1 < count:
                     yield frame
         if drawn:
@@ -215,6 +217,19 @@ class Map(Result):
         return {**answer, "maps": super().with_failures(answer["maps"], failed)}
 
 
+def word_encoder(session: Session, column: Column) -> Encode:
+    """Return what encodes the candidates for names of groups by a model, each once."""
+    known: dict[str, np.ndarray] = {}
+
+    def encode(words: Sequence[str]) -> np.ndarray:
+        if new := [word for word in words if word not in known]:
+            for vectors in session.each(lambda _, encoder: encoder.encode(new), [column]).values():
+                known.update(zip(new, vectors, strict=True))
+        return np.stack([known[word] for word in words])
+
+    return encode
+
+
 def one_map(
     session: Session,
     key: tuple[Any, ...],
@@ -258,9 +273,9 @@ def groups_of(session: Session, key: Hashable, vectors: np.ndarray, count: int) 
 
 
 def table(
-    points: Points, drawn: Mapping[str, tuple[ModelMap, np.ndarray, np.ndarray]]
+    points: Points, drawn: Mapping[str, tuple[ModelMap, np.ndarray, np.ndarray]], vectors: np.ndarray, encode: Encode
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of the maps, and notes on the words of the groups' names."""
+    """Return the rows of the maps, and notes on the words of the groups' names; the first model's vectors decide."""
     from cse.analysis.maps import squared, unshared
     from cse.analysis.topics import group_names, matched
     from cse.corpus.words import word_notes
@@ -270,7 +285,7 @@ def table(
     # Groups beyond those of the first model are named by the models that have them.
     beyond = [np.where(groups > reference.max(), groups, 0) for groups in of.values()]
     naming = np.max([reference, *beyond], axis=0)
-    names = group_names(points.texts, naming, WORDS)
+    names = group_names(points.texts, naming, WORDS, vectors, encode)
     words = np.array([" ".join(group) for group in names.words], dtype=object)
     titles = np.array(
         [" ".join(group[:NAME_WORDS]) or f"group {number}" for number, group in enumerate(names.words, 1)], dtype=object

@@ -20,8 +20,8 @@ from cse.app.state.records import record_of
 from cse.corpus.corpus import Corpus
 from cse.errors import as_called, command_line
 from cse.evaluation.clustering import label_scores, neighbour_values
-from cse.evaluation.ledger import shipped_ledger
 from cse.evaluation.metrics import mean_difference
+from cse.evaluation.reproduction import shipped_ledger
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE, START
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cse.app.models.columns import Column
     from cse.app.session import Session
     from cse.app.state.app_state import AppState
-    from cse.evaluation.scoreboard import Row, Scoreboard
+    from cse.evaluation.results import Row, Scoreboard
 
 MEASURES = {  # name and unit of each score
     "spearman": ("Spearman", "× 100"), "pearson": ("Pearson", "× 100"), "subset_mean": ("mean of subsets", "× 100"),
@@ -294,12 +294,11 @@ class Ledger(Result):
         entries = [entry for board in session.state.boards.values() for entry in shipped_ledger(board)]
         rows = []
         for entry in entries:
-            own = entry.comparison
             rows.append({
                 "row": entry.row, "task": entry.task, "published": entry.published,
                 "published_deviation": entry.published_deviation, "published_on": entry.published_on,
-                "obtained": own and own.mean, "obtained_deviation": own and own.deviation,
-                "difference": own and own.difference, "verdict": (own and own.verdict) or "",
+                "obtained": entry.mean, "obtained_deviation": entry.deviation,
+                "difference": entry.difference, "verdict": entry.verdict or "",
                 "on": entry.backbone, "seeds": ", ".join(map(str, entry.seeds)), "note": entry.note or "",
                 "remarks": entry.source,
             })  # fmt: skip

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cse.analysis.duplicates import NearDuplicates
-    from cse.evaluation.scoreboard import Scoreboard
+    from cse.evaluation.results import Scoreboard
 
 RESULTS = BUNDLED / "results"
 
@@ -78,7 +78,7 @@ def open_state(
 
 def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
     """Return the scoreboards of the results files in a folder, or a Failure if one is damaged."""
-    from cse.evaluation.scoreboard import read_scoreboards
+    from cse.evaluation.results import read_scoreboards
 
     try:
         return read_scoreboards(folder)

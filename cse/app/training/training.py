@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
-from cse.adaptation.choice import PROJECTION, START, measured
+from cse.adaptation.choice import PROJECTION, START, UNMEASURED
 from cse.adaptation.workspace import CANDIDATE, MARK_FILE, REPORT
 from cse.app.models.models import error_line
 from cse.app.models.visitors import Client
@@ -111,11 +111,11 @@ def conclusion(dev: Mapping[str, Any]) -> str:
     """Return what is known of a model trained as published: whether it collapsed, and nothing of better or worse."""
     start, best = dev.get("start"), dev.get("best")
     if start is None or best is None:
-        return f"{measured(None)} Trained to the last step. {JUDGE}"
+        return f"{UNMEASURED} Trained to the last step. {JUDGE}"
     guard = f"the guard's score is {best:.1f} at best, {start:.1f} before training"
     if best <= start:
-        return f"{measured(None)} No better by the guard: {guard}. Keep the start, or judge both on your texts."
-    return f"{measured(None)} The run did not collapse: {guard}. {JUDGE}"
+        return f"{UNMEASURED} No better by the guard: {guard}. Keep the start, or judge both on your texts."
+    return f"{UNMEASURED} The run did not collapse: {guard}. {JUDGE}"
 
 
 class State(str, Enum):
