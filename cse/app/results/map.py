@@ -13,13 +13,13 @@ import pandas as pd
 
 from cse.app import validation
 from cse.app.charts import chart, tips
+from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import title
-from cse.app.models.remembered import fingerprint_of
 from cse.app.result import Result, by_models, choice, lines, percent, plain, whole, wide
 from cse.methods.settings import MAX_SEED
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
     from cse.evaluation import Encode
