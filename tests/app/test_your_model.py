@@ -17,7 +17,7 @@ import cse
 from cse.analysis.votes import questions, verdict
 from cse.app.models.recent import Bounds
 from cse.app.places.votes import LOST, MEANING, Voting, end, question_html, undo, verdict_html, vote
-from cse.app.places.your_model import Trainer, own_dial, picture, reading_html, requested, start_of, training_html
+from cse.app.places.your_model import Trainer, dial_of, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
     Adaptation,
     at_dial,
@@ -100,7 +100,6 @@ def test_the_dial_has_the_candidates_that_differ_in_it_alone_and_stands_at_the_c
     points = dial_points(frame)
     assert points["dial"].tolist() == [-0.25, 0.0, 0.25]
     assert points["grouping_gain"].tolist() == [-1.0, 1.0, 2.5]
-    assert own_dial(points) == 0.25
     assert at_dial(points, 0.2)["candidate"] == "projection 0.25"
     assert dial_sentence(points, -0.25) == (
         "Dial -0.25: grouping -1.0 (-1.5 to -0.5), finding +0.9 (+0.4 to +1.4), in points over the start. Not the "
@@ -171,8 +170,7 @@ def test_the_page_says_the_verdict_of_the_report_and_only_to_its_visitor(adapted
     assert json.loads(json.dumps(Adaptation().answer(frame)))[0]["candidate"] == "start"
     with pytest.raises(ValueError, match="no adaptation of yours"):
         Adaptation().frame(open_session(state, key=OTHER))
-    spec = picture(training)
-    assert (spec is None) == dial_points(frame).empty
+    assert (dial_of(training)[2] is None) == dial_points(frame).empty
 
 
 def test_label_neighbours_of_results_are_those_of_the_report(adapted):

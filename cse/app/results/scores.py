@@ -57,7 +57,6 @@ class Scores(Result):
 
     key = "scores"
     title = "Scores of the bundled models"
-    summary = "The models' shipped scores on a task, a record for each set and measure; no model is run."
     words = ("significance",)
     reads_corpus = False
     separable = False
@@ -279,7 +278,6 @@ class Ledger(Result):
 
     key = "ledger"
     title = "The papers' numbers beside them"
-    summary = "Published scores and those of the bundled models, from the shipped results; no model is run."
     reads_corpus = False
     separable = False
     ships = False
@@ -321,7 +319,6 @@ class Labels(Result):
 
     key = "labels"
     title = "Scores on the labels of your corpus"
-    summary = "Agreement of a corpus's vectors with its labels: neighbours with its interval, purity, NMI, nDCG@10."
     button = "Score the corpus"
     words = tuple(name for score in OF_LABELS for name in TERMS[score])
     live = False

@@ -154,11 +154,6 @@ class Template(Result):
 
     key = "template"
     title = "What if a model read another template?"
-    summary = (
-        'Another template and each model\'s own: {"promptbert": [{"side": "own", "template", "score": 71.2, "gain", '
-        '"token": "cat", "probability": 0.1, ...}]}. A score is Spearman x 100 of the demo\'s graded pairs; the gain '
-        "of the other template has the bounds of its 95 % bootstrap interval; the tokens are the k likeliest, denoised."
-    )
     button = "Try template"
     words = ("[MASK] template", "Spearman", "significance")
     examples = {template: (template,) for template in TEMPLATES}  # noqa: RUF012
