@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import regex
@@ -14,7 +14,12 @@ from cse.evaluation.clustering import k_means
 from cse.methods.settings import SETTINGS
 from cse.vectors import unit_rows
 
+if TYPE_CHECKING:
+    from cse.evaluation import Encode
+
 MAX_DEFAULT_GROUPS = 100  # of the default number
+CANDIDATE_WORDS = 20  # of a group, among which the meaning decides
+MIN_STEM, MAX_ENDING = 4, 2  # letters
 MAX_SHARE, MIN_TEXTS = 0.1, 20  # share of texts that may have a word of a name; of fewer texts any share is large
 GREETING = regex.compile(
     r"^\s*(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|hallo|liebe[rs]?|sehr geehrte[rns]?|guten tag|bonjour"
@@ -90,8 +95,11 @@ class Names(NamedTuple):
     left_out: list[str]
 
 
-def group_names(texts: Sequence[str], groups: np.ndarray, most: int) -> Names:
-    """Return at most `most` words that name each group of texts (`class_words`).
+def group_names(
+    texts: Sequence[str], groups: np.ndarray, most: int, vectors: np.ndarray | None = None, encode: Encode | None = None
+) -> Names:
+    """Return at most `most` words that name each group of texts: the first of `class_words`, or, with the texts'
+    `vectors` (N, d) and what encodes words like them, the `telling_words` of more.
 
     Greetings, sign-offs and the names beside them are not read, nor are words with digits. Words that more than a tenth
     of the texts have are boilerplate and left out, unless a group has no others.
@@ -104,11 +112,45 @@ def group_names(texts: Sequence[str], groups: np.ndarray, most: int) -> Names:
     named = np.array([not any(sign.isdigit() for sign in word) for word in vocabulary])
     many = named & (shares > MAX_SHARE) & (len(texts) >= MIN_TEXTS)
     columns = np.flatnonzero(named & ~many)
-    ranked = _marking(counts[:, columns], vocabulary[columns], groups, most)
     common = np.flatnonzero(many)
-    spare = _marking(counts[:, common], vocabulary[common], groups, most)
-    words = [[word for word, _ in own or other] for own, other in zip(ranked, spare, strict=True)]
+    candidates = CANDIDATE_WORDS if encode else most
+    ranked, spare = (_marking(counts[:, of], vocabulary[of], groups, candidates) for of in (columns, common))
+    marking = [own or other for own, other in zip(ranked, spare, strict=True)]
+    if vectors is not None and encode:
+        marking = telling_words(marking, groups, vectors, encode)
+    words = [[word for word, _ in group[:most]] for group in marking]
     return Names(words, vocabulary[common[np.argsort(-shares[common], kind="stable")]].tolist())
+
+
+def telling_words(
+    marking: Sequence[Sequence[tuple[str, float]]], groups: np.ndarray, vectors: np.ndarray, encode: Encode
+) -> list[list[tuple[str, float]]]:
+    """Return the `class_words` of each group, those first that also mean what its texts (N,) with vectors (N, d) do.
+
+    The order is by the square root of a word's score times what its cosine to the group's mean vector is above its mean
+    cosine to all groups' (as BERTopic's KeyBERT-inspired names are by cosine). Of two forms of a word the first stays.
+    """
+    words = sorted({word for group in marking for word, _ in group})
+    if not words:
+        return [[] for _ in marking]
+    means = np.zeros((len(marking), vectors.shape[1]), np.float32)
+    np.add.at(means, groups, unit_rows(np.asarray(vectors, np.float32)))
+    cosines = unit_rows(np.asarray(encode(words), np.float32)) @ unit_rows(means).T  # (words, groups)
+    above = dict(zip(words, (cosines - cosines.mean(1, keepdims=True)).clip(min=0), strict=True))
+    told = []
+    for number, group in enumerate(marking):
+        kept: list[tuple[str, float]] = []
+        for word, score in sorted(group, key=lambda entry: -(entry[1] ** 0.5) * above[entry[0]][number]):
+            if not any(_one_word(word, other) for other, _ in kept):
+                kept.append((word, score))
+        told.append(kept)
+    return told
+
+
+def _one_word(word: str, other: str) -> bool:
+    """True if two words differ by an ending of at most two letters, as singular and plural do."""
+    short, long = sorted((word, other), key=len)
+    return len(short) >= MIN_STEM and len(long) <= len(short) + MAX_ENDING and long.startswith(short)
 
 
 def matched(groups: np.ndarray, reference: np.ndarray) -> np.ndarray:

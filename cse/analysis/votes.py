@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from html import escape
 from math import sqrt
 from pathlib import Path
 from statistics import NormalDist
@@ -61,6 +62,9 @@ class Verdict:
             votes = self.result if self.better == RESULT else self.start
             return f"{names[self.better]} is better: {votes} of {self.decided} votes, {odds}"
         return f"not distinguishable: {self.result} of {self.decided} votes for {result}, {odds}"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{escape(self.sentence())}</b><br>{escape(self.details(), quote=False)}</p>"
 
     def details(self) -> str:
         """Return the interval and the votes that the sentence leaves out."""

@@ -3,6 +3,7 @@
 import math
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
@@ -81,6 +82,20 @@ def test_names_have_no_boilerplate_numbers_or_names_of_sign_offs() -> None:
     names = group_names(texts, np.array([0, 0, 0, 0, 1, 1, 1, 1] * 2 + [2] * 30), 9)
     assert [set(words) for words in names.words[:2]] == [set(money), set(post)]
     assert names.left_out == ["ticket", "account"]
+
+
+def test_names_are_words_that_mean_what_the_group_does_in_one_form_each() -> None:
+    texts = ["took hotels", "took hotel", "took hotel", "asked doctor", "asked doctors", "asked nurse"]
+    groups = np.array([0, 0, 0, 1, 1, 1])
+    vectors = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]] * 3, np.float32)
+    meaning = {"hotel": (1, 0), "hotels": (1, 0), "doctor": (0, 1), "doctors": (0, 1), "nurse": (0, 1)}
+
+    def encode(words: Sequence[str]) -> np.ndarray:
+        return np.array([meaning.get(word, (1, 1)) for word in words], np.float32)
+
+    assert [words[0] for words in group_names(texts, groups, 2).words] == ["took", "asked"]
+    named = group_names(texts, groups, 2, vectors, encode).words
+    assert named == [["hotel", "took"], ["doctor", "nurse"]]
 
 
 @pytest.mark.parametrize("text", ["Thanks!", "Hi Tom,", "Cheers, Anna"])

@@ -77,7 +77,8 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(
     stamps = {path: path.stat().st_mtime_ns for path in (output / "checkpoints").glob("*/model.safetensors")}
     assert len(stamps) == 2
     assert [words[0] for words in in_process] == ["train"] * 2 + ["evaluate"] * 2
-    assert run("reproduce", *options).exit_code == 0
+    again = run("reproduce", *options, "--json")
+    assert json.loads(again.stdout) == [entry]
     assert "train" not in [words[0] for words in in_process[4:]]
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
     other = [*options[: options.index("--only") + 1], "uncased, different templates", *options[-2:], "--seed", 1]
@@ -85,6 +86,8 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(
     names = [row["row"] for row in json.loads((output / "promptbert-8.json").read_text())["rows"]]
     assert names[0] == "bert-base-uncased, same template"  # what was done before stays in the ledger
     assert len(names) == 3
+    planned = json.loads(run("reproduce", *options, "--dry-run", "--json").stdout)
+    assert [row["commands"] for row in planned] == [run("reproduce", *options, "--dry-run").stdout.splitlines()]
 
 
 @pytest.mark.usefixtures("in_process")
@@ -214,6 +217,9 @@ def test_the_overview_has_every_table_with_its_state() -> None:
 def test_the_command_prints_the_list_and_listings_without_data() -> None:
     assert run("reproduce", "--list").stdout.splitlines() == overview()
     assert run("reproduce", "dcpcse", "4").stdout.splitlines() == LISTINGS["dcpcse", "4"]()
+    assert json.loads(run("reproduce", "--list", "--json").stdout) == overview()
+    assert json.loads(run("reproduce", "dcpcse", "4", "--json").stdout) == LISTINGS["dcpcse", "4"]()
+    refused(run("reproduce", "dcpcse"), 2, "give PAPER and TABLE, or --list")
     refused(run("reproduce", "dcpcse", "1"), 2, "--data and --output")
     refused(run("reproduce", "dcpcse", "99"), 3, "no table '99'; choose from 1, 2, 3, 4, figure-1, figure-2")
     refused(run("reproduce", "nopaper", "1"), 3, "unknown paper 'nopaper'", "conpvp")
