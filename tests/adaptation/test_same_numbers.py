@@ -18,7 +18,7 @@ from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.candidates import Trial, left_out
 from cse.adaptation.facts import split
 from cse.app.files import as_csv, as_json
-from cse.app.results.labels import Labels
+from cse.app.results.scores import Labels
 from cse.app.session import Session
 from cse.app.show import answer
 from cse.app.state.app_state import open_state
