@@ -196,7 +196,7 @@ def _logits(model: PreTrainedModel, states: torch.Tensor) -> torch.Tensor:
     from transformers.modeling_outputs import BaseModelOutput
 
     whole, base = copy.copy(model), copy.copy(model.base_model)
-    base.forward = lambda *_, **__: BaseModelOutput(last_hidden_state=states[None])  # type: ignore[method-assign]
+    base.forward = lambda *_, **__: BaseModelOutput(last_hidden_state=states[None])
     whole._modules = {**model._modules, model.base_model_prefix: base}
     return whole(inputs_embeds=states[None]).logits[0]
 
