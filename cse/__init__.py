@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cse.encoder.encoder import Encoder
     from cse.training.api import train
+    from index.faiss_index import VectorIndex
+    from index.manifest import BuildSettings
 
-__all__ = ["Encoder", "load", "train"]
+__all__ = ["BuildSettings", "Encoder", "VectorIndex", "load", "train"]
 __version__ = "0.2.0"
 
 
@@ -29,11 +31,15 @@ def load(
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Encoder` or `train` at its first use."""
+    """Import a name of `__all__` at its first use."""
     if name == "Encoder":
         from cse.encoder.encoder import Encoder
 
         globals()[name] = Encoder
+    elif name in ("BuildSettings", "VectorIndex"):
+        from cse.own_index import import_index
+
+        globals()[name] = getattr(import_index("manifest" if name == "BuildSettings" else "faiss_index"), name)
     elif name == "train":
         from cse.training.api import train
 

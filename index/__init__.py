@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cse.errors import IndexFolderError
@@ -17,6 +18,4 @@ __all__ = ["BuildSettings", "FewHitsWarning", "Hit", "IndexFolderError", "Vector
 def __getattr__(name: str) -> Any:
     if name not in ("FewHitsWarning", "Hit", "VectorIndex"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from index import faiss_index, stores
-
-    return getattr(faiss_index if name == "VectorIndex" else stores, name)
+    return getattr(import_module("index.faiss_index" if name == "VectorIndex" else "index.stores"), name)

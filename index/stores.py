@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cse.corpus.corpus import Corpus
+from cse.corpus.corpus import Corpus, free_name
+from cse.corpus.output import as_html
 from index.folder import Texts, check_columns, row_table, unit_rows
 from index.manifest import BuildSettings, Manifest, check_not_smoothed
 
@@ -46,20 +47,31 @@ class Hit:
     corpus: str | None = None
 
 
+class Hits(list[Hit]):
+    """The hits of a query, best first; a notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = [{"rank": hit.rank, "score": f"{hit.score:.4f}", "row": hit.row, "text": hit.text} for hit in self]
+        return as_html([
+            row | {free_name(name, row): value for name, value in hit.fields.items()}
+            for hit, row in zip(self, rows, strict=True)
+        ])  # fmt: skip
+
+
 class FewHitsWarning(UserWarning):
     """An approximate index found fewer hits than were asked for."""
 
 
-def ranked(scores: np.ndarray, rows: np.ndarray, cells: Callable[[np.ndarray], Iterable[Cells]]) -> list[Hit]:
+def ranked(scores: np.ndarray, rows: np.ndarray, cells: Callable[[np.ndarray], Iterable[Cells]]) -> Hits:
     """The hits of one query's scores and positions (k,), leaving out -1; `cells` returns those of positions."""
     if len(rows) and rows.min() < 0:
         scores, rows = scores[rows >= 0], rows[rows >= 0]
-    return [
+    return Hits(
         Hit(rank, score, row, text, fields, position, corpus)
         for rank, (score, position, (row, text, fields, corpus)) in enumerate(
             zip(scores.tolist(), rows.tolist(), cells(rows), strict=True), start=1
         )
-    ]
+    )
 
 
 def row_numbers(rows: Rows, count: int) -> np.ndarray:
@@ -135,6 +147,11 @@ class Index(ABC):
         if cls.holds_index(location):
             raise ValueError(f"{location}: holds an index already; give a new name, which will be deleted again")
 
+    def __repr__(self) -> str:
+        """Return the number of rows, the type and the model."""
+        kept = self.manifest
+        return f"{type(self).__name__}({len(self):,} rows, {kept.factory}, {PurePath(kept.model).name})"
+
     def __len__(self) -> int:
         """The number of sentences that were not removed."""
         return self.manifest.count
@@ -173,7 +190,7 @@ class Index(ABC):
         expand: int | None = None,
         probe: int | None = None,
         quiet: bool = False,
-    ) -> list[Hit]:
+    ) -> Hits:
         """The `k` sentences nearest to a query (d,) of any length, best first, or fewer if the index finds fewer.
 
         There is a FewHitsWarning then, unless `quiet`. `search` has the other arguments.

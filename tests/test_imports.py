@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -66,8 +67,8 @@ def test_the_encoder_is_a_public_name_that_is_imported_at_its_first_use() -> Non
         cse.Decoder  # noqa: B018
 
 
-def test_only_the_owner_of_command_lines_names_a_module_of_the_faces() -> None:
-    """A wheel has no `scripts`, so a message that names `scripts.NAME` is wrong where cse is installed."""
+def test_nothing_installed_names_a_module_of_the_faces() -> None:
+    """A wheel has no `scripts`, so a text that names `python -m scripts.NAME` is wrong where cse is installed."""
     shown = {
         (path.relative_to(ROOT).as_posix(), node.value)
         for package in ("cse", "index")
@@ -76,3 +77,26 @@ def test_only_the_owner_of_command_lines_names_a_module_of_the_faces() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "scripts." in node.value
     }
     assert shown == set()
+    files = (path for package in ("cse", "index") for path in (ROOT / package).rglob("*") if path.is_file())
+    assert [path.name for path in files if path.suffix != ".pyc" and b"python -m scripts" in path.read_bytes()] == []
+
+
+USERS_SCRIPT = """
+import cse, numpy as np
+cse.VectorIndex.build([(["a dog", "a cat"], np.eye(2))], "folder", settings=cse.BuildSettings())
+index = cse.VectorIndex.load("folder")
+index.add(["a cow"], np.ones((1, 2)))
+index.save("folder")
+assert index.hits(np.array([1, 0.9]), 1)[0].text == "a cow"
+import index
+assert index.WORD == "hers"
+"""
+
+
+@pytest.mark.parametrize("first", ["", "import index"])
+def test_the_index_opens_beside_an_index_of_the_users_own(tmp_path: Path, first: str) -> None:
+    (tmp_path / "index.py").write_text("WORD = 'hers'")
+    (tmp_path / "script.py").write_text(first + USERS_SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,13 @@ def tried(
     record = {**settings, "texts": texts, "fingerprint": encoder.fingerprint, "candidates": [*CHEAP, *LATER]}
     held, fit = split(corpus, request.seed)
     labels = held.labels if request.label else []
-    _check_labels(request, labels)
+    known = list(filter(None, labels))
+    if request.label and not 1 < len(set(known)) < len(known):
+        what = "all different" if len(set(known)) > 1 else "all the same" if known else "empty"
+        raise ValueError(
+            f"{request.data}: the labels in {request.label!r} of the held-out texts are {what}; give another `label`, "
+            "or none"
+        )
     forms = _short_forms(held, request.titles)
     workspace = Workspace.begin(folder, record, request.minutes, resume)
     trial = Trial(reference, encoder, fit.sentences, held, labels, forms, request.seed, workspace, request.purpose)
@@ -166,9 +173,10 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
     """Try candidates, unless they are finished already."""
     make, what = {
         START: (trial.start, f"scoring {trial.encoder.name}"),
-        READING: (trial.reading, "scoring its other pooling"), PROJECTION: (trial.projection, "fitting projections"),
+        READING: (trial.reading, "scoring its other pooling"),
+        PROJECTION: (partial(trial.projected, PROJECTION, START), "fitting projections"),
         LANGUAGE: (trial.language, "masked language modelling"), TRAINING: (trial.training, "training"),
-        TRAINED: (trial.trained_projection, "fitting projections of the trained model"),
+        TRAINED: (partial(trial.projected, TRAINED, TRAINING), "fitting projections of the trained model"),
     }[name]  # fmt: skip
     is_backbone = trial.reference.kind is Kind.BACKBONE
     if name == TRAINED and "scores" not in trial.workspace.stages[TRAINING]:
@@ -231,16 +239,6 @@ def _short_forms(held: Corpus, titles: str | None) -> list[str]:
     return forms
 
 
-def _check_labels(request: AdaptRequest, labels: Sequence[str]) -> None:
-    known = [label for label in labels if label]
-    if request.label and not 1 < len(set(known)) < len(known):
-        what = "all different" if len(set(known)) > 1 else "all the same" if known else "empty"
-        raise ValueError(
-            f"{request.data}: the labels in {request.label!r} of the held-out texts are {what}; give another `label`, "
-            "or none"
-        )
-
-
 def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -> dict[str, Any]:
     workspace = trial.workspace
     scored = candidates(workspace.stages)
@@ -264,13 +262,18 @@ def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -
 
 def _commands(request: AdaptRequest, folder: Path, choice: Choice) -> dict[str, str]:
     """Return the commands that repeat the adaptation and that judge its models, by what they do."""
-    data = {
-        "column": request.column, "label": request.label, "pooling": request.pooling, "read": list(request.read) or None
-    }  # fmt: skip
-    options = {"output": str(folder), "backbone": request.backbone, **data, "seed": request.seed,
+
+    def command(name: str, words: Sequence[str], options: dict[str, Any]) -> str:
+        for option, value in options.items():
+            for item in value if isinstance(value, list) else [value]:
+                words = [*words, *([] if item is None else [f"--{option}", str(item)])]
+        return command_line(name, *words)
+
+    data = {"column": request.column, "label": request.label, "pooling": request.pooling, "read": list(request.read)}
+    options = {"output": folder, "backbone": request.backbone, **data, "seed": request.seed,
                "minutes": request.minutes, "titles": request.titles,
                "for": None if request.purpose == BOTH else request.purpose}  # fmt: skip
-    commands = {"repeat this run": _command("adapt", [request.data], options)}
+    commands = {"repeat this run": command("adapt", [request.data], options)}
     # A pooling given once would read the result's backbone without its projection.
     pooling = [] if request.pooling is None else [request.pooling, "own"]
     texts = {"data": request.data, "column": request.column, "pooling": pooling, "read": data["read"]}
@@ -278,14 +281,5 @@ def _commands(request: AdaptRequest, folder: Path, choice: Choice) -> dict[str, 
         ("judge the result", choice.result, folder), ("judge the candidate", choice.candidate, folder / CANDIDATE)
     ):  # fmt: skip
         if name not in (None, START):
-            commands[what] = _command("judge", [request.backbone, str(model)], texts)
+            commands[what] = command("judge", [request.backbone, str(model)], texts)
     return commands
-
-
-def _command(name: str, words: Sequence[str], options: dict[str, Any]) -> str:
-    pairs = [
-        (f"--{key}", str(item))
-        for key, value in options.items() if value is not None
-        for item in (value if isinstance(value, list) else [value])
-    ]  # fmt: skip
-    return command_line(name, *words, *(word for pair in pairs for word in pair))

@@ -50,6 +50,7 @@ from cse.evaluation.metrics import mean_difference
 from cse.evaluation.retrieval import known_item_values
 from cse.files.writing import read_json, write_folder, write_json
 from cse.methods.method import TRAINED_POOLINGS, Pooling
+from cse.methods.settings import TrainConfig
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.fitted_texts import write_fitted_texts
 from cse.models.loading import load, on_torch, open_model
@@ -131,11 +132,6 @@ class Trial:
         """The held-out texts."""
         return self.corpus.sentences
 
-    @property
-    def folder(self) -> Path:
-        """The folder in which candidates are written."""
-        return self.workspace.work
-
     @cached_property
     def asked(self) -> np.ndarray:
         """The numbers of the held-out texts that have a short form."""
@@ -149,9 +145,9 @@ class Trial:
             if stage == READING:
                 reference = replace(self.reference, pooling=self.workspace.stages[READING]["pooling"])
             elif stage == LANGUAGE:
-                reference = replace(self.reference, name=learned_backbone(self.folder / LANGUAGE_FOLDER))
+                reference = replace(self.reference, name=learned_backbone(self.workspace.work / LANGUAGE_FOLDER))
             else:
-                reference = resolve(str(self.folder / TRAINED_FOLDER))
+                reference = resolve(str(self.workspace.work / TRAINED_FOLDER))
             self.opened[stage] = reference, open_model(reference)
         return self.opened[stage]
 
@@ -161,27 +157,22 @@ class Trial:
         joined = joined_reading(encoder)
         return (encoder, 1) if joined is None else (joined, 2)
 
-    # -- scores -------------------------------------------------------------------------------------------------
-
-    def values(self, vectors: Vectors) -> dict[str, np.ndarray]:
-        """Return `text_values`."""
-        return text_values(vectors, self.labels, self.asked, self.seed)
-
     @cached_property
     def start_values(self) -> dict[str, np.ndarray]:
         """The values of the start."""
-        return self.values(self.own(START))
+        return text_values(self.own(START), self.labels, self.asked, self.seed)
 
     def scores(self, name: str, vectors: Vectors) -> dict[str, Any]:
         """Return a candidate's dimension, scores, and gains over the start; keep its held-out vectors."""
         self.workspace.keep(name, vectors.held)
-        values = self.start_values if name == START else self.values(vectors)
+        own = name == START
+        values = self.start_values if own else text_values(vectors, self.labels, self.asked, self.seed)
         scores = {measure: round(100 * float(value.mean()), 2) for measure, value in values.items()}
         gains = {
             axis: list(astuple(mean_difference(values[measure], self.start_values[measure])))
             for axis, measure in MEASURES.items() if measure in values
         }  # fmt: skip
-        return {"dimension": vectors.held.shape[1], "scores": scores, **({} if name == START else {"gains": gains})}
+        return {"dimension": vectors.held.shape[1], "scores": scores, **({} if own else {"gains": gains})}
 
     def vectors(self, stage: str) -> Vectors:
         """Return the kept vectors of the model of a stage, of all readings."""
@@ -220,10 +211,8 @@ class Trial:
         for part, rows in parts.items():
             self.workspace.keep(f"{stage}-{part}", rows)
 
-    # -- stages -------------------------------------------------------------------------------------------------
-
     def start(self) -> dict[str, Any]:
-        """Score the start, and measure its speed in texts a second."""
+        """Score the start, and measure its speed in texts a second, and what part of their tokens a training reads."""
         encoder, _ = self.readings(START)
         encoder.encode(list(self.held[:8]))  # compiles what the first call needs
         began = time.monotonic()
@@ -231,36 +220,40 @@ class Trial:
         speed = len(self.held) / max(1e-3, time.monotonic() - began)
         count = min(len(self.fit), MAX_FITTED_TEXTS, int(max(0.0, min(self.workspace.left / 2 * speed, 1e9))))
         self.encode(START, encoder, held, count)
-        return {"texts_per_second": round(speed, 1), **self.scores(START, self.own(START))}
+        lengths = np.array([len(ids) + 2 for ids in self._contents()])  # with the special tokens
+        share = float(np.minimum(lengths, TrainConfig.max_length).sum() / lengths.sum())
+        return {
+            "texts_per_second": round(speed, 1), "trained_share": round(share, 3),
+            **self.scores(START, self.own(START)),
+        }  # fmt: skip
+
+    def _contents(self) -> list[list[int]]:
+        """The token ids of the held-out texts, without special ones, as far as the start reads them."""
+        return self.encoder.tokenise(self.held, [self.encoder.views[0][0]] * len(self.held))
 
     def reading(self) -> dict[str, Any]:
         """Score the backbone by the other of the two poolings."""
         pooling = next(name for name in PLAIN_POOLINGS if name != self.reference.pooling)
         return {"pooling": pooling, **self.scores(READING, self.own(START, pooling))}
 
-    def projection(self) -> dict[str, Any]:
-        """Fit and score projections of the start."""
-        return self._projected(PROJECTION, START)
-
     def language(self) -> dict[str, Any]:
         """Continue the masked language modelling of a backbone on the texts, and project the new backbone."""
         texts = self.fit[:MAX_TRAINED_TEXTS]
         if len(texts) < MIN_TEXTS_WITH_NEIGHBOURS:
             return left_out(f"{len(texts):,} texts are too few; {MIN_TEXTS_WITH_NEIGHBOURS:,} are needed")
-        contents = self.encoder.tokenise(self.held, [self.encoder.views[0][0]] * len(self.held))
-        tokens = sum(map(len, contents)) / len(contents)  # of a text, without special ones
+        tokens = float(np.mean(list(map(len, self._contents()))))  # of a text
         fitting = self.workspace.left / 2 * self.workspace.stages[START]["texts_per_second"] / STEP_COST
         steps = int(min(LANGUAGE_STEPS, min(fitting, MAX_EPOCHS * len(texts)) * tokens / BATCH_TOKENS))
         if steps < EVAL_EVERY:
             return left_out(f"{EVAL_EVERY} batches of masked language modelling do not fit in the time")
         try:
             self.encoder.word_logits(np.zeros((1, self.encoder.width), np.float32))  # raises where there is no head
-            folder = self.folder / LANGUAGE_FOLDER
+            folder = self.workspace.work / LANGUAGE_FOLDER
             learn_language(self.reference.name, texts, folder, steps=steps, seed=self.seed)
         except ValueError as error:
             return left_out(str(error))
         self.encode(LANGUAGE, self.readings(LANGUAGE)[0])
-        return {"steps": steps, **self._projected(LANGUAGE, LANGUAGE)}
+        return {"steps": steps, **self.projected(LANGUAGE, LANGUAGE)}
 
     def training(self) -> dict[str, Any]:
         """Train the start, or its better pooling, and score the model of the best evaluation."""
@@ -275,7 +268,7 @@ class Trial:
             return left_out("training took longer than the time that was left")
         if record.get("best") is not None and record["best"] <= record["start"]:
             return left_out("no evaluation of the training beat the start")
-        reference, encoder = self._before_training
+        reference, encoder = self.base(self.trained_stage)
 
         def fill(target: Path) -> None:
             from cse.models.pipeline_writer import plain_model
@@ -284,15 +277,12 @@ class Trial:
             copy_plain(reference, encoder, target, {name: tensor.numpy() for name, tensor in tensors.items()})
             write_fitted_texts(target, self.fit[:MAX_TRAINED_TEXTS])
 
-        write_folder(self.folder / TRAINED_FOLDER, fill)
+        write_folder(self.workspace.work / TRAINED_FOLDER, fill)
         self.encode(TRAINING, self.readings(TRAINING)[0])
         return {"record": record, **self.scores(TRAINING, self.own(TRAINING))}
 
-    def trained_projection(self) -> dict[str, Any]:
-        """Fit and score projections of the trained model."""
-        return self._projected(TRAINED, TRAINING)
-
-    def _projected(self, name: str, stage: str) -> dict[str, Any]:
+    def projected(self, name: str, stage: str) -> dict[str, Any]:
+        """Fit and score projections of the model of a stage, as the stage `name`."""
         count = len(self.vectors(stage).fit)
         if count < MIN_FITTED_TEXTS:
             return left_out(f"to encode {MIN_FITTED_TEXTS} texts does not fit in the time")
@@ -319,7 +309,7 @@ class Trial:
         if name == START:
             return None
         if name == TRAINING:
-            return self.folder / TRAINED_FOLDER
+            return self.workspace.work / TRAINED_FOLDER
         stage = STAGE_OF.get(name, name)
         reference, encoder = self.base(stage)
 
@@ -334,22 +324,29 @@ class Trial:
         return folder
 
     @property
-    def _before_training(self) -> tuple[ModelReference, Encoder]:
-        return self.base(START if other_reading(self.workspace.stages) is None else READING)
+    def trained_stage(self) -> str:
+        """The stage whose model is trained: the start, or its other pooling if that is better."""
+        return START if other_reading(self.workspace.stages) is None else READING
 
     @property
     def training_seconds(self) -> float:
         """The seconds that training will take; 0 if it will be left out."""
         if self.reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS) or self.steps < EVAL_EVERY:
             return 0.0
-        return self.steps * BATCH_SIZE * 2 * STEP_COST / self.workspace.stages[START]["texts_per_second"]
+        return self.steps * self.step_seconds
+
+    @property
+    def step_seconds(self) -> float:
+        """The seconds of a batch of training, which cuts long texts."""
+        start = self.workspace.stages[START]
+        return BATCH_SIZE * 2 * STEP_COST * start["trained_share"] / start["texts_per_second"]
 
     @property
     def steps(self) -> int:
         """The batches of training that fit in the time, by the measured speed, in whole evaluations."""
         speed = self.workspace.stages[START]["texts_per_second"]
         guarded = 2 * min(MAX_HELD_OUT, len(self.fit) // 5)  # texts encoded by an evaluation
-        per_evaluation = (EVAL_EVERY * BATCH_SIZE * 2 * STEP_COST + guarded * 1.5) / speed
+        per_evaluation = EVAL_EVERY * self.step_seconds + guarded * 1.5 / speed
         neighbours = min(len(self.fit), MAX_TRAINED_TEXTS) / speed  # seconds to encode the texts that are paired
         # One evaluation less: that of the start, and the projection after the training.
         whole = (self.workspace.left - neighbours) / per_evaluation - 1
@@ -358,7 +355,7 @@ class Trial:
     def _train(self, steps: int) -> tuple[Encoder, dict[str, Any]]:
         from cse.training.api import train
 
-        output, inputs = self.folder / TRAINING, self.folder / TRAINING_INPUTS
+        output, inputs = self.workspace.work / TRAINING, self.workspace.work / TRAINING_INPUTS
         if not inputs.exists():
             write_json(inputs, self._inputs(steps))
         known = read_json(inputs)
@@ -378,7 +375,7 @@ class Trial:
 
     def _inputs(self, steps: int) -> dict[str, Any]:
         """The examples and the settings of a training."""
-        reference, encoder = self._before_training
+        reference, encoder = self.base(self.trained_stage)
         texts = self.fit[:MAX_TRAINED_TEXTS]
         paired = len(texts) >= MIN_TEXTS_WITH_NEIGHBOURS
         batches = max(1, len(texts) * 4 // 5 // BATCH_SIZE)

@@ -45,7 +45,7 @@ MEASURES = {GROUPING: "neighbours", FINDING: "recall@1"}  # by which an axis is 
 GROUPS, SEARCH, BOTH = PURPOSES = ("groups", "search", "both")
 AXIS_OF = {GROUPS: GROUPING, SEARCH: FINDING}
 MAX_LOSS = 1.0  # points that a candidate for both may lose on one axis
-NEIGHBOUR_MARGIN = 0.3  # points of label neighbours that count where there is no interval
+UNMEASURED = "Neither grouping nor finding was measured."
 
 Stages = Mapping[str, Mapping[str, Any]]
 
@@ -108,14 +108,6 @@ def phrase(gains: Mapping[str, Difference]) -> str:
     )
 
 
-def measured(gain: float | None) -> str:
-    """Return what was measured of a plain training by its `gain` in points of label neighbours, if any."""
-    if gain is None:
-        return "Neither grouping nor finding was measured."
-    how = "better" if gain > NEIGHBOUR_MARGIN else "worse" if gain < -NEIGHBOUR_MARGIN else "equally well"
-    return f"Groups by your labels {how}; finding was not measured."
-
-
 def choose(stages: Stages, purpose: str = BOTH) -> Choice:
     """Return the choice among the candidates of the finished `stages` for a purpose.
 
@@ -148,7 +140,7 @@ def choose(stages: Stages, purpose: str = BOTH) -> Choice:
         best = max(gains, key=lambda name: _total(gains[name], purpose))
         sentence = f"No better: keep your model. The best candidate, {called(best, stages)}: {phrase(gains[best])}."
     else:
-        sentence = "Neither grouping nor finding was measured. Keep your model: no candidate could be used."
+        sentence = f"{UNMEASURED} Keep your model: no candidate could be used."
     candidate = next(iter(offers.values()), None) if result == START else None
     if unlabelled:
         candidate = candidate or (unjudged[-1] if unjudged else None)

@@ -87,6 +87,7 @@ def text_facts(encoder: Encoder, texts: Sequence[str], rows: int, held: np.ndarr
     sample, limit, tokenizer = texts[:TOKEN_SAMPLE], encoder.max_content, encoder.tokenizer
     read = plain_ids(tokenizer, [shortened(text, tokenizer, limit + 1) for text in sample])
     lengths = [len(ids) for ids in read]
+    words = [sum(len(spans_within(text, *part.span())) for part in re.finditer(r"\S+", text)) for text in sample]
     numbers = sorted({number for ids in read for number in ids})
     pieces = dict(zip(numbers, tokenizer.convert_ids_to_tokens(numbers), strict=True))
 
@@ -96,16 +97,11 @@ def text_facts(encoder: Encoder, texts: Sequence[str], rows: int, held: np.ndarr
         return round(100 * float(np.mean(shares or [0.0])), 1)
 
     return TextFacts(
-        rows=rows, distinct=len(texts), words=float(np.median(list(map(_word_count, sample)))),
+        rows=rows, distinct=len(texts), words=float(np.median(words)),
         tokens=float(np.median(lengths)), cut=round(100 * float(np.mean(np.array(lengths) > limit)), 1),
         unknown=percent(lambda piece: piece == tokenizer.unk_token), letters=percent(_is_letter),
         near=_near_percent(held, seed),
     )  # fmt: skip
-
-
-def _word_count(text: str) -> int:
-    """The number of what stands between spaces, and of the words of scripts without spaces."""
-    return sum(len(spans_within(text, *part.span())) for part in re.finditer(r"\S+", text))
 
 
 def _is_letter(piece: str) -> bool:

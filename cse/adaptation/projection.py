@@ -18,7 +18,7 @@ from cse.methods.method import TRAINED_POOLINGS, Head, Pooling, When
 from cse.models.fitted_texts import FITTED_TEXTS
 from cse.models.loading import on_torch, open_model
 from cse.models.names import Kind, ModelReference, location, model_folder
-from cse.models.sentence_transformers import CALLS, TRANSFORMER, modules_of, transformer_options
+from cse.models.sentence_transformers import CALLS, TRANSFORMER, transformer_options
 from cse.vectors import nearest_others, unit_rows
 
 # With fewer a text is found less often by a short form of it (docs/own-text.md).
@@ -178,8 +178,15 @@ def write_projected(
     Files of a backbone or a sentence-transformers model are copied; any other model is written as `cse export` does.
     """
     if reference.kind in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
+        from cse.models.pipeline_writer import write_dense, write_modules
+
         copy_plain(reference, encoder, target)
-        add_dense(target, projection)
+        write_dense(projection.arrays, Head.LINEAR, target / "2_Dense")
+        last = ["Normalize"] if encoder.reading.normalised else []
+        write_modules(target, ["Transformer", "Pooling", "Dense", *last])
+        calls = target / CALLS
+        if calls.exists():  # all dimensions of the projection are kept
+            write_json(calls, {**read_json(calls), "truncate_dim": None})
     else:
         from cse.models.export import fill_sentence_transformers
 
@@ -258,15 +265,3 @@ def copy_plain(
         pooling_json(int(config["hidden_size"]), mode, prompt=encoder.reading.prompt_pooled),
     )
     write_modules(target, ["Transformer", "Pooling", *(["Normalize"] if encoder.reading.normalised else [])])
-
-
-def add_dense(target: Path, projection: Projection) -> None:
-    """Add the projection, after the pooling, to a folder of `copy_plain`; all its dimensions are kept."""
-    from cse.models.pipeline_writer import write_dense, write_modules
-
-    write_dense(projection.arrays, Head.LINEAR, target / "2_Dense")
-    last = ["Normalize"] if any(kind == "Normalize" for kind, _ in modules_of(str(target)) or ()) else []
-    write_modules(target, ["Transformer", "Pooling", "Dense", *last])
-    calls = target / "config_sentence_transformers.json"
-    if calls.exists():
-        write_json(calls, {**read_json(calls), "truncate_dim": None})

@@ -143,17 +143,22 @@ EDGE_PUNCTUATION = '.,;:!?"()'
 
 
 class Perturbation(NamedTuple):
-    """A named change; `apply` returns the changed sentence, or None if there is nothing to change.
+    """A named change of a sentence.
 
     `keeps` is True if the meaning stays the same, so that a good model's vector should hardly change.
     """
 
     name: str
     keeps: bool
-    apply: Callable[[str], str | None]
+    change: Callable[[str], str]
+
+    def apply(self, text: str) -> str | None:
+        """Return the changed sentence, or None if there is nothing to change."""
+        changed = self.change(text)
+        return changed if changed != text else None
 
 
-def negate(text: str) -> str | None:
+def negate(text: str) -> str:
     """The sentence with "not" after its first auxiliary verb, or without the "not" that it contains."""
     words = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()
     bare = [word.lower().strip(EDGE_PUNCTUATION) for word in words]
@@ -167,16 +172,10 @@ def negate(text: str) -> str | None:
         name = at > 0 and word[0].isupper()  # the month of May
         if word.lower() in AUXILIARIES and not name:
             return " ".join([*words[: at + 1], "not", *words[at + 1 :]])
-    return None
+    return text
 
 
-def change_numbers(text: str) -> str | None:
-    """The sentence with the last digit of every number increased by one, 9 becoming 0."""
-    changed = NUMBER.sub(lambda match: match.group()[:-1] + str((int(match.group()[-1]) + 1) % 10), text)
-    return changed if changed != text else None
-
-
-def swap_names(text: str) -> str | None:
+def swap_names(text: str) -> str:
     """The sentence with two capitalised words exchanged: the first two after its first word.
 
     With only one of these, the first word is used too, unless it is a common first word of sentences.
@@ -187,75 +186,65 @@ def swap_names(text: str) -> str | None:
     inner = [span for span in spans if span[0] > 0]
     names = [span for span in spans if text[slice(*span)].lower() not in STARTERS]
     chosen = inner[:2] if len(inner) > 1 else names
-    if len(chosen) < 2 or text[slice(*chosen[0])] == text[slice(*chosen[1])]:
-        return None
+    if len(chosen) < 2:
+        return text
     (a, b), (c, d) = chosen
     return text[:a] + text[c:d] + text[b:c] + text[a:b] + text[d:]
 
 
-def reverse_words(text: str) -> str | None:
+def reverse_words(text: str) -> str:
     """The words in reverse order, with the final punctuation at the end."""
-    body, end = _end(text)
-    words = body.split()
-    return " ".join(reversed(words)) + end if words != words[::-1] else None
+    body, end = _split_end(text)
+    return " ".join(reversed(body.split())) + end
 
 
-def drop_word(text: str) -> str | None:
+def drop_word(text: str) -> str:
     """The sentence without its longest word."""
     span = _longest(text)
     shortened = without(text, [span]) if span else ""
-    return shortened if WORD.search(shortened) else None
+    return shortened if WORD.search(shortened) else text
 
 
-def double_word(text: str) -> str | None:
+def double_word(text: str) -> str:
     """The sentence with its longest word twice."""
     span = _longest(text)
-    return f"{text[: span[1]]} {text[slice(*span)]}{text[span[1] :]}" if span else None
+    return f"{text[: span[1]]} {text[slice(*span)]}{text[span[1] :]}" if span else text
 
 
-def misspell(text: str) -> str | None:
+def misspell(text: str) -> str:
     """The sentence with two inner letters of its longest alphabetic word exchanged, with their marks."""
     span = _longest(text, lambda word: all(letter[0].isalpha() for letter in LETTER.findall(word)))
-    if span is None:
-        return None
-    word = LETTER.findall(text[slice(*span)])
+    word = LETTER.findall(text[slice(*span)]) if span else []
     at = next((i for i in range(1, len(word) - 2) if word[i] != word[i + 1]), None)
-    if at is None:
-        return None
+    if span is None or at is None:
+        return text
     word[at : at + 2] = word[at + 1], word[at]
     return text[: span[0]] + "".join(word) + text[span[1] :]
 
 
-def shout(text: str) -> str | None:
-    """The sentence in capitals, which an uncased model cannot distinguish."""
-    return text.upper() if text != text.upper() else None
+def _raised(match: re.Match[str]) -> str:
+    """A number with its last digit increased by one, 9 becoming 0."""
+    return match.group()[:-1] + str((int(match.group()[-1]) + 1) % 10)
 
 
-def change_end(text: str) -> str | None:
-    """The sentence without its final punctuation, or with a full stop if it has none."""
-    body, end = _end(text)
-    return body if end else f"{text}."
+def _longest(text: str, kind: Callable[[str], bool] = bool) -> Span | None:
+    spans = [span for match in PERTURBED_WORD.finditer(text) for span in spans_within(text, *match.span())]
+    return max((span for span in spans if kind(text[slice(*span)])), key=lambda span: span[1] - span[0], default=None)
+
+
+def _split_end(text: str) -> tuple[str, str]:
+    body = text.rstrip().rstrip(".!?")
+    return body, text.rstrip()[len(body) :]
 
 
 PERTURBATIONS = (
-    Perturbation("final punctuation", True, change_end),
-    Perturbation("capitals", True, shout),
+    Perturbation("final punctuation", True, lambda text: _split_end(text)[0] if _split_end(text)[1] else f"{text}."),
+    Perturbation("capitals", True, str.upper),  # which an uncased model cannot distinguish
     Perturbation("typing error", True, misspell),
     Perturbation("word doubled", True, double_word),
     Perturbation("longest word dropped", False, drop_word),
     Perturbation("names exchanged", False, swap_names),
-    Perturbation("numbers changed", False, change_numbers),
+    Perturbation("numbers changed", False, lambda text: NUMBER.sub(_raised, text)),
     Perturbation("words reversed", False, reverse_words),
     Perturbation("negated", False, negate),
 )
-
-
-def _longest(text: str, kind: Callable[[str], bool] = bool) -> tuple[int, int] | None:
-    words = [span for match in PERTURBED_WORD.finditer(text) for span in spans_within(text, *match.span())]
-    spans = [span for span in words if kind(text[slice(*span)])]
-    return max(spans, key=lambda span: span[1] - span[0], default=None)
-
-
-def _end(text: str) -> tuple[str, str]:
-    body = text.rstrip().rstrip(".!?")
-    return body, text.rstrip()[len(body) :]

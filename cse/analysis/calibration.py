@@ -6,8 +6,8 @@ Two unrelated sentences may have a cosine of 0.1 in one model and of 0.9 in anot
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import regex
@@ -58,12 +58,12 @@ def tail_cosine(percent: float, reference: np.ndarray) -> float:
 
 
 def percentile(cosine: float, reference: np.ndarray) -> float:
-    """The percentage of the ascending `reference` (P,) below `cosine`, 0 to 100; equal values count half."""
+    """The one value of `percentiles`."""
     return float(percentiles(np.array(cosine), reference))
 
 
 def percentiles(cosines: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """The `percentile` of each of the `cosines`, in their shape."""
+    """The percentage of the ascending `reference` (P,) below each cosine, 0 to 100; equal values count half."""
     below, within = (np.searchsorted(reference, cosines, side=side) for side in ("left", "right"))
     return 50 * (below + within) / len(reference)
 
@@ -103,7 +103,9 @@ def input_notes(encoder: Encoder, text: str) -> list[str]:
         are = "is" if unknown == 1 else "are"
         notes.append(f"{unknown} of its {len(pieces):,} word pieces {are} not in the vocabulary")
     words = len(WORD_OR_SIGN.findall(text))
-    if foreign_share(text) > FOREIGN_SHARE:
+    letters = [letter for letter in text if letter.isalpha()]
+    foreign = sum(not unicodedata.name(letter, "").startswith("LATIN") for letter in letters)
+    if foreign > FOREIGN_SHARE * len(letters):
         notes.append("it is in a script that an English model hardly knows")
     elif words >= FEWEST_WORDS and not unknown and len(pieces) / words >= PIECES_PER_WORD:
         rate = f"{len(pieces) / words:.1f} pieces each"
@@ -111,72 +113,9 @@ def input_notes(encoder: Encoder, text: str) -> list[str]:
     return notes
 
 
-def foreign_share(text: str) -> float:
-    """The share of a text's letters that are not Latin; 0 without letters."""
-    letters = [letter for letter in text if letter.isalpha()]
-    return sum(not unicodedata.name(letter, "").startswith("LATIN") for letter in letters) / max(1, len(letters))
-
-
-Measure = Callable[[Sequence[Hashable], Sequence[Hashable]], float]
-
-PERSISTENCE = 0.9  # p of rank-biased overlap, an expected depth of ten ranks
-
-
 def overlap(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
     """The number of items that two lists share."""
     return len(set(first) & set(second))
-
-
-def shared(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """The share of the longer list's items that the other contains; overlap@k for two lists of k."""
-    longest = max(len(first), len(second))
-    return overlap(first, second) / longest if longest else 1.0
-
-
-def agreements(lists: Sequence[Sequence[Hashable]], measure: Measure) -> list[list[float]]:
-    """(M, M) values of the measure for all pairs of M ranked lists."""
-    return [[measure(first, second) for second in lists] for first in lists]
-
-
-def rank_biased_overlap(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """Extrapolated rank-biased overlap of two lists without repetitions: 1 if equal, 0 if disjoint.
-
-    Webber, Moffat and Zobel 2010, equation 32 for lists of one length; a longer list is truncated.
-    """
-    depth = min(len(first), len(second))
-    if not depth:
-        return 1.0 if len(first) == len(second) else 0.0
-    agreements = [overlap(first[:rank], second[:rank]) / rank for rank in range(1, depth + 1)]
-    weighted = sum(agreement * PERSISTENCE**rank for rank, agreement in enumerate(agreements, start=1))
-    return agreements[-1] * PERSISTENCE**depth + (1 - PERSISTENCE) / PERSISTENCE * weighted
-
-
-class Disagreement(NamedTuple):
-    """Pair number `pair` and its normalised rank by model in `places`, 0 for the least similar pair to 1 for the most.
-
-    `spread` is the largest rank minus the smallest, 0 to 1.
-    """
-
-    pair: int
-    places: dict[str, float]
-    spread: float
-
-
-def disagreements(cosines: Mapping[str, np.ndarray]) -> list[Disagreement]:
-    """Rank N pairs, given their (N,) cosines by two or more models, by the spread of their ranks, largest first.
-
-    Pairs of equal cosine share their mean rank; pairs of equal spread keep their order. Raises ValueError for
-    different N.
-    """
-    counts = {name: len(values) for name, values in cosines.items()}
-    if len(set(counts.values())) > 1:
-        raise ValueError(f"the models have different numbers of pairs: {counts}")
-    shares = {name: normalised_ranks(values) for name, values in cosines.items()}
-    rows = []
-    for pair in range(next(iter(counts.values()), 0)):
-        of_pair = {name: float(of_model[pair]) for name, of_model in shares.items()}
-        rows.append(Disagreement(pair, of_pair, max(of_pair.values()) - min(of_pair.values())))
-    return sorted(rows, key=lambda row: -row.spread)
 
 
 def normalised_ranks(values: np.ndarray) -> np.ndarray:

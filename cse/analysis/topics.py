@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import regex
@@ -14,7 +14,12 @@ from cse.evaluation.clustering import k_means
 from cse.methods.settings import SETTINGS
 from cse.vectors import unit_rows
 
+if TYPE_CHECKING:
+    from cse.evaluation import Encode
+
 MAX_DEFAULT_GROUPS = 100  # of the default number
+CANDIDATE_WORDS = 20  # of a group, among which the meaning decides
+MIN_STEM, MAX_ENDING = 4, 2  # letters
 MAX_SHARE, MIN_TEXTS = 0.1, 20  # share of texts that may have a word of a name; of fewer texts any share is large
 GREETING = regex.compile(
     r"^\s*(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|hallo|liebe[rs]?|sehr geehrte[rns]?|guten tag|bonjour"
@@ -61,8 +66,7 @@ def class_words(texts: Sequence[str], groups: np.ndarray, most: int) -> list[lis
     mean number of words per group (Grootendorst 2022, BERTopic, with shares for counts). Words are lower-cased and have
     two characters or more; English stop words are left out unless nothing else is there.
     """
-    counts, vocabulary = _counted(texts)
-    return _marking(counts, vocabulary, groups, most)
+    return _marking(*_counted(texts), groups, most)
 
 
 def _marking(counts: Any, vocabulary: np.ndarray, groups: np.ndarray, most: int) -> list[list[tuple[str, float]]]:
@@ -91,30 +95,62 @@ class Names(NamedTuple):
     left_out: list[str]
 
 
-def group_names(texts: Sequence[str], groups: np.ndarray, most: int) -> Names:
-    """Return at most `most` words that name each group of texts (`class_words`).
+def group_names(
+    texts: Sequence[str], groups: np.ndarray, most: int, vectors: np.ndarray | None = None, encode: Encode | None = None
+) -> Names:
+    """Return at most `most` words that name each group of texts: the first of `class_words`, or, with the texts'
+    `vectors` (N, d) and what encodes words like them, the `telling_words` of more.
 
     Greetings, sign-offs and the names beside them are not read, nor are words with digits. Words that more than a tenth
     of the texts have are boilerplate and left out, unless a group has no others.
     """
-    counts, vocabulary = _counted([_body(text) for text in texts])
+    bodies = (SIGN_OFF.sub("", GREETING.sub("", text)) for text in texts)
+    counts, vocabulary = _counted([body if body.strip() else text for body, text in zip(bodies, texts, strict=True)])
     if not len(vocabulary):
         return Names([[] for _ in range(int(groups.max()) + 1)], [])
     shares = np.asarray((counts > 0).mean(axis=0)).ravel()
     named = np.array([not any(sign.isdigit() for sign in word) for word in vocabulary])
     many = named & (shares > MAX_SHARE) & (len(texts) >= MIN_TEXTS)
     columns = np.flatnonzero(named & ~many)
-    ranked = _marking(counts[:, columns], vocabulary[columns], groups, most)
     common = np.flatnonzero(many)
-    spare = _marking(counts[:, common], vocabulary[common], groups, most)
-    words = [[word for word, _ in own or other] for own, other in zip(ranked, spare, strict=True)]
+    candidates = CANDIDATE_WORDS if encode else most
+    ranked, spare = (_marking(counts[:, of], vocabulary[of], groups, candidates) for of in (columns, common))
+    marking = [own or other for own, other in zip(ranked, spare, strict=True)]
+    if vectors is not None and encode:
+        marking = telling_words(marking, groups, vectors, encode)
+    words = [[word for word, _ in group[:most]] for group in marking]
     return Names(words, vocabulary[common[np.argsort(-shares[common], kind="stable")]].tolist())
 
 
-def _body(text: str) -> str:
-    """The text without its greeting and its sign-off; all of it if nothing else is there."""
-    rest = SIGN_OFF.sub("", GREETING.sub("", text))
-    return rest if rest.strip() else text
+def telling_words(
+    marking: Sequence[Sequence[tuple[str, float]]], groups: np.ndarray, vectors: np.ndarray, encode: Encode
+) -> list[list[tuple[str, float]]]:
+    """Return the `class_words` of each group, those first that also mean what its texts (N,) with vectors (N, d) do.
+
+    The order is by the square root of a word's score times what its cosine to the group's mean vector is above its mean
+    cosine to all groups' (as BERTopic's KeyBERT-inspired names are by cosine). Of two forms of a word the first stays.
+    """
+    words = sorted({word for group in marking for word, _ in group})
+    if not words:
+        return [[] for _ in marking]
+    means = np.zeros((len(marking), vectors.shape[1]), np.float32)
+    np.add.at(means, groups, unit_rows(np.asarray(vectors, np.float32)))
+    cosines = unit_rows(np.asarray(encode(words), np.float32)) @ unit_rows(means).T  # (words, groups)
+    above = dict(zip(words, (cosines - cosines.mean(1, keepdims=True)).clip(min=0), strict=True))
+    told = []
+    for number, group in enumerate(marking):
+        kept: list[tuple[str, float]] = []
+        for word, score in sorted(group, key=lambda entry: -(entry[1] ** 0.5) * above[entry[0]][number]):
+            if not any(_one_word(word, other) for other, _ in kept):
+                kept.append((word, score))
+        told.append(kept)
+    return told
+
+
+def _one_word(word: str, other: str) -> bool:
+    """True if two words differ by an ending of at most two letters, as singular and plural do."""
+    short, long = sorted((word, other), key=len)
+    return len(short) >= MIN_STEM and len(long) <= len(short) + MAX_ENDING and long.startswith(short)
 
 
 def matched(groups: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -147,12 +183,11 @@ def _counted(texts: Sequence[str]) -> tuple[Any, np.ndarray]:
     from sklearn.feature_extraction.text import CountVectorizer
 
     han = han_language(texts)
-
-    def tokens(text: str) -> list[str]:
-        return [word for word in words(text, han) if len(word) > 1]
-
     for stop_words in ("english", None):
-        vectoriser = CountVectorizer(tokenizer=tokens, token_pattern=None, stop_words=stop_words)
+        vectoriser = CountVectorizer(
+            tokenizer=lambda text: [word for word in words(text, han) if len(word) > 1],
+            token_pattern=None, stop_words=stop_words,
+        )  # fmt: skip
         try:
             counts = vectoriser.fit_transform(texts)
         except ValueError:  # an empty vocabulary
@@ -163,13 +198,9 @@ def _counted(texts: Sequence[str]) -> tuple[Any, np.ndarray]:
 
 def typical(vectors: np.ndarray, groups: np.ndarray, most: int) -> list[list[int]]:
     """Return the `most` rows of each group, by vectors (N, d), with the highest cosines to its mean unit vector."""
-    return [by_typicality(vectors, np.flatnonzero(groups == group))[:most] for group in range(int(groups.max()) + 1)]
-
-
-def by_typicality(vectors: np.ndarray, rows: np.ndarray) -> list[int]:
-    """Return `rows` of the vectors (N, d), those with the highest cosines to their mean unit vector first."""
-    unit = unit_rows(np.asarray(vectors[rows], np.float32))
-    return rows[np.argsort(-(unit @ unit.mean(axis=0)), kind="stable")].tolist()
+    cosines = typicality(vectors, groups)
+    rows = (np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1))
+    return [of_group[np.argsort(-cosines[of_group], kind="stable")][:most].tolist() for of_group in rows]
 
 
 def majority(labels: Sequence[str]) -> tuple[str, float] | None:
@@ -179,43 +210,3 @@ def majority(labels: Sequence[str]) -> tuple[str, float] | None:
     """
     counts = Counter(filter(None, labels))
     return (counts.most_common(1)[0][0], counts.most_common(1)[0][1] / counts.total()) if counts else None
-
-
-class Selection(NamedTuple):
-    """A set of rows: the words that mark it among all texts, its typical and odd rows, and its labels, most first.
-
-    `spread` are the groups that have its rows by model, each with their number, most first.
-    """
-
-    size: int
-    words: list[str]
-    typical: list[int]
-    odd: list[int]
-    labels: list[tuple[str, int]]
-    spread: dict[str, list[tuple[int, int]]]
-
-
-def selection(
-    texts: Sequence[str],
-    vectors: np.ndarray,
-    rows: np.ndarray,
-    labels: Sequence[str] | None,
-    groups: Mapping[str, np.ndarray],
-    words: int,
-    most: int,
-) -> Selection:
-    """Describe the ascending `rows`, at least one, of N texts with vectors (N, d) by so many `words` and rows.
-
-    `groups` are the (N,) groups of the texts by model. `most` rows are typical, and `most` of the others odd.
-    """
-    chosen = np.zeros(len(texts), dtype=int)
-    chosen[rows] = 1
-    ordered = by_typicality(vectors, rows)
-    return Selection(
-        len(rows),
-        [word for word, _ in class_words(texts, chosen, words)[1]],
-        ordered[:most],
-        ordered[: max(most, len(ordered) - most) - 1 : -1],
-        Counter(filter(None, (labels[row] for row in rows.tolist()))).most_common() if labels else [],
-        {name: Counter(of[rows].tolist()).most_common() for name, of in groups.items()},
-    )

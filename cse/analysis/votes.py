@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from html import escape
 from math import sqrt
 from pathlib import Path
 from statistics import NormalDist
@@ -52,10 +53,6 @@ class Verdict:
         """The model with more votes, None if both have the same number."""
         return None if self.start == self.result else RESULT if self.result > self.start else START
 
-    def interval(self, side: str) -> tuple[float, float, float]:
-        """Return the share of START or RESULT and the bounds of its interval."""
-        return (self.share, self.low, self.high) if side == RESULT else (1 - self.share, 1 - self.high, 1 - self.low)
-
     def sentence(self, start: str = "START", result: str = "RESULT") -> str:
         """Return the verdict in one sentence, with names for the two models."""
         if not self.decided:
@@ -65,6 +62,9 @@ class Verdict:
             votes = self.result if self.better == RESULT else self.start
             return f"{names[self.better]} is better: {votes} of {self.decided} votes, {odds}"
         return f"not distinguishable: {self.result} of {self.decided} votes for {result}, {odds}"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{escape(self.sentence())}</b><br>{escape(self.details(), quote=False)}</p>"
 
     def details(self) -> str:
         """Return the interval and the votes that the sentence leaves out."""

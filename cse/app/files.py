@@ -1,31 +1,35 @@
-"""Files of an answer: tables, figures in the sizes of a paper, and code that repeats it."""
+"""Share: tables, figures in the sizes of a paper, and code that repeats an answer; and the form that saves them."""
 
 from __future__ import annotations
 
 import base64
 import json
 import re
-import secrets
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+import gradio as gr
 import pandas as pd
 
-from cse.app.drawing.components import file_stem, file_value
+from cse.app import validation
+from cse.app.drawing.components import file_stem, file_value, saved_file
+from cse.app.forms.events import QUICK
+from cse.app.forms.events import guarded as in_one_line
 from cse.app.models.naming import title
 from cse.app.result import plain, records
-from cse.app.show import NO_ANSWER, Answer
+from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
 from cse.corpus.output import guarded
 
 if TYPE_CHECKING:
-    from cse.app.result import Result
+    from cse.app.state.app_state import AppState
 
 MAX_QUOTE = 90  # characters of an input in a caption
 MAX_CELL = 200  # characters of a cell in a paper
 POINTS_PER_MM = 72 / 25.4
 WIDTHS = {"one column (77 mm)": 77, "two columns (160 mm)": 160}
-FONT_POINTS = 8
+FONT = {"labelFontSize": 8, "titleFontSize": 8}  # points
 NO_ROWS = "The answer has no rows, so there is nothing to save."
 STARS = "**"  # around a cell that is bold
 LATEX = {
@@ -56,37 +60,36 @@ def one_line(text: Any, most: int) -> str:
 
 def caption(answer: Answer) -> str:
     """Return the caption of a table or figure: the result, its inputs, and the models with seed and fingerprint."""
-    asks = answer.result.asks()
-    defaults = type(answer.result)().inputs()
-    inputs = [
-        f"{asks[name].label.lower()} {f'“{one_line(value, MAX_QUOTE)}”' if isinstance(value, str) else value}"
-        for name, value in answer.result.inputs().items()
-        if value not in ("", None)
-        and asks[name].kind != "lines"
-        and not (asks[name].folded and value == defaults[name])
-    ]
+    defaults, inputs = type(answer.result)().inputs(), []
+    for name, field in answer.result.asks().items():
+        value = getattr(answer.result, name)
+        if value not in ("", None) and field.kind != "lines" and not (field.folded and value == defaults[name]):
+            shown = f"“{one_line(value, MAX_QUOTE)}”" if isinstance(value, str) else value
+            inputs.append(f"{field.label.lower()} {shown}")
     models = [
         f"{title(name)} ({f'seed {answer.seeds[name]}, ' if name in answer.seeds else ''}fingerprint {mark})"
         for name, mark in answer.models.items()
     ]
-    corpus = f" Corpus: {one_line(answer.corpus_label, MAX_QUOTE)}." if answer.result.reads_corpus else ""
-    told = f": {', '.join(inputs)}" if inputs else ""
-    asked = f" Models: {'; '.join(models)}." if models else ""
-    return f"{answer.result.title}{told}.{corpus}{asked} cse {answer.version}."
+    facts = [f"{answer.result.title}{': ' if inputs else ''}{', '.join(inputs)}."]
+    if answer.result.reads_corpus:
+        facts.append(f"Corpus: {one_line(answer.corpus_label, MAX_QUOTE)}.")
+    if models:
+        facts.append(f"Models: {'; '.join(models)}.")
+    return " ".join([*facts, f"cse {answer.version}."])
 
 
-def as_csv(answer: Answer) -> str:
+def as_csv(answer: Answer, address: str = "") -> str:
     """Return the frame as CSV, cells as they are."""
     return answer.frame.to_csv(index=False, lineterminator="\n")
 
 
-def as_sheet(answer: Answer) -> str:
+def as_sheet(answer: Answer, address: str = "") -> str:
     """Return the frame as CSV for a spreadsheet, in which no cell is a formula."""
     texts = answer.frame.map(lambda cell: guarded(cell) if isinstance(cell, str) else cell)
     return texts.rename(columns=guarded).to_csv(index=False, lineterminator="\n")
 
 
-def as_json(answer: Answer) -> str:
+def as_json(answer: Answer, address: str = "") -> str:
     """Return the frame as JSON, with what it came from and the reasons of failures."""
     facts = {
         "result": answer.result.key, "inputs": answer.result.inputs(), "corpus": answer.corpus_label,
@@ -96,13 +99,16 @@ def as_json(answer: Answer) -> str:
     return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def as_parquet(answer: Answer) -> bytes:
+def as_parquet(answer: Answer, address: str = "") -> bytes:
     """Return the frame as Parquet."""
     return answer.frame.to_parquet(index=False)
 
 
-def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> pd.DataFrame:
-    """Return the result's sheet as texts of a paper; a cell between stars becomes `bold`, a format of one place."""
+def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tuple[pd.DataFrame, list[bool]]:
+    """Return the result's sheet as texts of a paper, and whether each column has numbers.
+
+    A cell between stars becomes `bold`, a format of one place.
+    """
 
     def cell(value: Any) -> str:
         if plain(value) is None:
@@ -116,7 +122,8 @@ def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> pd.D
 
     sheet = answer.result.sheet(answer.frame)
     shown = pd.DataFrame({name: [cell(value) for value in sheet[name].tolist()] for name in sheet.columns})
-    return shown.rename(columns=lambda name: escape(one_line(name, MAX_CELL)))
+    numbers = [pd.api.types.is_numeric_dtype(kind) for kind in sheet.dtypes]
+    return shown.rename(columns=lambda name: escape(one_line(name, MAX_CELL))), numbers
 
 
 def latex(text: str) -> str:
@@ -124,37 +131,36 @@ def latex(text: str) -> str:
     return "".join(LATEX.get(sign, sign) for sign in text)
 
 
-def markdown(text: str) -> str:
-    """Escape a text for Markdown, so that it is no markup, HTML or cell of its own."""
-    return MARKDOWN.sub(r"\\\1", text)
-
-
-def as_latex(answer: Answer) -> str:
+def as_latex(answer: Answer, address: str = "") -> str:
     """Return the sheet as a LaTeX `table` that needs the package booktabs."""
-    cells = paper_cells(answer, latex, r"\textbf{{{}}}")
-    numbers = answer.result.sheet(answer.frame).dtypes.map(pd.api.types.is_numeric_dtype)
-    form = "".join("r" if right else "l" for right in numbers)
-    rows = "".join(f"    {' & '.join(row)} \\\\\n" for row in cells.itertuples(index=False, name=None))
-    return (
-        "% \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n"
-        f"  \\begin{{tabular}}{{{form}}}\n    \\toprule\n    {' & '.join(cells.columns)} \\\\\n    \\midrule\n{rows}"
-        f"    \\bottomrule\n  \\end{{tabular}}\n  \\caption{{{latex(caption(answer))}}}\n"
-        f"  \\label{{tab:{answer.result.key}}}\n\\end{{table}}\n"
-    )
+    cells, numbers = paper_cells(answer, latex, r"\textbf{{{}}}")
+    table = cells.to_latex(
+        index=False, escape=False, column_format="".join("r" if right else "l" for right in numbers),
+        caption=latex(caption(answer)), label=f"tab:{answer.result.key}",
+    )  # fmt: skip
+    return "% \\usepackage{booktabs}\n" + table.replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
 
 
-def as_markdown(answer: Answer) -> str:
-    """Return the sheet in Markdown with the caption below it."""
-    cells = paper_cells(answer, markdown, "**{}**")
-    numbers = answer.result.sheet(answer.frame).dtypes.map(pd.api.types.is_numeric_dtype)
+def as_markdown(answer: Answer, address: str = "") -> str:
+    """Return the sheet in Markdown with the caption below it; no cell is markup, HTML or two cells."""
+
+    def escape(text: str) -> str:
+        return MARKDOWN.sub(r"\\\1", text)
+
+    cells, numbers = paper_cells(answer, escape, "**{}**")
     rule = ["---:" if right else "---" for right in numbers]
     lines = [list(cells.columns), rule, *cells.itertuples(index=False, name=None)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{markdown(caption(answer))}\n"
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{escape(caption(answer))}\n"
 
 
 def values_sent(answer: Answer) -> dict[str, Any]:
-    """Return the inputs of the endpoint that gave an answer, without the visitor's key."""
-    corpus = {"corpus": answer.corpus} if answer.result.reads_corpus else {}
+    """Return the inputs of the endpoint that gave an answer, in its order, with an empty key.
+
+    Raises ValueError for an answer that has no endpoint.
+    """
+    if not answer.result.public:
+        raise ValueError("No code repeats this result, which only your page has; save it as CSV or JSON instead.")
+    corpus = {"corpus": answer.corpus, "key": ""} if answer.result.reads_corpus else {}
     return {**answer.result.inputs(), **corpus, "models": list(answer.models)}
 
 
@@ -163,9 +169,9 @@ def python_code(answer: Answer, address: str) -> str:
 
     About the visitor's corpus, it first sends the texts in `texts.txt` and waits until all models have encoded them.
     """
-    _check_public(answer)
-    sent = "".join(f"    {name}={value!r},\n" for name, value in values_sent(answer).items())
-    sent += "    key=key,\n" if answer.own else ""
+    values = {name: repr(value) for name, value in values_sent(answer).items() if name != "key"}
+    values |= {"key": "key"} if answer.own else {}
+    sent = "".join(f"    {name}={value},\n" for name, value in values.items())
     added = "".join(f'client.predict({name!r}, api_name="/add_model")\n' for name in answer.added)
     imported, sending = ("import json\nimport time", SENDING) if answer.own else ("import json", "")
     return (
@@ -179,43 +185,18 @@ def python_code(answer: Answer, address: str) -> str:
 def curl_code(answer: Answer, address: str) -> str:
     """Return shell commands: a call, and a wait for the answer, a list with one item after `data:`.
 
-    Models that a visitor added are first added to a session. Raises ValueError for an answer about the visitor's texts.
+    Raises ValueError for an answer about texts or of models of the visitor's own.
     """
-    _check_public(answer)
-    if answer.own:
-        raise ValueError("curl does not send your texts; take Python, which reads them from texts.txt.")
     sent = values_sent(answer)
-    ordered = [*answer.result.inputs().values(), *([sent["corpus"], ""] if "corpus" in sent else []), sent["models"]]
-    session = {"session_hash": secrets.token_hex(8)} if answer.added else {}
-    calls = [*(("add_model", [name]) for name in answer.added), (answer.result.key, ordered)]
-    return "".join(_curl(address, endpoint, {"data": data, **session}) for endpoint, data in calls)
-
-
-def _check_public(answer: Answer) -> None:
-    if not answer.result.public:
-        raise ValueError("No code repeats this result, which only your page has; save it as CSV or JSON instead.")
-
-
-def _curl(address: str, endpoint: str, body: Mapping[str, Any]) -> str:
-    sent, call = shlex.quote(json.dumps(body)), shlex.quote(f"{address.rstrip('/')}/gradio_api/call/{endpoint}")
+    if answer.own or answer.added:
+        raise ValueError("curl does not send your texts or models; take Python, which reads them from texts.txt.")
+    body = shlex.quote(json.dumps({"data": list(sent.values())}))
+    call = shlex.quote(f"{address.rstrip('/')}/gradio_api/call/{answer.result.key}")
     return (
-        f"event=$(curl -s {call} -H 'Content-Type: application/json' -d {sent} \\\n"
+        f"event=$(curl -s {call} -H 'Content-Type: application/json' -d {body} \\\n"
         f'  | sed \'s/.*"event_id": *"\\([^"]*\\)".*/\\1/\')\n'
         f'curl -sN {call}/"$event"\n'
     )
-
-
-def figure_spec(answer: Answer, chart: Mapping[str, Any], millimetres: float) -> dict[str, Any]:
-    """Return a chart in the width and the font of a paper, on white."""
-    width = millimetres * POINTS_PER_MM
-    config = {
-        "font": "sans-serif", "axis": {"labelFontSize": FONT_POINTS, "titleFontSize": FONT_POINTS},
-        "legend": {"labelFontSize": FONT_POINTS, "titleFontSize": FONT_POINTS},
-        "header": {"labelFontSize": FONT_POINTS, "titleFontSize": FONT_POINTS}, "title": {"fontSize": FONT_POINTS},
-        "text": {"fontSize": FONT_POINTS},
-    }  # fmt: skip
-    sized = {} if chart.get("width") != "container" else {"width": width}
-    return {**chart, **sized, "background": "white", "config": config, "description": caption(answer)}
 
 
 def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
@@ -229,7 +210,11 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
         raise ValueError(
             "Figures need the package vl-convert-python; install it with: pip install vl-convert-python"
         ) from error
-    spec = figure_spec(answer, charts[0], millimetres)
+    config = {"font": "sans-serif", "axis": FONT, "legend": FONT, "header": FONT, "title": {"fontSize": 8}}
+    spec: dict[str, Any] = {**charts[0], "background": "white", "description": caption(answer)}
+    spec["config"] = {**config, "text": {"fontSize": 8}}
+    if spec.get("width") == "container":
+        spec["width"] = millimetres * POINTS_PER_MM
     closed: dict[str, Any] = {"allowed_base_urls": []}  # no chart may read an address
     if kind == "svg":
         return vl_convert.vegalite_to_svg(spec, **closed).encode()
@@ -239,39 +224,81 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
 
 
 # Each form: the file's suffix and MIME type ("" for code that is shown), and the function that makes it.
-TABLES: dict[str, tuple[str, str, Callable[[Answer, str], str | bytes]]] = {
-    "Table (CSV)": ("csv", "text/csv", lambda answer, address: as_csv(answer)),
-    "Table for spreadsheets (CSV)": ("csv", "text/csv", lambda answer, address: as_sheet(answer)),
-    "Table (Parquet)": ("parquet", "application/vnd.apache.parquet", lambda answer, address: as_parquet(answer)),
-    "Table (LaTeX)": ("tex", "application/x-tex", lambda answer, address: as_latex(answer)),
-    "Table (Markdown)": ("md", "text/markdown", lambda answer, address: as_markdown(answer)),
-    "Everything (JSON)": ("json", "application/json", lambda answer, address: as_json(answer)),
+TABLES: Mapping[str, tuple[str, str, Callable[[Answer, str], str | bytes]]] = {
+    "Table (CSV)": ("csv", "text/csv", as_csv),
+    "Table for spreadsheets (CSV)": ("csv", "text/csv", as_sheet),
+    "Table (Parquet)": ("parquet", "application/vnd.apache.parquet", as_parquet),
+    "Table (LaTeX)": ("tex", "application/x-tex", as_latex),
+    "Table (Markdown)": ("md", "text/markdown", as_markdown),
+    "Everything (JSON)": ("json", "application/json", as_json),
     "Code (Python)": ("py", "", python_code),
     "Code (curl)": ("sh", "", curl_code),
 }
-FIGURES = {"Figure (SVG)": "svg", "Figure (PDF)": "pdf", "Figure (PNG)": "png"}
-MEDIA_TYPES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
+FIGURES = {
+    "Figure (SVG)": ("svg", "image/svg+xml"),
+    "Figure (PDF)": ("pdf", "application/pdf"),
+    "Figure (PNG)": ("png", "image/png"),
+}
 FORMS = (*FIGURES, *TABLES)
 
 
 def file_of(answer: Answer, form: str, width: str, address: str) -> dict[str, Any]:
     """Return the value that saves or shows an answer in one of the `FORMS`; `address` is the page's, for code."""
-    name = stem(answer.result, answer)
+    notes, lacking = [], list(answer.failed)
+    content: str | bytes
     if form in FIGURES:
-        kind = FIGURES[form]
-        content = base64.b64encode(figure(answer, kind, WIDTHS[width])).decode()
-        notes = [f"Caption: {caption(answer)}"]
-        return file_value(f"{name}.{kind}", MEDIA_TYPES[kind], content, list(answer.failed), notes)
-    if form.startswith("Table") and answer.frame.empty:
-        raise ValueError(NO_ROWS if answer.models else NO_ANSWER)
-    suffix, kind, make = TABLES[form]
-    made = make(answer, address)
-    lacking = list(answer.failed) if suffix != "json" else []
-    if isinstance(made, bytes):
-        return file_value(f"{name}.{suffix}", kind, base64.b64encode(made).decode(), lacking, [])
-    return file_value(f"{name}.{suffix}", kind, made, lacking)
+        suffix, kind = FIGURES[form]
+        content, notes = figure(answer, suffix, WIDTHS[width]), [f"Caption: {caption(answer)}"]
+    else:
+        if form.startswith("Table") and answer.frame.empty:
+            raise ValueError(NO_ROWS if answer.models else NO_ANSWER)
+        suffix, kind, make = TABLES[form]
+        content = make(answer, address)
+    name = f"{file_stem(answer.result.key, answer.corpus if answer.result.reads_corpus else '')}.{suffix}"
+    lacking = [] if suffix == "json" else lacking
+    if isinstance(content, bytes):
+        return file_value(name, kind, base64.b64encode(content).decode(), lacking, notes)
+    return file_value(name, kind, content, lacking)
 
 
-def stem(result: Result, answer: Answer) -> str:
-    """Return the name of a file without its suffix: the result and the corpus."""
-    return file_stem(result.key, answer.corpus if result.reads_corpus else "")
+def address_of(request: gr.Request | None) -> str:
+    """Return the URL of the visitor's page from the referer header, or the default address without one."""
+    page = urlsplit((request.headers.get("referer") or "") if request else "")
+    if page.scheme not in ("http", "https") or not page.netloc:
+        return "http://127.0.0.1:7860/"
+    return f"{page.scheme}://{page.netloc}{page.path or '/'}"
+
+
+def share_forms(state: AppState, panel: gr.Column, places: Mapping[str, tuple[gr.Tab, Sequence[Shown]]]) -> None:
+    """Add a form for each place that has results; only that of the open place is shown."""
+    groups: dict[str, gr.Column] = {}
+    with panel:
+        for name, (_, shown) in places.items():
+            if shown:
+                with gr.Column(visible=not groups) as groups[name]:
+                    place_form(state, shown)
+    for name, (tab, _) in places.items():
+        visible = {group: gr.update(visible=other == name) for other, group in groups.items()}
+        tab.select(lambda visible=visible: visible, None, list(groups.values()), **QUICK)
+
+
+def place_form(state: AppState, shown: Sequence[Shown]) -> None:
+    """Add the choice of a place's result and of a form of file, and the button that saves it."""
+    labels = [part.kind.title for part in shown]
+    result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
+    with gr.Row(equal_height=True):
+        form = gr.Dropdown(list(FORMS), value=FORMS[0], label="As", min_width=160)
+        width = gr.Dropdown(list(WIDTHS), value=list(WIDTHS)[-1], label="Width of figures", min_width=160)
+        save = gr.Button("Save", variant="primary", scale=0, min_width=100)
+    saved = saved_file()
+    fields = list({id(field): field for part in shown for field in part.fields.values()}.values())
+
+    def file(request: gr.Request, label: str, form: str, width: str, *values: Any) -> dict[str, Any]:
+        part = shown[labels.index(validation.one_of(label, "The result", labels))]
+        known = dict(zip(map(id, fields), values, strict=True))
+        sent = {name: known[id(field)] for name, field in part.fields.items()}
+        validation.one_of(form, "The form", FORMS)
+        validation.one_of(width, "The width", WIDTHS)
+        return file_of(ask(state, part.kind, sent), form, width, address_of(request))
+
+    save.click(in_one_line(file), [result, form, width, *fields], saved, **lane_of(shown[0].kind))

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from cse.app.corpus.export import file_route
-from cse.app.drawing.components import script
-from cse.app.drawing.glossary import glossary_html
-from cse.app.forms.events import HIDDEN, QUICK
-from cse.app.forms.links import Shared, back_hook, link
-from cse.app.forms.visitor_key import known, visitor_key
-from cse.app.lessons.lessons import lesson_panel, whole
+from cse.app.corpus.exports import file_route
+from cse.app.drawing.components import STATIC, script
+from cse.app.drawing.html import glossary_html
+from cse.app.files import share_forms
+from cse.app.forms.events import HIDDEN, QUICK, emptied
+from cse.app.forms.links import Shared, link
+from cse.app.lessons import lesson_panel, whole
 from cse.app.places.clusters import clusters_place
-from cse.app.places.results import results_place
-from cse.app.places.search import search_place
-from cse.app.places.similarity import similarity_place
-from cse.app.places.tokens import tokens_place
+from cse.app.places.compare import results_place, search_place, similarity_place, tokens_place
 from cse.app.places.your_model import your_model_place
 from cse.app.programs import add_programs
 from cse.app.results import RESULTS
 from cse.app.results.models import Models
-from cse.app.server.answers import bound_answers
+from cse.app.server.access import Names, Rights
+from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
-from cse.app.server.hosts import Names
-from cse.app.server.rights import Rights
-from cse.app.server.uploads import AGE, Uploads
-from cse.app.share import share_forms
-from cse.app.show import Shown, add_endpoints, cleared, read_first, section
+from cse.app.server.gradio_adapter import set_up_queue
+from cse.app.show import Shown, add_endpoints, read_first, section
 from cse.app.state.app_state import AppState
 from cse.app.top import Top, top_row
-from cse.app.training.rules import OWN
+from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES
 
@@ -45,7 +40,6 @@ SKIP = '<a class="cse-skip" href="#tabs">Skip to the tabs</a>'
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
-POLL, PROGRESS_POLL = 0.02, 0.1  # seconds between looks at the queue; Gradio's .001 and .01 take 6 % of a core at rest
 MOST_SESSIONS = 200  # Gradio keeps the fields and last answers of each: 0.4 MB or more
 CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
@@ -57,7 +51,6 @@ PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {
     "your-model": ("Your model", your_model_place),
     "results": ("Results", results_place),
 }
-STATIC = Path(__file__).parent / "static"
 
 
 class Page(gr.Blocks):
@@ -68,7 +61,7 @@ class Page(gr.Blocks):
     def queue(self, *given: Any, **named: Any) -> gr.Blocks:
         """Set the queue up, as Gradio does once for new blocks; a further call would make all its HTTP routes again."""
         super().queue(*given, **{"api_open": False, "max_size": MAX_WAITING, **named})
-        self._queue.sleep_when_free, self._queue.progress_update_sleep_when_free = POLL, PROGRESS_POLL
+        set_up_queue(self)
         return self
 
 
@@ -80,10 +73,10 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     state = replace(state, trainings=trainings) if trainings else state
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         blocks.app_state = state
-        gr.HTML(SKIP, apply_default_css=False, js_on_load=script("skip"), elem_id="skip")
-        back, key = back_hook(), visitor_key()
-        opened = known(blocks, key)
-        top = replace(top_row(state, key), opened=opened)
+        gr.HTML(SKIP, apply_default_css=False, elem_id="skip")
+        key = gr.Textbox("", visible=False)
+        opened = blocks.load(None, None, key, js="() => cse.opened()", show_progress="hidden", **HIDDEN)
+        top = top_row(state, key, opened)
         places: dict[str, tuple[gr.Tab, list[Shown]]] = {}
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
             for name, (heading, add) in PLACES.items():
@@ -95,47 +88,39 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         add_programs(state)
         gr.HTML(glossary_html(), apply_default_css=False)
         lesson_panel(state)
-        top.resume(opened.then)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
-        link(opened, back, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps), whole)
+        link(opened, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps), whole)
         share_forms(state, top.share, places)
         for name, (tab, shown) in places.items():
             tab.select(lambda name=name: name, None, top.place, **QUICK)
-            for each in shown:
-                keep_current(each, top, name, tab)
-        first_answers(blocks, [models, *(each for _, shown in places.values() for each in shown)])
-    bound_answers(blocks)
+            for part in shown:
+                keep_current(part, top, name, tab)
+        for part in (models, *(part for _, shown in places.values() for part in shown)):
+            if part.unanswered:  # no first answer is shipped for the page's models
+                run = part.linked.run
+                blocks.load(run.fn, list(run.inputs), list(run.outputs), **{**HIDDEN, **part.linked.lane})
     return blocks
 
 
 def keep_current(shown: Shown, top: Top, name: str, tab: gr.Tab) -> None:
     """Answer anew for another corpus, other models or further vectors: in the open place at once, else on opening.
 
-    The answer of a part that waits for its button goes.
+    The answer of a part that waits for its button goes. A part that answers step by step, the maps, follows by itself.
     """
-    run, seen = shown.linked.run, gr.State(0)
+    run, lane = shown.linked.run, shown.linked.lane
+    if inspect.isgeneratorfunction(run.fn):
+        return
 
     def again(number: Any, place: str, seen: Any, *values: Any) -> list[Any]:
         if place != name or number == seen:
             return [gr.skip()] * (len(run.outputs) + 1)
         if shown.kind.live:
             return [*run.fn(*values), number]
-        return [*cleared(shown.kind), gr.skip(), number]
+        return [*map(emptied, run.outputs[:-1]), gr.skip(), number]
 
-    def opened(number: Any, seen: Any, *values: Any) -> list[Any]:
-        return again(number, name, seen, *values)
-
-    outputs = [*run.outputs, seen]
-    top.changed.change(again, [top.changed, top.place, seen, *run.inputs], outputs, **shown.linked.lane)
-    tab.select(opened, [top.changed, seen, *run.inputs], outputs, **shown.linked.lane)
-
-
-def first_answers(blocks: gr.Blocks, shown: list[Shown]) -> None:
-    """Compute, when the page is loaded, the first answers that are not shipped for its models."""
-    for each in shown:
-        if each.unanswered:
-            run = each.linked.run
-            blocks.load(run.fn, list(run.inputs), list(run.outputs), **{**HIDDEN, **each.linked.lane})
+    inputs, outputs = [seen := gr.State(0), *run.inputs], [*run.outputs, seen]
+    top.changed.change(again, [top.changed, top.place, *inputs], outputs, **lane)
+    tab.select(lambda number, *values: again(number, name, *values), [top.changed, *inputs], outputs, **lane)
 
 
 def theme() -> gr.themes.Base:
@@ -167,37 +152,18 @@ def launch_options(
     """
     rights = rights or Rights()
     owners = max(largest, OWN.file_bytes) if rights.owned else largest
+    uploads = {"uploads": Uploads(largest), "owner_uploads": Uploads(owners)}
+    gate = Middleware(Gate, names=names or Names(), rights=rights, **uploads)
     return {
         "app_kwargs": {
-            "middleware": [
-                Middleware(
-                    Gate,
-                    names=names or Names(),
-                    rights=rights,
-                    uploads=Uploads(largest),
-                    owner_uploads=Uploads(owners),
-                ),
-                Middleware(GZipMiddleware, compresslevel=COMPRESSION),
-            ],
+            "middleware": [gate, Middleware(GZipMiddleware, compresslevel=COMPRESSION)],
             "routes": [file_route()],
         },
         "max_file_size": owners,
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
-        "css_paths": [
-            STATIC / name
-            for name in (
-                "style.css",
-                "top.css",
-                "corpus.css",
-                "map/map.css",
-                "your_model.css",
-                "models.css",
-                "lessons.css",
-                "similarity.css",
-                "tokens.css",
-            )
-        ],
+        "head": f"<script>{script('page')}</script>",
+        "css_paths": [STATIC / "style.css", STATIC / "places.css"],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],
         "run_history": False,

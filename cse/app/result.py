@@ -8,13 +8,15 @@ first answer of it; a lesson asks it as a visitor does.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import pandas as pd
 
 from cse.app import validation
+from cse.app.models.naming import title
 
 if TYPE_CHECKING:
     from cse.app.session import Session
@@ -89,15 +91,16 @@ def choice(label: str, default: str, name: str, about: str, choices: Sequence[tu
 class Result:
     """The base of all results.
 
-    `key` names the endpoint, the files and the template; `title` heads the part of the page; `summary` is the first
-    line of the endpoint. `lane` is the queue that it waits in. A `live` result answers while its fields are edited, any
-    other when its button is pressed. `plots` is the number of its charts on the page. The rows of a model in the frame
-    of a `separable` one do not depend on the other models.
+    `key` names the endpoint, the files, and the macro in the template that is named as the result's module; `title`
+    heads the part of the page; `summary` describes the endpoint where it does not answer the table. `lane` is the queue
+    that it waits in. A `live` result answers while its fields are edited, any other when its button is pressed. `plots`
+    is the number of its charts on the page. The rows of a model in the frame of a `separable` one do not depend on the
+    other models.
     """
 
     key: ClassVar[str]
     title: ClassVar[str]
-    summary: ClassVar[str]
+    summary: ClassVar[str] = ""
     button: ClassVar[str] = "Compare"
     words: ClassVar[Sequence[str]] = ()  # terms of the glossary that the part uses
     examples: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # values of the first fields by their label
@@ -113,6 +116,12 @@ class Result:
     def asks(cls) -> dict[str, Ask]:
         """Return what the result asks for, by the names of its fields."""
         return {each.name: each.metadata["ask"] for each in dataclasses.fields(cls)}
+
+    @classmethod
+    def about(cls) -> str:
+        """Return what programs read of the endpoint."""
+        rows = str(inspect.getdoc(cls.frame)).removeprefix("Return ")
+        return cls.summary or f"{inspect.getdoc(cls)}\n\nThe answer has by model, with null for what is missing, {rows}"
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
@@ -136,25 +145,63 @@ class Result:
         return ""
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return what the template `templates/KEY.html` shows of a frame that is not empty."""
+        """Return what the macro of the template shows of a frame that is not empty; without one it is a table."""
         return {"frame": frame}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the table for a paper: a row per line of it, best scores in bold by `**`."""
-        return frame
+        return titled(frame)
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the endpoint's answer, JSON values by model; failed models are added to it."""
-        if frame.empty:  # without columns where no model has a row
-            return {}
-        return {
-            name: records(rows.drop(columns="model"))
-            for name, rows in frame.groupby("model", sort=False, observed=True)
-        }
+        """Return the endpoint's answer, the records of the frame by model; failed models are added to it."""
+        if len(frame) and "model" not in frame:
+            return records(frame)
+        return {name: records(rows.drop(columns="model")) for name, rows in by_models(frame).items()}
 
     def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
         """Return the endpoint's answer with the reasons of the models that failed."""
         return {**answer, **{name: {"error": reason} for name, reason in failed.items()}} if failed else answer
+
+
+def stacked(answers: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table of all models' answers, each a frame, rows or a row; the column `model` is the first."""
+    frames = [rows for rows in answers.values() if isinstance(rows, pd.DataFrame)]
+    if frames:
+        models = [name for name, rows in answers.items() for _ in range(len(rows))]
+        table = pd.concat(frames, ignore_index=True)
+        table.insert(0, "model", models)
+        return table
+    rows_of = {name: [rows] if isinstance(rows, dict) else rows for name, rows in answers.items()}
+    return pd.DataFrame([{"model": name, **row} for name, rows in rows_of.items() for row in rows])
+
+
+def by_models(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return each model's rows, counted from 0, in the order of the models."""
+    groups = () if frame.empty else frame.groupby("model", sort=False, observed=True)
+    return {str(name): rows.reset_index(drop=True) for name, rows in groups}
+
+
+def titled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with the models by their titles."""
+    return frame.assign(model=frame["model"].map(title)) if "model" in frame else frame
+
+
+def wide(frame: pd.DataFrame, lines: str | list[str], value: str) -> pd.DataFrame:
+    """Return a table for a paper: a row per line, in the order of the lines, with the value of each model."""
+    shown = titled(frame)
+    table = shown.pivot(index=lines, columns="model", values=value)[shown["model"].unique()]
+    return table.loc[list(dict.fromkeys(shown.set_index(lines).index))].reset_index()
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the titles of models in a sentence: "SimCSE, PromptBERT and DCPCSE"."""
+    *others, last = [title(name) for name in names] or [""]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def percent(share: float) -> str:
+    """Return a share in whole percent."""
+    return f"{100 * share:.0f} %"
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from gradio.components.plot import PlotData
+from markupsafe import Markup
 
 import cse
 from cse.app.drawing import html
-from cse.app.drawing.components import heading, settings, submit
+from cse.app.drawing.components import heading, settings
 from cse.app.drawing.components import result as result_html
-from cse.app.drawing.templates import TEMPLATES, templates
-from cse.app.forms.events import COMPARISONS, ENCODE, HIDDEN, LINKS, MAPS, PRIVATE, PROGRESS, guarded, reporter
+from cse.app.forms.events import HIDDEN, LANES, PRIVATE, PROGRESS, guarded, refusing, reporter
 from cse.app.forms.links import Linked
-from cse.app.forms.refusals import refusing
+from cse.app.models.models import seed_of
 from cse.app.result import TYPES, Ask, Result
 from cse.app.session import Session, open_session
 from cse.app.state.corpora import DEMO, DEMO_KEY
-from cse.app.state.records import seeds_of
 from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
@@ -34,21 +33,13 @@ if TYPE_CHECKING:
 
 FIRST = DEMO / "first"  # first answers of the bundled models, `<key>.parquet`; `app.py --precompute` writes them
 FACTS = b"cse"  # the key of an answer's facts beside its table in the file
-LANES: dict[str, dict[str, Any]] = {
-    "encode": ENCODE, "maps": MAPS, "links": LINKS, "comparisons": COMPARISONS, "none": {}
-}  # fmt: skip
-MODELS_ABOUT = 'names of models to ask, as /models lists them, "NAME (before)" for one before its training; [] for all.'
-CORPUS_ABOUT = '"demo", the name of a corpus the app was started with, or "own" for the texts under the key.'
-KEY_ABOUT = 'for "own" the key that /texts answers.'
+ABOUTS = {  # of what every result is asked for
+    "corpus": '"demo", the name of a corpus the app was started with, or "own" for the texts under the key.',
+    "key": 'for "own" the key that /texts answers.',
+    "models": 'names of models to ask, as /models lists them, "NAME (before)" for one before its training; [] for all.',
+}
+NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD
 NO_ANSWER = "No model has an answer."
-# A pause in typing, said as an event of a component outside of the fields, which come and go with their tab.
-LIVE = """let timer;
-document.addEventListener('input', event => {
-  if (!event.target.closest?.('%(fields)s')) return;
-  clearTimeout(timer);
-  timer = setTimeout(() => trigger('submit', {}), %(pause)d);
-});"""
-PAUSE = 400  # milliseconds without a key
 
 
 @dataclass(frozen=True)
@@ -86,19 +77,22 @@ def answer(result: Result, session: Session) -> Answer:
         result, frame, session.models, session.failed, tuple(session.notes), session.corpus.key,
         session.name_of(session.corpus),
         session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
-        seeds_of(named),
+        {name: seed for name, model in named if (seed := seed_of(model)) is not None},
     )  # fmt: skip
 
 
 def page_html(found: Answer) -> str:
     """Return the answer as the page shows it: failures, notes, the sentence and the template of the result."""
     result, frame = found.result, found.frame
-    name = f"{result.key}.html"
-    known = (TEMPLATES / name).is_file()
-    return templates().get_template("result.html").render(
-        failed=found.failed, notes=found.notes, sentence=result.says(frame) if len(frame) else "",
-        inside=name if known else "table.html", empty=not len(frame) and not found.failed,
-        **(result.view(frame) if len(frame) else {}), rows=len(frame), reference=found.reference,
+    inside, sentence = Markup(), ""
+    if len(frame):
+        view, module = result.view(frame), type(result).__module__.rpartition(".")[2]
+        inside = html.drawn(module, result.key, reference=found.reference, **view)
+        inside = inside or html.drawn("macros", "whole_frame", frame=frame)
+        sentence = result.says(frame)
+    return html.drawn(
+        "macros", "result", failed=found.failed, notes=found.notes, sentence=sentence, inside=inside,
+        empty=not len(frame) and not found.failed,
     )  # fmt: skip
 
 
@@ -107,11 +101,6 @@ def plot_updates(found: Answer | None, plots: int) -> list[Any]:
     specs = found.result.charts(found.frame) if found is not None and len(found.frame) else []
     drawn = [gr.update(value=plot_value(spec), visible=True) for spec in specs]
     return drawn + [gr.update(value=None, visible=False)] * (plots - len(drawn))
-
-
-def cleared(kind: type[Result]) -> list[Any]:
-    """Return the updates of a result's outputs that take its answer away."""
-    return ["", *plot_updates(None, kind.plots)]
 
 
 def plot_value(spec: Mapping[str, Any]) -> PlotData:
@@ -124,28 +113,21 @@ def endpoint(state: AppState, kind: type[Result]) -> Callable[..., Any]:
     asks = kind.asks()
     names = [*asks, *(("corpus", "key") if kind.reads_corpus else ()), "models"]
     defaults = {**kind().inputs(), "corpus": DEMO_KEY, "key": "", "models": []}
-    types = {**{name: TYPES[each.kind] for name, each in asks.items()}, "corpus": str, "key": str, "models": list[str]}
+    types = {**{name: TYPES[ask.kind] for name, ask in asks.items()}, "corpus": str, "key": str, "models": list[str]}
 
     def call(*args: Any, **named: Any) -> Any:
         values = {**defaults, **dict(zip(names, args, strict=False)), **named}
         return ask(state, kind, values).json()
 
-    parameters = []
-    for place, name in enumerate(names):
-        required = all(
-            each in asks and asks[each].kind == "text" and not asks[each].may_be_empty for each in names[: place + 1]
-        )
-        parameters.append(
-            inspect.Parameter(
-                name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=types[name],
-                default=inspect.Parameter.empty if required else defaults[name],
-            )
-        )  # fmt: skip
+    parameters, required = [], True
+    for name in names:  # the first texts have no default
+        required = required and name in asks and asks[name].kind == "text" and not asks[name].may_be_empty
+        default = inspect.Parameter.empty if required else defaults[name]
+        parameters.append(inspect.Parameter(name, NAMED, annotation=types[name], default=default))
     call.__signature__ = inspect.Signature(parameters, return_annotation=Any)  # type: ignore[attr-defined]
-    call.__annotations__ = {each.name: each.annotation for each in parameters}
-    abouts = {**{name: each.about for name, each in asks.items()}, "corpus": CORPUS_ABOUT, "key": KEY_ABOUT}
-    abouts["models"] = MODELS_ABOUT
-    call.__doc__ = "\n".join([kind.summary, "", "Args:", *(f"    {name}: {abouts[name]}" for name in names)])
+    call.__annotations__ = {name: types[name] for name in names}
+    abouts = {**{name: ask.about for name, ask in asks.items()}, **ABOUTS}
+    call.__doc__ = "\n".join([kind.about(), "", "Args:", *(f"    {name}: {abouts[name]}" for name in names)])
     call.__name__ = kind.key
     return call
 
@@ -202,94 +184,85 @@ def section(
     `shared` part has, too, are read from its fields; the answer goes when they are edited. The first part of a place,
     and one in a fold, are not `headed` for the eye.
     """
-    asks, start = kind.asks(), kind()
-    initial = (first.result if first else start).inputs()
-    fields = fields_of(kind, shared)
-    own = [name for name in asks if name not in fields]
     if headed:
         heading(kind.title, words=kind.words)
     else:  # screen readers list it all the same
         unseen = f'<h2 class="cse-hidden">{html.escape(kind.title)}</h2>'
         gr.HTML(unseen, apply_default_css=False, elem_classes="cse-roomless")
-    button = first_row(kind, fields, initial)
-    folded = {name: asks[name] for name in own if asks[name].folded}
-    filled: list[Any] = []
-    with gr.Row(elem_classes="cse-tries", visible=bool(folded or kind.examples or more)):
-        if folded:
-            with settings(), gr.Row():
-                for name, each in folded.items():
-                    fields[name] = component(each, initial[name])
-        if kind.examples:
-            leading = [fields[name] for name in own if name in fields][: len(next(iter(kind.examples.values())))]
-            examples = gr.Examples(
-                [list(values) for values in kind.examples.values()], leading, label="Try",
-                example_labels=list(kind.examples), api_visibility="private",
-            )  # fmt: skip
-            filled.append(examples.load_input_event)
-        if more:
-            filled += more(fields)
+    asks = kind.asks()
+    read = {name: shared.fields[name] for name in asks if shared and name in shared.fields}
+    fields, button, filled = form(kind, read, (first.result if first else kind()).inputs(), more)
     output = result_html(kind.key, page_html(first) if first else "")
-    opened = plot_updates(first, kind.plots)
     plots = [
         gr.Plot(update["value"], show_label=False, visible=update["visible"], elem_classes="cse-plot")
-        for update in opened
+        for update in plot_updates(first, kind.plots)
     ]
-    asks = {name: asks[name] for name in [*own, *(name for name in asks if name not in own)]}  # as the address reads
-    ordered = {name: fields[name] for name in asks}
-
-    def run(*given: Any) -> Any:
-        *values, corpus, models, key = given[: len(names)]
-        progress = given[len(names)] if len(given) > len(names) else PROGRESS
-        choice = {"corpus": corpus, "models": models, "key": key}
-        found = ask(state, kind, {**dict(zip(asks, values, strict=True)), **choice}, report=reporter(progress))
-        shown = page_html(found)
-        return [shown, *plot_updates(found, kind.plots)] if plots else shown
-
-    names = [*asks, "corpus", "models", "key"]
-    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
-    progress = inspect.Parameter("progress", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=PROGRESS)
-    run.__signature__ = inspect.Signature([*parameters, progress])  # type: ignore[attr-defined]
-    by_error = {each.name: ordered[name] for name, each in asks.items()}
-    choice = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
-    runs = refusing(run, {**by_error, **choice}, [output, *plots])
-    triggers, quiet = asking(kind, {name: fields[name] for name in own}, button)
+    outputs = [output, *plots]
+    own = {name: field for name, field in fields.items() if name not in read}
+    ordered, choice = {**own, **read}, {"corpus": top.corpus, "models": top.models, "key": top.key}
+    by_error = {asks[name].name: field for name, field in ordered.items()}
+    by_error |= {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
+    runs = refusing(handler(state, kind, list(ordered)), by_error, outputs)
+    triggers, quiet = asking(kind, own, button)
     lane = {**lane_of(kind), "show_progress_on": output}
     gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane)
     for event in filled:
         event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane)
-    empty_on_edit([fields[name] for name in asks if name not in own], [output, *plots])
-    links = [asks[name].link or name for name in own]
-    linked = Linked(links, runs, triggers, lane, quiet, filled)
-    return Shown(
-        kind,
-        {**ordered, "corpus": top.corpus, "models": top.models, "key": top.key},
-        linked,
-        kind.live and first is None,
-    )
+    empty = json.dumps(["", *[{"__type__": "update", "value": None, "visible": False}] * len(plots)])
+    for source in read.values():
+        source.change(None, None, outputs, js=f"() => {empty}", **HIDDEN)  # type: ignore[attr-defined]
+    linked = Linked([asks[name].link or name for name in own], runs, triggers, lane, quiet, filled)
+    return Shown(kind, {**ordered, **choice}, linked, kind.live and first is None)
 
 
-def first_row(
-    kind: type[Result], fields: dict[str, gr.components.Component], initial: Mapping[str, Any]
-) -> gr.Button | None:
-    """Add the fields that are neither folded nor there already, and the button of a result that is not live."""
+def form(
+    kind: type[Result],
+    read: Mapping[str, gr.components.Component],
+    initial: Mapping[str, Any],
+    more: Callable[[dict[str, gr.components.Component]], Sequence[Any]] | None,
+) -> tuple[dict[str, gr.components.Component], gr.Button | None, list[Any]]:
+    """Add the fields that are not `read` elsewhere, the button of a result that is not live, options and examples.
+
+    Returns all fields by their names, the button, and the events that fill fields.
+    """
+    fields, filled = dict(read), list[Any]()
+    asks = {name: ask for name, ask in kind.asks().items() if name not in read}
+    folded = {name: ask for name, ask in asks.items() if ask.folded}
     with gr.Row(equal_height=True, elem_classes="cse-fields"):
-        for name, each in kind.asks().items():
-            if not each.folded and name not in fields:
-                fields[name] = component(each, initial[name])
-        return None if kind.live else submit(kind.button)
+        fields |= {name: component(ask, initial[name]) for name, ask in asks.items() if name not in folded}
+        button = None
+        if not kind.live:
+            button = gr.Button(kind.button, variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
+    with gr.Row(elem_classes="cse-tries", visible=bool(folded or kind.examples or more)):
+        if folded:
+            with settings(), gr.Row():
+                fields |= {name: component(ask, initial[name]) for name, ask in folded.items()}
+        if kind.examples:
+            examples = [list(values) for values in kind.examples.values()]
+            leading = [fields[name] for name in asks][: len(examples[0])]
+            shown = gr.Examples(
+                examples, leading, label="Try", example_labels=list(kind.examples), api_visibility="private"
+            )
+            filled.append(shown.load_input_event)
+        if more:
+            filled += more(fields)
+    return {name: fields[name] for name in kind.asks()}, button, filled
 
 
-def empty_on_edit(fields: Sequence[Any], outputs: Sequence[gr.components.Component]) -> None:
-    """Empty the answer and hide its charts when a field changes that they do not follow."""
-    hidden = {"__type__": "update", "value": None, "visible": False}
-    empty = json.dumps(["", *[hidden] * (len(outputs) - 1)])
-    for each in fields:
-        each.change(None, None, list(outputs), js=f"() => {empty}", **HIDDEN)
+def handler(state: AppState, kind: type[Result], names: Sequence[str]) -> Callable[..., Any]:
+    """Return the function that answers on the page; its inputs are those of the `names` and the choices of the row."""
+    given = [*names, "corpus", "models", "key", "progress"]
 
+    def run(*args: Any) -> Any:
+        values = dict(zip(given, args, strict=False))
+        progress = values.pop("progress", PROGRESS)
+        found = ask(state, kind, values, report=reporter(progress))
+        return [page_html(found), *plot_updates(found, kind.plots)] if kind.plots else page_html(found)
 
-def fields_of(kind: type[Result], shared: Shown | None) -> dict[str, gr.components.Component]:
-    """Return the fields of a shared part for those inputs of a result that both have."""
-    return {name: shared.fields[name] for name in kind.asks() if shared and name in shared.fields}
+    parameters = [inspect.Parameter(name, NAMED) for name in given[:-1]]
+    progress = inspect.Parameter("progress", NAMED, default=PROGRESS)  # Gradio adds what has this default
+    run.__signature__ = inspect.Signature([*parameters, progress])  # type: ignore[attr-defined]
+    return run
 
 
 def lane_of(kind: type[Result]) -> dict[str, Any]:
@@ -311,10 +284,8 @@ def asking(
         for name, each in fields.items():
             each.elem_id = each.elem_id or f"{kind.key}-{name}"
         selector = ",".join(f"#{each.elem_id}" for each in texts)
-        hook = gr.HTML(
-            "", html_template="", js_on_load=LIVE % {"fields": selector, "pause": PAUSE}, visible="hidden",
-            apply_default_css=False,
-        )  # fmt: skip
+        js = f"cse.live({json.dumps(selector)}, trigger)"
+        hook = gr.HTML("", html_template="", js_on_load=js, visible="hidden", apply_default_css=False)
         quiet.append(hook.submit)
     return triggers, quiet
 

@@ -14,21 +14,13 @@ from markupsafe import Markup
 from cse.app import validation
 from cse.app.corpus.chosen import choices_of, chosen_corpus
 from cse.app.corpus.exports import FILES, columns_of
-from cse.app.corpus.overview import overview
-from cse.app.corpus.reading import MOST_TEXTS, Preview, file_corpus, preview
+from cse.app.corpus.reading import MOST_TEXTS, facts_of, file_corpus, preview, queries_of
 from cse.app.drawing import html
-from cse.app.drawing.components import script
-from cse.app.drawing.palette import own_colours
-from cse.app.drawing.templates import templates
-from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded, hide
-from cse.app.forms.links import copy_button
-from cse.app.models.columns import MOST_COLUMNS, Column
+from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded
+from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
-from cse.app.state.adding import add_own
-from cse.app.state.app_state import AppState
-from cse.app.state.corpora import DEMO_KEY, OWN_KEY
-from cse.app.state.own_corpora import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus
-from cse.app.state.records import before
+from cse.app.state.app_state import AppState, admit_model
+from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, PROMISE, SUMMARY, UNDO, OwnCorpus
 from cse.app.validation import MAX_FILE_BYTES
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
@@ -43,10 +35,9 @@ EXPLANATION = (
     f".parquet), packed or not, of at most {MAX_FILE_BYTES // 2**20} MB. All its columns come along."
 )
 KEEPING = f'<details class="cse-note"><summary>{SUMMARY}</summary>{html.escape(PROMISE)}</details>'
-ADDING = f"Up to {MOST_COLUMNS} models, on your page alone and until you leave it."
+ADDING = f"Up to {MAX_COLUMNS} models, on your page alone and until you leave it."
 WHICH = "Which column holds the texts?"
-STATUS = '<p class="cse-note" role="status"></p>'
-SHOW_STATUS = "watch('value', () => { element.querySelector('p').textContent = props.value.status || ''; });"
+FOCUS_UNDO = "() => requestAnimationFrame(() => document.getElementById('corpus-undo')?.focus())"
 
 
 @dataclass(frozen=True)
@@ -67,8 +58,7 @@ class Top:
     share: gr.Column
     about_models: gr.Column
     steps: Sequence[Any]
-    resume: Any
-    opened: Any = None
+    opened: Any
     tab: Any = None
 
 
@@ -82,10 +72,10 @@ def panel(name: str, heading: str) -> gr.Column:
     return column
 
 
-def top_row(state: AppState, key: gr.Textbox) -> Top:
-    """Add the row and its panels."""
+def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
+    """Add the row and its panels. The event `opened` follows when the page has the visitor's key."""
     names = [column.name for column in state.models.own]
-    bar = gr.HTML(bar_html(state, DEMO_KEY, names), js_on_load=script("top"), apply_default_css=False, elem_id="top")
+    bar = gr.HTML(bar_html(state, DEMO_KEY, names), apply_default_css=False, elem_id="top")
     about = gr.HTML("", apply_default_css=False, elem_id="corpus-about")
     with panel("corpus", "Corpus"):
         corpus = gr.Dropdown(choices_of(state), value=DEMO_KEY, label="Corpus", elem_id="corpus")
@@ -108,9 +98,10 @@ def top_row(state: AppState, key: gr.Textbox) -> Top:
         with gr.Accordion("Export the corpus", open=False):
             export_form(state, corpus, key)
     with panel("models", "Models") as models_panel:
-        chosen, changing = models_form(state, bar, corpus, key)
+        chosen, changing = models_form(state, key)
     with panel("share", "Share") as share:
-        copy_button()
+        copy = gr.Button("Copy link", size="sm", elem_classes="cse-copy")
+        copy.click(None, None, copy, js="() => cse.copyLink()", **HIDDEN)
     number = gr.Number(0, precision=0, visible="hidden")  # a State takes no value outside of the queue
     timer, undoable = gr.Timer(POLL, active=False), gr.Timer(UNDO, active=False)
     changed = gr.State(0)
@@ -122,67 +113,28 @@ def top_row(state: AppState, key: gr.Textbox) -> Top:
         mine = gr.update(visible=own is not None)
         return bar_html(state, corpus, models, own), version(state, corpus, own), gr.Timer(active=running), mine
 
-    def use_texts(path: str | None, lines: str, column: str | None, labels: str | None, key: str) -> tuple[Any, ...]:
-        try:
-            own = read(path, lines, column, labels)
-            state.own_corpora.put(key, own, state.models.columns)
-        except ValueError as error:  # the file stays for another column or a later try
-            return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
-        about = templates().get_template("overview.html").render(about=overview(own))
-        return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), about
+    def resume(key: str, request: gr.Request) -> Any:
+        """Choose the texts that the visitor has here, where the address chooses nothing."""
+        mine = not dict(request.query_params) and state.own_corpora.corpus(key) is not None
+        return gr.update(choices=choices_of(state, key), **({"value": OWN_KEY} if mine else {}))
 
-    def uploaded(path: str | None, key: str) -> tuple[Any, ...]:
-        """Show the columns of a file, and use its texts at once where it is clear which column holds them."""
-        seen, updates = described(path)
-        clear = seen is not None and (not seen.columns or seen.text is not None)
-        chosen_labels = next((name for name in seen.columns if name.lower() in LABEL_COLUMNS), None) if seen else None
-        used = use_texts(path, "", seen.text, chosen_labels, key) if clear and seen else ()
-        if used:
-            return (*updates, *used)
-        said = html.alert(WHICH) if seen else updates[-1]
-        return (*updates[:-1], gr.skip(), said, gr.skip(), gr.skip(), gr.skip()) if path else (
-            *updates[:-1], gr.skip(), "", gr.skip(), gr.skip(), gr.skip()
-        )  # fmt: skip
-
-    given = [said, lines, corpus, about]
-    shown = [bar, number, timer, remove]
     reading: dict[str, Any] = {"show_progress": "hidden", **HIDDEN}
-    upload = file.change(uploaded, [file, key], [column, labels, rows, gr.State(), *given], **reading)
-    used = use.click(use_texts, [file, lines, column, labels, key], given, **reading)
+    used = [said, lines, corpus, about]
+    upload = file.change(partial(uploaded, state), [file, key], [column, labels, rows, *used], **reading)
+    use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, key], used, **reading)
     for event in (number.change, changing.change):
         event(lambda one, other: 0 if (one, other) == (0, 0) else f"{one} {other}", [number, changing], changed,
-              show_progress="hidden", **HIDDEN, **CHANGES)  # fmt: skip
-    choice = [corpus, key, chosen]
-    for event in (corpus.change, timer.tick, used.success, upload.success, chosen.change):
-        event(follow, choice, shown, **QUICK)
-    offered = [said, undo, undoable, about]
-    removed = remove.click(partial(put_aside, state), key, [corpus, *offered], **QUICK)
-    removed.success(
-        None, js="() => requestAnimationFrame(() => document.getElementById('corpus-undo')?.focus())", **HIDDEN
-    )
-    undone = undo.click(partial(bring_back, state), key, [corpus, *offered], **QUICK)
-    undoable.tick(lambda: ("", hide(), gr.Timer(active=False)), None, [said, undo, undoable], **QUICK)
-
-    def resume(key: str, request: gr.Request) -> Any:
-        bare = not dict(request.query_params)
-        mine = bare and state.own_corpora.corpus(key) is not None
-        choices = choices_of(state, key)
-        return gr.update(choices=choices, value=OWN_KEY) if mine else gr.update(choices=choices)
-
-    def resume_after(event: Any) -> Any:
-        return event(resume, key, corpus, show_progress="hidden", **HIDDEN)
-
-    return Top(
-        corpus,
-        chosen,
-        key,
-        changed,
-        gr.State(FIRST_PLACE),
-        share,
-        models_panel,
-        (upload, used, removed, undone),
-        resume_after,
-    )
+              **reading, **CHANGES)  # fmt: skip
+    for event in (corpus.change, timer.tick, use_texts.success, upload.success, chosen.change):
+        event(follow, [corpus, key, chosen], [bar, number, timer, remove], **QUICK)
+    offered = [corpus, said, undo, undoable, about]
+    removed = remove.click(partial(put_aside, state), key, offered, **QUICK)
+    removed.success(None, js=FOCUS_UNDO, **HIDDEN)
+    undone = undo.click(partial(bring_back, state), key, offered, **QUICK)
+    undoable.tick(lambda: ("", gr.update(visible=False), gr.Timer(active=False)), None, [said, undo, undoable], **QUICK)
+    opened.then(resume, key, corpus, **reading)
+    steps = (upload, use_texts, removed, undone)
+    return Top(corpus, chosen, key, changed, gr.State(FIRST_PLACE), share, models_panel, steps, opened)
 
 
 def bar_html(state: AppState, corpus: str, models: Sequence[str], own: OwnCorpus | None = None) -> str:
@@ -192,27 +144,23 @@ def bar_html(state: AppState, corpus: str, models: Sequence[str], own: OwnCorpus
     else:
         label, status = dict((key, label) for label, key in choices_of(state))[corpus], ""
     ordered = [name for _, name in model_choices(state.models.columns) if name in models]
-    styles = Markup(html.colour_styles(own_colours(state.models.columns)))
-    return templates().get_template("top.html").render(corpus=label, models=ordered, status=status, styles=styles)
+    styles = Markup(html.colour_styles(state.models.columns))
+    return html.drawn("top", "row", corpus=label, models=ordered, status=status, styles=styles)
 
 
 def progress(own: OwnCorpus) -> str:
     """Return how far the models are with a visitor's texts, and which failed, in one line."""
     encodings = own.encodings.values()
-    failed = [f"{title(each.column.name)}: {each.failure}" for each in encodings if each.failure]
-    waiting = [each for each in encodings if not each.ended]
+    facts = [f"{title(encoding.column.name)}: {encoding.failure}" for encoding in encodings if encoding.failure]
+    waiting = [encoding for encoding in encodings if not encoding.ended]
     if waiting:
-        left = waiting[0].seconds_left()
-        when = (
-            ""
-            if left is None
-            else f", {max(1, round(left))} s to go"
-            if left < 90
-            else f", {round(left / 60)} min to go"
-        )
+        left, first = waiting[0].seconds_left(), waiting[0]
+        when = ""
+        if left is not None:
+            when = f", {max(1, round(left))} s to go" if left < 90 else f", {round(left / 60)} min to go"
         more = f"; {len(waiting) - 1} more to come" if len(waiting) > 1 else ""
-        failed.append(f"{title(waiting[0].column.name)} reads {waiting[0].done:,} of {waiting[0].total:,}{when}{more}")
-    return " · ".join(failed)
+        facts.append(f"{title(first.column.name)} reads {first.done:,} of {first.total:,}{when}{more}")
+    return " · ".join(facts)
 
 
 def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:
@@ -222,46 +170,51 @@ def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:
     return -1 - [DEMO_KEY, *state.corpora].index(corpus)
 
 
-def read(path: str | None, lines: str, column: str | None, labels: str | None) -> OwnCorpus:
-    """Return the corpus of pasted lines or of a file. Raises ValueError for what cannot be read."""
-    if lines.strip():
-        return OwnCorpus("Pasted", validation.lines(lines, 1, MOST_TEXTS))
-    if path is None:
-        raise ValueError("Choose a file or paste lines first.")
-    return OwnCorpus.of(Path(path).name, file_corpus(path, column, labels if labels != NO_LABELS else None))
+def put_texts(
+    state: AppState, path: str | None, lines: str, column: str | None, labels: str | None, key: str
+) -> tuple[Any, ...]:
+    """Make pasted lines or a file the visitor's corpus; return updates of the message, lines, choice and overview."""
+    try:
+        if lines.strip():
+            own = OwnCorpus("Pasted", validation.lines(lines, 1, MOST_TEXTS))
+        elif path is None:
+            raise ValueError("Choose a file or paste lines first.")
+        else:
+            corpus = file_corpus(path, column, labels if labels != NO_LABELS else None)
+            own = OwnCorpus.of(Path(path).name, corpus)
+        state.own_corpora.put(key, own, state.models.columns)
+    except ValueError as error:  # the file stays for another column or a later try
+        return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
+    about = html.drawn("top", "overview", name=own.label, facts=facts_of(own), queries=queries_of(own))
+    return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), about
 
 
-def described(path: str | None) -> tuple[Preview | None, tuple[Any, ...]]:
-    """Return a file's preview, and updates of the choices of columns, the first rows and the message."""
-    hidden = gr.update(visible=False, value=None)
+def uploaded(state: AppState, path: str | None, key: str) -> tuple[Any, ...]:
+    """Show the columns and first rows of a file, and use its texts at once where it is clear which column has them."""
+    fields: list[Any] = [gr.update(visible=False, value=None)] * 2
     if path is None:
-        return None, (hidden, hidden, "", "")
+        return *fields, "", "", gr.skip(), gr.skip(), gr.skip()
     try:
         seen = preview(path)
     except ValueError as error:
-        return None, (hidden, hidden, "", html.alert(str(error)))
-    table = (
-        templates()
-        .get_template("rows.html")
-        .render(names=seen.columns, rows=[[cell[:MAX_CELL] for cell in row] for row in seen.rows])
-    )
-    if not seen.columns:
-        return seen, (hidden, hidden, table, "")
-    labelled = next((name for name in seen.columns if name.lower() in LABEL_COLUMNS), NO_LABELS)
-    texts = gr.update(choices=seen.columns, value=seen.text, visible=True)
-    labels = gr.update(choices=[NO_LABELS, *seen.columns], value=labelled, visible=True)
-    return seen, (texts, labels, table, "")
+        return *fields, "", html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
+    cells = [[cell[:MAX_CELL] for cell in row] for row in seen.rows]
+    table = html.drawn("top", "first_rows", names=seen.columns, rows=cells)
+    labels = next((name for name in seen.columns if name.lower() in LABEL_COLUMNS), NO_LABELS)
+    if seen.columns:
+        fields = [
+            gr.update(choices=choices, value=value, visible=True)
+            for choices, value in ((seen.columns, seen.text), ([NO_LABELS, *seen.columns], labels))
+        ]
+    if seen.columns and seen.text is None:
+        return *fields, table, html.alert(WHICH), gr.skip(), gr.skip(), gr.skip()
+    return *fields, table, *put_texts(state, path, "", seen.text, labels, key)
 
 
 def put_aside(state: AppState, key: str) -> tuple[Any, ...]:
     """Remove the texts of a key, and its votes, which hold some; return updates of the choice and of what undoes it."""
     ballot = state.ballots.get(key)
-
-    def drop_ballot() -> None:
-        if state.ballots.get(key) is ballot:
-            state.ballots.drop(key)
-
-    own = state.own_corpora.set_aside(key, drop_ballot)
+    own = state.own_corpora.set_aside(key, lambda: state.ballots.pop(key) if state.ballots.get(key) is ballot else None)
     said = "" if own is None else html.hint(f"{own.label} is removed; Undo brings it back for {UNDO} seconds.")
     chosen = gr.update(choices=choices_of(state), value=DEMO_KEY)
     return chosen, said, gr.update(visible=own is not None), gr.Timer(active=own is not None), ""
@@ -271,15 +224,10 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
     """Undo a removal; return the same updates."""
     own = state.own_corpora.restore(key)
     if own is None:
-        return (
-            gr.skip(),
-            html.alert("These texts are gone; upload or paste them again."),
-            hide(),
-            gr.Timer(active=False),
-            "",
-        )
-    chosen = gr.update(choices=choices_of(state, key), value=OWN_KEY)
-    return chosen, html.hint(f"{own.label} is back."), hide(), gr.Timer(active=False), ""
+        chosen, said = gr.skip(), html.alert("These texts are gone; upload or paste them again.")
+    else:
+        chosen, said = gr.update(choices=choices_of(state, key), value=OWN_KEY), html.hint(f"{own.label} is back.")
+    return chosen, said, gr.update(visible=False), gr.Timer(active=False), ""
 
 
 def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> None:
@@ -287,8 +235,11 @@ def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> None:
     names = [column.name for column in state.models.own]
     model = gr.Dropdown(choices(names), value=names[0], label="Model", allow_custom_value=True)
     with gr.Row():
-        saves = {kind: gr.Button(label, size="sm", min_width=110) for kind, (label, _) in FILES.items()}
-    status = gr.HTML({}, html_template=STATUS, js_on_load=SHOW_STATUS, apply_default_css=False)
+        for kind, label in FILES.items():
+            save = gr.Button(label, size="sm", min_width=110)
+            js = f"(...values) => {{ cse.saveCorpus({kind!r}, ...values); }}"
+            save.click(None, [corpus, key, model], None, js=js, **HIDDEN)
+    gr.HTML('<p class="cse-note" role="status"></p>', apply_default_css=False, elem_id="corpus-saved")
 
     def offered(corpus: str, key: str) -> Any:
         try:
@@ -298,8 +249,6 @@ def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> None:
         return gr.update(choices=choices(names), value=names[0])
 
     corpus.change(offered, [corpus, key], model, **QUICK)
-    for kind, save in saves.items():
-        save.click(None, [corpus, key, model], status, js=script("corpus_file").replace("KIND", kind).strip(), **HIDDEN)
 
 
 def model_choices(columns: Sequence[Column]) -> list[tuple[str, str]]:
@@ -309,9 +258,7 @@ def model_choices(columns: Sequence[Column]) -> list[tuple[str, str]]:
     return choices([*known, *(column.name for column, start in pairs if not start)])
 
 
-def models_form(
-    state: AppState, bar: gr.HTML, corpus: gr.Dropdown, key: gr.Textbox
-) -> tuple[gr.CheckboxGroup, gr.Number]:
+def models_form(state: AppState, key: gr.Textbox) -> tuple[gr.CheckboxGroup, gr.Number]:
     """Add the choice of models and the door to add one. Returns it and a number that changes with the choice."""
     names = [column.name for column in state.models.own]
     chosen = gr.CheckboxGroup(
@@ -330,17 +277,17 @@ def models_form(
 
     def put(name: Any, path: str | None, key: str, chosen: list[str], number: int) -> tuple[Any, ...]:
         try:
-            column = add_own(state, key, name, path)
+            column = admit_model(state, name, key, path)
         except (ValueError, OSError) as error:
             return gr.skip(), html.alert(str(error)), gr.skip(), None
         update = gr.update(choices=model_choices(state.models.columns), value=[*chosen, column.name])
         return update, html.hint(f"{title(column.name)} is in every place. {ADDING}"), number + 1, None
 
     def take(chosen: list[str], number: int) -> tuple[Any, ...]:
-        state.models.added.clear()
-        known = [value for _, value in model_choices(state.models.own)]
-        kept = [name for name in chosen if name in known]
-        return gr.update(choices=model_choices(state.models.own), value=kept), html.hint(ADDING), number + 1
+        state.models.remove_added()
+        offered = model_choices(state.models.own)
+        kept = [name for _, name in offered if name in chosen]
+        return gr.update(choices=offered, value=kept), html.hint(ADDING), number + 1
 
     add.click(guarded(put), [name, file, key, chosen, changing], [chosen, status, changing, file], **PRIVATE)
     drop.click(guarded(take), [chosen, changing], [chosen, status, changing], **PRIVATE)

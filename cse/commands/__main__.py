@@ -1,4 +1,4 @@
-"""All commands under one name: `cse NAME` once installed, `python -m scripts NAME` in a clone."""
+"""All commands under one name: `cse NAME`."""
 
 from __future__ import annotations
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import atexit
 import functools
 import gc
+import inspect
 import json
 import os
 import select
+import shutil
 import sys
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
@@ -34,13 +38,95 @@ STORAGES = ("float32", "float16", "delta", "int8")  # of a checkpoint
 
 
 HELP = {"help_option_names": ["--help", "-h"]}
+STDIN, STDIN_NAME = "-", "standard input"
+EXAMPLE = "Example: "
+MODEL_VARIABLE, CONFIG_VARIABLE = "CSE_MODEL", "CSE_CONFIG"
 
 
 class Command(TyperCommand):
-    """A command whose help calls commands as they are called here."""
+    """A command that takes defaults from the configuration file; its help calls commands as they are called here."""
 
     def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
         super().__init__(*args, help=as_called(help or ""), **options)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Show the examples last, each on one line of any length, to be copied."""
+        whole, paragraphs = self.help, (self.help or "").split("\n\n")
+        examples = [" ".join(paragraph.split()) for paragraph in paragraphs if paragraph.startswith(EXAMPLE)]
+        self.help = "\n\n".join(paragraph for paragraph in paragraphs if not paragraph.startswith(EXAMPLE))
+        super().format_help(ctx, formatter)
+        self.help = whole
+        typer.echo("\n".join(examples))
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Return the context, with the configured options as defaults. A wrong one ends with one line and code 3."""
+        path = config_path()
+        try:
+            extra["default_map"] = self.configured(path, read_config(path))
+            return super().make_context(info_name, args, parent=parent, **extra)
+        except typer.BadParameter as error:
+            name = str(error.param.name) if error.param else ""
+            source = error.ctx.get_parameter_source(name) if error.ctx else None
+            if source is None or source.name != "DEFAULT_MAP":
+                raise
+            value = json.dumps(extra["default_map"][name], ensure_ascii=False)
+            stop_with(f"{path}: {self.module}: {name} is {value}: {error.message}", BAD_DATA, error)
+        except ValueError as error:
+            stop_with(str(error), BAD_DATA, error)
+
+    @property
+    def module(self) -> str:
+        """The command's name in a configuration file: `build_index`."""
+        return str(self.callback.__module__).rpartition(".")[2]
+
+    def configured(self, path: Path, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the defaults of this command's options. Raises ValueError for an option or value that it lacks."""
+        options = {param.opts[0].lstrip("-"): param for param in self.params if param.param_type_name == "option"}
+        section = config.get(self.module, {})
+        if not isinstance(section, dict):
+            raise ValueError(f"{path}: {self.module} has no options; write them below it, such as pooling: mean")
+        if "model" in config and getattr(options.get("model"), "envvar", None) == MODEL_VARIABLE:
+            section = {"model": config["model"], **section}
+        defaults: dict[str, Any] = {}
+        for key, value in section.items():
+            param = options.get(key.replace("_", "-"))
+            if param is None:
+                raise ValueError(f"{path}: {self.module} has no option {key!r}; choose from {', '.join(options)}")
+            values = value if isinstance(value, list) and param.multiple else [value]
+            if not all(isinstance(item, str) for item in values):
+                raise ValueError(f"{path}: {self.module}: {key} is {json.dumps(value)}; give one value")
+            defaults[param.name] = values if param.multiple else value
+        return defaults
+
+
+def config_path() -> Path:
+    """The configuration file: what the variable CSE_CONFIG names, else config.yaml in the user's folder for cse."""
+    return Path(os.environ.get(CONFIG_VARIABLE) or Path(typer.get_app_dir("cse")) / "config.yaml")
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Return a file of `model` and, by command, of options; {} if the user has none. Raises ValueError for another."""
+    if not path.exists() and not os.environ.get(CONFIG_VARIABLE):
+        return {}
+    import yaml
+
+    try:  # every value as text: options read it as a word of the command line
+        config = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader) or {}
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ValueError(f"{path}: cannot be read as YAML ({' '.join(str(error).split())[:160]})") from error
+    commands = [file.stem for file in Path(__file__).parent.glob("[a-z]*.py") if file.stem != "cli"]
+    if not isinstance(config, dict) or not isinstance(config.get("model", ""), str):
+        raise ValueError(f"{path}: give names and values, such as model: promptbert")
+    config = {str(name).replace("-", "_"): section for name, section in config.items()}
+    if unknown := sorted(config.keys() - {"model", *commands}):
+        raise ValueError(f"{path}: unknown {', '.join(unknown)}; it has model and {', '.join(sorted(commands))}")
+    return config
+
+
+def stop_with(line: str, code: int, error: BaseException) -> NoReturn:
+    """Print an error in one line and end with an exit code."""
+    typer.secho(f"Error: {' '.join(line.split())}", fg=typer.colors.RED, err=True)
+    raise typer.Exit(code) from error
 
 
 class App(typer.Typer):
@@ -68,11 +154,10 @@ def command(function: Callable[..., None]) -> typer.Typer:
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     app = App(add_completion=False, pretty_exceptions_enable=False, context_settings=HELP)
+    _name_flags(function)
 
     def stop(error: BaseException, code: int, message: str | None = None) -> None:
-        line = " ".join((message or str(error) or type(error).__name__).split())
-        typer.secho(f"Error: {with_flags(line, app)}", fg=typer.colors.RED, err=True)
-        raise typer.Exit(code) from error
+        stop_with(with_flags(message or str(error) or type(error).__name__, app), code, error)
 
     @app.command(cls=Command)
     @functools.wraps(function)
@@ -94,6 +179,12 @@ def command(function: Callable[..., None]) -> typer.Typer:
             stop(error, UNEXPECTED, f"unexpected {type(error).__name__}: {error} (CSE_DEBUG=1 shows where)")
 
     return app
+
+
+def _name_flags(function: Callable[..., None]) -> None:
+    for name, parameter in inspect.signature(function).parameters.items():
+        if getattr(parameter.default, "default", None) is False and not parameter.default.param_decls:
+            parameter.default.param_decls = (f"--{name.removesuffix('_output').replace('_', '-')}",)
 
 
 def _stdout_closed() -> bool:
@@ -197,9 +288,14 @@ BACKEND = "torch, openvino (CPU only), or auto: openvino on a CPU where it is in
 FAMILY = f"Family of a published checkpoint, if neither its keys nor its hub id show it: {', '.join(FAMILIES)}."
 
 
-def option(help_text: str | None, *names: str, panel: str | None = None, **rules: Any) -> Any:
-    """An option with its help, in a `panel` of the command's help; `names` replace `--PARAMETER`."""
-    return typer.Option(*names, help=help_text, rich_help_panel=panel, **rules)
+def option(help_text: str | None, *names: str, default: Any = None, panel: str | None = None, **rules: Any) -> Any:
+    """An option, required if its default is `...`, in a `panel` of the help; `names` replace `--PARAMETER`."""
+    return typer.Option(default, *names, help=help_text, rich_help_panel=panel, **rules)
+
+
+def flag(help_text: str, *names: str, **rules: Any) -> Any:
+    """An option that is true if it is there; `command` calls it `--PARAMETER`, without `--no-PARAMETER`."""
+    return option(help_text, *names, default=False, **rules)
 
 
 def seed_option(help_text: str | None, *names: str, **rules: Any) -> Any:
@@ -207,33 +303,59 @@ def seed_option(help_text: str | None, *names: str, **rules: Any) -> Any:
     return option(help_text, *names, min=0, max=MAX_SEED, **rules)
 
 
-def model_option(help_text: str, **rules: Any) -> Any:
+def model_option(help_text: str = MODEL, **rules: Any) -> Any:
     """An option that takes a model, with its bundled names completed by the shell."""
     return option(help_text, autocompletion=completing(BUNDLED_NAMES), **rules)
 
 
-Model = Annotated[str, model_option(MODEL)]
-Pooling = Annotated[str | None, option(POOLING)]
-Family = Annotated[str | None, option(FAMILY)]
-Backend = Annotated[str, option(BACKEND)]
+Pooling = Annotated[str | None, typer.Option(help=POOLING)]
+Family = Annotated[str | None, typer.Option(help=FAMILY)]
+Backend = Annotated[str, typer.Option(help=BACKEND)]
 SOURCE = "A file (text, table, JSON, .xlsx, .parquet; packed too) or hub id."
+TEXTS = f"{SOURCE} - reads standard input."
 COLUMN = "Column of the texts: its name, a.b for a nested value, its number without a header."
 READ = (
     "How to read it where the guess is wrong: delimiter=tab, encoding=cp1252, header=no, quotes=no, sheet=NAME, "
     "format=text; repeat it for more."
 )
-Column = Annotated[str | None, option(COLUMN)]
-Read = Annotated[list[str] | None, option(READ, metavar="KEY=VALUE")]
-ForSpreadsheets = Annotated[
-    bool, option("Put an apostrophe before cells that begin as a formula, for people.", "--for-spreadsheets")
-]
+Column = Annotated[str | None, typer.Option(help=COLUMN)]
+Read = Annotated[list[str] | None, typer.Option(help=READ, metavar="KEY=VALUE")]
+FOR_SPREADSHEETS = "Put an apostrophe before cells that begin as a formula, for people."
 
 
-def read_corpus(source: str, column: str | None, labels: str | None = None, read: list[str] | None = None) -> Corpus:
-    """Return the corpus of a source, and say on stderr how it was understood."""
+def read_corpus(
+    source: str, column: str | None, labels: str | None = None, read: list[str] | None = None, *, quiet: bool = False
+) -> Corpus:
+    """Return the corpus of a source, "-" for standard input; unless `quiet`, stderr has how it was understood."""
     from cse.corpus.corpus import Corpus
     from cse.corpus.formats import Options
 
-    corpus = Corpus.read(source, column, labels, options=Options.of(read or []))
-    log(corpus.understood())
+    with _as_file(source) as path:
+        corpus = Corpus.read(path, column, labels, options=Options.of(read or []))
+    if not quiet:
+        log(corpus.understood())
     return corpus
+
+
+def stdin_sentences() -> list[str]:
+    """Return the lines of standard input that are not blank. Raises ValueError if there are none."""
+    sentences = read_corpus(STDIN, None, read=["format=text"]).sentences
+    if not sentences:
+        raise ValueError(f"{STDIN_NAME}: no text in it; give a sentence a line")
+    return sentences
+
+
+@contextmanager
+def _as_file(source: str) -> Iterator[str]:
+    """Yield a source: what is on standard input as a file, deleted afterwards, or `source`."""
+    if source != STDIN:
+        yield source
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / STDIN_NAME
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield str(path)
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(path), STDIN_NAME)) from error

@@ -2,80 +2,71 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cse.commands.cli import (
-    SOURCE,
+    MODEL_VARIABLE,
+    STDIN,
+    STDIN_NAME,
+    TEXTS,
     Backend,
     Column,
     Family,
-    Model,
     Pooling,
     Read,
     check_outputs,
     choices,
     command,
+    flag,
     log,
+    model_option,
     option,
+    print_json,
     read_corpus,
 )
 from cse.encoder.devices import PRECISIONS, bound_kernels, in_precision
 from cse.training.tracking import main_process, progress_options
 
-STDIN, STDIN_NAME = "-", "standard input"
 NPY, PARQUET = OUTPUTS = (".npy", ".parquet")
 
 if TYPE_CHECKING:
     import numpy as np
 
     from cse.corpus.corpus import Corpus
+    from cse.encoder.encoder import Encoder
     from cse.models.names import ModelReference
 
 
 def main(
-    model: Model,
-    input: Annotated[str, option(f"{SOURCE} - reads standard input.")],
-    output: Annotated[
-        Path,
-        option(
-            "The .npy file to write, (N, d) float32, with the row numbers beside it; or a .parquet file of row "
-            "numbers, columns and vectors; a folder with --shards."
-        ),
-    ],
+    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
+    texts: str | None = typer.Argument(None, metavar="INPUT", help="As --input.", show_default=False),
+    input: str | None = option(TEXTS),
+    output: Path | None = option(
+        "The .npy file to write, (N, d) float32, with the row numbers beside it; or a .parquet file of row "
+        "numbers, columns and vectors; a folder with --shards. With --json it may be left out."
+    ),
     pooling: Pooling = None,
     family: Family = None,
     column: Column = None,
     read: Read = None,
-    batch_size: Annotated[
-        int | None, option("Most sentences per forward pass; default: chosen by length.", min=1)
-    ] = None,
-    precision: Annotated[
-        str,
-        option(
-            "no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly.",
-            **choices("precision", PRECISIONS),
-        ),
-    ] = "no",
+    batch_size: int | None = option("Most sentences per forward pass; default: chosen by length.", min=1),
+    precision: str = option(
+        "no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly.",
+        default="no",
+        **choices("precision", PRECISIONS),
+    ),
     backend: Backend = "auto",
-    prompt_name: Annotated[
-        str | None,
-        option("Prompt of the model, such as document for build_index --vectors. Default: its default prompt or none."),
-    ] = None,
-    normalize: Annotated[bool, option("Scale every vector to length 1.", "--normalize")] = False,
-    shards: Annotated[
-        int | None, option("Write this many parts to a folder, in bounded memory; works with torchrun.", min=1)
-    ] = None,
-    resume: Annotated[bool, option("With --shards: continue an interrupted run.", "--resume")] = False,
+    prompt_name: str | None = option("Prompt of the model, such as document for build_index --vectors."),
+    normalize: bool = flag("Scale every vector to length 1."),
+    shards: int | None = option("Write so many parts to a folder, in bounded memory; also by torchrun.", min=1),
+    resume: bool = flag("With --shards: continue an interrupted run."),
+    json_output: bool = flag("Print a summary as JSON; without --output a list of row, text and vector."),
 ) -> None:
     """Encode every text of a file; row i of the array is the i-th row that has a text.
 
@@ -85,6 +76,8 @@ def main(
 
     Example: cut -f2 table.tsv | cse encode --model promptbert --input - --output vectors.npy
 
+    Example: echo "A man is playing a guitar." | cse encode - --model promptbert --json
+
     Example: cse encode --model promptbert --input corpus.txt.xz --output vectors --shards 100
 
     Example: torchrun --nproc-per-node 8 -m cse.commands.encode --model simcse --input big.txt --output big --shards 99
@@ -93,64 +86,63 @@ def main(
     from cse.models.names import resolve
 
     bound_kernels()
+    if (texts is None) == (input is None):
+        raise typer.BadParameter("give either INPUT or --input, a file of texts")
+    source = str(input or texts)
+    _check_options(source, output, precision, shards, resume=resume, json_output=json_output)
     reference = resolve(model, pooling, family)
+    shown: Any
     if shards is not None:
-        if input == STDIN:
-            raise typer.BadParameter("--input - is text that is read once; leave out --shards")
-        if precision != "no":
-            raise typer.BadParameter("--shards writes float32 vectors; leave out --precision or --shards")
         parts = Parts(shards, resume, normalize, batch_size, backend, prompt_name)
-        _encode_parts(reference, lambda: _read(input, column, read, quiet=not main_process()), output, parts)
-        return
-    if resume:
+        read_texts = partial(read_corpus, source, column, read=read, quiet=not main_process())
+        shown = _encode_parts(reference, read_texts, Path(output or ""), parts)
+    else:
+        encoder = in_precision(open_model(reference, backend=backend), precision)
+        corpus = read_corpus(source, column, read=read)
+        if not len(corpus):
+            raise ValueError(f"{STDIN_NAME if source == STDIN else source}: no text in it")
+        if note := encoder.prompt_note("sentences", encoder.recorded_prompt(prompt_name)):
+            log(note)
+        encode = partial(
+            encoder.encode, corpus.sentences, prompt_name, batch_size=batch_size, normalize_embeddings=normalize,
+            show_progress_bar=True,
+        )  # fmt: skip
+        if output is None:
+            vectors = encode().tolist()
+            rows = zip(corpus.rows.tolist(), corpus.texts, vectors, strict=True)
+            shown = [{"row": row, "text": text, "vector": vector} for row, text, vector in rows]
+        else:
+            write = _write_array if output.suffix == NPY else _write_parquet
+            write(output, corpus, encode)
+            shown = _summary(encoder, len(corpus), output)
+            log(f"{output}: {len(corpus)} x {encoder.dim} float32")
+    if json_output and main_process():
+        print_json(shown)
+
+
+def _check_options(
+    source: str, output: Path | None, precision: str, shards: int | None, *, resume: bool, json_output: bool
+) -> None:
+    if output is None:
+        if shards is not None or not json_output:
+            raise typer.BadParameter("give --output, the file to write; only --json without --shards does without")
+    elif shards is None:
+        if output.suffix not in OUTPUTS or output.is_dir():
+            raise ValueError(f"{output}: give --output a file name that ends in {' or '.join(OUTPUTS)}")
+        check_outputs(source, output=output, rows=_rows_file(output) if output.suffix == NPY else None)
+    if shards is None and resume:
         raise typer.BadParameter("--resume needs --shards")
-    if output.suffix not in OUTPUTS or output.is_dir():
-        raise ValueError(f"{output}: give --output a file name that ends in {' or '.join(OUTPUTS)}")
-    check_outputs(input, output=output, rows=_rows_file(output) if output.suffix == NPY else None)
-    encoder = in_precision(open_model(reference, backend=backend), precision)
-    with _from_stdin(input) as source:
-        corpus = _read(source, column, read)
-    if not len(corpus):
-        raise ValueError(f"{STDIN_NAME if input == STDIN else input}: no text in it")
-    if note := encoder.prompt_note("sentences", encoder.recorded_prompt(prompt_name)):
-        log(note)
-    encode = partial(
-        encoder.encode,
-        corpus.sentences,
-        prompt_name,
-        batch_size=batch_size,
-        normalize_embeddings=normalize,
-        show_progress_bar=True,
-    )
-    write = _write_array if output.suffix == NPY else _write_parquet
-    write(output, corpus, encode)
-    log(f"{output}: {len(corpus)} x {encoder.dim} float32")
+    if shards is not None and source == STDIN:
+        raise typer.BadParameter("standard input is text that is read once; leave out --shards")
+    if shards is not None and precision != "no":
+        raise typer.BadParameter("--shards writes float32 vectors; leave out --precision or --shards")
 
 
-def _read(source: str, column: str | None, read: list[str] | None, quiet: bool = False) -> Corpus:
-    """The corpus of a source; unless `quiet`, stderr has how it was understood."""
-    from cse.corpus.corpus import Corpus
-    from cse.corpus.formats import Options
-
-    return (
-        Corpus.read(source, column, options=Options.of(read or [])) if quiet else read_corpus(source, column, read=read)
-    )
-
-
-@contextmanager
-def _from_stdin(input: str) -> Iterator[str]:
-    """Yield a source: what is on standard input as a file, deleted afterwards, or `input`."""
-    if input != STDIN:
-        yield input
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / STDIN_NAME
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        try:
-            yield str(path)
-        except ValueError as error:
-            raise ValueError(str(error).replace(str(path), STDIN_NAME)) from error
+def _summary(encoder: Encoder, count: int, output: Path) -> dict[str, Any]:
+    return {
+        "model": encoder.name, "fingerprint": encoder.fingerprint, "texts": count, "dimensions": encoder.dim,
+        "output": str(output),
+    }  # fmt: skip
 
 
 def _rows_file(output: Path) -> Path:
@@ -202,8 +194,11 @@ class Parts:
     prompt_name: str | None
 
 
-def _encode_parts(reference: ModelReference, read: Callable[[], Corpus], output: Path, options: Parts) -> None:
-    from tqdm import tqdm
+def _encode_parts(
+    reference: ModelReference, read: Callable[[], Corpus], output: Path, options: Parts
+) -> dict[str, Any]:
+    """Write the parts and return what --json prints."""
+    from tqdm.auto import tqdm
 
     from cse.encoder.processes import together
     from cse.encoder.shards import BLOCK, ShardPlan, count_texts, encode_in_parts
@@ -240,6 +235,7 @@ def _encode_parts(reference: ModelReference, read: Callable[[], Corpus], output:
         encode_in_parts(output, plan, texts(), encode, options.resume, lambda rows: bar.update(rows))
     if main_process():
         log(f"{output}: {count} x {encoder.dim} float32 in {plan.shards} parts")
+    return {**_summary(encoder, count, output), "shards": plan.shards}
 
 
 app = command(main)

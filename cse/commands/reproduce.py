@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import command, log, option, seed_option
+from cse.commands.cli import command, flag, log, option, print_json, seed_option
 from cse.errors import command_line
 
 if TYPE_CHECKING:
-    from cse.evaluation.published import PublishedRow
     from cse.evaluation.reproduction import Plan
-
-
-def _list(listed: bool) -> None:
-    if listed:
-        from cse.evaluation.reproduction import overview
-
-        for line in overview():
-            typer.echo(line)
-        raise typer.Exit
+    from cse.evaluation.results import PublishedRow
 
 
 def main(
-    paper: Annotated[str, typer.Argument(help="promptbert, dcpcse, conpvp, or published for checkpoints on the hub.")],
-    table: Annotated[str, typer.Argument(help="A table's number, figure-N, or sts for published; see --list.")],
-    data: Annotated[Path | None, option("Folder that contains sts, transfer and clustering.")] = None,
-    output: Annotated[Path | None, option("Folder for checkpoints, results, figures and the ledger.")] = None,
-    train_data: Annotated[str | None, option("Sentences to train unsupervised rows on.")] = None,
-    triplets: Annotated[
-        str | None, option("Triplets to train supervised rows on: premise, entailed, contradicted.")
-    ] = None,
-    backbone: Annotated[str | None, option("Instead of each row's own: bundled, a folder or a hub id.")] = None,
-    seeds: Annotated[list[int] | None, seed_option("Training seed; repeatable; default 42.", "--seed")] = None,
-    train_options: Annotated[str, option("More options of train, in one string.")] = "",
-    sentences: Annotated[
-        Path | None, option("Text for PromptBERT's anisotropy (paper: Wikipedia); default STS-B test.")
-    ] = None,
-    only: Annotated[str | None, option("Only rows whose name contains this.")] = None,
-    listed: Annotated[
-        bool, option("List every table and figure with its needs.", "--list", is_eager=True, callback=_list)
-    ] = False,
-    dry_run: Annotated[bool, option("Print the commands and run nothing.", "--dry-run")] = False,
+    paper: str | None = typer.Argument(None, help="promptbert, dcpcse, conpvp, or published (checkpoints on the hub)."),
+    table: str | None = typer.Argument(None, help="A table's number, figure-N, or sts for published; see --list."),
+    data: Path | None = option("Folder that contains sts, transfer and clustering."),
+    output: Path | None = option("Folder for checkpoints, results, figures and the ledger."),
+    train_data: str | None = option("Sentences to train unsupervised rows on."),
+    triplets: str | None = option("Triplets to train supervised rows on: premise, entailed, contradicted."),
+    backbone: str | None = option("Instead of each row's own: bundled, a folder or a hub id."),
+    seeds: list[int] | None = seed_option("Training seed; repeatable; default 42.", "--seed"),
+    train_options: str = option("More options of train, in one string.", default=""),
+    sentences: Path | None = option("Text for PromptBERT's anisotropy (paper: Wikipedia); default STS-B test."),
+    only: str | None = option("Only rows whose name contains this."),
+    listed: bool = flag("List every table and figure with its needs.", "--list"),
+    dry_run: bool = flag("Print the commands and run nothing."),
+    json_output: bool = flag("Print JSON: the rows; of --dry-run their commands, of a listing its lines."),
 ) -> None:
     """Reproduce a table or figure: per row the published score, the mean and deviation obtained, the difference.
 
@@ -51,8 +37,6 @@ def main(
 
     Example: cse reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
-    from cse.evaluation.ledger import markdown, reproduce
-    from cse.evaluation.published import BASE
     from cse.evaluation.reproduction import (
         LISTINGS,
         STATIC_TOKENS_TABLE,
@@ -60,14 +44,23 @@ def main(
         check_known,
         draw_figure,
         likeliest_words,
+        markdown,
+        overview,
+        reproduce,
         word_commands,
     )
+    from cse.evaluation.results import BASE
 
+    if listed:
+        print_json(overview()) if json_output else typer.echo("\n".join(overview()))
+        return
+    if paper is None or table is None:
+        raise typer.BadParameter("give PAPER and TABLE, or --list")
     check_known(paper, table)
     if (paper, table) in LISTINGS or (paper, table) == STATIC_TOKENS_TABLE:
         words = word_commands if dry_run else likeliest_words
-        for line in LISTINGS[paper, table]() if (paper, table) in LISTINGS else words(backbone or BASE):
-            typer.echo(line)
+        lines = LISTINGS[paper, table]() if (paper, table) in LISTINGS else words(backbone or BASE)
+        print_json(lines) if json_output else typer.echo("\n".join(lines))
         return
     if data is None or output is None:
         raise typer.BadParameter("give --data and --output; only tables of settings and words do without")
@@ -75,20 +68,21 @@ def main(
     plan = Plan(data, output, train_data, triplets, backbone, runs, train_options, sentences)
     chosen = _rows(paper, table, only, plan)
     if dry_run:
-        for row in chosen:
-            for called in plan.commands(row):
-                typer.echo(command_line(*called))
+        rows = [
+            {"row": row.name, "commands": [command_line(*called) for called in plan.commands(row)]} for row in chosen
+        ]
+        commands = "\n".join(line for row in rows for line in row["commands"])
+        print_json(rows) if json_output else typer.echo(commands)
         return
     entries = reproduce(chosen, plan, log)
-    for line in markdown(entries):
-        typer.echo(line)
+    print_json([entry.to_json() for entry in entries]) if json_output else typer.echo("\n".join(markdown(entries)))
     for path in draw_figure(chosen, [entry.runs for entry in entries], plan):
         log(f"wrote {path}")
 
 
 def _rows(paper: str, table: str, only: str | None, plan: Plan) -> list[PublishedRow]:
     """The rows of a table with `only` in their names, for which the plan has text."""
-    from cse.evaluation.published import rows
+    from cse.evaluation.reproduction import rows
 
     chosen = [row for row in rows(paper, table) if only is None or only.lower() in row.name.lower()]
     if not chosen:
@@ -101,6 +95,3 @@ def _rows(paper: str, table: str, only: str | None, plan: Plan) -> list[Publishe
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -5,25 +5,30 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cse.commands.cli import (
+    STDIN,
     Backend,
     Family,
     Pooling,
     command,
+    flag,
     log,
     model_option,
     option,
     print_json,
     shortened,
+    stdin_sentences,
     with_flags,
 )
 from cse.errors import command_line
 
 if TYPE_CHECKING:
+    from cse.encoder.encoder import Encoder
+    from index.manifest import Manifest
     from index.stores import Hit, Index
 
 SHOWN_CHARACTERS, FIELD_CHARACTERS = 300, 40  # of a hit's text, and of a cell of another column
@@ -36,29 +41,30 @@ PROBE_HELP = "Cells of an IVF index to search, or candidates of HNSW; more find 
 
 
 def main(
-    index: Annotated[
-        str,
-        typer.Argument(metavar="INDEX_DIR", help="Folder of build-index, or an index on the hub; not with --store."),
-    ],
-    query: Annotated[str | None, typer.Argument(help="A sentence.", show_default=False)] = None,
-    store: Annotated[str | None, option("Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of build-index.")] = None,
-    k: Annotated[int, option("Number of answers.", "-k", min=1)] = 5,
-    model: Annotated[str | None, model_option("Default: the model that built the index; others are refused.")] = None,
+    index: str = typer.Argument(..., metavar="INDEX_DIR", help="Folder of build-index, or index on the hub."),
+    query: str | None = typer.Argument(
+        None, help="A sentence; - reads one a line of standard input.", show_default=False
+    ),
+    store: str | None = option("Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of build-index."),
+    k: int = option("Number of answers.", "-k", default=5, min=1),
+    model: str | None = model_option("Default: the model that built the index; others are refused."),
     pooling: Pooling = None,
     family: Family = None,
     backend: Backend = "auto",
-    expand: Annotated[int | None, option(EXPAND_HELP, min=0, show_default=False)] = None,
-    probe: Annotated[int | None, option(PROBE_HELP, min=1, show_default=False)] = None,
-    show: Annotated[str | None, option(SHOW_HELP, metavar="COLUMNS")] = None,
-    where: Annotated[str | None, option(WHERE_HELP, metavar="CONDITION")] = None,
-    verify: Annotated[bool, option("Verify the checksums of a large index again.", "--verify")] = False,
-    json_output: Annotated[bool, option("Print a list of row, score, text and fields.", "--json")] = False,
+    expand: int | None = option(EXPAND_HELP, min=0, show_default=False),
+    probe: int | None = option(PROBE_HELP, min=1, show_default=False),
+    show: str | None = option(SHOW_HELP, metavar="COLUMNS"),
+    where: str | None = option(WHERE_HELP, metavar="CONDITION"),
+    verify: bool = flag("Verify the checksums of a large index again."),
+    json_output: bool = flag("Print a list of row, score, text and fields; of query and hits for -."),
 ) -> None:
     """Print the best answers of an index to a query: rank, cosine, shown columns, text.
 
     Example: cse search indexes/demo "A man is playing a guitar." -k 5
 
     Example: cse search indexes/tickets "Where is my parcel?" --show id,label --where "label = 'billing'"
+
+    Example: cse search indexes/demo - --json < queries.txt
 
     Example: cse search --store milvus://127.0.0.1:19530/demo "A man is playing a guitar."
     """
@@ -70,11 +76,12 @@ def main(
     name, sentence = (index, query or "") if store is None else (store, index)
     if not sentence.strip():
         raise ValueError("the query is blank; give a sentence")
+    queries = stdin_sentences() if sentence == STDIN else [sentence]
     location = location_of(name)
     kind = store_of(location)
-    for flag, unknown in {"--expand": expand and not kind.smooths, "--verify": verify and not kind.on_disk}.items():
-        if unknown:
-            raise typer.BadParameter(f"{flag} is for indexes in folders; leave it out")
+    folders_only = {"--expand": expand and not kind.smooths, "--verify": verify and not kind.on_disk}
+    if flag := next((flag for flag, unknown in folders_only.items() if unknown), None):
+        raise typer.BadParameter(f"{flag} is for indexes in folders; leave it out")
     location = kind.downloaded(location)
     manifest = manifest_at(location)
     reference = resolve_recorded(manifest, model, pooling, family)
@@ -85,6 +92,29 @@ def main(
     opened = open_at(location, encoder.fingerprint, model=encoder.name, verify=verify)
     shown = None if show is None else _shown(opened, show)
     among, count = (None, len(opened)) if where is None else _met(opened, where)
+    _note_prompt(encoder, manifest, name)
+    vectors = encoder.encode(queries, prompt=manifest.query_prompt, normalize_embeddings=False, show_progress_bar=False)
+    answers = [
+        opened.hits(vector, k, among=among, expand=expand, probe=probe, quiet=True) if count else []
+        for vector in vectors
+    ]
+    if note := opened.shortfall(min(map(len, answers)), min(k, count), probe):
+        log(with_flags(note, app))
+    objects = [[_object(hit, shown) for hit in hits] for hits in answers]
+    if json_output:
+        several = [{"query": query, "hits": hits} for query, hits in zip(queries, objects, strict=True)]
+        print_json(several if sentence == STDIN else objects[0])
+        return
+    for query, hits in zip(queries, answers, strict=True):
+        if sentence == STDIN:
+            typer.echo(shortened(query, SHOWN_CHARACTERS))
+        for hit in hits:
+            cells = map(_cell, _fields(hit, shown or []).values())
+            typer.echo("  ".join([f"{hit.rank:>3}", f"{hit.score:.4f}", *cells, shortened(hit.text, SHOWN_CHARACTERS)]))
+
+
+def _note_prompt(encoder: Encoder, manifest: Manifest, name: str) -> None:
+    """Log the prompt of queries, or that the index was built without the one that the model has."""
     prompts = {manifest.query_prompt, manifest.document_prompt}
     if note := encoder.prompt_note("queries", manifest.query_prompt):
         log(note)
@@ -92,16 +122,6 @@ def main(
         log(
             f"{name}: built without the model's prompts, so the query has none; {command_line('build_index')} uses them"
         )
-    vector = encoder.encode(sentence, prompt=manifest.query_prompt, normalize_embeddings=False)
-    hits = opened.hits(vector, k, among=among, expand=expand, probe=probe, quiet=True) if count else []
-    if note := opened.shortfall(len(hits), min(k, count), probe):
-        log(with_flags(note, app))
-    if json_output:
-        print_json([_object(hit, shown) for hit in hits])
-        return
-    for hit in hits:
-        cells = map(_cell, _fields(hit, shown or []).values())
-        typer.echo("  ".join([f"{hit.rank:>3}", f"{hit.score:.4f}", *cells, shortened(hit.text, SHOWN_CHARACTERS)]))
 
 
 def _shown(index: Index, show: str) -> list[str]:
@@ -141,6 +161,3 @@ def _object(hit: Hit, shown: Sequence[str] | None) -> dict[str, Any]:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

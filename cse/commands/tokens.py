@@ -4,63 +4,86 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import Backend, Column, Family, Model, Pooling, Read, command, option, print_json, read_corpus
+from cse.commands.cli import (
+    MODEL_VARIABLE,
+    STDIN,
+    Backend,
+    Column,
+    Family,
+    Pooling,
+    Read,
+    command,
+    flag,
+    model_option,
+    option,
+    print_json,
+    read_corpus,
+    stdin_sentences,
+)
 
 if TYPE_CHECKING:
     from cse.corpus.corpus import Corpus
 
 
 def main(
-    model: Model,
-    sentence: Annotated[str | None, typer.Argument(help="The sentence to read.")] = None,
-    file: Annotated[
-        str | None, option("Read every text of a file or hub id, before and after denoising; see --column, --read.")
-    ] = None,
+    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
+    sentence: str | None = typer.Argument(None, help="The sentence to read; - reads one a line of standard input."),
+    file: str | None = option("Read every text of a file or hub id, before and after denoising; see --column, --read."),
     column: Column = None,
     read: Read = None,
-    k: Annotated[int, option("Number of tokens.", "-k", min=1)] = 5,
+    k: int = option("Number of tokens.", "-k", default=5, min=1),
     pooling: Pooling = None,
     family: Family = None,
     backend: Backend = "auto",
-    template: Annotated[
-        str | None, option("Another prompt: text with [X] for the sentence and [MASK] for the token.")
-    ] = None,
-    denoise: Annotated[bool, option("Subtract the template's bias.")] = True,
-    json_output: Annotated[bool, option("Print JSON.", "--json")] = False,
+    template: str | None = option("Another prompt: text with [X] for the sentence and [MASK] for the token."),
+    denoise: bool = option("Subtract the template's bias.", default=True),
+    json_output: bool = flag("Print JSON."),
 ) -> None:
     """Print the k likeliest tokens at [MASK] with their probabilities, the template's bias subtracted.
 
     With --file: one tab-separated line per text, with its tokens before and after denoising; --json has its row.
 
     Example: cse tokens --model promptbert "The cat sat by the fire." -k 5
+
+    Example: cse tokens --model promptbert - --json < sentences.txt
     """
     import cse
     from cse.methods.templates import Template
 
     if (sentence is None) == (file is None):
         raise ValueError("give either a sentence or --file")
+    if file is None and (column or read):
+        raise typer.BadParameter("--column and --read are for --file; leave them out")
+    if file is not None and not denoise:
+        raise typer.BadParameter("--file shows tokens before and after denoising; leave out --no-denoise")
     if file is None and not (sentence or "").strip():
         raise ValueError("the sentence is empty; give some words")
     corpus = None if file is None else read_corpus(file, column, read=read)
     if corpus is not None and not len(corpus):
         raise ValueError(f"{file}: no text in it")
+    sentences = stdin_sentences() if sentence == STDIN else [sentence or ""]
     prompt = None if template is None else Template(template)
     encoder = cse.load(model, pooling, family=family, backend=backend)
     if corpus is not None:
         _table(lambda text, denoise: encoder.top_tokens(text, k, denoise, prompt), corpus, json_output)
         return
-    tokens = [
-        {"token": token, "probability": share}
-        for token, share in encoder.top_tokens(sentence or "", k, denoise, prompt)
+    answers = [
+        [{"token": token, "probability": share} for token, share in encoder.top_tokens(text, k, denoise, prompt)]
+        for text in sentences
     ]
+    if json_output and sentence == STDIN:
+        print_json([{"sentence": text, "tokens": tokens} for text, tokens in zip(sentences, answers, strict=True)])
+        return
     if json_output:
-        print_json(tokens)
-    else:
-        typer.echo("\n".join(f"{row['probability']:.4f}  {row['token']}" for row in tokens))
+        print_json(answers[0])
+        return
+    for text, tokens in zip(sentences, answers, strict=True):
+        lines = [text] if sentence == STDIN else []
+        typer.echo("\n".join([*lines, *(f"{row['probability']:.4f}  {row['token']}" for row in tokens)]))
 
 
 def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], corpus: Corpus, json_output: bool) -> None:
@@ -80,6 +103,3 @@ def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], corpus: C
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cse.commands.cli import (
-    MODEL,
-    SOURCE,
+    FOR_SPREADSHEETS,
+    MODEL_VARIABLE,
+    TEXTS,
     Column,
     Family,
-    ForSpreadsheets,
     Pooling,
     Read,
     check_outputs,
     command,
+    flag,
     log,
+    model_option,
     option,
     print_json,
     read_corpus,
@@ -38,27 +40,20 @@ SHOWN_CHARACTERS = 100  # of a text
 
 
 def main(
-    file: Annotated[str, typer.Argument(help=SOURCE)],
-    model: Annotated[str, option(MODEL)],
-    groups: Annotated[
-        int | None, option("Number of groups; default: the square root of half the texts, 2 to 100.", min=2)
-    ] = None,
+    file: str = typer.Argument(..., help=TEXTS),
+    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
+    groups: int | None = option("Number of groups; default: the square root of half the texts, 2 to 100.", min=2),
     column: Column = None,
-    labels: Annotated[str | None, option("Column of labels; prints purity and NMI of the groups.")] = None,
-    json_output: Annotated[
-        str | None, option("File of all groups, their words, rows and typical texts; - prints it.", "--json")
-    ] = None,
-    csv_output: Annotated[
-        Path | None,
-        option("File of all rows with a text, their groups and columns: .csv, .tsv, .jsonl or .parquet.", "--csv"),
-    ] = None,
-    for_spreadsheets: ForSpreadsheets = False,
+    labels: str | None = option("Column of labels; prints purity and NMI of the groups."),
+    json_output: str | None = option("File of groups, words, rows and typical texts; - prints it.", "--json"),
+    csv_output: Path | None = option("File of rows, groups and columns: .csv, .tsv, .jsonl or .parquet.", "--csv"),
+    for_spreadsheets: bool = flag(FOR_SPREADSHEETS),
     read: Read = None,
-    seed: Annotated[int, seed_option("Of k-means.")] = 42,
+    seed: int = seed_option("Of k-means.", default=42),
     pooling: Pooling = None,
     family: Family = None,
 ) -> None:
-    """Group texts by k-means on their vectors; print each group's size, words by c-TF-IDF and typical texts.
+    """Group texts by k-means on their vectors; print each group's size, words and typical texts.
 
     Example: cse topics sentences.txt --model promptbert --groups 8
 
@@ -97,7 +92,7 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     """The groups and their scores as JSON values, and the group of each text (N,); equal texts are encoded once."""
     import numpy as np
 
-    from cse.analysis.topics import class_words, default_groups, grouped, typical
+    from cse.analysis.topics import CANDIDATE_WORDS, class_words, default_groups, grouped, telling_words, typical
     from cse.corpus.words import word_notes
 
     sentences, rows, labels = corpus.sentences, corpus.rows, corpus.labels
@@ -107,7 +102,8 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     of_text = grouped(vectors, count or default_groups(len(texts)), seed)  # (distinct texts,)
     number_of = {text: number for number, text in enumerate(texts)}
     numbers = of_text[[number_of[text] for text in sentences]]
-    words = class_words(sentences, numbers, WORDS_OF_GROUP)
+    marking = class_words(sentences, numbers, CANDIDATE_WORDS)
+    words = [own[:WORDS_OF_GROUP] for own in telling_words(marking, of_text, vectors, encoder.encode)]
     notes = word_notes(texts, (word for ranked in words for word, _ in ranked))
     central = typical(vectors, of_text, TYPICAL_TEXTS)
     first_of = {text: row for row, text in reversed(list(enumerate(sentences)))}
@@ -182,6 +178,3 @@ def _print(summary: dict[str, Any]) -> None:
 
 
 app = command(main)
-
-if __name__ == "__main__":
-    app()

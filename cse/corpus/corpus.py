@@ -250,7 +250,7 @@ def _corpus(
     nested = [path for path in (text, labels) if path is not None and path not in rows.schema.names]
     every = chain([first], rows.batches)
     batches = _nested(every, nested) if nested else every
-    numbers, table = _collected(_bounded(rows.name, batches, max_bytes), limit)
+    numbers, table = _collected(rows.name, batches, limit, max_bytes)
     if labels is not None and labels == text:
         raise ValueError(f"{rows.name}: texts and labels are both in {labels!r}; give another `column` or `labels`")
     facts = list(rows.facts)
@@ -262,23 +262,21 @@ def _corpus(
     return Corpus(rows.name, table, numbers, text, labels, tuple(facts), lines=rows.format == formats.TEXT)
 
 
-def _bounded(name: str, batches: Iterator[Batch], max_bytes: int | None) -> Iterator[Batch]:
-    """Yield batches. Raises ValueError once they have more than `max_bytes`, if that is not None."""
-    size = 0
-    for numbers, batch in batches:
-        size += batch.nbytes
-        if max_bytes is not None and size > max_bytes:
-            raise ValueError(f"{name}: unpacks to more than {max_bytes >> 20} MB; give a part of it.")
-        yield numbers, batch
+def _collected(
+    name: str, batches: Iterator[Batch], limit: int | None, max_bytes: int | None
+) -> tuple[np.ndarray, pa.Table]:
+    """Return the numbers (n,) and the table of all batches, or of `limit` rows; a large table is mapped from files.
 
-
-def _collected(batches: Iterator[Batch], limit: int | None) -> tuple[np.ndarray, pa.Table]:
-    """Return the numbers (n,) and the table of all batches, or of `limit` rows; a large table is mapped from files."""
+    Raises ValueError once the batches have more than `max_bytes`, if that is not None.
+    """
     numbers: list[np.ndarray] = []
     tables: list[pa.Table] = []
     kept: list[pa.RecordBatch] = []
-    size, rows = 0, 0
+    size, rows, unpacked = 0, 0, 0
     for counted, batch in batches:
+        unpacked += batch.nbytes
+        if max_bytes is not None and unpacked > max_bytes:
+            raise ValueError(f"{name}: unpacks to more than {max_bytes >> 20} MB; give a part of it.")
         if limit is not None:
             counted, batch = counted[: limit - rows], batch.slice(0, limit - rows)
         if kept and (size > MAX_MEMORY_BYTES or not kept[0].schema.equals(batch.schema, check_metadata=True)):
@@ -430,28 +428,28 @@ def _stems(path: str) -> Iterator[str]:
 
 def _nested(batches: Iterator[Batch], paths: Sequence[str]) -> Iterator[Batch]:
     """Yield batches with a further column for each dotted path into nested values."""
+
+    def inner(value: Any, keys: Sequence[str]) -> str | None:
+        for key in keys:
+            if isinstance(value, Mapping):
+                value = value.get(key)
+            elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+                value = value[int(key)]
+            else:
+                return None
+        return value if value is None or isinstance(value, str) else formats.as_json(value)
+
     for numbers, batch in batches:
         for path in paths:
             root = next(stem for stem in _stems(path) if stem in batch.schema.names)
             entry, keys = batch.schema.field(root), path[len(root) + 1 :].split(".")
             cells = [
-                _inner(json.loads(cell) if is_json(entry) and cell is not None else cell, keys)
+                inner(json.loads(cell) if is_json(entry) and cell is not None else cell, keys)
                 for cell in batch.column(root).to_pylist()
             ]
             column = pa.field(path, pa.large_string(), metadata=PATH_MARK)
             batch = batch.append_column(column, pa.array(cells, pa.large_string()))
         yield numbers, batch
-
-
-def _inner(value: Any, keys: Sequence[str]) -> str | None:
-    for key in keys:
-        if isinstance(value, Mapping):
-            value = value.get(key)
-        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return None
-    return None if value is None else value if isinstance(value, str) else formats.as_json(value)
 
 
 def source_in_memory(data: Any) -> Source:

@@ -42,7 +42,7 @@ SUFFIXES = {
     ".ndjson": JSON_LINES, ".json": JSON, ".parquet": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".xlsx": XLSX,
     ".xlsm": XLSX,
 }  # fmt: skip
-OLD_WORKBOOKS = {b"\xd0\xcf\x11\xe0": ".xls"}
+OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
 BATCH_ROWS = 16_384
 PARQUET_BATCH_ROWS = 1024  # its texts may be long, and are unpacked
 MAX_BATCH_BYTES = 64 << 20  # of texts that are stored once for several rows
@@ -112,7 +112,9 @@ def read(name: str, options: Options | None = None) -> Source:
     """Return the rows of a file or hub id. Raises ValueError, which names it and the cure, if it cannot be read."""
     options, path = options or Options(), Path(name)
     if is_hub_id(name):
-        return _hub(name)
+        if not hub.reachable():
+            raise ValueError(f"{name}: no such file, and the data hub cannot be reached")
+        return of_dicts(name, "hub", _readable(name, streamed(name)))
     check_regular(path)
     with plain_errors(name):
         encoding = cache(lambda: encoding_of(path, options.encoding))  # which may read the whole file
@@ -144,9 +146,8 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     if is_workbook(path):
         return XLSX
     start = head(path, 8192)
-    for sign, suffix in OLD_WORKBOOKS.items():
-        if start.startswith(sign):
-            raise ValueError(f"{path}: is a workbook of the old format {suffix}; save it as .xlsx or .csv")
+    if start.startswith(OLD_WORKBOOK):
+        raise ValueError(f"{path}: is a workbook of the old format .xls; save it as .xlsx or .csv")
     if start.startswith(b"PAR1"):
         return PARQUET
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
@@ -161,7 +162,10 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
         return kind
     if named not in (None, TEXT, DELIMITED, *SIGNED):
         return named
-    return DELIMITED if _has_cells(path, named, encoding) else TEXT
+    if named == DELIMITED:
+        return DELIMITED
+    lines, complete = _sample(path, encoding())
+    return DELIMITED if dialect_of(lines, "", complete=complete).delimiter else TEXT
 
 
 def is_workbook(path: Path) -> bool:
@@ -178,7 +182,9 @@ def is_workbook(path: Path) -> bool:
 
 def _kind_of_json(path: Path, text: str, named: str | None) -> str | None:
     """Return the format of a file that begins with this text, after a bracket; None if it may be prose."""
-    whole = _parsed(text.split("\n", 1)[0].strip())
+    whole = None
+    with suppress(ValueError, RecursionError):
+        whole = json.loads(text.split("\n", 1)[0].strip())
     if isinstance(whole, dict) and ("\n" in text.strip() or (named != JSON and _json_rows(path, whole) == [whole])):
         return JSON_LINES
     if named == JSON_LINES and whole is None:
@@ -186,25 +192,10 @@ def _kind_of_json(path: Path, text: str, named: str | None) -> str | None:
     return JSON if whole is not None or named == JSON or _opens_json(text) else None
 
 
-def _parsed(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _opens_json(text: str) -> bool:
     """True if a text of several lines begins a document of JSON: brackets, then a key or an object."""
     start = "".join(text[:400].split())
     return start.startswith(('{"', "[{", '["')) and ('":' in start or start.startswith('["'))
-
-
-def _has_cells(path: Path, named: str | None, encoding: Coding) -> bool:
-    """True if a file of text is a table: by its name, or by the first lines of another one."""
-    if named == DELIMITED:
-        return True
-    lines, complete = _sample(path, encoding())
-    return bool(dialect_of(lines, "", complete=complete).delimiter)
 
 
 def _sample(path: Path, encoding: Encoding) -> tuple[list[str], bool]:
@@ -308,23 +299,25 @@ def _batches(rows: Iterator[list[str]], schema: pa.Schema, numbers: Iterator[int
 
 def _json_lines(path: Path, options: Options, coding: Coding) -> Source:
     encoding = coding()
-    return of_dicts(str(path), JSON_LINES, _objects(path, encoding), encoding)
 
+    def objects() -> Iterator[dict[str, Any]]:
+        for number, line in enumerate(text_lines(path, encoding=encoding), start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                if "\\u" in line:
+                    json.dumps(row, ensure_ascii=False).encode()  # half of a surrogate pair is an error
+            except (ValueError, RecursionError) as error:
+                reason = f"cannot read it as JSON ({str(error)[:160]})"
+                raise ValueError(f"{path}: line {number}: {reason}; fix or remove it") from error
+            if not isinstance(row, dict):
+                raise ValueError(
+                    f"{path}: line {number} holds a {type(row).__name__}, not an object with columns as keys"
+                )
+            yield row
 
-def _objects(path: Path, encoding: Encoding) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(text_lines(path, encoding=encoding), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            if "\\u" in line:
-                json.dumps(row, ensure_ascii=False).encode()  # half of a surrogate pair is an error
-        except (ValueError, RecursionError) as error:
-            reason = str(error)[:160]
-            raise ValueError(f"{path}: line {number}: cannot read it as JSON ({reason}); fix or remove it") from error
-        if not isinstance(row, dict):
-            raise ValueError(f"{path}: line {number} holds a {type(row).__name__}, not an object with columns as keys")
-        yield row
+    return of_dicts(str(path), JSON_LINES, objects(), encoding)
 
 
 def _json(path: Path, options: Options, coding: Coding) -> Source:
@@ -372,9 +365,8 @@ def of_dicts(name: str, kind: str, rows: Iterator[dict[str, Any]], encoding: Enc
     """Return the source of rows that are cells by column; its schema is that of the first batch."""
     batches = _dict_batches(rows)
     first = next(batches, None)
-    if first is None:
-        return Source(name, kind, pa.schema([]), iter(()), [], encoding)
-    return Source(name, kind, first[1].schema, chain([first], batches), [], encoding)
+    schema = pa.schema([]) if first is None else first[1].schema
+    return Source(name, kind, schema, batches if first is None else chain([first], batches), [], encoding)
 
 
 def _dict_batches(rows: Iterator[dict[str, Any]]) -> Iterator[Batch]:
@@ -444,14 +436,13 @@ def _parquet(path: Path, options: Options, coding: Coding) -> Source:
 
 
 def _arrow(path: Path, options: Options, coding: Coding) -> Source:
-    with opened(path) as file:
-        stream = file.read(6) != b"ARROW1"
-    if stream:
-        reader = pa.ipc.open_stream(pa.OSFile(str(path)))
-        return Source(str(path), ARROW, plain_schema(reader.schema), plain_batches(reader, plain_schema(reader.schema)))
-    reader = pa.ipc.open_file(pa.memory_map(str(path)))
-    batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
-    return Source(str(path), ARROW, plain_schema(reader.schema), plain_batches(batches, plain_schema(reader.schema)))
+    if head(path, 6) == b"ARROW1":
+        reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
+    else:
+        reader = batches = pa.ipc.open_stream(pa.OSFile(str(path)))
+    schema = plain_schema(reader.schema)
+    return Source(str(path), ARROW, schema, plain_batches(batches, schema))
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -532,7 +523,11 @@ def _sheet_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[str]]:
     """Yield the cells of a sheet's rows as texts, from the first row that is not blank to the last."""
     begun, blank = False, 0
     for row in rows:
-        cells = [_cell_text(value) for value in row]
+        cells = []
+        for value in row:
+            whole = isinstance(value, float) and value.is_integer()
+            text = value.isoformat() if hasattr(value, "isoformat") else str(int(value) if whole else value)
+            cells.append("" if value is None else text)
         while cells and not cells[-1]:
             cells.pop()
         if not cells:
@@ -541,21 +536,6 @@ def _sheet_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[str]]:
         yield from ([] for _ in range(blank))
         begun, blank = True, 0
         yield cells
-
-
-def _cell_text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
-
-
-def _hub(name: str) -> Source:
-    if not hub.reachable():
-        raise ValueError(f"{name}: no such file, and the data hub cannot be reached")
-    rows = _readable(name, streamed(name))
-    return of_dicts(name, "hub", rows)
 
 
 def streamed(name: str) -> Iterator[dict[str, Any]]:

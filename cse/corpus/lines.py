@@ -68,17 +68,11 @@ def opened(path: Path) -> io.BufferedIOBase:
     with path.open("rb") as file:
         magic = file.read(6)
     if magic.startswith(ZIP):
-        return _Bounded(_zipped(path), path)
+        return _Bounded(zipfile.ZipFile(path).open(zip_member(path)), path)
     for sign, opener in COMPRESSED.items():
         if magic.startswith(sign):
             return _Bounded(opener(path, "rb"), path)
     return path.open("rb")
-
-
-def is_packed(path: Path) -> bool:
-    """True for a compressed file, by its content."""
-    with path.open("rb") as file:
-        return file.read(6).startswith((ZIP, *COMPRESSED))
 
 
 def zip_member(path: Path) -> str:
@@ -91,10 +85,6 @@ def zip_member(path: Path) -> str:
         if files[0].flag_bits & 1:
             raise ValueError(f"{path}: is encrypted; unpack it")
         return files[0].filename
-
-
-def _zipped(path: Path) -> Any:
-    return zipfile.ZipFile(path).open(zip_member(path))
 
 
 class _Bounded(io.BufferedIOBase):
@@ -164,9 +154,10 @@ def encoding_of(path: Path, name: str | None = None) -> Encoding:
 def _of_bytes(path: Path) -> Encoding:
     """Return UTF-8, what the lines that are not UTF-8 look like, or both. Raises ValueError for a binary file."""
     decoder, valid, lines, returns, length = codecs.getincrementaldecoder("utf-8")(), True, 0, 0, 0
-    packed, total = is_packed(path), 0
+    total = 0
     try:
         with opened(path) as file:
+            packed = isinstance(file, _Bounded)
             while (total < CHECKED_BYTES or not packed) and (block := file.read(1 << 20)):
                 total += len(block)
                 if (null := block.find(b"\x00")) >= 0:
@@ -245,17 +236,10 @@ def stream_lines(
     file: io.BufferedIOBase, path: str, keep_ends: bool = False, encoding: Encoding | None = None
 ) -> Iterator[str]:
     """Yield the lines of an open file as `text_lines` does; errors name it as `path`."""
-    coding = encoding or Encoding()
-    if coding.name.startswith(("utf-16", "utf_16", "utf-32", "utf_32")) or coding.newline != "\n":
-        lines = _wide_lines(file, coding)
-    else:
-        lines = _decoded(file, coding)
-    number = 0
+    coding, number = encoding or Encoding(), 0
+    wide = coding.name.startswith(("utf-16", "utf_16", "utf-32", "utf_32")) or coding.newline != "\n"
     try:
-        if coding.checked and keep_ends:
-            yield from lines
-            return
-        for line in lines:
+        for line in _whole(file, coding) if wide or coding.checked else _by_line(file, coding):
             number += 1
             if "\x00" in line:
                 raise ValueError(binary(path, number))
@@ -274,40 +258,30 @@ def stream_lines(
         raise OSError(f"{path}: cannot be read after line {number} ({error}); copy it again") from error
 
 
-def _wide_lines(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
-    """Yield the lines of a file whose lines do not end in the one byte of a newline."""
-    decoder, rest = codecs.getincrementaldecoder(coding.name)("replace"), ""
-    while block := file.read(1 << 16):
-        text = rest + decoder.decode(block)
-        *lines, rest = text.split(coding.newline)
-        yield from (line + "\n" for line in lines)
-        if len(rest) > MAX_LINE_BYTES:
-            break
-    rest += decoder.decode(b"", final=True)
-    if rest:
-        yield rest
-
-
-def _decoded(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
-    if coding.checked:
-        # Closed by name: a reader that stops early would leave that to the garbage collector, which warns.
-        with io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as lines:  # type: ignore[type-var]
+def _whole(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
+    """Yield the lines of a file that is of one encoding."""
+    name = "utf-8-sig" if coding.name == "utf-8" else coding.name
+    # Closed by name: a reader that stops early would leave that to the garbage collector, which warns.
+    with io.TextIOWrapper(file, name, "strict" if coding.checked else "replace", coding.newline) as lines:  # type: ignore[type-var]
+        if coding.checked:
             yield from lines
-        return
+        while line := lines.readline(MAX_LINE_BYTES + 1):
+            yield line[:-1] + "\n" if coding.newline == "\r" and line.endswith("\r") else line
+
+
+def _by_line(file: io.BufferedIOBase, coding: Encoding) -> Iterator[str]:
+    """Yield the lines of a file in which some may be of another encoding."""
     number, name = 0, "utf-8" if coding.name == "utf-8-sig" else coding.name
     while raw := file.readline(MAX_LINE_BYTES + 1):
         number += 1
-        if number == 1 and raw.startswith(codecs.BOM_UTF8):
-            raw = raw[len(codecs.BOM_UTF8) :]
-        if len(raw) > MAX_LINE_BYTES:
-            yield raw.decode("latin-1")  # a character a byte: the caller refuses its length
+        if number == 1:
+            raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
-            yield raw.decode(name)
-            continue
+            line = raw.decode(name)
         except UnicodeDecodeError:
-            pass
-        line = raw.decode(coding.rest or name, "replace")
-        coding.mixed = coding.rest not in (None, name)
-        if "\ufffd" in line:
-            coding.undecoded.append(number)
-        yield line
+            line = raw.decode(coding.rest or name, "replace")
+            coding.mixed = coding.rest not in (None, name)
+            if "\ufffd" in line:
+                coding.undecoded.append(number)
+        # Characters are fewer than bytes: the caller refuses a length in bytes.
+        yield line if len(raw) <= MAX_LINE_BYTES else raw.decode("latin-1")

@@ -106,3 +106,11 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]], for_spreadsh
     for row in (columns, *rows):
         write_row([guarded(cell) if for_spreadsheets and isinstance(cell, str) else cell for cell in row])
     return file.getvalue()
+
+
+def as_html(records: list[dict[str, Any]]) -> str:
+    """Return records as a table of HTML, as a notebook shows it."""
+    import pandas as pd
+
+    with pd.option_context("display.max_colwidth", 300):
+        return str(pd.DataFrame(records).to_html(index=False))

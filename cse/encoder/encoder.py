@@ -18,7 +18,7 @@ from cse.encoder.engine import Update
 from cse.encoder.protocol import SentenceModel
 from cse.encoder.rows import WINDOW, TokenRows, TokenTemplate, lower_case, plain_ids, plan_batches, render, rendered
 from cse.files.checksums import array_digest
-from cse.methods.method import Head, When
+from cse.methods.method import Head, Pooling, When
 from cse.methods.settings import identity
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
 from cse.vectors import unit_rows
@@ -41,6 +41,13 @@ class Encoder(SentenceModel):
     """
 
     width: int
+
+    def __repr__(self) -> str:
+        """Return the name, the dimensions, the engine and where a vector is read."""
+        engine = {"torch": "PyTorch", "openvino": "OpenVINO"}[self.backend]
+        token = "[MASK]" if self.reading.template.prompts else "the first token"
+        read = f"read at {token}" if self.reading.pooling is Pooling.TOKEN else f"{self.reading.pooling.value} pooling"
+        return f"Encoder({self.name!r}, {self.dim} dimensions, {engine}, {read})"
 
     def _set_reading(self, name: str, backbone: str, backbone_fingerprint: str) -> None:
         """Set what the engine does not know. Raises ValueError if no position is left for the sentence."""
@@ -125,7 +132,7 @@ class Encoder(SentenceModel):
         return TokenRows.of(self.tokenise(sentences, templates, max_length), templates)
 
     def _encode_all(self, texts: list[str], before: str, batch_size: int | None, progress: bool) -> np.ndarray:
-        from tqdm import tqdm
+        from tqdm.auto import tqdm
 
         reader = self._reading_after(before) if before and not self.reading.prompt_pooled else self
         vectors = np.empty((len(texts), self.dim), np.float32)

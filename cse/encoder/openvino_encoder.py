@@ -13,7 +13,7 @@ from cse.encoder.openvino_graph import INT8, Graphs
 from cse.encoder.rows import TokenRows, TokenTemplate, bias_rows, rendered
 from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32, head_width, read_backbone
 from cse.errors import ArtefactError
-from cse.methods.method import Head, Method, Pooling, When
+from cse.methods.method import EMBEDDINGS, Head, Method, Pooling, When
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -160,14 +160,31 @@ class OpenVinoEncoder(Encoder):
 
     def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of rows, in the order of `passes`, their numbers."""
-        vectors = np.empty((sum(map(len, passes)), self.reading.width(self.width)), np.float32)
-        start = 0
-        for states in self.graphs.states((rows[numbers] for numbers in passes), self.reading.pooling):
-            vectors[start : start + len(states)] = states
-            start += len(states)
-            report(len(states))
+        if self.reading.pooling in EMBEDDINGS:
+            vectors = self._embedding_means(rows[np.concatenate(passes)])
+            report(len(vectors))
+        else:
+            computed = []
+            for states in self.graphs.states((rows[numbers] for numbers in passes), self.reading.pooling):
+                computed.append(states)
+                report(len(states))
+            vectors = np.concatenate(computed)
         bias = self._bias(rows[np.concatenate(passes)]) if self.reading.denoise is When.ALWAYS else None
         return self._vectors_from(vectors, bias, self._headed if self._applied_head() else None)
+
+    def _embedding_means(self, rows: TokenRows) -> np.ndarray:
+        """Return (B, d) means of rows' word embeddings.
+
+        It is a sparse product: a graph would copy the table of embeddings at every pass.
+        """
+        from scipy.sparse import csr_array
+
+        unread = np.array([template.unread for template in rows.templates])[rows.kinds]
+        weights = (rows.tokens[2] >= np.repeat(unread, rows.sizes)).astype(np.float32)
+        distinct, numbers = np.unique(rows.ids, return_inverse=True)
+        counts = csr_array((weights, numbers, rows.offsets), (len(rows), len(distinct)))
+        sums = counts @ float32(self.stored.blocks[WORD_EMBEDDINGS][distinct])
+        return sums / np.maximum(counts.sum(1), 1)[:, None]
 
     def _headed(self, states: np.ndarray) -> np.ndarray:
         return self.graphs.headed(states, self.reading.head_layers)

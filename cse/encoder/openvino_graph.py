@@ -15,7 +15,7 @@ from openvino import opset13 as op
 
 from cse.encoder.rows import HARD, TokenRows
 from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32
-from cse.methods.method import EMBEDDINGS, JOINED, LAST_LAYER, LAYERS, Pooling
+from cse.methods.method import JOINED, LAST_LAYER, LAYERS, Pooling
 
 if TYPE_CHECKING:
     from openvino import CompiledModel
@@ -67,8 +67,6 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     pooled = op.parameter(PartialShape([-1, -1]), Type.f32, name="pooled")
     at = op.parameter(PartialShape([-1]), Type.i32, name="at")
     inputs = [words, positions, mask, pooled, at]
-    if pooling in EMBEDDINGS:
-        return Model([_mean(words, pooled)], inputs, "vectors")
     states = [_embedded(backbone, words, positions)]
     attended = _seen(mask, 0 if prefix is None else len(prefix))
     for layer in range(int(backbone.config["num_hidden_layers"])):

@@ -38,6 +38,7 @@ class TorchEncoder(PromptedBackbone, Encoder):
     """
 
     backend = "torch"
+    __repr__ = Encoder.__repr__  # not the modules, as of any nn.Module
 
     def __init__(
         self,

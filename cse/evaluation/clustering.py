@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cse.evaluation.classification import features, labelled_rows, labels
 from cse.evaluation.retrieval import TOP, measures
 from cse.evaluation.tasks import Repeats, Task, TaskData
+from cse.evaluation.transfer import features, labelled_rows, labels
 from cse.vectors import nearest_others
 
 if TYPE_CHECKING:

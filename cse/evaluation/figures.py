@@ -1,16 +1,15 @@
-"""Figures of the papers, of tasks and of training runs, and the style and the writer of every figure."""
+"""Figures of the papers, of tasks and of training runs."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from textwrap import fill
-from threading import Lock
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,83 +25,41 @@ if TYPE_CHECKING:
     Numbers = Mapping[str, Sequence[float]]
 
 DPI = 150
-# Paul Tol's "vibrant", distinguishable with any colour vision, also used by the app; markers repeat the colours.
+# Paul Tol's "vibrant", distinguishable with any colour vision; markers repeat the colours.
 COLOURS = ("#0077bb", "#ee7733", "#009988", "#ee3377", "#33bbee", "#cc3311")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, FAINT, GRID = "#333333", "#b8b8b8", "#e8e8e8"
-MEDIA_TYPES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
-# Journals refuse fonts of PDF type 3; an SVG with text as text is searched and edited.
-FILE_SETTINGS = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "cse"}
-# What the formats call a figure's title and its description; dates would make equal figures differ.
-METADATA_TERMS: dict[str, dict[str, str | None]] = {
-    "svg": {"title": "Title", "description": "Description", "Date": None},
-    "pdf": {"title": "Title", "description": "Subject", "CreationDate": None},
-    "png": {"title": "Title", "description": "Description"},
-}
-_settings = Lock()  # matplotlib's settings are one dictionary of the process
-
-
-@contextmanager
-def paper_style(size: float) -> Iterator[None]:
-    """Make figures with a font of `size` points, in which `$` is a plain character; one thread at a time."""
-    from matplotlib import rc_context
-
-    small = 0.88 * size
-    look: dict[str, Any] = {
-        "text.parse_math": False, "font.size": size, "axes.titlesize": size, "axes.labelsize": size,
-        "legend.fontsize": small, "xtick.labelsize": small, "ytick.labelsize": small, "text.color": INK,
-        "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK, "axes.edgecolor": FAINT, "axes.linewidth": 0.6,
-        "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
-        "grid.color": GRID, "grid.linewidth": 0.5, "xtick.major.size": 2.5, "ytick.major.size": 0,
-        "xtick.major.width": 0.6, "lines.linewidth": 1.0, "lines.markersize": 0.5 * size, "legend.frameon": False,
-        "figure.facecolor": "white", "axes.unicode_minus": True,
-    }  # fmt: skip
-    with _settings, rc_context(look):
-        yield
-
-
-def paper_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a size in inches; call it within `paper_style`."""
-    from matplotlib.figure import Figure
-
-    return Figure((width, height), layout="constrained")
-
-
-def save_figure(
-    figure: Figure, file: Path | BinaryIO, kind: str, facts: Mapping[str, str] | None = None, dpi: int = DPI
-) -> bool:
-    """Write a figure as `kind` of `MEDIA_TYPES`; `facts` are its `title` and `description`, which the file keeps.
-
-    Returns True if the font lacks characters of its texts, which only an SVG then keeps.
-    """
-    from matplotlib import rc_context
-
-    terms = METADATA_TERMS[kind]
-    known = {terms[key]: value for key, value in (facts or {}).items()}
-    metadata: dict[Any, Any] = known | {key: value for key, value in terms.items() if value is None}
-    with warnings.catch_warnings(record=True) as caught, rc_context(FILE_SETTINGS):
-        warnings.filterwarnings("always", "Glyph")
-        figure.savefig(file, format=kind, metadata=metadata, dpi=dpi)
-    others = [warning.message for warning in caught if "Glyph" not in str(warning.message)]
-    for message in others:
-        warnings.warn(message, stacklevel=2)
-    return len(others) < len(caught)
-
-
+STYLE: dict[str, Any] = {
+    "text.parse_math": False,  # a model's name may have a $
+    "font.size": 9, "axes.titlesize": 9, "legend.fontsize": 8, "xtick.labelsize": 8, "ytick.labelsize": 8,
+    "axes.edgecolor": FAINT, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+    "axes.axisbelow": True, "grid.color": GRID, "lines.linewidth": 1.0, "lines.markersize": 4.5,
+    "legend.framealpha": 0.85, "legend.edgecolor": GRID,
+    # Journals refuse fonts of PDF type 3; an SVG with text as text is searched and edited.
+    "svg.fonttype": "none", "pdf.fonttype": 42,
+}  # fmt: skip
 BUCKETS = 5
-FONT = 9.0  # points
 MAX_COLUMNS = 5
 MAX_CURVE_POINTS = 100  # of a curve of losses
 LINE_PLOT_SIZE = (5.8, 3.8)  # inches of a line plot
 
 
-@paper_style(FONT)
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in `STYLE`."""
+    from matplotlib import rc_context
+
+    with rc_context(STYLE):
+        yield
+
+
+@styled()
 def violins(scores: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 7: a panel per set with a violin per model over its scores, such as few-shot accuracies by seed.
 
     `scores`: set -> model -> values. Dots are the values, the dash is their mean. Each panel has its own scale.
     """
-    models = list(dict.fromkeys(model for of_set in scores.values() for model in of_set))
+    models = list(dict.fromkeys(chain.from_iterable(scores.values())))
     figure, panels = _panels(scores, title, (0.8 + 0.55 * len(models), 3.0))
     for axes, of_set in zip(panels, scores.values(), strict=True):
         for model, values in of_set.items():
@@ -114,32 +71,29 @@ def violins(scores: Mapping[str, Numbers], path: Path, title: str) -> Path:
             axes.scatter([x] * len(values), values, s=9, color=colour, zorder=3)
             axes.hlines(np.mean(values), x - 0.3, x + 0.3, color=INK, linewidth=1.4, zorder=4)
         axes.set_xticks(range(len(models)), labels=models, rotation=35, ha="right")
-        axes.grid(visible=False, axis="x")
-    for axes in panels[::MAX_COLUMNS]:
-        axes.set_ylabel("score")
+    panels[0].set_ylabel("score")
     return _save(figure, path)
 
 
-@paper_style(FONT)
+@styled()
 def similarity_by_grade(points: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 4: a panel per model with each pair's cosine over its grade 0 to 5, and a box per bucket of grades.
 
     `points`: model -> `grades` and `cosines` (N each) of `grade_distribution`. Whiskers span 5 to 95 percent.
     """
     figure, panels = _panels(points, title, (3.2, 3.0), shared=True)
-    ink: Any = {f"{part}props": {"color": INK, "linewidth": 1.1} for part in ("box", "whisker", "cap", "median")}
     for number, (axes, of_model) in enumerate(zip(panels, points.values(), strict=True)):
         grades, cosines = (np.asarray(of_model[key], float) for key in ("grades", "cosines"))
         axes.scatter(grades, cosines, s=5, color=COLOURS[number % len(COLOURS)], alpha=0.35, linewidths=0)
         buckets = np.minimum(grades.astype(int), BUCKETS - 1)
         boxes = {bucket + 0.5: cosines[buckets == bucket] for bucket in np.unique(buckets)}
-        axes.boxplot([*boxes.values()], positions=[*boxes], whis=(5, 95), sym="", manage_ticks=False, **ink)
+        axes.boxplot([*boxes.values()], positions=[*boxes], whis=(5, 95), sym="", manage_ticks=False)
         axes.set(xlim=(-0.15, BUCKETS + 0.15), xticks=range(BUCKETS + 1), xlabel="human grade")
     panels[0].set_ylabel("cosine")
     return _save(figure, path)
 
 
-@paper_style(FONT)
+@styled()
 def pair_maps(points: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 6: a panel per model, each pair a line between its sentences, coloured by its grade.
 
@@ -152,47 +106,43 @@ def pair_maps(points: Mapping[str, Numbers], path: Path, title: str) -> Path:
         for number, grade in enumerate(np.unique(grades)):
             axes.plot(*ends[:, :, grades == grade], **_look(number))[0].set_label(f"graded {grade:g}")
         axes.set(xticks=[], yticks=[])
-    _legend(panels[0])
+    panels[0].legend()
     return _save(figure, path)
 
 
-@paper_style(FONT)
+@styled()
 def removal_curves(curves: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 5: a line per model, from the `curve` of its `removal_curve`: `average` over tokens `removed`."""
     figure, (axes,) = _panels(curves, title, LINE_PLOT_SIZE, names=[""])
     for number, (model, curve) in enumerate(curves.items()):
         axes.plot(curve["removed"], curve["average"], label=model, **_look(number))
     axes.set(xlabel="most frequent tokens removed", ylabel="Spearman x 100, average")
-    _legend(axes)
+    axes.legend()
     return _save(figure, path)
 
 
-@paper_style(FONT)
+@styled()
 def sweep(scores: Mapping[str, Mapping[int, Sequence[float]]], path: Path, title: str, *, varied: str) -> Path:
-    """DCPCSE Figure 2: a line per model of the mean score by setting, with a band of one deviation over seeds.
+    """DCPCSE Figure 2: a line per model of the mean score by setting, with a bar of one deviation over seeds.
 
-    `scores`: model -> setting (such as prompt length) -> a score per seed, drawn as dots; `varied` names the setting.
-    The deviation is the sample's (n - 1), 0 for one seed.
+    `scores`: model -> setting (such as prompt length) -> a score per seed; `varied` names the setting. The deviation is
+    the sample's (n - 1), 0 for one seed.
     """
     figure, (axes,) = _panels(scores, title, LINE_PLOT_SIZE, names=[""])
     for number, (model, of_setting) in enumerate(scores.items()):
-        settings, colour = sorted(of_setting), COLOURS[number % len(COLOURS)]
-        means = np.array([np.mean(of_setting[setting]) for setting in settings])
-        spread = np.array([np.std(values, ddof=1) if len(values := of_setting[s]) > 1 else 0.0 for s in settings])
-        axes.plot(settings, means, label=model, **_look(number))
-        axes.fill_between(settings, means - spread, means + spread, color=colour, alpha=0.15, linewidth=0)
-        x, y = zip(*((setting, value) for setting in settings for value in of_setting[setting]), strict=True)
-        axes.scatter(x, y, s=8, color=colour, alpha=0.5, linewidths=0)
+        runs = [of_setting[setting] for setting in sorted(of_setting)]
+        spread = [np.std(values, ddof=1) if len(values) > 1 else 0.0 for values in runs]
+        axes.errorbar(sorted(of_setting), [*map(np.mean, runs)], spread, label=model, capsize=3, **_look(number))
     axes.set(xticks=sorted({*chain(*scores.values())}), xlabel=varied, ylabel="Spearman x 100")
-    _legend(axes)
+    axes.legend()
     return _save(figure, path)
 
 
-@paper_style(FONT)
-def template_bars(scores: Mapping[str, float], path: Path, title: str) -> Path:
-    """PromptBERT Table 4: a bar per template with its dev score, the best on top."""
+@styled()
+def ranked_bars(scores: Mapping[str, float], path: Path, title: str) -> Path:
+    """A bar per name with its score, the best on top."""
     ranked = dict(sorted(scores.items(), key=lambda item: item[1]))
-    figure, (axes,) = _panels(scores, title, (7.0, 1.1 + 0.3 * len(ranked)), names=[""])
+    figure, (axes,) = _panels({"": ranked}, title, (7.0, 1.1 + 0.3 * len(ranked)))
     colours = [*[FAINT] * (len(ranked) - 1), COLOURS[0]]
     bars = axes.barh(range(len(ranked)), [*ranked.values()], color=colours, height=0.7)
     axes.bar_label(bars, fmt="%.2f", padding=3)
@@ -202,7 +152,7 @@ def template_bars(scores: Mapping[str, float], path: Path, title: str) -> Path:
     return _save(figure, path)
 
 
-@paper_style(FONT)
+@styled()
 def training_curves(
     logs: Mapping[str, Sequence[Mapping[str, Any]]], starts: Mapping[str, float], path: Path, title: str
 ) -> Path:
@@ -223,13 +173,12 @@ def training_curves(
     figure, panels = _panels(named, title, LINE_PLOT_SIZE)
     for axes, of_runs in zip(panels, named.values(), strict=True):
         for run, points in of_runs.items():
-            look = _look([*logs].index(run)) | {"ms": 3}
-            axes.plot(*np.transpose(points), label=run, **look)
-    _legend(panels[0])  # which has every run
+            axes.plot(*np.transpose(points), label=run, ms=3, **_look([*logs].index(run)))
+    panels[0].legend()  # which has every run
     return _save(figure, path)
 
 
-@paper_style(FONT)
+@styled()
 def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
     """PromptBERT Figure 1: the same tokens in two dimensions, a panel per kind of group, coloured by group.
 
@@ -245,7 +194,7 @@ def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
                 look = _look(number) if group else {"color": FAINT, "marker": "."}
                 look |= {"ms": 2.7, "ls": "", "mew": 0, "alpha": 0.6, "zorder": 3 - sizes[group] / len(names)}
                 axes.plot(x[names == group], y[names == group], label=group or "no group", **look)
-        _legend(axes, markers=2.0)
+        axes.legend(markerscale=2)
         axes.set_xlabel(f"component 1 ({picture['explained'][0]:.1f} % of variance)")
     panels[0].set_ylabel(f"component 2 ({picture['explained'][1]:.1f} %)")
     return _save(figure, path)
@@ -256,12 +205,15 @@ def _panels(
 ) -> tuple[Figure, list[Axes]]:
     """A figure with a titled panel of `size` inches per name, by default per key of `values`; at most five in a row.
 
-    Raises ValueError if `values`, or anything in it, is empty.
+    Raises ValueError if `values`, or an entry of it, is empty.
     """
-    _check(values, title)
+    from matplotlib.figure import Figure
+
+    if not values or any(len(entry) == 0 for entry in values.values()):
+        raise ValueError(f"nothing to draw for {title!r}: an entry is empty; give numbers for each")
     named = list(names or values)
     rows, columns = -(-len(named) // MAX_COLUMNS), min(len(named), MAX_COLUMNS)
-    figure = paper_figure(size[0] * columns + 0.4, size[1] * rows + 0.4)
+    figure = Figure((size[0] * columns + 0.4, size[1] * rows + 0.4), layout="constrained")
     figure.suptitle(fill(title, int(12 * figure.get_figwidth())), fontsize=10)  # about 12 letters per inch
     grid = figure.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared).flatten()
     for axes in grid[len(named) :]:
@@ -276,24 +228,15 @@ def _look(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
 
 
-def _legend(axes: Axes, markers: float = 1.0) -> None:
-    axes.legend(frameon=True, framealpha=0.85, edgecolor=GRID, markerscale=markers)
-
-
-def _check(values: Any, title: str) -> None:
-    inside = list(values.values()) if isinstance(values, Mapping) else []
-    if not inside and (isinstance(values, Mapping) or np.size(values) == 0):
-        raise ValueError(f"nothing to draw for {title!r}: an entry is empty; give numbers for each")
-    for value in inside:
-        _check(value, title)
-
-
 def _save(figure: Figure, path: Path) -> Path:
-    write_file(path, lambda fresh: save_figure(figure, fresh, path.suffix.lower().removeprefix(".") or "png"))
+    kind = path.suffix.lower().removeprefix(".") or "png"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a character of a name that the font lacks is drawn as a box
+        write_file(path, lambda fresh: figure.savefig(fresh, format=kind, dpi=DPI))
     return path
 
 
-DRAWINGS: dict[str, tuple[Callable[[Any, Path, str], Path], str, str]] = {  # of a unit's scores: what, and its title
+DRAWINGS = {  # of a unit's scores: what is drawn, and its title
     "similarity": (similarity_by_grade, "points", "Cosine by grade, STS-B test"),
     "pairs": (pair_maps, "points", "STS-B test pairs graded 0, 3 and 5, t-SNE"),
     "removal": (removal_curves, "curve", "Without the most frequent tokens"),
@@ -310,23 +253,21 @@ def draw(task: Task, models: Mapping[str, ModelRecord], folder: Path) -> list[Pa
         raise ValueError(f"{task.name} has no figure")
     drawn: list[Path] = []
     for figure, unit in task.figures.items():
+        path = folder / f"{figure}.png"
         if unit is None:
-            sets = dict.fromkeys(name for record in models.values() for name in record.scores)
+            sets = dict.fromkeys(chain.from_iterable(record.scores for record in models.values()))
             runs = {
                 name: {label: record.scores[name]["runs"] for label, record in models.items() if name in record.scores}
                 for name in sets
             }
-            title = "16 labelled sentences per class, 10 seeds: accuracy"
-            drawn.append(violins(runs, folder / f"{figure}.png", title))
+            drawn.append(violins(runs, path, "16 labelled sentences per class, 10 seeds: accuracy"))
             continue
         scores = {label: record.scores[unit] for label, record in models.items() if unit in record.scores}
         if figure in DRAWINGS and scores:
             drawing, key, title = DRAWINGS[figure]
-            values = {label: of_model[key] for label, of_model in scores.items()}
-            drawn.append(drawing(values, folder / f"{figure}.png", title))
-        elif scores:
-            for label, of_model in scores.items():
-                title = f"Word embeddings of {label}, two principal components"
-                path = folder / f"{figure}-{label.replace(' ', '-')}.png"
-                drawn.append(token_picture(of_model["picture"], path, title))
+            drawn.append(drawing({label: of_model[key] for label, of_model in scores.items()}, path, title))
+            continue
+        for label, of_model in scores.items():
+            title = f"Word embeddings of {label}, two principal components"
+            drawn.append(token_picture(of_model["picture"], folder / f"{figure}-{label.replace(' ', '-')}.png", title))
     return drawn

@@ -36,7 +36,7 @@ from cse.models.loading import open_model
 from cse.models.names import PUBLISHED_IDS, Kind, ModelReference, check_name, location, resolve
 
 if TYPE_CHECKING:
-    from cse.evaluation import Encode, Scores, Unit
+    from cse.evaluation import Encode, Unit
 
     Log = Callable[[str], None]
 
@@ -123,12 +123,14 @@ class ModelSelection:
             _settings(reference)  # raises for a damaged configuration
             if self.poolings and reference.kind is Kind.BACKBONE:
                 stem = Path(reference.name).name
-                listed += [Candidate(f"{stem}-{name}", self._opener(model, reference, name)) for name in self.poolings]
+                listed += [
+                    Candidate(f"{stem}-{name}", partial(self._open, model, reference, name)) for name in self.poolings
+                ]
                 continue
-            listed.append(Candidate(reference.label, self._opener(model, reference)))
+            listed.append(Candidate(reference.label, partial(self._open, model, reference)))
             if self.starts and reference.kind is Kind.CHECKPOINT:
                 start = replace(reference, kind=Kind.START)
-                listed.append(Candidate(start.label, self._opener(model, start)))
+                listed.append(Candidate(start.label, partial(self._open, model, start)))
         return listed
 
     def _names(self) -> list[str]:
@@ -142,10 +144,7 @@ class ModelSelection:
             )
         return [name for model in self.models for name in (PUBLISHED_IDS if model == PUBLISHED else (model,))]
 
-    def _opener(self, model: str, reference: ModelReference, pooling: str | None = None) -> Callable[[], ComparedModel]:
-        return lambda: self._open(model, reference, pooling)
-
-    def _open(self, model: str, reference: ModelReference, pooling: str | None) -> ComparedModel:
+    def _open(self, model: str, reference: ModelReference, pooling: str | None = None) -> ComparedModel:
         encoder: TextEncoder
         if reference.kind is Kind.WORD_VECTORS:
             encoder = glove(Path(reference.name))
@@ -156,10 +155,15 @@ class ModelSelection:
             encoder = open_model(resolve(reference.name, pooling) if pooling else reference, backend=self.backend)
         if self.bare and isinstance(encoder, Encoder) and not encoder.method.untrained:
             encoder.method = encoder.method.replaced(denoise=When.NEVER, head_when=When.TRAINING)
-        settings, start = _settings(reference) or {}, reference.kind is Kind.START
-        key = "+".join(
-            filter(None, [_key(reference, model, pooling, encoder), self.postprocess, "bare" if self.bare else None])
-        )
+        settings, start = _settings(reference), reference.kind is Kind.START
+        if reference.family:
+            key = f"{reference.name} {reference.family}"
+        elif isinstance(encoder, Encoder):
+            supervised = " supervised" if encoder.method.supervised else ""
+            key = f"{Path(encoder.backbone).name} {encoder.method.name}{supervised}"
+        else:
+            key = f"{Path(model).name} {pooling}" if pooling else "glove"
+        key = "+".join(filter(None, [key, self.postprocess, "bare" if self.bare else None]))
         group = None  # models of one group differ in their seed only
         if settings and isinstance(encoder, Encoder) and not self.postprocess:
             decisive = {key: value for key, value in sorted(settings.items()) if key != "seed"}
@@ -174,24 +178,11 @@ class ModelSelection:
         return ComparedModel(model, None if start else key, group, seed, encoder, reference.family, start)
 
 
-def _settings(reference: ModelReference) -> dict[str, Any] | None:
-    """The training settings that a checkpoint recorded; None for anything else."""
+def _settings(reference: ModelReference) -> dict[str, Any]:
+    """The training settings that a checkpoint recorded; none for anything else."""
     if reference.kind not in (Kind.CHECKPOINT, Kind.START):
-        return None
+        return {}
     return read_checkpoint_config(hub.model_folder(location(reference.name))).training.get("settings", {})
-
-
-def _key(reference: ModelReference, model: str, pooling: str | None, encoder: TextEncoder) -> str:
-    """The key of an encoder in the published rows: `backbone method`, such as `bert-base-uncased promptbert`.
-
-    For a published checkpoint it is the id and the family.
-    """
-    if reference.family:
-        return f"{reference.name} {reference.family}"
-    if not isinstance(encoder, Encoder):
-        return f"{Path(model).name} {pooling}" if pooling else "glove"
-    supervised = " supervised" if encoder.method.supervised else ""
-    return f"{Path(encoder.backbone).name} {encoder.method.name}{supervised}"
 
 
 @dataclass(frozen=True)
@@ -235,17 +226,12 @@ def new_results(request: EvaluationRequest, command: str) -> Results:
     return Results(request.task.name, protocol, command)
 
 
-def raise_failure(name: str, error: Exception) -> None:
-    """End the evaluation with the first failure."""
-    raise error
-
-
 def evaluate(
     request: EvaluationRequest,
     results: Results,
     path: Path | None,
     report: Log,
-    failed: Callable[[str, Exception], None] = raise_failure,
+    failed: Callable[[str, Exception], None],
 ) -> dict[str, ModelRecord]:
     """Complete `results`, saving them to `path` after every unit; return the records of the request's models.
 
@@ -310,10 +296,14 @@ class _Scoring:
             model = candidate.open()
             label, record = self._record(model)
             self.report(f"{label} ({record.fingerprint})")
-            units, encode = self._units(model.encoder), self._cached_encode(model.encoder)
+            read: set[str] = set()
+            units, encode = self._units(model.encoder), self._cached_encode(model.encoder, read)
             for name, unit in units.items():
                 if name not in record.scores:
-                    scores = _marked(unit, model.model, encode)
+                    read.clear()
+                    scores = unit(encode)
+                    if count := fitted_count(model.model, read):  # scores on texts that it was fitted on are marked
+                        scores |= {"fitted_texts": count, "texts": len(read)}
                     if not self.results.protocol.points:
                         scores = {key: value for key, value in scores.items() if key not in self.request.task.points}
                     record.scores[name] = scores
@@ -363,8 +353,8 @@ class _Scoring:
             self.report(f"  {' and '.join(lacking)} need an encoder with tokens and all of {task.layout}: skipped")
         return units
 
-    def _cached_encode(self, encoder: TextEncoder) -> Encode:
-        """The `encode` of the units, cached: each distinct text is encoded once with each prompt for all units."""
+    def _cached_encode(self, encoder: TextEncoder, read: set[str]) -> Encode:
+        """The `encode` of the units: a distinct text is encoded once with each prompt for all units, and is `read`."""
         bar: dict[str, Any] = (
             {"show_progress_bar": True} if self.request.progress and isinstance(encoder, Encoder) else {}
         )
@@ -372,23 +362,11 @@ class _Scoring:
         by_prompt: dict[str | None, dict[str, np.ndarray]] = defaultdict(dict)
 
         def encode_new(texts: list[str], prompt: str | None = None) -> np.ndarray:
+            read.update(texts)
             known, before = by_prompt[prompt], {} if prompt is None else {"prompt": prompt}
             if new := [text for text in dict.fromkeys(texts) if text not in known]:
-                read = [with_final_period(text) for text in new] if self.request.final_period else new
-                known.update(zip(new, encode(read, **before), strict=True))
+                ended = [with_final_period(text) for text in new] if self.request.final_period else new
+                known.update(zip(new, encode(ended, **before), strict=True))
             return np.stack([known[text] for text in texts]) if texts else encode([])
 
         return encode_new
-
-
-def _marked(unit: Unit, model: str, encode: Encode) -> Scores:
-    """Run a unit; the scores say how many of its texts the model was fitted on, if any."""
-    texts: set[str] = set()
-
-    def watched(sentences: list[str], **before: Any) -> np.ndarray:
-        texts.update(sentences)
-        return encode(sentences, **before)
-
-    scores = unit(watched)
-    count = fitted_count(model, texts)
-    return {**scores, "fitted_texts": count, "texts": len(texts)} if count else scores

@@ -1,25 +1,27 @@
-"""Overview of the papers' tables and figures: reproducible, with their needs, or copied."""
+"""The papers' tables and figures: what runs here and its commands, and the ledger of published and obtained numbers."""
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.encoder.processes import start_command
-from cse.errors import FACES, command_line
-from cse.evaluation.figures import draw, sweep, template_bars
+from cse.errors import FACES, as_called, command_line
+from cse.evaluation.figures import draw, sweep
 from cse.evaluation.geometry import BYTE_FREQUENT, WORDPIECE_FREQUENT
-from cse.evaluation.published import BASE, PAPERS, ROWS, TEMPLATES, PublishedRow, check_paper, table_order
-from cse.evaluation.results import read_results
+from cse.evaluation.metrics import Figure, margin, over_seeds
+from cse.evaluation.results import AVERAGE, BASE, PAPERS, ROWS, TEMPLATES, PublishedRow, provenance, read_results
 from cse.evaluation.tasks import find_task
 from cse.evaluation.template_search import read_scores
-from cse.files.writing import digest, write_file
+from cse.files.weights import available
+from cse.files.writing import digest, write_file, write_json
 from cse.methods.presets import PUBLISHED, preset
 from cse.methods.templates import NEGATIVE, POSITIVE
 from cse.models.checkpoint import CHECKPOINT
@@ -27,8 +29,7 @@ from cse.models.loading import load
 from cse.models.names import resolve_backbone
 
 if TYPE_CHECKING:
-    from cse.evaluation.published import PublishedRow
-    from cse.evaluation.results import ModelRecord
+    from cse.evaluation.results import ModelRecord, Scoreboard
 
 WORD_SENTENCES = (
     "i am sad.", "i am not happy.", "the man is playing the guitar.", "the man is playing the piano.",
@@ -69,12 +70,6 @@ def prefix_parameters() -> list[str]:
     return _table(("backbone", "training", "prefix", "numbers of the prefix", "of the training head"), rows)
 
 
-def biased_tokens() -> list[str]:
-    """The 36 frequent tokens that are removed, for BERT and RoBERTa."""
-    shown = {"BERT": WORDPIECE_FREQUENT, "RoBERTa": BYTE_FREQUENT}
-    return _table(("vocabulary", "tokens"), [(name, f"`{' '.join(tokens)}`") for name, tokens in shown.items()])
-
-
 def prompts() -> list[str]:
     """PromptBERT's templates by backbone, the one used for encoding first."""
     rows = []
@@ -83,12 +78,6 @@ def prompts() -> list[str]:
         texts = dict.fromkeys(f"`{view[0].text}`" for view in views)
         rows.append((backbone, KINDS[supervised], ", ".join(texts)))
     return _table(("backbone", "training", "templates"), rows)
-
-
-def prototypes() -> list[str]:
-    """ConPVP's positive and negative templates, as released."""
-    kinds = {"positive": POSITIVE, "negative": NEGATIVE}
-    return _table(("kind", "template"), [(kind, f"`{view.text}`") for kind, views in kinds.items() for view in views])
 
 
 def likeliest_words(backbone: str) -> list[str]:
@@ -112,14 +101,21 @@ def word_commands(backbone: str) -> list[str]:
 
 STATIC_TOKENS_TABLE = ("promptbert", "7")
 LISTINGS: dict[tuple[str, str], Callable[[], list[str]]] = {
-    ("promptbert", "11"): biased_tokens,
+    ("promptbert", "11"): partial(
+        _table, ("vocabulary", "tokens"),
+        [("BERT", f"`{' '.join(WORDPIECE_FREQUENT)}`"), ("RoBERTa", f"`{' '.join(BYTE_FREQUENT)}`")],
+    ),
     ("promptbert", "13"): prompts,
     ("promptbert", "14"): partial(settings, "promptbert"),
     ("dcpcse", "3"): prefix_parameters,
     ("dcpcse", "4"): partial(settings, "dcpcse"),
-    ("conpvp", "1"): prototypes,
+    ("conpvp", "1"): partial(
+        _table, ("kind", "template"),
+        [(kind, f"`{view.text}`") for kind, views in (("positive", POSITIVE), ("negative", NEGATIVE))
+         for view in views],
+    ),
     ("conpvp", "2"): partial(settings, "conpvp"),
-}
+}  # fmt: skip
 
 
 TEMPLATES_FILE = "templates.txt"
@@ -178,12 +174,8 @@ class Plan:
         if row.task == "templates":
             dev = self.tokenised / "STSB" / "dev.tsv"
             words = ["search_templates", "--model", self.backbone or BASE, "--final-period"]
-            words += [
-                "--templates",
-                str(self.output / TEMPLATES_FILE),
-                "--dev",
-                str(dev if dev.is_file() else self._dev),
-            ]
+            words += ["--templates", str(self.output / TEMPLATES_FILE)]
+            words += ["--dev", str(dev if dev.is_file() else self._dev)]
             return [[*words, "--json", str(self.template_scores)]]
         seeds = self.seeds if row.method else ()
         trained = [[*self._training(row, seed), "--output", str(self.checkpoint(row, seed))] for seed in seeds]
@@ -193,8 +185,8 @@ class Plan:
         """The checkpoint folder of a trained row, unique to its training and shared by tables."""
         name = "-".join(filter(None, [Path(self.backbone_of(row)).name, row.method, *row.train_options, str(seed)]))
         command, *words = self._training(row, seed)
-        digest = settings_digest("python", "-m", f"{FACES}.{command}", *words)  # the same wherever it runs
-        return self.output / "checkpoints" / f"{name.replace('--', '')}-{digest}"
+        settings = settings_digest("python", "-m", f"{FACES}.{command}", *words)  # the same wherever it runs
+        return self.output / "checkpoints" / f"{name.replace('--', '')}-{settings}"
 
     def _training(self, row: PublishedRow, seed: int) -> list[str]:
         words = ["train", str(row.method), "--backbone", self.backbone_of(row), "--data", str(self.source(row))]
@@ -268,27 +260,31 @@ def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: C
         raise ValueError(f"{row.name}: `{line}` ended with exit code {code}; the line above says why")
 
 
-CHECKPOINTS_PAPER = "published"  # rows of checkpoints, each its own backbone
 DRAWING_STATE = "a drawing of the method, without numbers"
-UNTIED_STATE = "runs here on small models: pretrain --untied, evaluate geometry --figures"
 UNREPRODUCED = {
     STATIC_TOKENS_TABLE: "runs here with --backbone bundled; needs bert-base-uncased",
-    ("promptbert", "figure-2"): UNTIED_STATE,
+    ("promptbert", "figure-2"): "runs here on small models: pretrain --untied, evaluate geometry --figures",
     ("dcpcse", "figure-1"): DRAWING_STATE,
     ("conpvp", "figure-1"): "runs here: tokens --template",
     **{("conpvp", f"figure-{number}"): DRAWING_STATE for number in (2, 3)},
 }
 
 
+def rows(paper: str, table: str) -> list[PublishedRow]:
+    """The published rows of a table."""
+    return [row for row in ROWS if (row.paper, row.table) == (paper, table)]
+
+
 def overview() -> list[str]:
     """A line for each table and figure: paper, name, state."""
-    return [f"{paper:<11} {table:<10} {state(paper, table)}" for paper, table in _known()]
+    return [f"{paper:<11} {table:<10} {state(paper, table)}" for paper in PAPERS for table in tables(paper)]
 
 
-def _known() -> list[tuple[str, str]]:
-    """(paper, table) of every table and figure, in the papers' order."""
-    keys = {(row.paper, row.table) for row in ROWS} | LISTINGS.keys() | UNREPRODUCED.keys()
-    return sorted(keys, key=lambda key: (PAPERS.index(key[0]), *table_order(key[1])))
+def tables(paper: str) -> list[str]:
+    """The tables of a paper by number, then its figures."""
+    known = {(row.paper, row.table) for row in ROWS} | LISTINGS.keys() | UNREPRODUCED.keys()
+    names = [table for owner, table in known if owner == paper]
+    return sorted(names, key=lambda name: (not name.isdigit(), len(name), name))
 
 
 def state(paper: str, table: str) -> str:
@@ -297,12 +293,12 @@ def state(paper: str, table: str) -> str:
         return "runs here: a listing of this project's constants"
     if (paper, table) in UNREPRODUCED:
         return UNREPRODUCED[paper, table]
-    rows = [row for row in ROWS if (row.paper, row.table) == (paper, table)]
-    running = [row for row in rows if not row.copied]
+    listed = rows(paper, table)
+    running = [row for row in listed if not row.copied]
     if not running:
-        return f"copied: {'; '.join(dict.fromkeys(row.source for row in rows))}"
-    copied = f"; {len(rows) - len(running)} of {len(rows)} rows copied" if len(running) < len(rows) else ""
-    anywhere = "" if paper == CHECKPOINTS_PAPER else " with --backbone bundled"
+        return f"copied: {'; '.join(dict.fromkeys(row.source for row in listed))}"
+    copied = f"; {len(listed) - len(running)} of {len(listed)} rows copied" if len(running) < len(listed) else ""
+    anywhere = "" if running[0].checkpoint else " with --backbone bundled"
     texts = ["--triplets" if row.supervised else "--train-data" for row in running if row.method]
     folders = [find_task(row.task).folder if row.task != "templates" else "sts" for row in running]
     dev = ["sts"] if texts else []  # trained rows are selected on STS-B dev
@@ -312,10 +308,10 @@ def state(paper: str, table: str) -> str:
 
 def check_known(paper: str, table: str) -> None:
     """Raise ValueError, with the choices or the state, for a paper or table that is unknown or not reproducible."""
-    check_paper(paper)
-    tables = [name for owner, name in _known() if owner == paper]
-    if table not in tables:
-        raise ValueError(f"{paper} has no table {table!r}; choose from {', '.join(tables)}")
+    if paper not in PAPERS:
+        raise ValueError(f"unknown paper {paper!r}; choose from {', '.join(PAPERS)}")
+    if table not in tables(paper):
+        raise ValueError(f"{paper} has no table {table!r}; choose from {', '.join(tables(paper))}")
     if (paper, table) in UNREPRODUCED and (paper, table) != STATIC_TOKENS_TABLE:
         raise ValueError(f"{paper} {table}: {UNREPRODUCED[paper, table]}")
 
@@ -360,20 +356,16 @@ def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
 
 
 def draw_figure(rows: Sequence[PublishedRow], runs: Sequence[Sequence[float | None]], plan: Plan) -> list[Path]:
-    """Draw a figure of the papers, or PromptBERT's Table 4, and return the paths; no paths for other tables.
+    """Draw a figure of the papers and return the paths; no paths for tables.
 
     `runs` are the numbers of each row's runs; rows without a number are left out.
     """
-    first, name = rows[0], Path(plan.backbone_of(rows[0])).name
+    first = rows[0]
     stem = plan.output / "figures" / f"{first.paper}-{first.table}"
     present = [[value for value in values if value is not None] for values in runs]
-    whole = [(row, numbers) for row, numbers in zip(rows, present, strict=True) if numbers]
-    if first.task == "templates" and whole:
-        scores = {row.name: numbers[0] for row, numbers in whole}
-        return [template_bars(scores, stem.with_suffix(".png"), f"STS-B dev by template, {name}, untrained")]
-    if first.prefix is not None and whole:  # DCPCSE's Figure 2
-        lengths = {row.prefix: numbers for row, numbers in whole if row.prefix is not None}
-        label = f"{first.method} on {name}"
+    lengths = {row.prefix: numbers for row, numbers in zip(rows, present, strict=True) if numbers and row.prefix}
+    if lengths and first.prefix is not None:  # DCPCSE's Figure 2
+        label = f"{first.method} on {Path(plan.backbone_of(first)).name}"
         title = f"Average of seven STS tasks by prompt length, {label}"
         return [sweep({label: lengths}, stem.with_suffix(".png"), title, varied="prompt length")]
     if first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
@@ -381,3 +373,172 @@ def draw_figure(rows: Sequence[PublishedRow], runs: Sequence[Sequence[float | No
         models = {label: run_record(row, plan, seed) for label, (row, seed) in labels.items()}
         return draw(find_task(first.task), models, stem)
     return []
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One row of a ledger: the published number, the `commands` that reproduce it, and their results.
+
+    `published_on` is the paper's backbone, `backbone` the one used here. `runs` are the numbers by seed, or the single
+    number of an untrained row; None where there is no number, then `note` says why, as for a published checkpoint that
+    is not available. The others are those of `judged`. A `copied` row has neither commands nor results.
+    """
+
+    row: str
+    published: float | None
+    published_deviation: float | None
+    published_seeds: int
+    published_on: str
+    task: str
+    source: str
+    copied: bool
+    commands: tuple[str, ...] = ()
+    backbone: str | None = None
+    seeds: tuple[int, ...] = ()
+    runs: tuple[float | None, ...] = ()
+    note: str | None = None
+    mean: float | None = None
+    deviation: float | None = None
+    difference: float | None = None
+    verdict: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object of a row in a ledger file."""
+        left_out = {name for name in ("note", "mean", "difference", "verdict") if getattr(self, name) is None}
+        left_out |= {"deviation"} if self.mean is None else set()
+        left_out |= {"backbone", "seeds", "runs"} if self.copied else set()
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
+
+
+def judged(figure: Figure, row: PublishedRow) -> dict[str, Any]:
+    """Compare the figure of runs with a published row, and return values of a `LedgerEntry`.
+
+    `mean` and standard `deviation` (None for one run) of the runs, `difference` of the mean from the published number
+    (None if there is none), and a `verdict` on it from its interval: None without several runs on either side, as the
+    noise is unknown.
+    """
+    digits = 4 if abs(figure.value) < 1 else 2  # cosines are not percentages
+    deviation = None if figure.deviation is None else round(figure.deviation, digits)
+    own = {"mean": round(figure.value, digits), "deviation": deviation}
+    if row.average is None:
+        return own
+    difference = figure.value - row.average
+    noise = margin(figure, Figure(row.average, row.deviation, row.seeds))
+    verdict = None if noise is None else "inside the noise" if abs(difference) <= noise else "a difference"
+    return {**own, "difference": round(difference, digits), "verdict": verdict}
+
+
+def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
+    """An entry for each published average of the task that has a counterpart among the board's models.
+
+    Counterparts have the same method or pooling; the papers' are on BERT-base. A number that a paper repeats in
+    another table is listed once. A board without an average has no entries.
+    """
+    if not board.columns or board.columns[0].unit != AVERAGE:
+        return []
+    entries: dict[tuple[str, float | None], LedgerEntry] = {}
+    protocol, command = board.results.protocol, as_called(board.results.command)
+    for label, row in board.rows.items():
+        backbone, _, reading = (row.record.key or "").partition(" ")
+        for published in ROWS:
+            own = published.task == board.task.name and published.key == f"{BASE} {reading}"
+            foreign = published.copied or published.checkpoint or published.supervised or published.prefix
+            if not own or foreign or published.average is None or (label, published.average) in entries:
+                continue
+            source = published.source
+            if "--final-period" in published.evaluate and not protocol.final_period:
+                source = "; ".join(filter(None, [source, "published with a full stop added to texts that lack one"]))
+            values = {"note": "no number to compare"} if not row.figures[0] else judged(row.figures[0], published)
+            entries[label, published.average] = LedgerEntry(
+                f"{published.name} ({published.paper}, table {published.table})", published.average,
+                published.deviation, published.seeds, published.backbone, published.task, source, copied=False,
+                commands=(command,), backbone=backbone, seeds=row.seeds, **values,
+            )  # fmt: skip
+    return list(entries.values())
+
+
+HEADINGS = ("row", "published", "obtained", "difference", "backbone, seeds", "published on, source")
+
+
+def reproduce(rows: Sequence[PublishedRow], plan: Plan, report: Callable[[str], None]) -> list[LedgerEntry]:
+    """Reproduce a table's rows one by one and return their entries; the ledger in `plan.output` is updated after each.
+
+    `report` gets a line for each row and each command. Raises ValueError if a command fails, and as `obtained` and
+    `write_ledger` do.
+    """
+    entries: list[LedgerEntry] = []
+    for number, row in enumerate(rows, start=1):
+        report(f"{number}/{len(rows)} {row.name}: {'copied, not run' if row.copied else f'published {row.average}'}")
+        entries.append(_reproduced(row, plan, report))
+        write_ledger(plan.output / f"{row.paper}-{row.table}", row.paper, row.table, entries)
+    return entries
+
+
+def _reproduced(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> LedgerEntry:
+    """Run a row's commands that are not done, passing each to `report`, and return its ledger entry."""
+    commands = plan.commands(row)
+    entry = LedgerEntry(
+        row.name, row.average, row.deviation, row.seeds, row.backbone, row.task, row.source, row.copied,
+        tuple(command_line(*words) for words in commands),
+    )  # fmt: skip
+    if row.copied:
+        return entry
+    if row.checkpoint and not available(row.backbone):
+        return replace(entry, backbone=row.backbone, note="needs the model hub, or the checkpoint in its cache")
+    for command in commands:
+        run_command(command, plan, row, report)
+    runs = tuple(obtained(row, plan, seed) for seed in plan.runs(row))
+    seeds = tuple(plan.seeds) if row.method else ()
+    entry = replace(entry, backbone=plan.backbone_of(row), seeds=seeds, runs=runs)
+    whole = [run for run in runs if run is not None]
+    if len(whole) < len(runs) or not whole:
+        reason = "sets are missing" if find_task(row.task).sets or row.read else "it is a picture"
+        return replace(entry, note=f"no number to compare: {reason}")
+    return replace(entry, **judged(over_seeds(whole), row))
+
+
+def read_ledger(path: Path) -> list[LedgerEntry]:
+    """The entries of a ledger file. Raises ValueError, naming the file, if it is not a ledger."""
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))["rows"]
+        return [
+            LedgerEntry(**{key: tuple(item) if isinstance(item, list) else item for key, item in value.items()})
+            for value in read
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a ledger ({error}); move it away or give another `output`") from error
+
+
+def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[LedgerEntry]) -> None:
+    """Write `stem.json` and `stem.md`; earlier rows that are not in `entries` are kept.
+
+    Raises ValueError if `stem.json` exists and is not a ledger.
+    """
+    path = stem.with_name(f"{stem.name}.json")
+    earlier = read_ledger(path) if path.is_file() else []
+    fresh = {entry.row: entry for entry in entries}
+    kept = [fresh.pop(entry.row, entry) for entry in earlier] + list(fresh.values())
+    rows = [entry.to_json() for entry in kept]
+    write_json(path, {"paper": paper, "table": table, **provenance(), "rows": rows})
+    text = "\n".join(markdown(kept)) + "\n"
+    write_file(stem.with_name(f"{stem.name}.md"), lambda fresh: fresh.write_text(text, encoding="utf-8"))
+
+
+def markdown(entries: Sequence[LedgerEntry]) -> list[str]:
+    """The ledger as a Markdown table, line by line."""
+    lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
+    for entry in entries:
+        published = _spread(entry.published, entry.published_deviation)
+        if entry.copied:
+            lines.append(f"| {entry.row} | {published} | copied, not run | | | {entry.source} |")
+            continue
+        obtained = entry.note or _spread(entry.mean, entry.deviation) or "-"
+        difference = "" if entry.difference is None else f"{entry.difference:+.2f} {entry.verdict or ''}".strip()
+        backbone = f"{entry.backbone}, {' '.join(map(str, entry.seeds)) or 'untrained'}"
+        origin = ", ".join(filter(None, [entry.published_on, entry.source]))
+        lines.append(f"| {entry.row} | {published} | {obtained} | {difference} | {backbone} | {origin} |")
+    return lines
+
+
+def _spread(value: float | None, deviation: float | None) -> str:
+    return "" if value is None else f"{value:g}" + (f" ± {deviation:g}" if deviation else "")

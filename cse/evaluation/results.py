@@ -1,4 +1,4 @@
-"""Results files of evaluations, and their tables: a line per model, with its published row below if there is one."""
+"""Results files of evaluations, the papers' numbers, and tables of both: of one call, or of a folder of files."""
 
 from __future__ import annotations
 
@@ -10,23 +10,90 @@ from datetime import date
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from cse.evaluation.metrics import over_seeds, seeds_differ
-from cse.evaluation.published import published
-from cse.evaluation.tasks import LOGISTIC
+from cse.evaluation.metrics import Figure, margin, over_seeds, seeds_differ
+from cse.evaluation.tasks import LOGISTIC, TASKS, find_task
 from cse.files.checksums import check_digest, with_digest
 from cse.files.writing import file_digest, write_json
+from cse.methods.catalogue import UNTRAINED
 from cse.models.fitted_texts import fitted_note
 
 if TYPE_CHECKING:
     from cse.evaluation import Scores
     from cse.evaluation.tasks import Task
 
+PAPERS = ("promptbert", "dcpcse", "conpvp", "published")  # the last: scores of checkpoints on the hub
+BASE = "bert-base-uncased"
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One published row: `values` by set (x 100), their `average`, and its `deviation` over `seeds` runs.
+
+    `key` is the backbone and the pooling or method, as the benchmark derives it from an encoder. A row with a `method`
+    is trained, `supervised` or not, with a `prefix` length if the row varies it; `evaluate` are its options of the
+    command `evaluate`; `read` is the path to its number in the results if that is not the task's average. `copied` rows
+    cannot be reproduced here: the paper copied them, or something they need is missing; `source` names the source and
+    any peculiarity. A `checkpoint` is used as published; its hub id replaces the backbone.
+    """
+
+    paper: str
+    table: str
+    name: str
+    key: str
+    task: str
+    average: float | None = None
+    values: dict[str, float] = field(default_factory=dict)
+    deviation: float | None = None
+    seeds: int = 1
+    method: str | None = None
+    supervised: bool = False
+    prefix: int | None = None
+    evaluate: str = ""
+    read: tuple[str, ...] = ()
+    copied: bool = False
+    checkpoint: bool = False
+    source: str = ""
+
+    @property
+    def backbone(self) -> str:
+        """The backbone of the row."""
+        return self.key.partition(" ")[0]
+
+    @property
+    def reading(self) -> str:
+        """The pooling, method or family; empty for word vectors."""
+        return self.key.partition(" ")[2]
+
+    @property
+    def train_options(self) -> list[str]:
+        """The options of `train` beyond method and backbone."""
+        prefix = [] if self.prefix is None else ["--prefix", str(self.prefix)]
+        return [*(["--supervised"] if self.supervised else []), *prefix]
+
+
+def _published_row(cells: Mapping[str, str]) -> PublishedRow:
+    """A row of `published.tsv`; its `numbers` are those of the sets, in the papers' order, and the average, or this."""
+    *values, average = map(float, cells["numbers"].split()) if cells["numbers"] else (None,)
+    task = cells["task"] if cells["task"] in ("transfer", "clustering") else "sts"  # which geometry averages over too
+    return PublishedRow(
+        cells["paper"], cells["table"], cells["name"], cells["key"], cells["task"], average,
+        dict(zip(find_task(task).sets, values, strict=True)) if values else {},
+        float(cells["deviation"]) if cells["deviation"] else None, int(cells["seeds"] or 1),
+        cells["method"] or None, cells["supervised"] == "yes", int(cells["prefix"]) if cells["prefix"] else None,
+        cells["evaluate"], tuple(cells["read"].split(" > ")) if cells["read"] else (), cells["copied"] == "yes",
+        cells["checkpoint"] == "yes", cells["source"],
+    )  # fmt: skip
+
+
+_header, *_lines = Path(__file__).with_name("published.tsv").read_text(encoding="utf-8").splitlines()
+ROWS = tuple(_published_row(dict(zip(_header.split("\t"), line.split("\t"), strict=True))) for line in _lines)
+TEMPLATES = {row.name: row.average for row in ROWS if row.task == "templates"}  # PromptBERT's Table 4, STS-B dev
+
 LIBRARIES = ("numpy", "scikit-learn", "scipy", "torch", "transformers")
 RECORD_KEYS = ("model", "fingerprint", "scores")  # of a model's record
 OUTPUT_CURE = "give another `json_output` or pass `overwrite`"
-DAMAGE_CURE = f"copy it again or remove its digest, or {OUTPUT_CURE}"
 
 
 @dataclass(frozen=True)
@@ -48,13 +115,6 @@ class Protocol:
     classifier: str = LOGISTIC
     smooth: int = 0
     expand: int = 0
-
-
-class Provenance(TypedDict):
-    """The date of a run (ISO 8601), and the versions of Python and of the libraries that affect scores."""
-
-    date: str
-    versions: dict[str, str]
 
 
 @dataclass
@@ -98,18 +158,19 @@ class Results:
         their default.
         """
         value = asdict(self)
-        for name, default in (("classifier", LOGISTIC), ("smooth", 0), ("expand", 0)):
-            if value["protocol"][name] == default:
-                del value["protocol"][name]
-        for record in value["models"].values():
-            for name in ("family", "start"):
-                if not record[name]:
-                    del record[name]
-        return value if self.comparisons else {key: item for key, item in value.items() if key != "comparisons"}
+        protocol = value["protocol"]
+        optional = [(protocol, "classifier", LOGISTIC), (protocol, "smooth", 0), (protocol, "expand", 0)]
+        optional += [
+            (record, *item) for record in value["models"].values() for item in (("family", None), ("start", 0))
+        ]
+        for holder, name, default in [*optional, (value, "comparisons", [])]:
+            if holder[name] == default:
+                del holder[name]
+        return value
 
 
-def provenance() -> Provenance:
-    """The provenance of a run that starts now."""
+def provenance() -> dict[str, Any]:
+    """The `date` of a run that starts now (ISO 8601), and the `versions` of Python and the libraries behind scores."""
     versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
     return {"date": date.today().isoformat(), "versions": versions}
 
@@ -129,15 +190,15 @@ def read_results(path: Path) -> Results:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
         lacking = [label for label, record in value["models"].items() if not {*RECORD_KEYS} <= record.keys()]
-        read = {} if lacking else {label: ModelRecord(**record) for label, record in value["models"].items()}
+        models = {} if lacking else {label: ModelRecord(**record) for label, record in value["models"].items()}
         results = Results(
-            value["task"], Protocol(**value["protocol"]), value.get("command", ""), read, value.get("comparisons", [])
+            value["task"], Protocol(**value["protocol"]), value.get("command", ""), models, value.get("comparisons", [])
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a results file ({error}); {OUTPUT_CURE}") from error
     if lacking:
         raise ValueError(f"{path}: the record of {lacking[0]} lacks {' or '.join(RECORD_KEYS)}; {OUTPUT_CURE}")
-    check_digest(value, path, DAMAGE_CURE)
+    check_digest(value, path, f"copy it again or remove its digest, or {OUTPUT_CURE}")
     return results
 
 
@@ -203,7 +264,8 @@ def table(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
         name = f"  before training ({label})" if record.start else label
         average = _cell(task.average(record.scores)) if task.sets else ""
         lines.append((name, *(_cell(column.of(record.scores)) for column in shown), average))
-        if task.sets and (row := published(task.name, record.key)):
+        row = next((row for row in ROWS if row.task == task.name and row.key == record.key), None)
+        if task.sets and row is not None:
             cells = [_cell(row.values.get(column.unit)) if column.score == task.main else "" for column in shown]
             spread = f" +-{row.deviation}" if row.deviation else ""
             where = ", ".join(filter(None, [f"{row.paper} table {row.table}", row.evaluate, row.source]))
@@ -229,14 +291,14 @@ def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
 
 def warnings(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
     """Warnings: sets that are missing or have another number of pairs than in the papers, and texts fitted on."""
-    units = {unit for record in models.values() for unit in record.scores}
-    absent = [name for name in task.sets if name not in units]
+    scored = [(label, unit, scores) for label, record in models.items() for unit, scores in record.scores.items()]
+    absent = [name for name in task.sets if name not in {unit for _, unit, _ in scored}]
     lines = [f"no files for {', '.join(absent)}: no average over the papers' sets"] if absent else []
     lines += [
         f"{label}, {unit}: {fitted_note(scores['fitted_texts'], scores['texts'])}; it may do worse on others"
-        for label, record in models.items() for unit, scores in record.scores.items() if "fitted_texts" in scores
+        for label, unit, scores in scored if "fitted_texts" in scores
     ]  # fmt: skip
-    sizes = {(unit, one["pairs"]) for m in models.values() for unit, one in m.scores.items() if unit in task.pairs}
+    sizes = {(unit, scores["pairs"]) for _, unit, scores in scored if unit in task.pairs}
     return lines + [
         f"{unit} has {pairs} pairs here, {task.pairs[unit]} in the papers: not the same task"
         for unit, pairs in sorted(sizes)
@@ -266,3 +328,124 @@ def seed_lines(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
         *(f"over {f.count} seeds: {f.value:.2f} +- {f.deviation:.2f}  ({label})" for label, f in figures.items()),
         *(f"  {a} minus {b}: {seeds_differ(groups[a], groups[b])}" for a, b in combinations(groups, 2)),
     ]
+
+
+AVERAGE = "average"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Labels of the `best` rows of a column, of rows `alike` (within the noise of the best), and of rows `apart`.
+
+    A row is in neither if the noise is unknown.
+    """
+
+    best: tuple[str, ...]
+    alike: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A model's `figures`, one per column or None, each the mean over `seeds` if there are several.
+
+    `seeds` is empty for models not trained here. `average` is the record's own, of its one seed. `start` has the
+    figures of the same model before its first training step, and is empty if those were not scored.
+    """
+
+    record: ModelRecord
+    figures: tuple[Figure | None, ...]
+    seeds: tuple[int, ...] = ()
+    average: float | None = None
+    start: tuple[Figure | None, ...] = ()
+
+    @property
+    def pooling(self) -> str | None:
+        """The pooling of an untrained backbone; None for a trained model."""
+        reading = (self.record.key or "").rpartition(" ")[2].partition("+")[0]
+        own = self.record.group is None and self.record.family is None
+        return reading if own and reading in UNTRAINED else None
+
+
+@dataclass(frozen=True)
+class Scoreboard:
+    """A task's table, with the best of each column and ties within noise: a row per label, a verdict per column."""
+
+    task: Task
+    results: Results
+    columns: tuple[ScoreColumn, ...]
+    rows: Mapping[str, Row]
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def strongest(self) -> str | None:
+        """The label of the untrained reading with the best figure in the first column; None unless several have one."""
+        sign = -1 if self.columns and self.columns[0].score in self.task.lower else 1
+        values = {
+            label: sign * figure.value
+            for label, row in self.rows.items()
+            if row.pooling and (figure := row.figures[0]) is not None
+        }
+        return max(values, key=lambda label: values[label]) if len(values) > 1 else None
+
+
+def read_scoreboards(folder: Path) -> dict[str, Scoreboard]:
+    """The scoreboards of the results files in `folder` by task, in the tasks' order. Raises as `read_results` does.
+
+    `TASK.json` has the models of a table. Other files of the same task and protocol add seeds to them.
+    """
+    files = {path.stem: read_results(path) for path in sorted(folder.glob("*.json"))}
+    return {name: scoreboard(files[name], list(files.values())) for name in TASKS if name in files}
+
+
+def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
+    """The scoreboard of `results`; those of `others` with the same task and protocol add their seeds.
+
+    Records of one `group`, which differ in their seed only, become one row with mean and deviation.
+    """
+    task = find_task(results.task)
+    deviations = task.repeats.deviations.values() if task.repeats else ()
+    shown = [column for column in columns(task, results.models) if column.score not in deviations]
+    if any(task.average(record.scores) is not None for record in results.models.values()):
+        shown.insert(0, ScoreColumn(AVERAGE, task.main, AVERAGE))
+    alike = [other for other in (results, *others) if (other.task, other.protocol) == (results.task, results.protocol)]
+    pool = [record for other in alike for record in other.models.values()]
+    rows = {}
+    for label, *_ in seed_groups(results.models):
+        record = results.models[label]
+        group = [other for other in pool if record.group and other.group == record.group]
+        seeded = [(other.seed, other) for other in (*group, record) if other.seed is not None]
+        by_seed, starts = ({s: other.scores for s, other in seeded if other.start == begun} for begun in (False, True))
+        runs = [by_seed[seed] for seed in sorted(by_seed)] or [record.scores]
+        figures = tuple(_figure(task, column, runs) for column in shown)
+        before = [starts[seed] for seed in sorted(starts)]
+        start = tuple(_figure(task, column, before) for column in shown if starts)
+        rows[label] = Row(record, figures, tuple(sorted(by_seed)), task.average(record.scores), start)
+    verdicts = [
+        _verdict({label: row.figures[number] for label, row in rows.items()}, lower=column.score in task.lower)
+        for number, column in enumerate(shown)
+    ]
+    return Scoreboard(task, results, tuple(shown), rows, tuple(verdicts))
+
+
+def _figure(task: Task, column: ScoreColumn, runs: Sequence[Mapping[str, Scores]]) -> Figure | None:
+    """The mean over the runs that have the column's score, with the deviation; None if there are none."""
+    numbers = [(task.average(scores) if column.unit == AVERAGE else column.of(scores), scores) for scores in runs]
+    scored = [(number, scores) for number, scores in numbers if number is not None]
+    if not scored:
+        return None
+    figure = over_seeds([number for number, _ in scored])
+    if len(scored) == 1 and task.repeats:
+        deviation = scored[0][1].get(column.unit, {}).get(task.repeats.deviations.get(column.score, ""))
+        return Figure(figure.value, deviation, 1 if deviation is None else task.repeats.count)
+    return figure
+
+
+def _verdict(figures: Mapping[str, Figure | None], *, lower: bool) -> Verdict:
+    known = {label: figure for label, figure in figures.items() if figure is not None}
+    top = (min if lower else max)(figure.value for figure in known.values())
+    best = tuple(label for label, figure in known.items() if figure.value == top)
+    noise = {label: margin(known[best[0]], figure) for label, figure in known.items() if label not in best}
+    tested = [(label, abs(known[label].value - top) <= half) for label, half in noise.items() if half is not None]
+    alike, apart = (tuple(label for label, inside in tested if inside is side) for side in (True, False))
+    return Verdict(best, alike, apart)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,34 +102,31 @@ def read_texts(path: Path) -> dict[str, str]:
 
     A title stands before the text, as BEIR joins them; in a .tsv one that the text begins with is not repeated.
     """
+    rows: list[tuple[str, str, str]] = []  # where it stands, its id, its text
+    if ".jsonl" in path.suffixes:
+        corpus = Corpus.read(path, "text")
+        if "_id" not in corpus.columns:
+            raise ValueError(f"{path}: no key '_id'; it has {', '.join(corpus.columns)}")
+        columns = ["_id", *(["title"] if "title" in corpus.columns else []), "text"]
+        cells = [Cells(corpus.table, name).texts(np.arange(corpus.table.num_rows)) for name in columns]
+        for number, (name, *parts) in enumerate(zip(*cells, strict=True), start=1):
+            rows.append((f"row {number}", name, " ".join(parts).strip()))
+    else:
+        for number, line in enumerate(text_lines(path), start=1):
+            if not line.strip():
+                continue
+            name, *parts = (cell.strip() for cell in line.split("\t"))
+            if not name or len(parts) not in (1, 2):
+                raise ValueError(f"{path}: line {number} has {len(parts) + 1} columns, not id, text or id, title, text")
+            rows.append((f"line {number}", name, parts[-1] if parts[-1].startswith(parts[0]) else " ".join(parts)))
     texts: dict[str, str] = {}
-    for place, (name, text) in _id_texts(path) if ".jsonl" in path.suffixes else _tab_texts(path):
+    for where, name, text in rows:
         if not name or name in texts:
-            raise ValueError(f"{path}: {place} {f'repeats the id {name!r}' if name else 'has no id'}")
+            raise ValueError(f"{path}: {where} {f'repeats the id {name!r}' if name else 'has no id'}")
         texts[name] = text
     if not texts:
         raise ValueError(f"{path}: no text in it")
     return texts
-
-
-def _tab_texts(path: Path) -> Iterator[tuple[str, tuple[str, str]]]:
-    for number, line in enumerate(text_lines(path), start=1):
-        if not line.strip():
-            continue
-        name, *cells = (cell.strip() for cell in line.split("\t"))
-        if not name or len(cells) not in (1, 2):
-            raise ValueError(f"{path}: line {number} has {len(cells) + 1} columns, not id, text or id, title, text")
-        yield f"line {number}", (name, cells[-1] if cells[-1].startswith(cells[0]) else " ".join(cells))
-
-
-def _id_texts(path: Path) -> Iterator[tuple[str, tuple[str, str]]]:
-    corpus = Corpus.read(path, "text")
-    if "_id" not in corpus.columns:
-        raise ValueError(f"{path}: no key '_id'; it has {', '.join(corpus.columns)}")
-    columns = ["_id", *(["title"] if "title" in corpus.columns else []), "text"]
-    cells = [Cells(corpus.table, name).texts(np.arange(corpus.table.num_rows)) for name in columns]
-    for number, (name, *parts) in enumerate(zip(*cells, strict=True), start=1):
-        yield f"row {number}", (name, " ".join(parts).strip())
 
 
 def read_relevance(path: Path, queries: Mapping[str, str], documents: Mapping[str, str]) -> dict[str, set[str]]:

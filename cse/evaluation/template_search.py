@@ -21,7 +21,7 @@ from cse.corpus.lines import text_lines
 from cse.corpus.supervised import Pair
 from cse.errors import ArtefactError
 from cse.evaluation.metrics import spearman
-from cse.evaluation.published import TEMPLATES
+from cse.evaluation.results import TEMPLATES
 from cse.evaluation.sts import with_final_period
 from cse.files import hub
 from cse.files.checksums import DIGEST, check_digest, with_digest

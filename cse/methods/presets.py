@@ -25,20 +25,11 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     ("esimcse", False, "bert-large"): {"batch_size": 64, "learning_rate": 1e-5},
     ("esimcse", False, "roberta-base"): {"batch_size": 64, "learning_rate": 1e-5, "repetition": 0.30},
     ("esimcse", False, "roberta-large"): {
-        "batch_size": 64,
-        "learning_rate": 1e-5,
-        "dropout": 0.15,
-        "repetition": 0.28,
-        "queue": 128,
+        "batch_size": 64, "learning_rate": 1e-5, "dropout": 0.15, "repetition": 0.28, "queue": 128,
     },
     # ConSERT, released training script
     ("consert", False, "bert-base"): {
-        "batch_size": 96,
-        "learning_rate": 5e-7,
-        "epochs": 10,
-        "max_length": 64,
-        "temperature": 0.1,
-        "dropout": 0.0,
+        "batch_size": 96, "learning_rate": 5e-7, "epochs": 10, "max_length": 64, "temperature": 0.1, "dropout": 0.0,
     },
     # PromptBERT, appendix A and the released settings
     ("promptbert", False, "bert-base"): {"batch_size": 256, "learning_rate": 1e-5},
@@ -69,24 +60,13 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     ("promptbert", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "dropout": 0.1},
     ("optiprompt", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-3},
     ("dcpcse", False, "bert-small"): {
-        "batch_size": 64,
-        "learning_rate": 1e-2,
-        "temperature": 0.1,
-        "dropout": 0.05,
-        "prefix": 4,
+        "batch_size": 64, "learning_rate": 1e-2, "temperature": 0.1, "dropout": 0.05, "prefix": 4,
     },
     ("scpcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 3e-3},
     ("conpvp", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "temperature": 0.1, "dropout": 0.05},
-}
-
-BUNDLED_ROW = "bert-small"
-SHARED = "SimCSE's released scripts"  # of the defaults of TrainConfig
-SOURCES = {  # where a paper gives its rows; those of `BUNDLED_ROW` are this project's
-    "simcse": SHARED, "esimcse": "ESimCSE's released scripts", "consert": "ConSERT's released script",
-    "promptbert": "PromptBERT, appendix A", "optiprompt": "PromptBERT, appendix A", "dcpcse": "DCPCSE, Table 4",
-    "scpcse": "DCPCSE, appendix A", "conpvp": "ConPVP, Table 2",
 }  # fmt: skip
 
+BUNDLED_ROW = "bert-small"
 # Variant -> the method whose published settings it has, and its differences from them.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "promptbert-same": ("promptbert", {}),
@@ -97,15 +77,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "conpvp-no-negative": ("conpvp", {}),
     "conpvp-no-prototypes": ("conpvp", {}),
 }
-
-
-def source_of(name: str, backbone: str, setting: str) -> str:
-    """Return where the value of a setting comes from that `preset` gives a method on a backbone's row."""
-    if setting not in PUBLISHED.get((name, False, backbone), {}):
-        return SHARED
-    return (
-        "chosen by this project on STS-B dev" if backbone == BUNDLED_ROW else SOURCES.get(name, METHODS[name].citation)
-    )
 
 
 def backbone_key(model_type: str, hidden: int) -> str:

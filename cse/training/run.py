@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from cse.training.held_out import HELD_OUT_SELECTION, hold_out
 
 EXAMPLES_PER_READ = 10_000  # examples at a time
 DROPOUT = 0.1  # BERT's, for backbones without
+MAX_RECORDED = 100_000  # examples whose texts are recorded: 13 bytes for each text
 AUTO_DEV = "auto"  # dev: texts are held out
 
 
@@ -146,6 +147,13 @@ class Run:
         order = _order(self.config.seed, epoch, len(self.examples))
         size = self.config.batch_size
         return order[within * size : (within + 1) * size]
+
+    def texts(self, steps: int) -> Iterator[str]:
+        """Yield the texts that the first steps read; none of a run of more than `MAX_RECORDED` examples."""
+        numbers = np.unique([self.numbers(step) for step in range(steps)]).astype(int)
+        for start in range(0, len(numbers) if len(numbers) <= MAX_RECORDED else 0, EXAMPLES_PER_READ):
+            for texts in self.examples[numbers[start : start + EXAMPLES_PER_READ]].values():
+                yield from texts
 
     def batch(self, step: int) -> dict[str, list[str]]:
         """The texts of a step by column."""

@@ -106,7 +106,7 @@ def step_bar(name: str, steps: int) -> Iterator[Callable[[LogEntry], None]]:
 
     A note clears the line of the bar, where it is then printed.
     """
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     with tqdm(total=steps, unit="step", desc=name, **progress_options()) as bar:
 

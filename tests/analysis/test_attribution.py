@@ -13,7 +13,6 @@ from cse.analysis.attribution import (
     without,
     words,
 )
-from cse.analysis.calibration import PERSISTENCE, agreements, disagreements, rank_biased_overlap, shared
 
 PAIR = ("The dog, in the park, was happy.", "a big cat!")
 SHORTER = (
@@ -156,43 +155,3 @@ def test_a_perturbation_gives_the_sentence_that_it_should(name: str, text: str, 
 def test_no_perturbation_fails_on_odd_text_or_returns_it_unchanged(text: str) -> None:
     for name, apply in APPLY.items():
         assert apply(text) != text, name
-
-
-def test_planted_negations_surface_among_the_first_ten() -> None:
-    """200 pairs that two models rank alike but for noise; of ten one hears the negation and the other does not."""
-    rng = np.random.default_rng(0)
-    alike = rng.uniform(size=200)
-    negated = rng.choice(200, 10, replace=False)
-    deaf, hearing = alike + rng.normal(scale=0.02, size=200), alike + rng.normal(scale=0.02, size=200)
-    deaf[negated], hearing[negated] = rng.uniform(0.9, 1.0, 10), rng.uniform(0.0, 0.1, 10)
-    ranked = disagreements({"deaf": 0.9 + 0.1 * deaf, "hearing": hearing**3})
-    assert {row.pair for row in ranked[:10]} == set(negated.tolist())
-    assert ranked[0].places["deaf"] > 0.8 > 0.2 > ranked[0].places["hearing"]
-
-
-def slow_overlap(first: list[int], second: list[int], depth: int = 2000) -> float:
-    """The definition, (1 - p) sum p^(d-1) A_d, with the last agreement going on for ever."""
-    total, last = 0.0, 0.0
-    for rank in range(1, depth + 1):
-        if rank <= len(first):
-            last = len(set(first[:rank]) & set(second[:rank])) / rank
-        total += (1 - PERSISTENCE) * PERSISTENCE ** (rank - 1) * last
-    return total
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [([1, 2, 3], [1, 2, 3]), ([1, 2, 3, 4], [4, 3, 2, 1]), ([1, 2, 3], [4, 5, 6]), ([1, 2, 3, 4, 5], [1, 9, 3, 2, 8])],
-)
-def test_rank_biased_overlap_is_its_definition(first: list[int], second: list[int]) -> None:
-    assert rank_biased_overlap(first, second) == pytest.approx(slow_overlap(first, second), abs=1e-9)
-
-
-def test_each_two_lists_are_compared_and_a_list_with_itself_is_1() -> None:
-    lists = ["abcd", "abcd", "badc", "wxyz"]
-    assert agreements(lists, shared) == [[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1]]
-    assert (shared("abcd", "abxy"), shared("abcd", "ab"), shared([], [])) == (0.5, 0.5, 1)
-    permuted = 0.1 * (0 + 0.9 + 0.81 * 2 / 3 + 0.729) + 0.9**4  # agreements 0, 1, 2/3, 1, and 1 for ever
-    table = agreements(lists, rank_biased_overlap)
-    assert table[0] == pytest.approx([1, 1, permuted, 0])
-    assert [row[0] for row in table] == pytest.approx(table[0])  # both ways the same

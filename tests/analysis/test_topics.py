@@ -3,12 +3,13 @@
 import math
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
 import pytest
 
-from cse.analysis.topics import class_words, group_names, grouped, majority, matched, selection, typical, typicality
+from cse.analysis.topics import class_words, group_names, grouped, matched, typical, typicality
 from cse.evaluation.clustering import nmi
 
 
@@ -46,22 +47,6 @@ def test_typical_texts_are_those_nearest_to_the_mean_of_their_group() -> None:
         assert rows_of_group == sorted(rows, key=lambda row: -float(unit[row] @ mean))[:4]
 
 
-def test_a_selection_has_its_words_typical_and_odd_rows_labels_and_groups() -> None:
-    texts = ["dog barks", "dog runs", "dog eats", "dog", "sun shines", "rain falls"]
-    vectors = np.array([[1, 0.1], [1, 0.2], [1, 0.3], [0.2, 1], [0, 1], [-1, 0]])
-    labels = ["pets", "pets", "", "food", "sky", "sky"]
-    selected = selection(texts, vectors, np.array([0, 1, 2, 3]), labels, {"m": np.array([0, 0, 1, 1, 1, 0])}, 1, 2)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    order = sorted(range(4), key=lambda row: -float(unit[row] @ unit[:4].mean(axis=0)))
-    assert (selected.size, selected.words) == (4, ["dog"])
-    assert (selected.typical, selected.odd) == (order[:2], order[:1:-1])
-    assert (selected.labels, selected.spread) == ([("pets", 2), ("food", 1)], {"m": [(0, 2), (1, 2)]})
-    alone = selection(texts, vectors, np.array([5]), None, {}, 5, 5)
-    assert (alone.typical, alone.odd, alone.labels, alone.spread) == ([5], [], [], {})
-    assert alone.words == ["falls", "rain"]
-    assert (majority(["a", "b", "", "b"]), majority(["", ""])) == (("b", 2 / 3), None)
-
-
 @pytest.mark.parametrize(
     ("texts", "best"),
     [
@@ -97,6 +82,20 @@ def test_names_have_no_boilerplate_numbers_or_names_of_sign_offs() -> None:
     names = group_names(texts, np.array([0, 0, 0, 0, 1, 1, 1, 1] * 2 + [2] * 30), 9)
     assert [set(words) for words in names.words[:2]] == [set(money), set(post)]
     assert names.left_out == ["ticket", "account"]
+
+
+def test_names_are_words_that_mean_what_the_group_does_in_one_form_each() -> None:
+    texts = ["took hotels", "took hotel", "took hotel", "asked doctor", "asked doctors", "asked nurse"]
+    groups = np.array([0, 0, 0, 1, 1, 1])
+    vectors = np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]] * 3, np.float32)
+    meaning = {"hotel": (1, 0), "hotels": (1, 0), "doctor": (0, 1), "doctors": (0, 1), "nurse": (0, 1)}
+
+    def encode(words: Sequence[str]) -> np.ndarray:
+        return np.array([meaning.get(word, (1, 1)) for word in words], np.float32)
+
+    assert [words[0] for words in group_names(texts, groups, 2).words] == ["took", "asked"]
+    named = group_names(texts, groups, 2, vectors, encode).words
+    assert named == [["hotel", "took"], ["doctor", "nurse"]]
 
 
 @pytest.mark.parametrize("text", ["Thanks!", "Hi Tom,", "Cheers, Anna"])

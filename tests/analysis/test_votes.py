@@ -146,6 +146,8 @@ def test_the_verdict_is_one_plain_sentence(
 ) -> None:
     outcome = verdict(["result"] * result + ["start"] * start + ["same"] * same)
     assert (outcome.better, outcome.ahead, outcome.sentence()) == (better, ahead, sentence)
+    shown = f"<p><b>{sentence.replace('<', '&lt;')}</b><br>{outcome.details()}</p>"
+    assert outcome._repr_html_() == shown
 
 
 def by_hand(vectors: np.ndarray, row: int) -> list[int]:

@@ -11,30 +11,27 @@ import pandas as pd
 import pytest
 from app_models import GOOD, MARKUP, write_model
 from command_line import run
-from conftest import ROOT, WORDS
+from conftest import WORDS
 from given_corpus import GivenCorpus
 
 from cse.analysis.duplicates import threshold
-from cse.app.models.columns import Column
+from cse.app.models.models import Column
 from cse.app.places import clusters
 from cse.app.places.clusters import (
-    SCRIPTS,
     Clusters,
     canvas_value,
     column_value,
     first_maps,
-    groups_html,
     pinned,
     selected_rows,
     selection,
     selection_html,
 )
-from cse.app.result import records
+from cse.app.result import by_models, records
 from cse.app.results import duplicates
-from cse.app.results.duplicates import Duplicates, advised, numbers_of, percentile_of, tables
-from cse.app.results.groups import Groups
-from cse.app.results.map import Map, by_models
-from cse.app.results.neighbours import Neighbours, pair_of
+from cse.app.results.duplicates import Duplicates, advised, percentile_of, tables
+from cse.app.results.groups import Groups, Neighbours, pair_of
+from cse.app.results.map import Map
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, ask, page_html, read_first
 from cse.app.state.app_state import AppState, open_state
@@ -176,19 +173,15 @@ def test_maps_come_one_by_one_are_kept_and_a_broken_model_is_told(state, monkeyp
 
 
 def test_the_endpoint_has_the_json_of_the_frame(state, drawn) -> None:
-    lines = "\n".join(TEXTS[:30])
-    found = ask(state, Map, {"source": "lines", "lines": lines, "groups": 3, "models": ["simcse", "promptbert"]})
-    answer = json.loads(json.dumps(found.json(), allow_nan=False))
+    frame = Map(groups=3).frame(session_of(state, TEXTS[:30], names=GOOD[:2]))
+    answer = json.loads(json.dumps(Map().answer(frame), allow_nan=False))
     assert (answer["labels"], answer["texts"]) == (None, TEXTS[:30])
-    for name, rows in by_models(found.frame).items():
+    for name, rows in by_models(frame).items():
         made = answer["maps"][name]
         assert made["xy"] == rows[["x", "y"]].to_numpy().tolist()
         assert made["near"] == rows["near"].tolist()
         assert [number + 1 for number in made["groups"]["of"]] == rows["group"].tolist()
         assert len(made["groups"]["words"]) == rows["group"].max()
-    pairs = ask(state, Map, {"source": "pairs", "models": ["simcse"]}).json()
-    assert set(pairs["labels"]) >= {"0", "5"}
-    assert len(pairs["texts"]) == len(pairs["labels"]) == len(pairs["maps"]["simcse"]["xy"])
     labelled = Map().answer(drawn)
     assert labelled["labels"] == LABELS
     assert labelled["maps"]["simcse"]["groups"]["labels"][0][0] in ("pets", "food")
@@ -196,9 +189,9 @@ def test_the_endpoint_has_the_json_of_the_frame(state, drawn) -> None:
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [({"source": "x"}, "The source is unknown"), ({"most": 99}, "The most points must be"),
+    [({"most": 99}, "The most points must be"),
      ({"groups": 101}, "The number of groups must be"), ({"seed": -1}, "The seed must be"),
-     ({"source": "lines", "lines": " "}, "The list is empty"), ({"models": ["x"]}, "The models is unknown"),
+     ({"models": ["x"]}, "The models is unknown"),
      ({"corpus": "x"}, "The corpus is unknown")],
 )  # fmt: skip
 def test_wrong_values_of_a_map_are_refused_by_name(state, values, message) -> None:
@@ -221,13 +214,10 @@ def test_texts_are_data_on_the_canvas_and_escaped_beside_it(state) -> None:
         page_html(Answer(Neighbours(), Neighbours().of_map(frame), {})), selection_html(frame, [0, 5]),
     ]  # fmt: skip
     near = Duplicates(nines=3.0)
-    pages.append(groups_html(near, near.frame(session)))
+    pages.append(page_html(Answer(near, near.frame(session), {})))
     for page in pages:
         assert "<script" not in page
         assert "<img" not in page
-    for path in (ROOT / "cse" / "app" / "static" / "map").glob("*.js"):
-        assert f"map/{path.stem}" in SCRIPTS
-        assert "innerHTML" not in path.read_text()
 
 
 def test_the_selection_has_all_columns_and_the_group_in_every_model(drawn) -> None:
@@ -308,12 +298,12 @@ def test_groups_come_by_certainty_exact_ones_apart_and_a_rejected_one_keeps_its_
         threshold(unit[[TEXTS.index(text) for text in dict.fromkeys(TEXTS)]], percentile_of(3.7), seed=42)
     )
     gone = int((~frame["kept"]).sum())
-    assert f"{gone} of 174 texts would go" in numbers_of(frame)
+    assert f"{gone} of 174 texts would go" in asked.says(frame)
     rejected = Duplicates("simcse", 3.7, rejected=str(pair["first"].iloc[0])).frame(session)
-    assert f"{gone - 1} of 174 texts would go" in numbers_of(rejected)
+    assert f"{gone - 1} of 174 texts would go" in asked.says(rejected)
     kept = {row[0] for row in tables(rejected, session)["unique.csv"][1]}
     assert set(pair["row"]) <= kept
-    assert f'data-reject="{pair["first"].iloc[0]}">' in groups_html(asked, rejected)
+    assert f'data-reject="{pair["first"].iloc[0]}">' in page_html(Answer(asked, rejected, {}))
     answer = asked.answer(frame)
     assert [line["row"] for line in answer["page"][0]] == frame[frame["group"] == 1]["position"].tolist()
     assert json.loads(json.dumps(answer, allow_nan=False))["groups"] == frame["group"].nunique()

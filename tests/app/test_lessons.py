@@ -1,13 +1,14 @@
 """Lessons are data: they name results and fields, ask them as a visitor does, and other numbers lead elsewhere."""
 
+import html
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 import pandas as pd
 import pytest
 
-from cse.app.lessons import lessons as module
-from cse.app.lessons.lessons import (
+from cse.app import lessons as module
+from cse.app.lessons import (
     KEYS,
     LESSONS,
     NOBODY,
@@ -17,10 +18,10 @@ from cse.app.lessons.lessons import (
     address,
     answered,
     measured,
-    plain,
+    panel_html,
     whole,
 )
-from cse.app.results.prefix import Prefix
+from cse.app.results.inside import Prefix
 from cse.app.results.tokens import Tokens
 from cse.app.show import ask
 from cse.app.state.app_state import AppState, open_state
@@ -59,7 +60,7 @@ def test_there_are_six_lessons_that_ask_before_they_tell() -> None:
         assert 4 <= len(lesson.steps) <= 6
         assert sum(bool(step.question) for step in lesson.steps) >= 4
         assert len({step.title for step in lesson.steps}) == len(lesson.steps)
-        told = str(plain(lesson))
+        told = html.unescape(panel_html())
         for step in lesson.steps:
             assert bool(step.question) == bool(step.choices) == bool(step.judge)
             assert step.judge is None or (step.judge.by in KEYS and step.question.endswith("?"))

@@ -3,7 +3,7 @@
 import gradio as gr
 import pytest
 
-from cse.app.forms.refusals import refusing
+from cse.app.forms.events import refusing
 from cse.app.validation import FieldError
 
 

@@ -14,18 +14,14 @@ from app_models import MARKUP, write_model
 from conftest import SENTENCES
 
 import cse
-from cse.app.drawing.verdicts import among_random
 from cse.app.models.naming import title, with_starts
-from cse.app.places.similarity import drawn_pair
-from cse.app.results.changes import Changes
-from cse.app.results.disagreements import Disagreements, pair_of
-from cse.app.results.pairs import Pairs, short
-from cse.app.results.similarity import PAIRS, Similarity
-from cse.app.results.words import Words
+from cse.app.places.compare import drawn_pair
+from cse.app.results.similarity import PAIRS, Disagreements, Pairs, Similarity, among_random
+from cse.app.results.words import Changes, Words
 from cse.app.session import open_session
 from cse.app.show import answer, ask, page_html, read_first
 from cse.app.state.app_state import AppState, open_state
-from cse.app.state.own_corpora import OwnCorpus
+from cse.app.state.corpora import OwnCorpus
 from cse.app.validation import FieldError
 
 KINDS = (Similarity, Pairs, Words, Changes, Disagreements)
@@ -124,26 +120,26 @@ def test_before_training_stands_beside_after(trained):
 
 def test_all_pairs_of_a_list_have_the_cosines_of_their_vectors(state):
     result = ask(state, Pairs, {"lines": "\n\n".join(THREE)})
-    assert result.json()["sentences"] == THREE
     for name in GOOD:
-        rows, matrices = unit(state, name, THREE), result.json()["models"][name]
-        random = np.sort(random_pairs(state, name))
-        assert np.array(matrices["cosines"]) == pytest.approx(rows @ rows.T, abs=1e-4)
-        shares = 100 * np.searchsorted(random, (rows @ rows.T)[0, 1:]) / len(random)
-        assert matrices["percentiles"][0] == pytest.approx([100, *shares], abs=0.1)
-        assert np.array(matrices["percentiles"]).T.tolist() == matrices["percentiles"]
+        rows, records = unit(state, name, THREE), result.json()[name]
+        random, cosines = np.sort(random_pairs(state, name)), (rows @ rows.T)[np.triu_indices(3, 1)]
+        assert [(pair["first"], pair["second"]) for pair in records] == [(1, 2), (1, 3), (2, 3)]
+        assert [pair["cosine"] for pair in records] == pytest.approx(cosines, abs=1e-4)
+        shares = 100 * np.searchsorted(random, cosines) / len(random)
+        assert [pair["percentile"] for pair in records] == pytest.approx(shares, abs=0.1)
         best = max(((0, 1), (0, 2), (1, 2)), key=lambda pair: (rows @ rows.T)[pair])
         assert f"{best[0] + 1} and {best[1] + 1} in " in page_html(result)
-    assert result.json()["models"]["broken"].keys() == {"error"}
+    assert result.json()["broken"].keys() == {"error"}
     first = result.frame.iloc[0]
     assert (first.s1, first.s2, first["first"], first.second) == (*THREE[:2], 1, 2)
-    shown = page_html(result)
-    assert (
-        f'title="1 and 2: cosine {first.cosine:.3f}, percentile {first.percentile:.1f}">{short(first.cosine)}<' in shown
-    )
+    cosine = f"{first.cosine:.2f}".replace("0.", ".").replace("-", "−")
+    told = f'title="1 and 2: cosine {first.cosine:.3f}, percentile {first.percentile:.1f}">'
+    assert f"{told}{cosine}<" in page_html(result)
+    assert page_html(result).count(': cosine 1.000, percentile 100.0">1.00<') == 3 * len(GOOD)
     percent = page_html(ask(state, Pairs, {"lines": "\n".join(THREE), "measure": "percentile"}))
-    assert f'percentile {first.percentile:.1f}">{first.percentile:.0f}<' in percent
-    assert [short(value) for value in (0.754, -0.05, 1.0, -0.001)] == [".75", "−.05", "1.00", ".00"]
+    assert f"{told}{first.percentile:.0f}<" in percent
+    signed = [Pairs().cell(1, 2, {"cosine": value, "percentile": 5.0})[0] for value in (0.754, -0.05, -0.001)]
+    assert signed == [".75", "−.05", ".00"]
 
 
 def test_a_word_counts_what_the_cosine_loses_without_it(state):
@@ -154,10 +150,9 @@ def test_a_word_counts_what_the_cosine_loses_without_it(state):
         whole = vectors[0] @ vectors[1]
         lost = [*(whole - vectors[2:5] @ vectors[1]), *(whole - vectors[5:] @ vectors[0])]
         assert rows["value"].tolist() == pytest.approx(lost, abs=1e-5)
-        found = result.json()[name]
-        assert [[word for word, _ in side] for side in found["words"]] == [["the", "dog", "eats"], ["a", "cat"]]
-        assert [value for side in found["words"] for _, value in side] == rows["value"].tolist()
-        assert found["cosine"] == pytest.approx(whole, abs=1e-5)
+        words = [(record["sentence"], record["word"]) for record in result.json()[name]]
+        assert words == [(1, "the"), (1, "dog"), (1, "eats"), (2, "a"), (2, "cat")]
+        assert result.json()[name][0]["cosine"] == pytest.approx(whole, abs=1e-5)
         best = f"“{['the', 'dog', 'eats', 'a', 'cat'][int(np.argmax(lost))]}”" if max(lost) > 0 else "no word"
         assert f"{best} in " in result.result.says(result.frame)
     assert "<small>" in page_html(result)
@@ -171,49 +166,47 @@ def test_a_word_counts_what_the_cosine_loses_without_it(state):
 def test_a_change_moves_a_sentence_as_far_as_its_cosine_says(state):
     typed = "the dog is not happy.\n\n  a cat  \nthe dog is happy."
     result = ask(state, Changes, {"sentence": "the dog is happy.", "variants": typed})
-    changes = result.json()["changes"]
+    changes = result.json()["simcse"]
     assert [(change["name"], change["keeps"], change["changed"]) for change in changes[:4]] == [
         ("variant 1", None, "the dog is not happy."), ("variant 2", None, "a cat"),
         ("variant 3", None, "the dog is happy."), ("final punctuation", True, "the dog is happy"),
     ]  # fmt: skip
-    assert list(result.json()["errors"]) == ["broken"]
+    assert result.json()["broken"].keys() == {"error"}
     for name in GOOD:
         own, *others = unit(state, name, ["the dog is happy.", *(change["changed"] for change in changes)])
         apart = 1 - np.median(random_pairs(state, name))
         moved = [(1 - own @ other) / apart for other in others]
-        assert [change["moved"][name] for change in changes] == pytest.approx(moved, abs=1e-4)
+        assert [change["moved"] for change in result.json()[name]] == pytest.approx(moved, abs=1e-4)
     negated = next(change for change in changes if change["name"] == "negated")
     assert negated["moved"] == pytest.approx(changes[0]["moved"], abs=1e-5)
     page = page_html(result)
     assert "No model reacts to variant 3: 0 %" in page
-    mean = np.mean([change["moved"]["simcse"] for change in changes if change["keeps"]])
+    mean = np.mean([change["moved"] for change in changes if change["keeps"]])
     assert ["mean", "where the meaning is kept", f"{round(100 * mean)} %"] in [row[:3] for row in cells(page)]
     assert page.count("where the meaning is") == 2
-    assert len(ask(state, Changes, {"sentence": "the dog is happy."}).json()["changes"]) == len(changes) - 3
+    assert len(ask(state, Changes, {"sentence": "the dog is happy."}).json()["simcse"]) == len(changes) - 3
     with pytest.raises(FieldError, match="Your list of variants has 21 sentences; paste 1 to 20"):
         ask(state, Changes, {"sentence": "a", "variants": "a\n" * 21})
 
 
 def test_pairs_are_ordered_by_how_differently_the_models_rank_them(state):
-    lines = "the cat is eating | a dog\nthe sun was big | the sun was red\na man\ta woman is happy"
-    result = ask(state, Disagreements, {"source": "lines", "lines": lines})
-    pairs = [pair_of(line) for line in lines.splitlines()]
+    result = ask(state, Disagreements, {})
+    frame = result.frame.set_index("pair")
     places = {}
     for name in GOOD:
-        one, other = (unit(state, name, [pair[side] for pair in pairs]) for side in (0, 1))
-        places[name] = (one * other).sum(1).argsort().argsort() / 2
-    order = np.argsort(-abs(places["simcse"] - places["promptbert"]), kind="stable")
-    assert result.json()["pairs"] == [
-        {"s1": pairs[row][0], "s2": pairs[row][1], "places": {name: places[name][row] for name in GOOD}}
-        for row in order
-    ]
+        of_model = frame[frame["model"] == name]
+        one, other = (unit(state, name, of_model[side].tolist()) for side in ("s1", "s2"))
+        places[name] = (one * other).sum(1).argsort().argsort() / (len(of_model) - 1)
+        assert of_model["place"].tolist() == pytest.approx(places[name], abs=0.05)  # nearly equal cosines may swap
+    shown = result.result.view(result.frame)["shown"]
+    apart = [abs(pair["places"][GOOD[0]] - pair["places"][GOOD[1]]) for pair in shown]
+    assert apart == sorted(apart, reverse=True)
+    assert apart[0] == pytest.approx(max(abs(places[GOOD[0]] - places[GOOD[1]])), abs=0.05)
     first = cells(page_html(result))[0]
-    assert first == [" ".join(pairs[order[0]]), *(f"{round(100 * places[name][order[0]])}" for name in GOOD)]
-    for wrong, reason in (("a | b\nc\nd | e", '"c" is not a pair'), ("a|b", "has 1 sentence; paste 3 to 200")):
-        with pytest.raises(FieldError, match=reason) as error:
-            ask(state, Disagreements, {"source": "lines", "lines": wrong})
-        assert error.value.field == "Your list of pairs"
-    assert len(ask(state, Disagreements, {"source": "graded"}).json()["pairs"]) == 60
+    pair = shown[0]
+    rows = f"rows {pair['row1']} and {pair['row2']}"
+    assert first[0] == " ".join(f"{pair['s1']} {pair['s2']} {rows}".split())
+    assert first[1:] == [f"{round(100 * pair['places'][name])}" for name in GOOD]
 
 
 def test_pairs_of_the_corpus_are_near_in_a_model_and_keep_their_rows(state):
@@ -281,7 +274,6 @@ def test_an_own_corpus_is_the_scale_and_gives_the_pairs(state):
         (Words, {"s1": "a", "s2": " "}, "Sentence B is empty; write a few words."),
         (Changes, {"sentence": ""}, "The sentence is empty; write a few words."),
         (Changes, {"sentence": "a", "variants": 5}, "Your list of variants is not text; send a string."),
-        (Disagreements, {"source": "all"}, "The source is unknown; choose corpus or graded or lines."),
         (Disagreements, {"corpus": "none"}, "The corpus is unknown; choose demo or own."),
     ],
 )
@@ -294,12 +286,7 @@ def test_a_wrong_value_is_refused_by_name(state, kind, values, reason):
 def test_texts_and_names_are_never_markup(state):
     column = state.models.own[0]
     session = replace(open_session(state), columns=(replace(column, name=MARKUP), state.models.own[1]))
-    lines = "\n".join(f"{HOSTILE} {number} | b" for number in range(3))
-    results = [
-        Similarity(HOSTILE, "b"), Pairs(f"{HOSTILE}\nb"), Words(HOSTILE, "b"), Changes(HOSTILE, HOSTILE),
-        Disagreements("lines", lines),
-    ]  # fmt: skip
-    for result in results:
+    for result in (Similarity(HOSTILE, "b"), Pairs(f"{HOSTILE}\nb"), Words(HOSTILE, "b"), Changes(HOSTILE, HOSTILE)):
         page = page_html(answer(result, session))
         assert "<script" not in page
         assert "<img" not in page

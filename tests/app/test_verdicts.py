@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 from cse.analysis.calibration import histogram
-from cse.app.drawing.verdicts import agreement, denoising, flat, neighbourhoods, reaction, scales, still_said
+from cse.app.results.map import neighbourhoods
+from cse.app.results.search import agreement
+from cse.app.results.similarity import scales
+from cse.app.results.tokens import doubts
+from cse.app.results.words import reaction
 
 
 @pytest.mark.parametrize(
     ("moved", "said"),
     [
-        ({}, ""),
         (
             {"simcse": 0.013, "dcpcse": 0.032},
             "No model reacts to the negation: 1 to 3 % of the way to an unrelated sentence.",
@@ -60,54 +63,24 @@ def cosines(mean: float) -> list[float]:
     ],
 )
 def test_anisotropy(means, said) -> None:
-    assert scales({name: cosines(mean) for name, mean in means.items()}) == said
+    assert scales({name: cosines(mean) for name, mean in means.items()}, "the demo corpus") == said
 
 
 @pytest.mark.parametrize(
-    ("before", "alone", "after", "said"),
+    ("sentence", "after", "said"),
     [
-        (["dog", "a", "the"], ["a", "the", '"'], ["dog", "cat", "pet"], "Denoising removed “a”, “the”."),
-        (["dog", "a"], ["a"], ["dog", "a"], "Denoising left “a”, which the template says alone."),
-        (["dog", "cat"], ["a"], ["dog", "cat"], ""),
-        (
-            ["ward", "a", "er"],
-            ["a", "the"],
-            ["nurse", "ill", "sick"],
-            "Of the template's own words denoising removed “a”; it also pushed out “ward”, “er”.",
-        ),
-        (["dog", "cat"], ["a"], ["dog", "pet"], "Denoising pushed out “cat”."),
-        (
-            ["dog", "cat", "a"],
-            ["a"],
-            ["dog", "a", "pet"],
-            "Denoising left “a”, which the template says alone; it also pushed out “cat”.",
-        ),
-        (list("abcdefg"), list("abcdefg"), ["dog"], "Denoising removed “a”, “b”, “c”, “d”, “e” and others."),
+        ("a dog", [("dog", 0.004), ("cat", 0.001)], "No word stands out after denoising: the likeliest has 0.4 %."),
+        ("a dog", [("dog", 0.00994)], "No word stands out after denoising: the likeliest has 1.0 %."),
+        ("a dog", [("dog", 0.01)], ""),
+        ("a dog", [], ""),
+        ("I am not happy.", [("happy", 0.5)], "The likeliest word is still “happy”, which the sentence negates."),
+        ("She isn't Happy.", [("happy", 0.5)], "The likeliest word is still “happy”, which the sentence negates."),
+        ("I am not happy.", [("sad", 0.5), ("happy", 0.4)], ""),
+        ("I am happy.", [("happy", 0.5)], ""),
     ],
 )
-def test_denoising(before, alone, after, said) -> None:
-    assert denoising(before, alone, after) == said
-
-
-@pytest.mark.parametrize(
-    ("probability", "said"),
-    [
-        (0.004, "No word stands out after denoising: the likeliest has 0.4 %."),
-        (0.00994, "No word stands out after denoising: the likeliest has 1.0 %."),
-        (0.01, ""),
-    ],
-)
-def test_no_word_stands_out_below_one_percent(probability: float, said: str) -> None:
-    assert flat([("dog", probability), ("cat", 0.001)]) == said
-    assert flat([]) == ""
-
-
-def test_a_negated_word_that_is_still_the_likeliest() -> None:
-    said = "The likeliest word is still “happy”, which the sentence negates."
-    assert still_said("I am not happy.", ["happy", "sad"]) == said
-    assert still_said("She isn't Happy.", ["happy"]) == said
-    assert still_said("I am not happy.", ["sad", "happy"]) == still_said("I am happy.", ["happy"]) == ""
-    assert still_said("I am not happy.", []) == ""
+def test_faint_and_negated_words(sentence, after, said) -> None:
+    assert doubts(sentence, after) == said
 
 
 @pytest.mark.parametrize(

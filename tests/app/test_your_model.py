@@ -3,7 +3,7 @@
 import base64
 import json
 import zlib
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -15,8 +15,9 @@ from gradio.context import LocalContext
 
 import cse
 from cse.analysis.votes import questions, verdict
+from cse.app.models.recent import Bounds
 from cse.app.places.votes import LOST, MEANING, Voting, end, question_html, undo, verdict_html, vote
-from cse.app.places.your_model import Trainer, own_dial, picture, reading_html, requested, start_of, training_html
+from cse.app.places.your_model import Trainer, dial_of, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
     Adaptation,
     at_dial,
@@ -26,17 +27,14 @@ from cse.app.results.adaptation import (
     report_frame,
     scores_of,
 )
-from cse.app.results.judge import FIRST, LEAST_VOTES, LONGEST, SECOND, UNTRAINED, Judge, Record
-from cse.app.results.labels import Labels
+from cse.app.results.judge import FIRST, LEAST_VOTES, SECOND, UNTRAINED, Judge, Record
+from cse.app.results.scores import Labels
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, answer, page_html
-from cse.app.state.adding import attach
-from cse.app.state.app_state import AppState, open_state
-from cse.app.state.ballots import TEXT, Ballots
-from cse.app.state.own_corpora import KEPT, OwnCorpus
+from cse.app.state.app_state import MAX_SHOWN, AppState, Ballots, attach, open_state
+from cse.app.state.corpora import KEPT, OwnCorpus
 from cse.app.training import training as module
-from cse.app.training.request import checked
-from cse.app.training.rules import OWN
+from cse.app.training.request import OWN, checked
 from cse.app.training.trainings import Trainings
 from cse.app.validation import FieldError
 
@@ -102,7 +100,6 @@ def test_the_dial_has_the_candidates_that_differ_in_it_alone_and_stands_at_the_c
     points = dial_points(frame)
     assert points["dial"].tolist() == [-0.25, 0.0, 0.25]
     assert points["grouping_gain"].tolist() == [-1.0, 1.0, 2.5]
-    assert own_dial(points) == 0.25
     assert at_dial(points, 0.2)["candidate"] == "projection 0.25"
     assert dial_sentence(points, -0.25) == (
         "Dial -0.25: grouping -1.0 (-1.5 to -0.5), finding +0.9 (+0.4 to +1.4), in points over the start. Not the "
@@ -173,8 +170,7 @@ def test_the_page_says_the_verdict_of_the_report_and_only_to_its_visitor(adapted
     assert json.loads(json.dumps(Adaptation().answer(frame)))[0]["candidate"] == "start"
     with pytest.raises(ValueError, match="no adaptation of yours"):
         Adaptation().frame(open_session(state, key=OTHER))
-    spec = picture(training)
-    assert (spec is None) == dial_points(frame).empty
+    assert (dial_of(training)[2] is None) == dial_points(frame).empty
 
 
 def test_label_neighbours_of_results_are_those_of_the_report(adapted):
@@ -191,7 +187,7 @@ def test_label_neighbours_of_results_are_those_of_the_report(adapted):
 
 
 def attach_start(state, training):
-    from cse.app.models.columns import Column, opened_by
+    from cse.app.models.models import Column, opened_by
 
     return Column("start", *opened_by(training.request.start))
 
@@ -286,24 +282,24 @@ def test_the_fewest_votes_can_find_a_model_better_and_the_page_says_how_many_mus
     assert "Of 20 votes for a list, 15 must favour one model to find it better" in MEANING
 
 
-def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_found_again(voting, state) -> None:
+def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_shown_again(voting, state) -> None:
     give, back, stop = (voting.changing(change) for change in (vote("a"), undo, end))
-    assert give(0, KEY).place == 1
-    assert give(0, KEY).place == 1  # another tab showed an earlier question
-    assert back(1, KEY).place == 0
-    for place in range(5):
-        shown = give(place, KEY)
+    assert give(0, KEY).answers == 1
+    assert give(0, KEY).answers == 1  # another tab showed an earlier question
+    assert back(1, KEY).answers == 0
+    for count in range(5):
+        shown = give(count, KEY)
         assert (shown.verdict, shown.code) == ("", "")
     assert voting.resume("", KEY) == shown  # after a reload
     finished = give(5, KEY)
-    assert (finished.question, finished.place) == ("", 6)
+    assert (finished.question, finished.answers) == ("", 6)
     assert verdict_html(Record.of(state.ballots.get(KEY))) == finished.verdict
     assert give(6, KEY) == finished  # nothing is asked any more
     assert back(6, KEY).verdict == ""
-    assert stop(5, KEY).verdict.startswith('<h3 class="cse-verdict">')
+    assert stop(5, KEY).verdict.lstrip().startswith('<h3 class="cse-verdict">')
     assert LOST in give(0, OTHER).status
     assert voting.resume("", OTHER).verdict == ""
-    state.ballots.drop(KEY)
+    state.ballots.pop(KEY)
     assert LOST in give(4, KEY).status
 
 
@@ -318,9 +314,7 @@ def test_a_code_opens_the_verdict_for_everyone_and_says_where_it_comes_from(voti
     assert (broken.verdict, "This code holds no verdict" in broken.status) == ("", True)
 
 
-RECORD = Record(
-    ("simcse", HOSTILE), ("1a", "2b"), {"start": 3, "result": 14, "same": 2, "skip": 1}, HOSTILE, 2000, 0.75
-)
+RECORD = Record("simcse", HOSTILE, "1a", "2b", HOSTILE, 3, 14, 2, 1, 2000, 75)
 
 
 def coded(value: object) -> str:
@@ -333,28 +327,38 @@ def test_the_verdict_says_in_one_sentence_what_the_votes_tell() -> None:
     assert f"{HOSTILE.replace('<', '&lt;').replace('>', '&gt;')} is better: 14 of 17 votes, p = .013</h3>" in shown
     for words in ("<b>3</b> of 17", "82 %, interval 59 to 94 %", "differ for 75 %", "<code>2b</code>"):
         assert words in shown, words
-    even = replace(RECORD, counts={"start": 2, "result": 3, "same": 0, "skip": 0})
+    even = RECORD._replace(for_start=2, for_result=3, same=0, skipped=0)
     assert '<h3 class="cse-verdict">Not distinguishable: 3 of 5 votes' in verdict_html(even)
-    assert "interval 0 to 100 %" in verdict_html(replace(even, counts=dict.fromkeys(RECORD.counts, 0)))
+    assert "interval 0 to 100 %" in verdict_html(even._replace(for_start=0, for_result=0))
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"counts": {**RECORD.counts, "start": -1}}, {"counts": {**RECORD.counts, "same": 10**9}},
-        {"counts": {"start": 1}}, {"counts": None}, {"models": []}, {"models": [1, 2]}, {"corpus": 5}, {"more": 1},
-        {"differing": float("nan")}, {"compared": True}, {"fingerprints": ["a"]},
+        {"for_start": -1}, {"same": 10**9}, {"same": None}, {"start": 1}, {"corpus": 5}, {"corpus": "x" * 121},
+        {"differing": float("nan")}, {"compared": True}, {"start_fingerprint": ["a"]},
     ],
 )  # fmt: skip
 def test_a_code_with_other_values_is_refused(change: dict) -> None:
-    good = asdict(RECORD)
-    assert Record.read(coded(good)) == RECORD
+    assert Record.read(coded(RECORD)) == RECORD
     with pytest.raises(ValueError, match="This code holds no verdict"):
-        Record.read(coded({**good, **change}))
+        Record.read(coded(RECORD._replace(**change)))
 
 
 @pytest.mark.parametrize(
-    "code", ["", "x", "é", "A" * 50, RECORD.code[:-9], "A" * (LONGEST + 1), coded([1]), coded("[" * 10**6), coded(7)]
+    "code",
+    [
+        "",
+        "x",
+        "é",
+        "A" * 50,
+        RECORD.code[:-9],
+        "A" * 1901,
+        coded([1]),
+        coded([*RECORD, 1]),
+        coded("[" * 10**6),
+        coded(7),
+    ],
 )
 def test_a_broken_code_is_refused(code: str) -> None:
     with pytest.raises(ValueError, match="This code holds no verdict"):
@@ -381,12 +385,12 @@ def test_bad_input_is_refused_at_the_field_it_concerns(state) -> None:
 
 def test_long_texts_are_shortened(state) -> None:
     ballot = Judge("simcse", "promptbert", 6).ballot(session(state, [f"{text} {'dog ' * 200}" for text in TEXTS], None))
-    assert {len(text) for text in ballot.texts.values()} == {TEXT}
+    assert {len(text) for text in ballot.texts.values()} == {MAX_SHOWN}
 
 
 def test_votes_are_kept_for_a_time_for_a_number_of_visitors_and_until_they_are_replaced() -> None:
     now, keys = [0.0], [f"{number:032x}" for number in range(4)]
-    kept = Ballots(lambda: now[0], most=3)
+    kept = Ballots(Bounds(3, own=3, seconds=KEPT), clock=lambda: now[0])
     for key in keys:
         kept.put(key, key)  # type: ignore[arg-type]
     assert [kept.get(key) for key in keys] == [None, *keys[1:]]

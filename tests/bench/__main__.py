@@ -369,6 +369,40 @@ def bench_finding(
     _print(json_output, {"trials": rows, "known items": summary(rows)})
 
 
+def bench_plain(
+    data: Annotated[Path, typer.Option(help="A folder of sts, transfer, clustering, corpus and plain_backbone.")],
+    results: Annotated[Path, typer.Option(help="The JSON file of all records.")] = ROOT / "docs/plain-text.json",
+    backbone: Annotated[
+        Path | None, typer.Option(help="A masked language model; default: data/plain_backbone.")
+    ] = None,
+    work: Annotated[Path, typer.Option(help="Folder of texts and checkpoints.")] = ROOT / "runs/plain",
+    only: Annotated[list[str] | None, typer.Option(help="A row of the tables; repeatable. Default: all.")] = None,
+    seeds: Annotated[int, typer.Option(min=1)] = 1,
+    sentences: Annotated[int, typer.Option(min=2, help="Training sentences that are drawn.")] = 20_000,
+    steps: Annotated[int, typer.Option(min=1, help="Batches of 64 of a training.")] = 60,
+    trials: Annotated[
+        bool, typer.Option("--trials", help="First try every setting of the grids on STS-B dev.")
+    ] = False,
+    more: Annotated[bool, typer.Option("--more", help="Score transfer and clustering of the first seed too.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Write the page beside the results, and run nothing.")] = False,
+) -> None:
+    """Train and score the papers' methods on a backbone that has seen no sentence pair; what is there is not repeated.
+
+    Example: python -m tests.bench plain --data ../shared/data --only simcse --only promptbert --seeds 3
+    """
+    from cse.files.writing import read_json
+    from tests.bench.plain import CONFIGURATIONS, FIXED, Plan, run
+    from tests.bench.plain_page import write_page
+
+    if page:
+        log("\n".join(map(str, write_page(read_json(results), results.with_suffix(".md")))))
+        return
+    for name in only or ():
+        check_choice("only", name, CONFIGURATIONS)
+    plan = Plan(data, backbone or data / "plain_backbone", work, results, FIXED | {"max_steps": steps}, sentences)
+    run(plan, [CONFIGURATIONS[name] for name in only or CONFIGURATIONS], log, seeds=seeds, trials=trials, more=more)
+
+
 def _print(json_output: bool, figures: Mapping[str, Any]) -> None:
     from tests.bench.machine import describe_machine
 
@@ -408,7 +442,7 @@ app = typer.Typer(
 for function in (
     bench_encode, bench_host, bench_train, bench_pretrain, bench_index, bench_search, bench_app, bench_load,
     bench_corpus, bench_page, bench_adapt, bench_recipes,
-    bench_finding,
+    bench_finding, bench_plain,
 ):  # fmt: skip
     (made,) = command(function).registered_commands
     assert made.callback

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from cse.evaluation.classification import labelled_rows
+from cse.evaluation.transfer import labelled_rows
 from cse.models.names import BUNDLED
 from tests.bench.app import call, compare
 from tests.bench.machine import processor_seconds, resident_memory

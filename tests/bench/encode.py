@@ -26,7 +26,7 @@ from cse.encoder.devices import computes_in_bf16, in_precision
 from cse.encoder.encoder import Encoder
 from cse.encoder.rows import plan_batches
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.evaluation.classification import labelled_rows
+from cse.evaluation.transfer import labelled_rows
 from cse.methods.method import Pooling, When
 from cse.methods.templates import PLAIN
 from cse.models.export import export_model

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import pytest
 import typer
+from command_line import refused, run
 from conftest import ROOT
 from typer.testing import CliRunner
 
@@ -180,3 +181,69 @@ def test_the_installed_command_completes_commands_options_methods_tasks_and_mode
 def test_a_script_has_no_options_for_completion_in_its_help() -> None:
     """A shell completes `cse`, not `python -m scripts.train`."""
     assert "completion" not in CliRunner().invoke(importlib.import_module("scripts.train").app, ["--help"]).stdout
+
+
+def test_each_example_in_help_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    app = importlib.import_module("cse.commands.search").app
+    lines = CliRunner().invoke(app, ["--help"]).stdout.splitlines()
+    line = command_line("search") + """ indexes/tickets "Where is my parcel?" --show id,label --where"""
+    first = next(number for number, text in enumerate(lines) if "Options" in text)
+    assert lines.index(f"""Example: {line} "label = 'billing'\"""") > first
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CSE_CONFIG", str(tmp_path / "config.yaml"))
+    return tmp_path / "config.yaml"
+
+
+def test_a_configuration_file_gives_defaults_below_variable_and_option(
+    config: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text(f"model: {bert_folder}\ntokens:\n  k: 2\n  denoise: no\n  pooling: prompt\n")
+    bare = run("tokens", "--model", bert_folder, "the dog", "-k", 2, "--no-denoise", "--pooling", "prompt").stdout
+    assert run("tokens", "the dog").stdout == bare
+    assert len(bare.splitlines()) == 2
+    assert len(run("tokens", "the dog", "-k", 3).stdout.splitlines()) == 3
+    assert run("__main__", "tokens", "the dog").stdout == bare
+    monkeypatch.setenv("CSE_MODEL", "nowhere")
+    refused(run("tokens", "the dog"), 4, "no model 'nowhere'")
+    config.write_text(f"tokens: {{model: {bert_folder}}}\n")
+    refused(run("tokens", "the dog"), 4, "no model 'nowhere'")
+    assert run("tokens", "the dog", "--model", bert_folder).exit_code == 0
+
+
+def test_a_model_by_default_is_for_commands_that_encode(
+    config: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CSE_MODEL", str(bert_folder))
+    (tmp_path / "a.txt").write_text("the dog\nthe cat\n")
+    config.write_text("search: {k: 1}\n")
+    assert run("encode", tmp_path / "a.txt", "--output", tmp_path / "v", "--shards", 2).exit_code == 0
+    assert (
+        run("build_index", tmp_path / "a.txt", "--vectors", tmp_path / "v", "--output", tmp_path / "i").exit_code == 0
+    )
+    assert run("search", tmp_path / "i", "the dog").stdout.split()[2:] == ["the", "dog"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("tokens: {colour: red}", ("tokens has no option 'colour'", "template")),
+        ("tokns: {k: 2}", ("unknown tokns", "tokens")),
+        ("pooling: cls", ("unknown pooling",)),
+        ("tokens: {k: many}", ('tokens: k is "many": ',)),
+        ("tokens: {k: [1, 2]}", ("tokens: k is", "give one value")),
+        ("tokens: {denoise: perhaps}", ('tokens: denoise is "perhaps": ',)),
+        ("tokens: prompt", ("tokens has no options",)),
+        ("model: [simcse]", ("give names and values",)),
+        ("- tokens", ("give names and values",)),
+        ("a: b: c", ("cannot be read as YAML",)),
+        (None, ("cannot be read",)),
+    ],
+)
+def test_a_configuration_that_is_not_understood_is_refused(config: Path, text: str | None, words: tuple) -> None:
+    if text is not None:
+        config.write_text(text)
+    refused(run("tokens", "--model", "simcse", "the dog"), 3, str(config), *words)

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 import cse
 from cse.commands import export
 from cse.commands.encode import app
+from cse.commands.tokens import app as of_tokens
 from cse.encoder.openvino_encoder import OpenVinoEncoder
 from cse.methods.templates import Template
 
@@ -40,6 +41,42 @@ def test_standard_input_is_encoded_as_a_file_of_the_same_lines(bert_folder: Path
     assert done.exit_code == 0, done.output
     expected = cse.load(str(bert_folder)).encode(["caf\u00e9 noir", "the sun"])
     np.testing.assert_array_equal(np.load(tmp_path / "table.npy"), expected)
+
+
+def test_texts_of_standard_input_become_vectors_in_json(bert_folder: Path, tmp_path: Path) -> None:
+    words = ["-", "--model", str(bert_folder), "--json"]
+    done = CliRunner().invoke(app, words, input="the dog\n\na cat\n")
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)
+    assert [(row["row"], row["text"]) for row in rows] == [(1, "the dog"), (3, "a cat")]
+    expected = cse.load(str(bert_folder)).encode(["the dog", "a cat"])
+    np.testing.assert_array_equal(np.array([row["vector"] for row in rows], np.float32), expected)
+    done = CliRunner().invoke(app, [*words, "--output", str(tmp_path / "v.npy")], input="the dog\n")
+    fingerprint = cse.load(str(bert_folder)).fingerprint
+    assert json.loads(done.stdout) == {
+        "model": f"{bert_folder.name}-mean", "fingerprint": fingerprint, "texts": 1, "dimensions": 32,
+        "output": str(tmp_path / "v.npy"),
+    }  # fmt: skip
+    refused(CliRunner().invoke(app, words[:3]), 2, "give --output")
+    refused(CliRunner().invoke(app, [*words, "--input", "-"]), 2, "either INPUT or --input")
+
+
+def test_tokens_of_standard_input_are_those_of_each_line(bert_folder: Path) -> None:
+    def tokens(*more: str) -> Result:
+        return CliRunner().invoke(of_tokens, ["-", "--model", str(bert_folder), "-k", "2", *more], input=lines)
+
+    lines = "the dog, sad\n\na cat"
+    encoder = cse.load(str(bert_folder))
+    done = tokens("--json", "--no-denoise")
+    assert done.exit_code == 0, done.output
+    for answer, text in zip(json.loads(done.stdout), ("the dog, sad", "a cat"), strict=True):
+        likeliest = [(row["token"], pytest.approx(row["probability"])) for row in answer["tokens"]]
+        assert (answer["sentence"], likeliest) == (text, encoder.top_tokens(text, 2, denoise=False))
+    assert [line.split()[0] for line in tokens().stdout.splitlines()][::3] == ["the", "a"]
+    lines = "\n"
+    refused(tokens(), 3, "standard input: no text in it")
+    refused(run("tokens", "--model", bert_folder, "a", "--column", "text"), 2, "are for --file")
+    refused(run("tokens", "--model", bert_folder, "--file", "x", "--no-denoise"), 2, "leave out --no-denoise")
 
 
 MESSY = "id;text;vector;id\n1; le caf\u00e9 noir ;x;9\n;;;\n3;the sun;y;8\n\n4;;;\n5;a dog;z;7\n".encode("cp1252")
@@ -196,6 +233,11 @@ def test_a_large_index_has_no_map_and_says_so(tmp_path: Path, monkeypatch: pytes
     done = run("export", tmp_path / "index", "--to", "parquet", "--output", tmp_path / "out")
     assert "no x and y: a map of more than 29 sentences takes too long" in done.output
     assert list(pd.read_parquet(tmp_path / "out" / "index.parquet")) == ["row", "text", "vector"]
+    done = run("export", tmp_path / "index", "--to", "parquet", "--output", tmp_path / "again", "--json")
+    assert json.loads(done.stdout) == {
+        "model": str(tmp_path / "index"), "form": "parquet", "output": str(tmp_path / "again"),
+        "files": ["README.md", "cse_export.json", "index.parquet"],
+    }  # fmt: skip
 
 
 def test_refusals_are_one_line_and_leave_nothing(checkpoint: Path, tmp_path: Path) -> None:

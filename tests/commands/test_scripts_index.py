@@ -167,6 +167,23 @@ def test_search_with_another_model_is_refused(arguments: list[str], folder: Path
     assert run_search(folder, "a dog", "--model", "promptbert").exit_code == 0
 
 
+def test_search_answers_each_line_of_standard_input(folder: Path, models: dict[str, str]) -> None:
+    def searched(lines: str, *more: str) -> Result:
+        return CliRunner().invoke(search.app, [str(folder), "-", "-k", "2", *more], input=lines)
+
+    alone = [json.loads(run_search(folder, text, "-k", 2, "--json").stdout) for text in ("a dog, a man", "two cats")]
+    answers = json.loads(searched("a dog, a man\n\n two cats", "--json").stdout)
+    assert [answer["query"] for answer in answers] == ["a dog, a man", "two cats"]
+    for answer, hits in zip(answers, alone, strict=True):
+        scores = [pytest.approx(hit.pop("score"), abs=1e-6) for hit in hits]
+        assert [hit.pop("score") for hit in answer["hits"]] == scores
+        assert answer["hits"] == hits
+    shown = searched("a dog, a man\n").stdout.splitlines()
+    assert shown == ["a dog, a man", *run_search(folder, "a dog, a man", "-k", 2).stdout.splitlines()]
+    assert [row["query"] for row in json.loads(searched("a dog\n", "--json").stdout)] == ["a dog"]
+    assert_refused(searched(" \n"), 3, "standard input: no text in it")
+
+
 def test_search_refuses_a_blank_query(folder: Path, loads: list[str]) -> None:
     assert_refused(run_search(folder, " \t"), 3, "the query is blank")
     assert loads == []

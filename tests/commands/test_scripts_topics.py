@@ -8,7 +8,7 @@ import pytest
 from command_line import refused, run
 
 import cse
-from cse.analysis.topics import class_words, grouped, typical
+from cse.analysis.topics import class_words, grouped, telling_words, typical
 from cse.corpus import Corpus
 
 TEXTS = [
@@ -35,14 +35,16 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(
     assert done.exit_code == 0, done.output
     document = json.loads((tmp_path / "t.json").read_text())
     texts = [*dict(by_text()), "=the sun was out"]
-    vectors = cse.load(str(bert_folder)).encode(texts, normalize_embeddings=True)
+    model = cse.load(str(bert_folder))
+    vectors = model.encode(texts, normalize_embeddings=True)
     groups = grouped(vectors, 3, 42)
     group_of = {text: int(group) for text, group in zip(texts, groups, strict=True)}
     rows = [*(text for _, text in TEXTS), TEXTS[0][1], texts[-1]]
     numbers = [group_of[text] for text in rows]
     topics = [*(topic for topic, _ in TEXTS), TEXTS[0][0], ""]
     assert [group["size"] for group in document["groups"]] == [numbers.count(number) for number in range(3)]
-    words = class_words(rows, groups[[texts.index(text) for text in rows]], 8)
+    marking = class_words(rows, groups[[texts.index(text) for text in rows]], 20)
+    words = [told[:8] for told in telling_words(marking, groups, vectors, model.encode)]
     central = typical(vectors, groups, 3)
     for number, group in enumerate(document["groups"]):
         assert [entry["word"] for entry in group["words"]] == [word for word, _ in words[number]]
@@ -53,7 +55,7 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(
         ]
         assert group["rows"] == [row for row, of in enumerate(numbers, 1) if of == number]
     assert (document["texts"], document["scores"]["labelled"]) == (26, 25)
-    assert (document["model"], document["fingerprint"]) == ("bert-mean", cse.load(str(bert_folder)).fingerprint)
+    assert (document["model"], document["fingerprint"]) == ("bert-mean", model.fingerprint)
     with (tmp_path / "t.csv").open(newline="") as file:
         table_rows = list(csv.DictReader(file))
     assert [int(row["group"]) - 1 for row in table_rows] == numbers

@@ -13,9 +13,9 @@ from conftest import DATA
 from sklearn.cluster import KMeans
 from sklearn.metrics import ndcg_score, normalized_mutual_info_score
 
-from cse.evaluation.classification import labelled_rows
 from cse.evaluation.clustering import hungarian_accuracy, label_ndcg, label_scores, same_label_neighbours, units
 from cse.evaluation.tasks import TaskData
+from cse.evaluation.transfer import labelled_rows
 
 
 def brute_force(gold: Sequence[int], clusters: Sequence[int], size: int) -> float:

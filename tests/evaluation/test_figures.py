@@ -11,7 +11,6 @@ SEEDS = {"MR": {"a": [60.0, 62.0, 64.0], "b": [70.0, 70.0, 70.0]}, "CR": {"b": [
 POINTS = {"a": {"grades": [0.0, 0.5, 1.0, 4.0, 5.0], "cosines": [0.1, 0.3, 0.5, 0.8, 1.0]}}
 CURVES = {"a": {"removed": [0, 10, 20], "average": [70.0, 65.0, 50.0], "kept": [100.0, 80.0, 60.0]}}
 SWEEP = {"dcpcse": {8: [70.0, 74.0], 1: [60.0]}, "other": {4: [66.0, 66.0]}}
-TEMPLATES = {"[X] [MASK] .": 39.34, 'costs $5 : "[X]" $6 [MASK] .': 73.44, "[X] is [MASK] .": 47.26}
 TOKENS = {
     "x": [0.0, 1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0, 7.0], "tokens": ["a", "b", "c", "d"],
     "frequency": ["rare", "", "frequent", "frequent"], "piece": ["subword"] * 4, "explained": [12.34, 5.0],
@@ -21,7 +20,6 @@ DRAWN = {
     "similarity_by_grade": (POINTS, {}),
     "removal_curves": (CURVES, {}),
     "sweep": (SWEEP, {"varied": "prefix length"}),
-    "template_bars": (TEMPLATES, {}),
     "token_picture": (TOKENS, {}),
 }
 

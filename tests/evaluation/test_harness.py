@@ -12,6 +12,10 @@ from cse.evaluation.results import open_results, read_results
 from cse.evaluation.tasks import TaskData, find_task
 
 
+def fail(name: str, error: Exception) -> None:
+    raise error
+
+
 @dataclass
 class LetterCounts:
     """An encoder without tokens whose vectors are counts of `letters`; it keeps the texts it encoded."""
@@ -38,21 +42,21 @@ def test_two_encoders_of_one_name_have_a_record_each_and_are_not_scored_twice(st
     first, second = LetterCounts("f1", "aeiou"), LetterCounts("f2", "tnrs")
     asked = request("sts", sts, first, second)
     results = new_results(asked, "command")
-    records = evaluate(asked, results, path, lines.append)
+    records = evaluate(asked, results, path, lines.append, fail)
     assert list(records) == ["letters", "letters f2"]
     assert records["letters"].scores != records["letters f2"].scores
     assert read_results(path) == results
     assert lines[0] == "letters (f1)"
     assert lines[1].startswith("  STS12  spearman ")
     first.seen.clear()
-    assert evaluate(asked, open_results(path, new_results(asked, "later")), path, lines.append) == records
+    assert evaluate(asked, open_results(path, new_results(asked, "later")), path, lines.append, fail) == records
     assert first.seen == []
 
 
 def test_texts_get_a_final_period_where_it_is_asked_for(sts: Path) -> None:
     encoder = LetterCounts("f", "aeiou")
     asked = request("sts", sts, encoder, final_period=True)
-    evaluate(asked, new_results(asked, "command"), None, lambda line: None)
+    evaluate(asked, new_results(asked, "command"), None, lambda line: None, fail)
     assert encoder.seen
     assert all(text[-1] in ".?\"'" for text in encoder.seen)
 
@@ -60,7 +64,7 @@ def test_texts_get_a_final_period_where_it_is_asked_for(sts: Path) -> None:
 def test_units_of_tokens_are_named_where_they_are_left_out(sts: Path) -> None:
     lines: list[str] = []
     asked = request("geometry", sts, LetterCounts("f", "aeiou"))
-    records = evaluate(asked, new_results(asked, "command"), None, lines.append)
+    records = evaluate(asked, new_results(asked, "command"), None, lines.append, fail)
     assert list(records["letters"].scores) == ["anisotropy", "alignment-uniformity", "distribution", "map"]
     assert lines[1].startswith("  removal and static-bias need an encoder with tokens and all of STS12/*.tsv, ")
 
@@ -90,7 +94,7 @@ def test_a_model_that_fails_keeps_what_it_has_and_the_others_are_scored(sts: Pat
     assert read_results(path) == results
     assert [line.split(",")[0] for line in results.comparisons] == ["letters minus last"]
     with pytest.raises(RuntimeError, match="out of memory"):
-        evaluate(asked, new_results(asked, "command"), None, lambda line: None)
+        evaluate(asked, new_results(asked, "command"), None, lambda line: None, fail)
 
 
 def test_a_selection_refuses_what_it_does_not_know() -> None:

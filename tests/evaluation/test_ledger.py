@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from cse.app.state.app_state import RESULTS
-from cse.evaluation.ledger import Comparison, LedgerEntry, judged, markdown, read_ledger, shipped_ledger, write_ledger
 from cse.evaluation.metrics import Figure, over_seeds
-from cse.evaluation.published import ROWS
-from cse.evaluation.scoreboard import read_scoreboards
+from cse.evaluation.reproduction import LedgerEntry, judged, markdown, read_ledger, shipped_ledger, write_ledger
+from cse.evaluation.results import ROWS, read_scoreboards
 from cse.evaluation.tasks import find_task
 from cse.models.names import BUNDLED
 
@@ -38,30 +37,34 @@ MARKDOWN = [
 ]
 
 
+def of_json(value: dict) -> LedgerEntry:
+    return LedgerEntry(**{key: tuple(item) if isinstance(item, list) else item for key, item in value.items()})
+
+
 def test_a_difference_is_judged_by_the_scatter_of_both_sides() -> None:
     row = replace(ROW, average=78.54, deviation=0.15, seeds=10)
     near, far = (judged(over_seeds(runs), row) for runs in ([78.0, 78.5, 77.5], [75.0, 75.5, 74.5]))
-    assert (near.mean, near.deviation, near.difference) == (78.0, 0.5, -0.54)
-    assert (near.verdict, far.verdict) == ("inside the noise", "a difference")
+    assert near == {"mean": 78.0, "deviation": 0.5, "difference": -0.54, "verdict": "inside the noise"}
+    assert far["verdict"] == "a difference"
     one = judged(Figure(74.60), replace(row, average=75.42, deviation=0.86, seeds=10))  # less than a deviation away
-    assert one.verdict == "inside the noise"
-    assert judged(Figure(78.0), replace(row, deviation=None, seeds=1)).verdict is None
-    assert judged(Figure(78.0), replace(row, average=None)) == Comparison(78.0)
-    assert judged(Figure(0.0312), replace(row, average=0.0235, deviation=None, seeds=1)).difference == 0.0077
+    assert one["verdict"] == "inside the noise"
+    assert judged(Figure(78.0), replace(row, deviation=None, seeds=1))["verdict"] is None
+    assert judged(Figure(78.0), replace(row, average=None)) == {"mean": 78.0, "deviation": None}
+    assert judged(Figure(0.0312), replace(row, average=0.0235, deviation=None, seeds=1))["difference"] == 0.0077
 
 
 @pytest.mark.parametrize(("value", "line"), list(zip(ON_DISK, MARKDOWN, strict=True)))
 def test_a_row_on_disk_is_read_and_written_key_for_key(value: dict, line: str) -> None:
-    entry = LedgerEntry.from_json(value)
+    entry = of_json(value)
     assert json.dumps(entry.to_json()) == json.dumps(value)
     assert markdown([entry])[2:] == [line]
 
 
 def test_rows_of_an_earlier_call_stay_in_their_place(tmp_path: Path) -> None:
-    first, second, third = (LedgerEntry.from_json({**ON_DISK[1], "row": name}) for name in ("one", "two", "three"))
+    first, second, third = (of_json({**ON_DISK[1], "row": name}) for name in ("one", "two", "three"))
     write_ledger(tmp_path / "out" / "promptbert-8", "promptbert", "8", [first, second])
     path = tmp_path / "out" / "promptbert-8.json"
-    again = replace(first, comparison=Comparison(70.0))
+    again = replace(first, mean=70.0, deviation=None, difference=None, verdict=None)
     write_ledger(tmp_path / "out" / "promptbert-8", "promptbert", "8", [third, again])
     assert read_ledger(path) == [again, second, third]
     assert list(json.loads(path.read_text())) == ["paper", "table", "date", "versions", "rows"]
@@ -98,11 +101,11 @@ def test_a_ledger_says_what_was_published_and_the_mean_over_the_shipped_seeds() 
         row = next(row for row in ROWS if f"{row.name} ({row.paper}, table {row.table})" == name)
         assert (entry.published, entry.published_deviation) == (row.average, row.deviation)
         assert entry.seeds == tuple(sorted(runs)) == (42, 43, 44)
-        assert entry.comparison.mean == pytest.approx(np.mean(list(runs.values())), abs=0.006)
-        assert entry.comparison.deviation == pytest.approx(np.std(list(runs.values()), ddof=1), abs=0.006)
-        assert entry.comparison.difference == pytest.approx(np.mean(list(runs.values())) - row.average, abs=0.006)
-        assert entry.comparison.verdict == "a difference"
+        assert entry.mean == pytest.approx(np.mean(list(runs.values())), abs=0.006)
+        assert entry.deviation == pytest.approx(np.std(list(runs.values()), ddof=1), abs=0.006)
+        assert entry.difference == pytest.approx(np.mean(list(runs.values())) - row.average, abs=0.006)
+        assert entry.verdict == "a difference"
     assert "full stop" in entries["PromptBERT (promptbert, table 6)"].source
     assert entries["last layer average (promptbert, table 5)"].seeds == ()
-    assert len({(entry.published, entry.comparison) for entry in entries.values()}) == len(entries)
+    assert len({(entry.published, entry.mean) for entry in entries.values()}) == len(entries)
     assert not shipped_ledger(boards["retrieval"])

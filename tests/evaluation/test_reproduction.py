@@ -10,8 +10,8 @@ from command_line import refused, run
 from conftest import SENTENCES
 
 import cse
-from cse.evaluation.published import ROWS, rows
-from cse.evaluation.reproduction import LISTINGS, WORD_SENTENCES, Plan, obtained, overview, state
+from cse.evaluation.reproduction import LISTINGS, WORD_SENTENCES, Plan, obtained, overview, rows, state
+from cse.evaluation.results import ROWS
 from cse.evaluation.sts import SETS
 
 
@@ -77,7 +77,8 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(
     stamps = {path: path.stat().st_mtime_ns for path in (output / "checkpoints").glob("*/model.safetensors")}
     assert len(stamps) == 2
     assert [words[0] for words in in_process] == ["train"] * 2 + ["evaluate"] * 2
-    assert run("reproduce", *options).exit_code == 0
+    again = run("reproduce", *options, "--json")
+    assert json.loads(again.stdout) == [entry]
     assert "train" not in [words[0] for words in in_process[4:]]
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
     other = [*options[: options.index("--only") + 1], "uncased, different templates", *options[-2:], "--seed", 1]
@@ -85,6 +86,8 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(
     names = [row["row"] for row in json.loads((output / "promptbert-8.json").read_text())["rows"]]
     assert names[0] == "bert-base-uncased, same template"  # what was done before stays in the ledger
     assert len(names) == 3
+    planned = json.loads(run("reproduce", *options, "--dry-run", "--json").stdout)
+    assert [row["commands"] for row in planned] == [run("reproduce", *options, "--dry-run").stdout.splitlines()]
 
 
 @pytest.mark.usefixtures("in_process")
@@ -114,7 +117,6 @@ def test_figures_come_out_as_pictures(bert_folder: Path, sts: Path, tmp_path: Pa
     for paper, table, only in (
         ("dcpcse", "figure-2", "length 1"),
         ("conpvp", "figure-5", "cls"),
-        ("promptbert", "4", "means"),
     ):
         done = run("reproduce", paper, table, *options, "--only", only)
         assert done.exit_code == 0, done.output
@@ -126,7 +128,7 @@ def test_figures_come_out_as_pictures(bert_folder: Path, sts: Path, tmp_path: Pa
     assert figures == [
         "conpvp-figure-5/pairs.png", "conpvp-figure-5/removal.png", "conpvp-figure-5/similarity.png",
         "conpvp-figure-5/static-embeddings-untrained-[CLS],-bert-base-uncased.png",
-        "dcpcse-figure-2.png", "promptbert-4.png",
+        "dcpcse-figure-2.png",
     ]  # fmt: skip
     assert all((folder / name).read_bytes().startswith(b"\x89PNG") for name in figures)
 
@@ -215,6 +217,9 @@ def test_the_overview_has_every_table_with_its_state() -> None:
 def test_the_command_prints_the_list_and_listings_without_data() -> None:
     assert run("reproduce", "--list").stdout.splitlines() == overview()
     assert run("reproduce", "dcpcse", "4").stdout.splitlines() == LISTINGS["dcpcse", "4"]()
+    assert json.loads(run("reproduce", "--list", "--json").stdout) == overview()
+    assert json.loads(run("reproduce", "dcpcse", "4", "--json").stdout) == LISTINGS["dcpcse", "4"]()
+    refused(run("reproduce", "dcpcse"), 2, "give PAPER and TABLE, or --list")
     refused(run("reproduce", "dcpcse", "1"), 2, "--data and --output")
     refused(run("reproduce", "dcpcse", "99"), 3, "no table '99'; choose from 1, 2, 3, 4, figure-1, figure-2")
     refused(run("reproduce", "nopaper", "1"), 3, "unknown paper 'nopaper'", "conpvp")

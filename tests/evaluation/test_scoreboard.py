@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from cse.evaluation import sts
-from cse.evaluation.results import ModelRecord, Protocol, Results, save_results
-from cse.evaluation.scoreboard import Figure, read_scoreboards, scoreboard
+from cse.evaluation.metrics import Figure
+from cse.evaluation.results import ModelRecord, Protocol, Results, read_scoreboards, save_results, scoreboard
 from cse.evaluation.tasks import TASKS
 from cse.models.names import BUNDLED
 

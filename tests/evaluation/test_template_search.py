@@ -16,7 +16,7 @@ from cse.corpus.supervised import scored_pairs
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.evaluation import template_search
-from cse.evaluation.published import TEMPLATES
+from cse.evaluation.results import TEMPLATES
 from cse.evaluation.template_search import (  # fmt: skip
     WORD_DEFINITIONS,
     compared,

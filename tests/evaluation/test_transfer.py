@@ -14,8 +14,8 @@ from sklearn.model_selection import StratifiedKFold
 from transfer_rows import Rows, arrays, noisy, numbers, separable, slow, write
 
 from cse.evaluation import transfer
-from cse.evaluation.classification import Logistic, Part, SentEval, labelled_rows, labels
 from cse.evaluation.tasks import TaskData
+from cse.evaluation.transfer import Logistic, Part, SentEval, labelled_rows, labels
 
 
 def slow_choice(x: np.ndarray, y: np.ndarray, folds: int) -> float:

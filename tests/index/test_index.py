@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import faiss
 import numpy as np
+import pyarrow as pa
 import pytest
 from index_corpus import FACTORIES, FLOORS, D, N, brute_force, build, in_batches, overlap, sentences, vectors
 
+from cse.corpus.corpus import Corpus
 from index import BuildSettings, FewHitsWarning, Hit, VectorIndex
 from index.folder import unit_rows
-from index.milvus import MilvusIndex
-from index.milvus_server import parse_address
+from index.milvus import MilvusIndex, parse_address
 
 
 @pytest.fixture
@@ -34,6 +36,19 @@ def test_hits_are_what_search_finds_for_one_query(tmp_path: Path) -> None:
     assert index.hits(query, 1)[0] == Hit(1, pytest.approx(1, abs=1e-6), 6, "sentence 5 é", {}, 5)
     with pytest.raises(ValueError, match="shape"):
         index.hits(query[None], 4)
+
+
+def test_an_index_and_its_hits_say_what_they_are(tmp_path: Path) -> None:
+    index = build(tmp_path / "x")
+    assert repr(index) == "VectorIndex(600 rows, Flat, promptbert)"
+    table = pa.table({"text": ["<b>a</b>", "c"], "row": ["x", "y"], "price": [1, 2]})
+    built = VectorIndex.build([(Corpus.of(table), np.eye(2))], tmp_path / "y", settings=BuildSettings(model="/me/mine"))
+    assert repr(built) == "VectorIndex(2 rows, Flat, mine)"
+    cells = re.findall("<t[hd]>(.*?)</t[hd]>", built.hits(np.array([1.0, 0]), 2)._repr_html_())
+    assert cells == [
+        "rank", "score", "row", "text", "cse_row", "price", "1", "1.0000", "1", "&lt;b&gt;a&lt;/b&gt;", "x", "1",
+        "2", "0.0000", "2", "c", "y", "2",
+    ]  # fmt: skip
 
 
 def test_what_an_approximate_type_does_not_find_is_minus_one_and_no_hit(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import re
-from pathlib import Path
 
 import pytest
 from app_models import serving, write_model, write_models
@@ -11,8 +10,7 @@ from barriers import violations
 from clients import app_client
 from playwright.sync_api import expect
 
-import cse.app
-from cse.app.training.rules import OWN
+from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
 from cse.models.names import BUNDLED_NAMES
 
@@ -37,18 +35,17 @@ FIRST = {  # where the first result of each place begins
 }
 SCREENS = {(1280, 720): 330, (390, 844): 430}  # pixels above which a result begins
 # The page's own script shows a reason at each field of the place, as for an answer of the server.
-SCRIPT = (Path(cse.app.__file__).parent / "static" / "refusals.js").read_text()
 REASON = "k must be a whole number from 1 to 20, and this is a long reason that a narrow field breaks into lines. " * 2
-CUT = """async ([source, reason]) => {
+CUT = """async reason => {
   const panel = [...document.querySelectorAll('[role=tabpanel]')].find(each => each.checkVisibility());
   panel.querySelectorAll('button.label-wrap:not(.open)').forEach(fold => fold.click());
   await new Promise(done => setTimeout(done, 300));
-  const run = new Function('props', 'element', 'watch', source), cut = {};
+  const cut = {}, show = value => cse.refusals(panel.firstElementChild, {value}, (_, act) => act());
   for (const block of panel.querySelectorAll('[id^="field-"], .block:has(input, textarea):not(:has(.block))')) {
     const field = block.querySelector('textarea, input');
     if (!field || !block.checkVisibility({visibilityProperty: true})) continue;
     block.id ||= `field-test-${Math.random()}`;
-    run({value: {fields: [block.id], about: block.id, reason}}, panel.firstElementChild, (_, show) => show());
+    show({fields: [block.id], about: block.id, reason});
     const line = panel.querySelector(`.cse-refusal[data-about="${block.id}"]`);
     for (let tries = 0, box; tries < 20; tries++) {  // charts above may still grow
       box = line.getBoundingClientRect();
@@ -62,7 +59,7 @@ CUT = """async ([source, reason]) => {
       for (const x of [box.left + 2, box.right - 2])
         for (const y of [box.top + 2, box.bottom - 2])
           if (document.elementFromPoint(x, y) !== line) cut[block.innerText.slice(0, 40)] = [x, y];
-    run({value: {fields: [block.id]}}, panel.firstElementChild, (_, show) => show());
+    show({fields: [block.id]});
   }
   return cut;
 }"""
@@ -132,7 +129,7 @@ def test_a_reason_under_a_field_is_seen_whole(page, width):
     cut = {}
     for tab in TABS:
         open_tab(page, tab)
-        if hidden := page.evaluate(CUT, [SCRIPT, REASON]):
+        if hidden := page.evaluate(CUT, REASON):
             cut[tab] = hidden
     assert cut == {}
 
@@ -191,6 +188,13 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         page.get_by_role("button", name="Options").locator("visible=true").click()
         page.get_by_label("Only rows where").fill("label = 'bug'")
         expect(page.locator("#search tbody tr")).to_have_count(2)
+        about.get_by_role("link", name="groups").click()
+        expect(page.locator("#maps canvas[aria-label='Map of 7 texts by PromptBERT']")).to_be_visible()
+        expect(page.locator("#clusters .error")).to_have_count(0)
+        about.get_by_role("link", name="adapt a model to it").click()
+        expect(page.get_by_role("tab", name="Your model")).to_have_attribute("aria-selected", "true")
+        page.go_back()
+        page.go_back()
         page.reload()
         expect(page.locator("#top")).to_contain_text("tickets.csv (7)")
         expect(page.locator("#search tbody tr")).to_have_count(2)

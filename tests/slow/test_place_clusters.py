@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from cse.app.models.naming import title
 
 pytestmark = NEEDS_BROWSER
-MARGIN = 0.04  # of static/map/view.js
+MARGIN = 0.04  # of static/map.js
 ADDRESS = "?tab=clusters&most=120&groups=6&seed=0"
 LEGEND = "#maps .cse-legend button"
 
@@ -43,7 +43,7 @@ def page(browser, url):
 
 @pytest.fixture(scope="module")
 def maps(url):
-    return app_client(url).predict("corpus", most=120, groups=6, api_name="/map")
+    return app_client(url).predict(most=120, groups=6, api_name="/map")
 
 
 def drawn(page):

@@ -83,16 +83,16 @@ def test_a_list_gives_a_square_for_each_model_and_switches_to_percentiles(page, 
     expect(cells).to_have_count(9)
     expect(page.locator("#pairs section h3")).to_have_text(SHOWN)
     expect(page.locator("#pairs ol li").last).to_have_text("<b>the sun</b>")
-    found = app_client(url).predict(box.input_value(), "percentile", api_name="/pairs")["models"]["simcse"]
-    assert cells.nth(1).get_attribute("title").startswith(f"1 and 2: cosine {found['cosines'][0][1]:.3f}")
+    found = app_client(url).predict(box.input_value(), "percentile", api_name="/pairs")["simcse"]
+    assert cells.nth(1).get_attribute("title").startswith(f"1 and 2: cosine {found[0]['cosine']:.3f}")
     page.get_by_label("Show").click()
     page.get_by_role("option", name="Percentile").click()
-    expect(cells.nth(1)).to_have_text(f"{found['percentiles'][0][1]:.0f}")
+    expect(cells.nth(1)).to_have_text(f"{found[0]['percentile']:.0f}")
     box.fill("one")
     expect(page.locator("[role=alert]", has_text="The list has 1 sentence; paste 2 to 40")).to_be_visible()
 
 
-def test_changes_answer_variants_and_disagreements_take_own_pairs(page):
+def test_changes_answer_variants_and_disagreements_show_pairs_of_the_corpus(page):
     unfold(page, page.get_by_role("button", name="What changes the vector?"))
     rows = page.locator("#changes tbody tr")
     expect(rows.first.locator("th")).to_contain_text("final punctuation")
@@ -102,12 +102,8 @@ def test_changes_answer_variants_and_disagreements_take_own_pairs(page):
     expect(page.locator("#changes th", has_text="yours")).to_have_count(2)
 
     unfold(page, page.get_by_role("button", name="Where do the models disagree?"))
-    page.get_by_label("Pairs", exact=True).click()
-    page.get_by_role("option", name="Your pairs").click()
-    page.get_by_label("Your pairs, one per line").fill("a | b\nc | d\ne | the <i>f</i>")
     page.get_by_role("button", name="Compare").and_(page.locator(":visible")).click()
-    expect(page.locator("#disagreements tbody tr")).to_have_count(3)
-    expect(page.locator("#disagreements tbody")).to_contain_text("the <i>f</i>")
+    expect(page.locator("#disagreements tbody tr")).to_have_count(10)
 
 
 @pytest.mark.parametrize(("size", "lowest"), [((1280, 720), 330), ((390, 844), 430)])

@@ -9,7 +9,7 @@ from barriers import RULES, violations
 from clients import app_client
 from playwright.sync_api import expect
 
-from cse.app.lessons.lessons import LESSONS
+from cse.app.lessons import LESSONS
 from cse.models.names import BUNDLED_NAMES
 
 pytestmark = NEEDS_BROWSER

@@ -10,10 +10,8 @@ import numpy as np
 
 from cse.analysis.maps import evenly
 from cse.app import validation
-from cse.app.models.columns import Column
-from cse.app.models.remembered import fingerprint_of, number_of
-from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD, Corpus
-from cse.app.state.own_corpora import GONE, OwnCorpus
+from cse.app.models.models import Column, fingerprint_of, number_of
+from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, SPREAD, Corpus, OwnCorpus
 from cse.corpus.corpus import fields_of
 from cse.errors import command_line
 
@@ -70,7 +68,7 @@ class ChosenCorpus:
 
     @property
     def numbers(self) -> Sequence[int]:
-        """Return the number of each text's row, counted from 1, in the visitor's file or else in the corpus."""
+        """The number of each text's row, counted from 1, in the visitor's file or else in the corpus."""
         return self.rows or range(1, len(self.texts) + 1)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
@@ -91,11 +89,12 @@ class ChosenCorpus:
 
         from cse.corpus.where import rows_where
 
-        table = (
-            self.table if self.table is not None else pa.table({"label": list(self.labels or ["" for _ in self.texts])})
-        )
-        named = table.append_column("text", pa.array(list(self.texts))) if "text" not in table.schema.names else table
-        return rows_where(named, condition, MAX_CONDITION_STEPS)
+        table = self.table
+        if table is None:
+            table = pa.table({"label": list(self.labels or [""] * len(self.texts))})
+        if "text" not in table.schema.names:
+            table = table.append_column("text", pa.array(list(self.texts)))
+        return rows_where(table, condition, MAX_CONDITION_STEPS)
 
     def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int, condition: str = "") -> Nearest:
         """Return the `count` texts with the highest cosines to a vector (d,), among those that a `condition` picks.
@@ -110,13 +109,9 @@ class ChosenCorpus:
         best = np.argsort(-scores, kind="stable")
         if condition:
             best = best[np.isin(best, self.rows_where(condition))]
-        best = best[:count]
-        numbers = self.numbers
-        return Nearest(
-            ranked(
-                scores[best], best, lambda rows: [(numbers[i], self.texts[i], self.fields(int(i)), None) for i in rows]
-            )
-        )
+        best, numbers = best[:count], self.numbers
+        cells = [(numbers[row], self.texts[row], self.fields(int(row)), None) for row in best]
+        return Nearest(ranked(scores[best], best, lambda rows: cells))
 
     def query_prompt(self, column: Column, encoder: Encoder) -> str | None:
         """Return the prompt of a query among a column's vectors, as an index records it."""
@@ -127,13 +122,13 @@ class ChosenCorpus:
         from cse.analysis.calibration import random_cosines
 
         key = self.key, self.number, number_of(encoder)
-        found = state.references.get(key)
-        if found is None:
+        cosines = state.references.get(key)
+        if cosines is None:
             first = list({text: row for row, text in reversed(list(enumerate(self.texts)))}.values())[::-1]
             rows = [first[place] for place in evenly(len(first), SPREAD)]
-            found = random_cosines(self.some_vectors(rows, column, encoder))
-            state.references.put(key, found)
-        return found
+            cosines = random_cosines(self.some_vectors(rows, column, encoder))
+            state.references.put(key, cosines)
+        return cosines
 
     def some_vectors(self, rows: Sequence[int], column: Column, encoder: Encoder) -> np.ndarray:
         """Return the vectors (n, d) of a few rows, also before a column has those of all."""

@@ -1,24 +1,28 @@
-"""Exports of a corpus: a model's vectors (.npy), its index (.zip), and the texts as a table (.csv)."""
+"""Files of the chosen corpus, sent over HTTP: a model's vectors (.npy), its index (.zip), and the table (.csv)."""
 
 from __future__ import annotations
 
-import io
+import json
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
 
 from cse.app import validation
 from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus
 from cse.app.corpus.reading import SUFFIXES
 from cse.app.drawing.components import file_stem
-from cse.app.models.columns import Column
-from cse.app.models.models import Failure
-from cse.app.models.remembered import fingerprint_of
+from cse.app.models.models import Column, Failure, fingerprint_of
 from cse.corpus.corpus import free_name
 from cse.corpus.output import csv_text
 
@@ -26,17 +30,11 @@ if TYPE_CHECKING:
     from cse.app.state.app_state import AppState
     from cse.encoder.encoder import Encoder
 
-ROWS = 1024  # sent at once
-MOST_INDEXES = BoundedSemaphore(2)  # built at once
-MODEL = "The model"
-
-
-class Sent(NamedTuple):
-    """A file: its name, its MIME type and its bytes, made as they are sent."""
-
-    name: str
-    kind: str
-    parts: Iterator[bytes]
+PATH = "/corpus/files"
+FIELDS = ("kind", "corpus", "key", "model")
+FILES = {"npy": "Vectors (.npy)", "zip": "Index (.zip)", "csv": "Table (.csv)"}  # and the button of each
+TYPES = {"npy": "application/octet-stream", "zip": "application/zip", "csv": "text/csv"}
+INDEXES = BoundedSemaphore(2)  # built at once
 
 
 class Vectors(NamedTuple):
@@ -47,18 +45,75 @@ class Vectors(NamedTuple):
     rows: np.ndarray
 
 
+def file_route() -> Route:
+    """Return the route; it answers a JSON object with the `FIELDS`, and refuses with one line, `detail`."""
+    return Route(PATH, answer, methods=["POST"])
+
+
+async def answer(request: Request) -> Response:
+    """Return a file of a corpus of the app that received the request."""
+    state: AppState = request.app.get_blocks().app_state
+    try:
+        body = json.loads(await request.body())
+        if not isinstance(body, dict):
+            raise ValueError(f"Send a JSON object with {', '.join(FIELDS)}.")
+        name, file = await run_in_threadpool(corpus_file, state, *(body.get(field) for field in FIELDS))
+    except (ValueError, RecursionError) as error:  # RecursionError: deeply nested lists
+        return JSONResponse({"detail": str(error)}, HTTPStatus.UNPROCESSABLE_ENTITY)
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}", "Cache-Control": "no-store"}
+    return StreamingResponse(blocks(file), media_type=TYPES[body["kind"]], headers=headers)
+
+
+def blocks(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the bytes of a file, and close it."""
+    with file:
+        yield from iter(lambda: file.read(1 << 20), b"")
+
+
+def corpus_file(state: AppState, kind: Any, corpus: Any, key: Any, model: Any) -> tuple[str, IO[bytes]]:
+    """Return the name of a file and the file, open at its start and deleted when it is closed.
+
+    Raises ValueError for an unknown kind, corpus or model, while the model encodes, and if too busy.
+    """
+    validation.one_of(kind, "The file", FILES)
+    chosen = chosen_corpus(state, corpus, key)
+    vectors = None if kind == "csv" else vectors_of(state, chosen, model)
+    stem = Path(chosen.label.rpartition(" (")[0])
+    while stem.suffix.lower() in SUFFIXES:
+        stem = stem.with_suffix("")
+    names = [str(stem), *([vectors.column.name] if vectors else []), *(["index"] if kind == "zip" else [])]
+    if kind == "zip" and not INDEXES.acquire(blocking=False):
+        raise ValueError("The server is making other indexes; try again in a few seconds.")
+    file = tempfile.TemporaryFile(prefix="cse-app-")  # noqa: SIM115  # its reader closes it
+    try:
+        if vectors is None:
+            file.write(table(chosen).encode())
+        elif kind == "npy":
+            np.save(file, vectors.rows)
+        else:
+            write_index(file, chosen, vectors, file_stem(str(stem)) or "corpus")
+    except BaseException:
+        file.close()
+        raise
+    finally:
+        if kind == "zip":
+            INDEXES.release()
+    file.seek(0)
+    return f"{file_stem(*names) or 'corpus'}.{kind}", file
+
+
 def vectors_of(state: AppState, chosen: ChosenCorpus, model: Any) -> Vectors:
     """Return the vectors of the model with this name. Raises ValueError for an unknown one, and while it encodes."""
     columns = {column.name: column for column in columns_of(state, chosen)}
-    column = columns[validation.one_of(model, MODEL, columns)]
+    column = columns[validation.one_of(model, "The model", columns)]
 
     def vectors(column: Column, encoder: Encoder) -> Vectors:
         return Vectors(column, fingerprint_of(encoder), chosen.vectors(column, encoder))
 
-    found = state.models.apply(vectors, [column])[column.name]
-    if isinstance(found, Failure):
-        raise ValueError(found.reason)
-    return found
+    answers = state.models.apply(vectors, [column])[column.name]
+    if isinstance(answers, Failure):
+        raise ValueError(answers.reason)
+    return answers
 
 
 def columns_of(state: AppState, chosen: ChosenCorpus) -> list[Column]:
@@ -66,87 +121,28 @@ def columns_of(state: AppState, chosen: ChosenCorpus) -> list[Column]:
     return list(dict.fromkeys([*(chosen.columns or state.models.columns), *chosen.encoded]))
 
 
-def table(state: AppState, chosen: ChosenCorpus, model: Any) -> Sent:
-    """Return the texts, with the numbers of their rows and their further columns, as a table."""
+def table(chosen: ChosenCorpus) -> str:
+    """Return the texts, with the numbers of their rows and their further columns, as CSV."""
     columns: dict[str, Any] = {"row": chosen.numbers, "text": chosen.texts}
-    if chosen.table is not None:
-        columns |= {free_name(name, columns): chosen.table[name].to_pylist() for name in chosen.table.schema.names}
-    elif chosen.labels is not None:
+    if chosen.labels is not None and chosen.table is None:
         columns["label"] = chosen.labels
-    rows = zip(*columns.values(), strict=True)
-    return Sent(f"{stem(chosen)}.csv", "text/csv", iter([csv_text([*columns], rows).encode()]))
+    for name, cells in chosen.cells.items():
+        columns[free_name(name, columns)] = cells
+    return csv_text([*columns], zip(*columns.values(), strict=True))
 
 
-def array(state: AppState, chosen: ChosenCorpus, model: Any) -> Sent:
-    """Return a model's vectors as an array (N, d) float32 of numpy."""
-    found = vectors_of(state, chosen, model)
-    return Sent(f"{stem(chosen, found.column)}.npy", "application/octet-stream", npy(found.rows))
-
-
-def npy(rows: np.ndarray) -> Iterator[bytes]:
-    """Yield an array as the bytes of a .npy file."""
-    head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(rows))
-    yield head.getvalue()
-    for start in range(0, len(rows), ROWS):
-        yield rows[start : start + ROWS].tobytes()
-
-
-def index(state: AppState, chosen: ChosenCorpus, model: Any) -> Sent:
-    """Return an index folder of a model's vectors, zipped, as `cse search` opens it. Raises ValueError if too busy."""
-    found, name = vectors_of(state, chosen, model), stem(chosen)
-    if not MOST_INDEXES.acquire(blocking=False):
-        raise ValueError("The server is making other indexes; try again in a few seconds.")
-    try:
-        packed = zipped(chosen, found, name)
-    finally:
-        MOST_INDEXES.release()
-    return Sent(f"{stem(chosen, found.column)}-index.zip", "application/zip", read(packed))
-
-
-def read(file: Any) -> Iterator[bytes]:
-    """Yield the bytes of a file, and close it."""
-    with file:
-        yield from iter(lambda: file.read(1 << 20), b"")
-
-
-def zipped(chosen: ChosenCorpus, found: Vectors, name: str) -> Any:
-    """Return an open file, deleted when it is closed, with the folder of an index of the vectors."""
+def write_index(file: IO[bytes], chosen: ChosenCorpus, vectors: Vectors, name: str) -> None:
+    """Write an index folder of the vectors, zipped, as `cse search` opens it."""
     from index import BuildSettings, VectorIndex
 
-    column = found.column
+    column = vectors.column
     settings = BuildSettings(
         model=Path(column.model).name if Path(column.model).is_absolute() else column.model,  # no path of the server
-        pooling=column.pooling, family=column.family, fingerprint=found.fingerprint, corpus=chosen.label,
+        pooling=column.pooling, family=column.family, fingerprint=vectors.fingerprint, corpus=chosen.label,
     )  # fmt: skip
-    file = tempfile.TemporaryFile(prefix="cse-app-")  # noqa: SIM115  # its reader closes it
-    with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as place:
-        folder = Path(place) / "index"
-        VectorIndex.build([(list(chosen.texts), found.rows)], folder, settings=settings)
+    with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary, "index")
+        VectorIndex.build([(list(chosen.texts), vectors.rows)], folder, settings=settings)
         with zipfile.ZipFile(file, "w") as archive:
             for path in sorted(folder.rglob("*")):
                 archive.write(path, f"{name}/{path.relative_to(folder)}")
-    file.seek(0)
-    return file
-
-
-def stem(chosen: ChosenCorpus, column: Column | None = None) -> str:
-    """Return a file name without its suffix."""
-    name = chosen.label.rpartition(" (")[0]
-    bare = Path(name)
-    while bare.suffix.lower() in SUFFIXES:
-        bare = bare.with_suffix("")
-    return file_stem(str(bare), column.name if column else "") or "corpus"
-
-
-FILES: dict[str, tuple[str, Callable[[Any, ChosenCorpus, Any], Sent]]] = {  # the button of each kind of file
-    "npy": ("Vectors (.npy)", array),
-    "zip": ("Index (.zip)", index),
-    "csv": ("Table (.csv)", table),
-}
-
-
-def taken(state: AppState, kind: Any, corpus: Any, key: Any, model: Any) -> Sent:
-    """Return a file of a kind. Raises ValueError for an unknown kind, corpus or model, and while it encodes."""
-    _, make = FILES[validation.one_of(kind, "The file", FILES)]
-    return make(state, chosen_corpus(state, corpus, key), model)

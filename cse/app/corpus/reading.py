@@ -1,25 +1,31 @@
-"""Texts from an uploaded file or pasted lines, with a label each if a column of labels is chosen."""
+"""A visitor's texts: from an uploaded file or pasted lines, with bounds on both, and the overview after an upload."""
 
 from __future__ import annotations
 
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from cse.app import validation
+import numpy as np
+
+from cse.analysis.maps import evenly
+from cse.app.state.corpora import OwnCorpus
+from cse.app.validation import MAX_FILE_BYTES, counted
 from cse.corpus import formats
 from cse.corpus.corpus import Corpus, text_column
 from cse.corpus.lines import COMPRESSIONS, DAMAGED, opened
 
 MOST_TEXTS, MOST_CHARACTERS = 50_000, 16_000_000
 MOST_UNPACKED = 128 * 2**20  # bytes of a table, and of what a compressed file holds
-MOST_JSON = 2 * validation.MAX_FILE_BYTES  # unpacked; it is read as a whole, and takes 20 times its size
+MOST_JSON = 2 * MAX_FILE_BYTES  # unpacked; it is read as a whole, and takes 20 times its size
 SUFFIXES = (*formats.SUFFIXES, *COMPRESSIONS)
 T = TypeVar("T", bound="tuple[Any, ...]")
 MOST_HEADER = 100_000  # characters of the columns' names, which the server keeps for each session as choices
 SEEN = 5  # rows of a file shown for the choice of its columns
+QUERIES, MAX_QUERY_CHARACTERS = 3, 120
 
 
 class Preview(NamedTuple):
@@ -50,8 +56,8 @@ def preview(path: str) -> Preview:
             )
         if batch is None:
             return Preview([], [])
-        first = batch.slice(0, SEEN + 1)
-        rows = [[shown(value) for value in row.values()] for row in first.to_pylist()]
+        first = batch.slice(0, SEEN + 1).to_pylist()
+        rows = [["" if value is None else str(value).strip() for value in row.values()] for row in first]
         text = None
         with suppress(ValueError):  # asked for below
             text = text_column(source, batch)
@@ -62,15 +68,10 @@ def preview(path: str) -> Preview:
         return Preview([], rows[:SEEN])
 
 
-def shown(value: Any) -> str:
-    """Return a cell as a text."""
-    return "" if value is None else str(value).strip()
-
-
 def check(file: Path) -> None:
     """Raise ValueError for a file of more bytes than a visitor may send, as it is or unpacked."""
-    if file.stat().st_size > validation.MAX_FILE_BYTES:
-        raise ValueError(f"{file}: has more than {validation.MAX_FILE_BYTES // 2**20} MB; give a part of it.")
+    if file.stat().st_size > MAX_FILE_BYTES:
+        raise ValueError(f"{file}: has more than {MAX_FILE_BYTES // 2**20} MB; give a part of it.")
     try:
         unpacked, most = unpacked_bytes(file)
     except (*DAMAGED, OSError, ValueError) as error:
@@ -82,8 +83,8 @@ def check(file: Path) -> None:
 
 def unpacked_bytes(file: Path) -> tuple[int, int]:
     """Return the size of a file's content, as a compressed or packed file says or shows it, and the most it may be."""
-    with file.open("rb") as opened_file:
-        start = opened_file.read(4)
+    with file.open("rb") as packed:
+        start = packed.read(4)
     if start == b"PAR1":
         from pyarrow.parquet import read_metadata
 
@@ -109,10 +110,15 @@ def file_corpus(path: str, column: str | None, labels: str | None) -> Corpus:
     """
     file, seen = Path(path), preview(path)
     with named(file):
-        chosen = column or seen.text
-        if seen.columns and chosen not in seen.columns and "." not in (chosen or ""):  # a path into nested values
-            raise ValueError(f"{file}: {column_question(seen.columns, chosen)}")
-        columns = (chosen, labels or None) if seen.columns else (None, None)
+        chosen, names = column or seen.text, seen.columns
+        if names and chosen not in names and "." not in (chosen or ""):  # a path into nested values
+            wrong = f"no column {chosen!r}; " if chosen else ""
+            if len(names) == 1:
+                cure = f"choose {names[0]!r} if it is the column's name, or give a .txt file."
+            else:
+                cure = f"choose the column of the texts: {', '.join(names[:-1])} or {names[-1]}."
+            raise ValueError(f"{file}: {wrong}{cure}")
+        columns = (chosen, labels or None) if names else (None, None)
         corpus = Corpus.read(path, *columns, max_bytes=MOST_UNPACKED)
         if not bounded(zip(corpus.texts, corpus.labels, strict=True)):
             raise ValueError(f"{file}: no text in it; give a text a line.")
@@ -121,23 +127,15 @@ def file_corpus(path: str, column: str | None, labels: str | None) -> Corpus:
 
 def bounded(rows: Iterable[T]) -> list[T]:
     """Return rows that begin with a text and its label. Raises ValueError for too many or too long ones."""
-    found, characters = [], 0
+    kept, characters = [], 0
     for row in rows:
-        found.append(row)
+        kept.append(row)
         characters += len(row[0]) + len(row[1])
-        if len(found) > MOST_TEXTS:
+        if len(kept) > MOST_TEXTS:
             raise ValueError(f"The file has more than {MOST_TEXTS:,} texts; give a part of it.")
         if characters > MOST_CHARACTERS:
             raise ValueError(f"The file has more than {MOST_CHARACTERS:,} characters of text; give a part of it.")
-    return found
-
-
-def column_question(names: list[str], chosen: str | None) -> str:
-    """Return a message that asks for the column of the texts."""
-    wrong = f"no column {chosen!r}; " if chosen else ""
-    if len(names) == 1:
-        return f"{wrong}choose {names[0]!r} if it is the column's name, or give a .txt file."
-    return f"{wrong}choose the column of the texts: {', '.join(names[:-1])} or {names[-1]}."
+    return kept
 
 
 @contextmanager
@@ -149,3 +147,30 @@ def named(file: Path) -> Iterator[None]:
         raise ValueError(f"{file.name}: is no longer on the server; upload it again.") from error
     except ValueError as error:
         raise ValueError(str(error).replace(str(file), file.name)) from error
+
+
+def facts_of(own: OwnCorpus) -> list[str]:
+    """Return facts of texts that were just given, as words: what they are, and what was left out."""
+    lengths = np.array([len(text) for text in own.texts])
+    short, middle, long = np.quantile(lengths, (0.1, 0.5, 0.9)).astype(int)
+    facts = [f"{len(own.texts):,} texts", f"{middle:,} characters each (8 of 10 have {short:,} to {long:,})"]
+    if own.without_text:
+        facts.append(f"{counted(own.without_text, 'row')} without a text left out")
+    copies = len(own.texts) - len({text.strip() for text in own.texts})
+    facts.append(f"{copies:,} exact copies" if copies else "no exact copies")
+    if own.labels:
+        known = Counter(filter(None, own.labels))
+        most = ", ".join(f"{label} {count:,}" for label, count in known.most_common(3))
+        missing = len(own.texts) - known.total()
+        without = f", {missing:,} without" if missing else ""
+        facts.append(f"{len(known):,} labels ({most}, …{without})" if len(known) > 3 else f"labels {most}{without}")
+    if own.table is not None:
+        facts.append(f"columns kept: {', '.join(own.table.schema.names[:8])}")
+    return facts
+
+
+def queries_of(own: OwnCorpus) -> list[str]:
+    """Return a few short, different texts spread over the corpus."""
+    spread = (" ".join(own.texts[row].split()) for row in evenly(len(own.texts), 8 * QUERIES))
+    texts = list(dict.fromkeys(text for text in spread if len(text) <= MAX_QUERY_CHARACTERS))
+    return texts[:: max(1, len(texts) // QUERIES)][:QUERIES]

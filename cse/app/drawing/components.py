@@ -11,14 +11,13 @@ from typing import Any
 import gradio as gr
 
 from cse.app.drawing import html
-from cse.app.drawing.glossary import ask, sheet, terms
 
 STATIC = Path(__file__).parents[1] / "static"
 TEMPLATE = (
     '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
     '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
 )
-LONGEST = 80  # characters of a file name
+MAX_STEM = 80  # characters of a file name
 NUMBERS = itertools.count(1)  # make equal values differ, since pages and events watch for a changed one
 
 
@@ -27,25 +26,17 @@ def script(*names: str) -> str:
     return "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 
-def heading(text: str, note: str = "", more: str = "", words: Sequence[str] = ()) -> gr.HTML:
-    """Return the heading of a part of a tab with a `note` beside it, both plain text; a "?" opens `more`, HTML.
-
-    `words` are terms of the part (`cse.app.drawing.glossary`).
-    """
-    place = f"about-{re.sub(r'[^a-z]+', '-', text.lower()).strip('-')}"
-    button = ask(place, f"About: {text}") + sheet(place, text, more) if more else ""
-    inside = f"<h2>{html.escape(text)}</h2>{button}" + (f'<p class="cse-note">{html.escape(note)}</p>' if note else "")
-    return gr.HTML(f'<div class="cse-part-head">{inside}{terms(*words)}</div>', apply_default_css=False)
+def heading(text: str, more: str = "", words: Sequence[str] = ()) -> gr.HTML:
+    """Return the heading of a part of a place; a "?" opens `more`, HTML; `words` are terms that the part uses."""
+    about = html.question(text, f"About: {text}") + html.sheet(text, text, more) if more else ""
+    terms = f'<p class="cse-terms">{"".join(map(html.term, words))}</p>' if words else ""
+    inside = f'<div class="cse-part-head"><h2>{html.escape(text)}</h2>{about}{terms}</div>'
+    return gr.HTML(inside, apply_default_css=False)
 
 
 def settings(name: str = "Options") -> gr.Accordion:
     """Return the folded fields beside the examples."""
     return gr.Accordion(name, open=False, elem_classes="cse-settings")
-
-
-def submit(label: str) -> gr.Button:
-    """Return the submit button of a row of inputs."""
-    return gr.Button(label, variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
 
 
 def result(elem_id: str, first: str, js: str | None = None) -> gr.HTML:
@@ -55,13 +46,13 @@ def result(elem_id: str, first: str, js: str | None = None) -> gr.HTML:
 
 def saved_file() -> gr.HTML:
     """Return the component; a value of `file_value` saves or shows a text."""
-    return gr.HTML({}, html_template=TEMPLATE, js_on_load=script("save", "takeaway"))
+    return gr.HTML({}, html_template=TEMPLATE, js_on_load="cse.savedFile(element, props, watch)")
 
 
 def file_stem(*words: str) -> str:
-    """Return words as a file name without its suffix, of at most `LONGEST` characters and without signs of paths."""
+    """Return words as a file name without its suffix, of at most `MAX_STEM` characters and without signs of paths."""
     plain = (re.sub(r"[^\w.]+|^\.+", "-", word).strip("-.") for word in words)
-    return "-".join(filter(None, plain))[:LONGEST]
+    return "-".join(filter(None, plain))[:MAX_STEM]
 
 
 def file_value(

@@ -1,51 +1,72 @@
-"""HTML of results. Every text that is not a constant goes through `escape`."""
+"""HTML of the page, in which every text is escaped: templates, marks of models, and terms with their "?"."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+import json
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from html import escape as escape
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from cse.app.drawing.palette import MODELS, pale
-from cse.app.models.models import Failure
+import jinja2
+from markupsafe import Markup
+
 from cse.app.models.naming import BEFORE, title
+from cse.models.names import BACKBONE
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from cse.app.models.models import Column
 
-WIDTH = 17.0
-SHOWN = 300  # characters of a user's line in a label
-LONG = 160  # characters that take about three lines; static/elements.js has the same number
+# Colours of topics, twelve in each scheme, and of models: distinct for every kind of colour vision (tested).
+LIGHT = (
+    "#4e3bd8", "#eb4e76", "#768900", "#620000", "#6276ff", "#4e764e",
+    "#764e00", "#89769d", "#3b0089", "#274e3b", "#624e76", "#3b273b",
+)  # fmt: skip
+DARK = (
+    "#76b1b1", "#8962eb", "#ebd89d", "#eb2789", "#c4d800", "#9d764e",
+    "#d8d8ff", "#008989", "#c49d89", "#b19deb", "#9debd8", "#9d9d14",
+)  # fmt: skip
+# Of the bundled models: at least 3:1 on the backgrounds of both schemes.
+MODELS = {"simcse": "#3d8eff", "promptbert": "#eb2f00", "dcpcse": "#178267", "conpvp": "#ca499f"}
+OWN = ("#6655ff", "#777744", "#bb7788", "#779955")  # of other models, in the order of the page's columns
+TEMPLATES = Path(__file__).parents[1] / "templates"
+LONG = 160  # characters that take about three lines; static/map.js has the same number
 
 
-def escape(text: str) -> str:
-    """Escape `text` for HTML."""
-    return html.escape(text, quote=True)
+@lru_cache
+def templates() -> jinja2.Environment:
+    """Return the templates; every text that they show is escaped."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {
+        "title": title,
+        "model": lambda name: Markup(model(name)),
+        "colour": colour,
+        "folded": lambda text: Markup(folding(escape(text), len(text))),
+        "term": lambda *words: Markup(term(*words)),
+        "bar": lambda *shares: Markup(bar(*shares)),
+    }
+    return environment
+
+
+def drawn(file: str, part: str, /, **values: Any) -> Markup:
+    """Return what the macro `part` of a template makes of these values; "" if it has no such macro."""
+    if not (TEMPLATES / f"{file}.html").is_file():
+        return Markup()
+    macro = getattr(templates().get_template(f"{file}.html").make_module(values), part, None)
+    return Markup(macro() if macro else "")
 
 
 def model(name: str) -> str:
-    """Return a model's name after a mark of its colour."""
-    return f"{chip(name)}{escape(title(name))}"
-
-
-def chip(name: str) -> str:
-    """Return the mark of a model's colour."""
-    return f'<i class="cse-chip" {painted(name)}></i>'
-
-
-def painted(name: str) -> str:
-    """Return the attribute of an element in a model's colour, which the page's styles give to those not bundled."""
-    return f'style="{colour(name)}"' if name.removesuffix(BEFORE) in MODELS else f'data-model="{escape(name)}"'
-
-
-def colour_styles(colours: Mapping[str, str]) -> str:
-    """Return styles that give the marks of models their colours, whatever signs are in their names."""
-    rules = (f'[data-model="{css_string(name)}"]{{--cse-model:{shade}}}' for name, shade in colours.items())
-    return f"<style>{''.join(rules)}</style>" if colours else ""
-
-
-def css_string(text: str) -> str:
-    """Return a text for a string of CSS inside HTML, with every sign but letters and digits escaped."""
-    return "".join(sign if sign.isascii() and sign.isalnum() else f"\\{ord(sign):x} " for sign in text)
+    """Return a model's name after a mark of its colour, which the page's styles give to those not bundled."""
+    known = name.removesuffix(BEFORE) in MODELS
+    painted = f'style="{colour(name)}"' if known else f'data-model="{escape(name)}"'
+    return f'<i class="cse-chip" {painted}></i>{escape(title(name))}'
 
 
 def colour(name: str) -> str:
@@ -54,69 +75,25 @@ def colour(name: str) -> str:
     return "" if own is None else f"--cse-model:{pale(own) if name.endswith(BEFORE) else own}"
 
 
-def shortened(text: str) -> str:
-    """Return escaped `text`, cut to `SHOWN` characters."""
-    return escape(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
+def pale(colour: str) -> str:
+    """Return the colour of a model before its training: a third of its own, two thirds of grey."""
+    mixed = ((int(colour[at : at + 2], 16) + 2 * 0x9A) // 3 for at in (1, 3, 5))
+    return f"#{''.join(f'{part:02x}' for part in mixed)}"
 
 
-def folded(text: str) -> str:
-    """Return escaped `text`; a long one shows three lines until a click or a key opens it."""
-    return folding(escape(text), len(text))
+def colour_styles(columns: Iterable[Column]) -> str:
+    """Return styles that give the marks of models that are neither bundled nor untrained their colours."""
+    own = [column.name for column in columns if column.name not in MODELS and column.model != BACKBONE]
+    signs = ("".join(s if s.isascii() and s.isalnum() else f"\\{ord(s):x} " for s in name) for name in own)
+    rules = [f'[data-model="{name}"]{{--cse-model:{shade}}}' for name, shade in zip(signs, cycle(OWN), strict=False)]
+    return f"<style>{''.join(rules)}</style>" if rules else ""
 
 
 def folding(inside: str, length: int) -> str:
-    """Return HTML of a text of `length` characters, as `folded` does."""
+    """Return HTML of a text of `length` characters; a long one shows three lines until a click or a key opens it."""
     if length <= LONG:
         return inside
     return f'<details class="cse-long"><summary><span>{inside}</span></summary></details>'
-
-
-def columns(results: Mapping[str, T | Failure], body: Callable[[T], str], *, width: float = WIDTH) -> str:
-    """Return a column per model, at least `width` rem wide: its name and `body` of its result, or its failure."""
-    sections = []
-    for name, result in results.items():
-        inside = failure(result) if isinstance(result, Failure) else body(result)
-        sections.append(f'<section class="cse-card"><h3>{model(name)}</h3>{inside}</section>')
-    return f'<div class="cse-columns" style="--cse-column:{width}rem">{"".join(sections)}</div>'
-
-
-def fold(name: str, inside: str, *, opened: bool = False) -> str:
-    """Return HTML that a press on its name shows and hides."""
-    return f'<details class="cse-fold"{" open" if opened else ""}><summary>{name}</summary>{inside}</details>'
-
-
-def table(inside: str, name: str, kind: str = "cse-table") -> str:
-    """Return a table of the class `kind` with the caption `name`; a wide one scrolls in its box, by keys too."""
-    label = escape(name)
-    return (
-        f'<div class="cse-scroll" role="group" tabindex="0" aria-label="{label}">'
-        f'<table class="{kind}"><caption class="cse-hidden">{label}</caption>{inside}</table></div>'
-    )
-
-
-def headed(heads: Iterable[str | None], rows: Iterable[str], name: str, kind: str = "cse-table") -> str:
-    """Return a `table` of the rows under headings, all HTML; None is the empty corner above the names of rows."""
-    head = "".join("<td></td>" if each is None else f'<th scope="col">{each}</th>' for each in heads)
-    return table(f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>", name, kind)
-
-
-def row(cells: Iterable[str], name: str | None = None) -> str:
-    """Return a row of a table after its `name`, if it has one, all HTML."""
-    head = "" if name is None else f'<th scope="row">{name}</th>'
-    return f"<tr>{head}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-
-
-def failure(failed: Failure) -> str:
-    """Return the reason a model has no result."""
-    return f'<p class="cse-failure"><b>Not available.</b> {escape(failed.reason)}</p>'
-
-
-def failures(failed: Mapping[str, Failure]) -> str:
-    """Return a line per model without a result, with the reason."""
-    return "".join(
-        f'<p class="cse-failure"><b>{escape(title(name))}.</b> {escape(failure.reason)}</p>'
-        for name, failure in failed.items()
-    )
 
 
 def alert(text: str) -> str:
@@ -130,12 +107,6 @@ def bar(share: float, mark: float | None = None) -> str:
     return f'<span class="cse-bar"><i style="width:{100 * min(max(share, 0.0), 1.0):.1f}%"></i>{line}</span>'
 
 
-def axis(ticks: Mapping[float, str]) -> str:
-    """Return the labels below a picture, by their place in percent of its width; the outer ones stay inside."""
-    labels = "".join(f'<span style="left:{place:.1f}%">{text}</span>' for place, text in ticks.items())
-    return f'<div class="cse-axis cse-inside" aria-hidden="true">{labels}</div>'
-
-
 def verdict(text: str) -> str:
     """Return the sentence that a view's numbers say; empty for none."""
     return f'<p class="cse-says">{escape(text)}</p>' if text else ""
@@ -144,3 +115,39 @@ def verdict(text: str) -> str:
 def hint(text: str) -> str:
     """Return a muted line in place of a result."""
     return f'<p class="cse-hint">{escape(text)}</p>'
+
+
+@lru_cache
+def terms() -> dict[str, tuple[str, str]]:
+    """Return the terms that the page explains, each with a question and the sentence that answers it."""
+    return json.loads((TEMPLATES / "terms.json").read_text(encoding="utf-8"))
+
+
+def term(name: str, shown: str = "") -> str:
+    """Return a term, or other words for it, with the "?" that opens its sheet."""
+    return f'<span class="cse-asking">{escape(shown or name)}{question(name, terms()[name][0])}</span>'
+
+
+def question(name: str, label: str) -> str:
+    """Return the "?" that opens the sheet of a name; screen readers say `label`."""
+    opens = f'popovertarget="{sheet_id(name)}" aria-label="{escape(label)}"'
+    return f'<button type="button" class="cse-term" {opens}></button>'
+
+
+def sheet(name: str, heading: str, inside: str) -> str:
+    """Return a sheet of HTML under its heading, which is closed at first."""
+    label = escape(heading)
+    return (
+        f'<div popover class="cse-popover" id="{sheet_id(name)}" role="dialog" aria-label="{label}"><h2>{label}</h2>'
+        f"{inside}</div>"
+    )
+
+
+def sheet_id(name: str) -> str:
+    """Return the id of a name's sheet."""
+    return f"term-{re.sub(r'[^a-z]+', '-', name.lower()).strip('-')}"
+
+
+def glossary_html() -> str:
+    """Return the sheets of all terms, once for the page."""
+    return "".join(sheet(name, asked, f"<p>{escape(answer)}</p>") for name, (asked, answer) in terms().items())

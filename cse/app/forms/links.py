@@ -1,4 +1,4 @@
-"""The page's address holds the tab and its inputs; it is written on use and restored on opening."""
+"""The page's address holds the tab and its inputs; it is written on use and restored on opening (static/page.js)."""
 
 from __future__ import annotations
 
@@ -14,59 +14,15 @@ import gradio as gr
 from cse.app.drawing.components import NUMBERS
 from cse.app.forms.events import HIDDEN, PRIVATE, Run
 
-KEPT = ("lesson", "step", "present", "__theme")  # names that stay in the address whatever the visitor does
-LONGEST = 2000  # characters of a value in the address
-# Selecting a tab adds no history entry if the address names it already, as after opening or Back. A tab that is not
-# shown writes no address.
-WRITE = """(...values) => {
-  const tab = %(tab)s, address = new URL(location.href);
-  if (%(chosen)s) window.cseTab = tab;
-  if (!window.cseOpened || window.cseTab !== tab) return;
-  if (%(chosen)s && (address.searchParams.get('tab') || %(first)s) === tab) return;
-  const query = new URLSearchParams({tab});
-  let cut = false;
-  %(names)s.forEach((name, place) => {
-    const text = String(values[place] ?? '');
-    if (text.length <= %(longest)d) query.set(name, text);
-    else cut = true;
-  });
-  window.cseCut = cut;
-  %(kept)s.filter(name => address.searchParams.has(name))
-    .forEach(name => query.set(name, address.searchParams.get(name)));
-  if (query.toString() !== address.searchParams.toString()) history[%(method)s](null, '', `?${query}`);
-}"""
-# Gradio reports the first tab as selected while it draws the page, before the address is read. An address that names
-# nothing is not read: whatever happens later, Gradio goes through all outputs of the events that a page had.
-OPENED = "() => { window.cseOpened = true; }"
-READ = "() => { if (location.search) dispatchEvent(new Event('cse-filled')); else window.cseOpened = true; }"
-# A plain click on a link to a place of this page, such as from a text to its point on the map, stays on the page.
-HOOK = """window.addEventListener('popstate', () => trigger('select', {}));
-window.addEventListener('cse-filled', () => trigger('submit', {}));
-document.addEventListener('click', event => {
-  const link = event.target.closest && event.target.closest('a[href^="?tab="]');
-  if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-  event.preventDefault();
-  const query = new URLSearchParams(link.search), corpus = new URLSearchParams(location.search).get('corpus');
-  if (corpus && !query.has('corpus')) query.set('corpus', corpus);
-  history.pushState(null, '', `?${query}`);
-  dispatchEvent(new Event('cse-filled'));
-});"""
+# Hidden and outside the tabs, whose content is not in the page until they are opened.
+HOOK = "cse.fill = () => trigger('submit', {}); window.addEventListener('popstate', () => trigger('select', {}));"
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
-COPY = f"""async () => {{
-  try {{
-    await navigator.clipboard.writeText(location.href);
-  }} catch {{  // a page that came by plain HTTP from another machine has no clipboard
-    return 'Not copied: the browser does not allow it. Copy the address of the page';
-  }}
-  return window.cseCut ? 'Link copied, without texts of more than {LONGEST:,} characters' : 'Link copied';
-}}"""
 
 
 class Linked(NamedTuple):
     """The part of a tab that the address holds: the `names` of the first inputs of its `run`, written on `triggers`.
 
-    `quiet` triggers replace the address without a
-    history entry. The events `filled` fill the inputs, too.
+    `quiet` triggers replace the address without a history entry. The events `filled` fill the inputs, too.
     """
 
     names: Sequence[str]
@@ -81,20 +37,6 @@ class Linked(NamedTuple):
         return list(self.run.inputs[: len(self.names)])
 
 
-def copy_button() -> None:
-    """Add a button that copies the page's address."""
-    button = gr.Button("Copy link", size="sm", elem_classes="cse-copy")
-    button.click(None, None, button, js=COPY, **HIDDEN)
-
-
-def back_hook() -> gr.HTML:
-    """Return a hidden component that listens to Back, Forward, and scripts that wrote an address ("cse-filled").
-
-    It is outside the tabs, whose content is not in the page until they are opened.
-    """
-    return gr.HTML("", html_template="", js_on_load=HOOK, apply_default_css=False, visible="hidden")
-
-
 class Shared(NamedTuple):
     """What the address of every tab holds: components by their names, also written after the events `steps`."""
 
@@ -104,7 +46,6 @@ class Shared(NamedTuple):
 
 def link(
     opened: Any,
-    back: gr.HTML,
     tabs: gr.Tabs,
     linked: Mapping[str, tuple[gr.Tab, Sequence[Linked]]],
     shared: Shared,
@@ -112,7 +53,7 @@ def link(
 ) -> None:
     """Keep the address up to date, and fill and run the parts of the tab that it names.
 
-    That happens after the event `opened`, on Back and Forward, and when a script asks for it (the `back` hook).
+    That happens after the event `opened`, on Back and Forward, and when a script asks for it (`cse.fill`).
     `whole` adds what a short address stands for.
     """
     parts = [(name, content) for name, (_, contents) in linked.items() for content in contents]
@@ -120,19 +61,17 @@ def link(
     for name, (tab, contents) in linked.items():
         write_on(tab, name, next(iter(linked)), contents, shared)
     for content, state in states:
-        inputs, outputs = [state, *content.run.inputs], list(content.run.outputs)
-        state.change(with_given(content.run.fn), inputs, outputs, **content.lane)
-    filled = [
-        tabs,
-        *shared.fields.values(),
-        *(component for _, content in parts for component in content.named()),
-        *(state for _, state in states),
-    ]
-    fill = restorer(parts, shared.fields, whole=whole)
-    opened.then(None, js=READ, **HIDDEN)
+        content_run = with_given(content.run.fn), [state, *content.run.inputs], list(content.run.outputs)
+        state.change(*content_run, **content.lane)
+    filled = [tabs, *shared.fields.values()]
+    filled += [component for _, content in parts for component in content.named()]
+    filled += [state for _, state in states]
     last: dict[str, Any] = {"trigger_mode": "always_last", "show_progress": "hidden", **HIDDEN}
-    back.select(restorer(parts, shared.fields, back=True, whole=whole), None, filled, **last)
-    back.submit(fill, None, filled, **last).then(None, js=OPENED, **HIDDEN)
+    hook = gr.HTML("", html_template="", js_on_load=HOOK, apply_default_css=False, visible="hidden")
+    opened.then(None, js="() => cse.read()", **HIDDEN)
+    hook.select(restorer(parts, shared.fields, back=True, whole=whole), None, filled, **last)
+    fill = hook.submit(restorer(parts, shared.fields, whole=whole), None, filled, **last)
+    fill.then(None, js="() => { window.cseOpened = true; }", **HIDDEN)
 
 
 def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,22 +79,19 @@ def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
 
     A slow page runs a part before it shows the values that it was filled with.
     """
-    signature = inspect.signature(function)
-    state = inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
     def values(state: tuple[int, dict[int, Any]], shown: tuple[Any, ...]) -> list[Any]:
-        _, kept = state
-        return [kept.get(place, value) for place, value in enumerate(shown)]
+        return [state[1].get(place, value) for place, value in enumerate(shown)]
 
-    @functools.wraps(function)
     def call(state: tuple[int, dict[int, Any]], *shown: Any) -> Any:
         return function(*values(state, shown))
 
-    @functools.wraps(function)
-    def each(state: tuple[int, dict[int, Any]], *shown: Any) -> Any:
+    def steps(state: tuple[int, dict[int, Any]], *shown: Any) -> Any:
         yield from function(*values(state, shown))
 
-    made: Any = each if inspect.isgeneratorfunction(function) else call
+    made: Any = functools.wraps(function)(steps if inspect.isgeneratorfunction(function) else call)
+    signature = inspect.signature(function)
+    state = inspect.Parameter("state", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     made.__signature__ = signature.replace(parameters=[state, *signature.parameters.values()])
     return made
 
@@ -165,24 +101,21 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], sha
 
     An address without a tab shows the `first` one.
     """
-    names = [*shared.fields, *(each for content in contents for each in content.names)]
+    names = [*shared.fields, *(field for content in contents for field in content.names)]
     inputs = [*shared.fields.values(), *(component for content in contents for component in content.named())]
-    values = {"tab": json.dumps(name), "first": json.dumps(first), "names": json.dumps(names), "longest": LONGEST}
-    values["kept"] = json.dumps(KEPT)
 
-    def script(method: str, chosen: str = "false") -> str:
-        return WRITE % {**values, "method": json.dumps(method), "chosen": chosen}
+    def script(method: str, chosen: bool = False) -> dict[str, Any]:
+        values = {"tab": name, "first": first, "names": names, "method": method, "chosen": chosen}
+        return {"js": f"(...values) => cse.write({json.dumps(values)}, values)", **HIDDEN}
 
-    edited = [each.input for each in shared.fields.values()]  # type: ignore[attr-defined]
-    steps = [*edited, *(trigger for content in contents for trigger in content.triggers)]
-    quiet = [trigger for content in contents for trigger in content.quiet]
-    tab.select(None, inputs, None, js=script("pushState", "true"), **HIDDEN)
-    for triggers, method in ((steps, "pushState"), (quiet, "replaceState")):
-        if triggers:
-            gr.on(triggers, None, inputs, None, js=script(method), **HIDDEN)
-    filled = [event for content in contents for event in content.filled]
-    for event in (*filled, *shared.steps):
-        event.success(None, inputs, None, js=script("pushState"), **HIDDEN)
+    tab.select(None, inputs, None, **script("pushState", chosen=True))
+    steps = [field.input for field in shared.fields.values()]  # type: ignore[attr-defined]
+    steps += [trigger for content in contents for trigger in content.triggers]
+    gr.on(steps, None, inputs, None, **script("pushState"))
+    if quiet := [trigger for content in contents for trigger in content.quiet]:
+        gr.on(quiet, None, inputs, None, **script("replaceState"))
+    for event in (*(event for content in contents for event in content.filled), *shared.steps):
+        event.success(None, inputs, None, **script("pushState"))
 
 
 def restorer(
@@ -198,32 +131,32 @@ def restorer(
     The `parts` are in the order of the page, each with the name of its tab. With `back`, inputs that the address lacks
     get their initial values, and all parts of the tab run. `whole` returns an address with what it stands for.
     """
+    known = dict(parts)
 
     def restore(request: gr.Request) -> list[Any]:
         address = whole(dict(request.query_params))
         tab = str(address.get("tab"))
-        if back and tab not in dict(parts):
+        if back and tab not in known:
             tab = parts[0][0]
-        updates, runs = list[Any](), list[Any]()
         chosen = restored(list(shared), list(shared.values()), address, back)
         filled = list(zip(shared.values(), chosen or (), strict=False))  # several parts may read a field
-        for shown, content in parts:
-            named = [name for name in content.names if name in address]
-            here = shown == tab and (back or bool(named)) and chosen is not None
+        updates, runs = list[Any](), list[Any]()
+        for name, content in parts:
+            asked = back or any(field in address for field in content.names)
+            here = name == tab and asked and chosen is not None
             values = restored(content.names, content.named(), address, back) if here else None
             updates += [gr.skip()] * len(content.names) if values is None else values
             filled += zip(content.named(), values or (), strict=False)
             if content.names:
-                read = list(enumerate(content.run.inputs))
-                known = {place: value for place, each in read for field, value in filled if field is each}
-                kept = {place: value for place, value in known.items() if value != gr.skip()}
+                kept = {
+                    place: value
+                    for place, component in enumerate(content.run.inputs)
+                    for field, value in filled
+                    if field is component and value != gr.skip()
+                }
                 runs.append(gr.skip() if values is None else (next(NUMBERS), kept))
-        return [
-            gr.Tabs(selected=tab) if tab in dict(parts) else gr.skip(),
-            *(chosen or [gr.skip()] * len(shared)),
-            *updates,
-            *runs,
-        ]
+        selected = gr.Tabs(selected=tab) if tab in known else gr.skip()
+        return [selected, *(chosen or [gr.skip()] * len(shared)), *updates, *runs]
 
     return restore
 

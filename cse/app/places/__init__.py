@@ -1,1 +1,1 @@
-"""The six places of the page, a file each: which results stand there, and in which order."""
+"""The six places of the page: which results stand there, and in which order."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gradio as gr
@@ -15,27 +16,27 @@ import pandas as pd
 from cse.app import validation
 from cse.app.drawing import html
 from cse.app.drawing.components import file_value, result, saved_file, script, settings
-from cse.app.drawing.palette import DARK, LIGHT, MODELS, NO_LABEL
-from cse.app.drawing.templates import templates
-from cse.app.forms.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors
+from cse.app.drawing.html import DARK, LIGHT, MODELS
+from cse.app.forms.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors, refusing
 from cse.app.forms.links import Linked
-from cse.app.forms.refusals import refusing
 from cse.app.models.naming import TITLES, choices, title
-from cse.app.models.visitors import current_request
-from cse.app.results.duplicates import DEFAULT, Duplicates, advised, expected, numbers_of, tables
-from cse.app.results.groups import Groups
-from cse.app.results.map import Map, by_models, further_columns, near_of
-from cse.app.results.neighbours import Neighbours, pair_of
+from cse.app.result import by_models
+from cse.app.results.duplicates import DEFAULT, Duplicates, advised, tables
+from cse.app.results.groups import Groups, Neighbours, pair_of
+from cse.app.results.map import Map, further_columns, near_of
+from cse.app.server.gradio_adapter import current_request, data_of
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, Shown, page_html, read_first
 from cse.app.state.app_state import AppState
 from cse.app.top import Top
 from cse.corpus.output import csv_text
 
-SCRIPTS = ("elements", *(f"map/{part}" for part in ("state", "view", "colours", "details", "input", "map")))
+# Constants of the scripts, which Gradio loses as properties when it changes a component of a place that is not open.
+CONSTANTS = f"const titles = {json.dumps(TITLES)}, modelColours = {json.dumps(MODELS)};\n"
 STEPS, SHARES = 65535, 255  # largest uint16 and uint8
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
+NO_LABEL = "no label"  # the name of texts without one, which are grey
 VIEWS = ("Groups", "Near-duplicates", "Changes", "Selection")
 LOOK = "view => { document.getElementById('clusters-beside').dataset.view = view; }"
 OPENED = "Open the place to draw the maps."
@@ -59,16 +60,19 @@ class Clusters:
         """Return the number of a visitor's new request, which stops the drawing of an older one."""
         return self._newest.ask(request)
 
+    def session(self, corpus: str, models: list[str], key: str) -> Session:
+        """Return the session of a request."""
+        return open_session(self._state, corpus, key, models or None)
+
     def draw(
         self, groups: int, most: int, seed: int, pin: str, shown: str, colour: str, view: str, number: int,
-        corpus: str, models: list[str], key: str,
+        *shared: Any,
     ) -> Iterator[list[Any]]:  # fmt: skip
         """Yield the maps so far, with what is known of them, each time one is done."""
         request = current_request()
         if request is not None and self._newest.replaced(request, number):
             return
-        asked = Map.of({"groups": groups, "most": most, "seed": seed})
-        session = open_session(self._state, corpus, key, models or None)
+        asked, session = Map.of({"groups": groups, "most": most, "seed": seed}), self.session(*shared)
         mark, begun, frame = repr(asked.cache_key(session)), time.monotonic(), pd.DataFrame()
         for done, frame in enumerate(asked.frames(session), start=1):
             rest = len(session.columns) - frame["model"].nunique() - len(session.failed) if len(frame) else 0
@@ -84,18 +88,16 @@ class Clusters:
     def open(self, seen: bool, drawn: str, *values: Any) -> Iterator[list[Any]]:
         """Draw the maps where they are seen and show something else than what is chosen."""
         groups, most, seed, *_, corpus, models, key = values
-        session = open_session(self._state, corpus, key, models or None)
-        stale = drawn != repr(Map(groups=groups, most=most, seed=seed).cache_key(session))
-        if seen and stale:
+        asked, session = Map(groups=groups, most=most, seed=seed), self.session(corpus, models, key)
+        if seen and drawn != repr(asked.cache_key(session)):
             yield [gr.skip(), said("Drawing the maps…"), *[gr.skip()] * 4]
             yield from self.draw(*values)
         else:
             yield [gr.skip()] * 6
 
-    def frame(self, groups: int, most: int, seed: int, corpus: str, models: list[str], key: str) -> pd.DataFrame:
+    def frame(self, groups: int, most: int, seed: int, *shared: Any) -> pd.DataFrame:
         """Return the table of the maps that are shown, which is kept."""
-        session = open_session(self._state, corpus, key, models or None)
-        return Map.of({"groups": groups, "most": most, "seed": seed}).frame(session)
+        return Map.of({"groups": groups, "most": most, "seed": seed}).frame(self.session(*shared))
 
     def compare(self, shown: str, *values: Any) -> list[str]:
         """Return the groups of the first map and the changes between the first two."""
@@ -103,22 +105,19 @@ class Clusters:
 
     def choose(self, event: gr.EventData) -> tuple[str, str, str]:
         """Return what the canvas says of itself for the address: the pinned text, the models shown, the colouring."""
-        sent = event._data if isinstance(event._data, dict) else {}
         with one_line_errors():
-            row = pinned(sent.get("row"))
-        shown, colour = (validation.text(sent.get(name) or "", "The maps") for name in ("shown", "colour"))
+            row = pinned(sent(event, "row"))
+        shown, colour = (validation.text(sent(event, name) or "", "The maps") for name in ("shown", "colour"))
         return "" if row is None else str(row), shown, colour
 
     def select(
         self, groups: int, most: int, seed: int, corpus: str, models: list[str], key: str, event: gr.EventData
     ) -> tuple[str, list[int]]:
         """Return the table of the selected points as HTML, and the points."""
-        frame = self.frame(groups, most, seed, corpus, models, key)
-        count = int(frame["position"].max()) + 1
-        sent = event._data.get("points") if isinstance(event._data, dict) else None
-        if not sent:
+        if not sent(event, "points"):
             return "", []
-        points = selected_rows(sent, count)
+        frame = self.frame(groups, most, seed, corpus, models, key)
+        points = selected_rows(sent(event, "points"), int(frame["position"].max()) + 1)
         return selection_html(frame, points), points
 
     def save(self, points: list[int], *values: Any) -> dict[str, Any]:
@@ -128,30 +127,28 @@ class Clusters:
         table = selection(self.frame(*values), points)
         return file_value("selection.csv", "text/csv", csv_text(list(table.columns), table.itertuples(index=False)))
 
-    def near(
-        self, seen: bool, nines: float, model: str, keep: str, rejected: str, corpus: str, models: list[str], key: str
-    ) -> list[Any]:
+    def near(self, seen: bool, nines: float, model: str, *rest: Any) -> list[Any]:
         """Return the numbers, the groups, the slider, and the choice of models; all as they are where not seen."""
         if not seen:
             return [gr.skip()] * 4
-        session, asked, frame = self._near(model, nines, keep, rejected, corpus, models, key)
+        session, asked, frame = self._near(nines, model, *rest)
         if nines == DEFAULT != advised(frame):  # more texts have more chance pairs
             nines = advised(frame)
-            session, asked, frame = self._near(model, nines, keep, rejected, corpus, models, key)
-        names = [column.name for column in session.columns]
-        return [
-            html.verdict(numbers_of(frame)), groups_html(asked, frame), nines,
-            gr.update(choices=choices(names), value=frame.attrs["model"]),
-        ]  # fmt: skip
+            session, asked, frame = self._near(nines, model, *rest)
+        groups = html.hint("No near-duplicates at this strictness; move the slider towards loose.")
+        if len(frame):
+            groups = html.drawn("duplicates", "duplicates", **asked.view(frame))
+        names = choices(column.name for column in session.columns)
+        return [html.verdict(asked.says(frame)), groups, nines, gr.update(choices=names, value=frame.attrs["model"])]
 
     def reject(self, event: gr.EventData) -> str:
         """Return the rejected groups that the page sent."""
-        sent = event._data if isinstance(event._data, dict) else {}
-        return validation.text(sent.get("rejected") or "", "The rejected groups")
+        return validation.text(sent(event, "rejected") or "", "The rejected groups")
 
     def count(self, *values: Any) -> str:
         """Return the numbers after a group was kept or rejected."""
-        return html.verdict(numbers_of(self._near(*values)[2]))
+        _, asked, frame = self._near(*values)
+        return html.verdict(asked.says(frame))
 
     def table(self, name: str) -> Callable[..., dict[str, Any]]:
         """Return the handler that saves a table of near-duplicates."""
@@ -163,9 +160,9 @@ class Clusters:
         return guarded(made)
 
     def _near(
-        self, model: str, nines: float, keep: str, rejected: str, corpus: str, models: list[str], key: str
+        self, nines: float, model: str, keep: str, rejected: str, *shared: Any
     ) -> tuple[Session, Duplicates, pd.DataFrame]:
-        session = open_session(self._state, corpus, key, models or None)
+        session = self.session(*shared)
         known = model if model in [column.name for column in session.columns] else ""
         asked = Duplicates.of({"model": known, "nines": nines, "keep": keep, "rejected": rejected})
         return session, asked, asked.frame(session)
@@ -173,22 +170,22 @@ class Clusters:
 
 def clusters_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. Returns its results."""
-    place, first, asks = Clusters(state), first_maps(state), Map.asks()
-    frame = first.frame if first else pd.DataFrame()
-    opened = panels(frame, "") if first else ["", ""]
+    place, first, asks, start = Clusters(state), first_maps(state), Map.asks(), Map()
+    opened = panels(first.frame, "") if first else ["", ""]
     with gr.Row(elem_id="clusters"):
         with gr.Column(scale=7, min_width=320):
-            value = canvas_value(frame) if first else {"hint": OPENED}
             canvas = gr.HTML(
-                value, html_template='<div class="cse-maps"></div>', js_on_load=script(*SCRIPTS), elem_id="maps",
-                apply_default_css=False, elem_classes="cse-result", titles=TITLES, colours=MODELS,
+                canvas_value(first.frame) if first else {"hint": OPENED}, html_template='<div class="cse-maps"></div>',
+                js_on_load=CONSTANTS + script("map", "gestures"), elem_id="maps", apply_default_css=False,
+                elem_classes="cse-result",
             )  # fmt: skip
             status = gr.HTML("", apply_default_css=False, elem_id="map-status")
             below = result("map", page_html(first) if first else "")
             with settings("Groups, points, seed"), gr.Row():
-                groups = gr.Slider(2, asks["groups"].high, Map().groups, step=1, label="Groups", min_width=160)
+                groups = gr.Slider(2, asks["groups"].high, start.groups, step=1, label="Groups", min_width=160)
                 most, seed = (
-                    number_field(asks[name].label, asks[name], Map().inputs()[name]) for name in ("most", "seed")
+                    gr.Number(value, label=ask.label, precision=0, minimum=ask.low, maximum=ask.high, min_width=100)
+                    for ask, value in ((asks["most"], start.most), (asks["seed"], start.seed))
                 )
         with gr.Column(scale=4, min_width=300, elem_id="clusters-beside"):
             gr.HTML("", html_template='<div class="cse-pinned"></div>', apply_default_css=False, elem_id="pinned")
@@ -206,44 +203,43 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
                 save = gr.Button("Save as CSV", size="sm", elem_classes="cse-copy")
     pin, shown, colour = (gr.Textbox(label=name, visible="hidden") for name in ("Pinned", "Maps", "Colour"))
     number, seen = gr.Number(0, precision=0, visible="hidden"), gr.Checkbox(True, visible="hidden")
-    drawn, points, file = gr.State(first_key(state, first)), gr.State([]), saved_file()
+    drawn = gr.State(repr(start.cache_key(open_session(state))) if first else "")
+    points, file = gr.State([]), saved_file()
 
     shared = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
     values = {asks["groups"].name: groups, asks["most"].name: most, asks["seed"].name: seed}
-    fields = {
-        **values,
-        "The pinned sentence": pin,
-        "The maps": shown,
-        "The colour": colour,
-        "The view": view,
-        "The request": number,
-        **shared,
-    }
+    view_of = {"The pinned sentence": pin, "The maps": shown, "The colour": colour, "The view": view}
     outputs = [canvas, status, below, listed, changes, drawn]
-    run = refusing(place.draw, fields, outputs)
+    run = refusing(place.draw, {**values, **view_of, "The request": number, **shared}, outputs)
     lane: dict[str, Any] = {"trigger_mode": "multiple", "show_progress": "hidden", **HIDDEN, **MAPS}
     triggers = [groups.change, most.submit, seed.submit, most.blur, seed.blur]  # keys release no slider
     asked = gr.on(triggers, place.ask, None, number, trigger_mode="multiple", **QUICK)
     asked.success(run.fn, list(run.inputs), list(run.outputs), **lane)
-    opening = [seen, drawn, *run.inputs]
     for event in (top.tab.select, top.changed.change):
-        event(guarded(place.open), opening, outputs, js=SEEN % "#maps", **lane)
+        event(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **lane)
     kept = [*values.values(), *shared.values()]
-    hidden: dict[str, Any] = {"show_progress": "hidden", "trigger_mode": "always_last", **HIDDEN, **MAPS}
+    hidden: dict[str, Any] = {**lane, "trigger_mode": "always_last"}
     view.change(None, view, None, js=LOOK, **HIDDEN)
     canvas.select(place.choose, None, [pin, shown, colour], **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
     canvas.submit(guarded(place.select), kept, [table, points], **hidden)
     save.click(guarded(place.save), [points, *kept], file, **HIDDEN)
-    near_events(place, near, view, drawn, list(shared.values()), file)
+    near_events(place, near, (view, drawn), shared, file)
     linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "view"), run, triggers[1:3], {**HIDDEN, **MAPS},
                     (groups.change, pin.change, shown.change, colour.change, view.input))  # fmt: skip
-    return [Shown(Map, {"groups": groups, "most": most, "seed": seed, **{
-        "corpus": top.corpus, "models": top.models, "key": top.key}}, linked)]  # fmt: skip
+    fields: dict[str, Any] = {
+        "groups": groups,
+        "most": most,
+        "seed": seed,
+        "corpus": top.corpus,
+        "models": top.models,
+        "key": top.key,
+    }
+    return [Shown(Map, fields, linked)]
 
 
 def near_fields() -> dict[str, Any]:
-    """Add the fields and outputs of the near-duplicates."""
+    """Add the fields and outputs of the near-duplicates, by their names in errors or their parts."""
     asks = Duplicates.asks()
     with gr.Row():
         model = gr.Dropdown([], label="Model", min_width=130)
@@ -252,49 +248,40 @@ def near_fields() -> dict[str, Any]:
     nines = gr.Slider(ask.low, ask.high, DEFAULT, step=ask.step, label=ask.label, elem_id="strictness")
     numbers, rejected = result("duplicate-numbers", ""), gr.Textbox(visible="hidden")
     with gr.Row():
-        buttons = {
-            name: gr.Button(label, size="sm", min_width=120)
-            for label, name in (("Save the texts kept", "unique.csv"), ("Save the groups", "groups.csv"))
-        }
-    listed = result("duplicate-groups", "", js=REJECT)
-    return {"model": model, "keep": keep, "nines": nines, "numbers": numbers, "rejected": rejected, "listed": listed,
-            "buttons": buttons}  # fmt: skip
+        unique = gr.Button("Save the texts kept", size="sm", min_width=120)
+        groups = gr.Button("Save the groups", size="sm", min_width=120)
+    return {
+        "The strictness": nines, "The model": model, "The text to keep": keep, "The rejected groups": rejected,
+        "numbers": numbers, "listed": result("duplicate-groups", "", js=REJECT), "unique.csv": unique,
+        "groups.csv": groups,
+    }  # fmt: skip
 
 
 def near_events(
-    place: Clusters, near: Mapping[str, Any], view: gr.Radio, drawn: gr.State, shared: list[Any], file: gr.HTML
+    place: Clusters, near: dict[str, Any], looked: tuple[gr.Radio, gr.State], shared: dict[str, Any], file: gr.HTML
 ) -> None:
     """Search near-duplicates when they are looked at, and follow their fields."""
-    nines, rejected, numbers = near["nines"], near["rejected"], near["numbers"]
-    seen = gr.Checkbox(True, visible="hidden")
-    values = [near["model"], nines, near["keep"], rejected, *shared]
-    fields = {"Seen": seen, "The strictness": nines, "The model": near["model"], "The text to keep": near["keep"],
-              "The rejected groups": rejected,
-              **dict(zip(("The corpus", "The models", "The key"), shared, strict=True))}  # fmt: skip
-    run = refusing(place.near, fields, [numbers, near["listed"], nines, near["model"]])
-    lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": numbers, **HIDDEN, **LINKS}
-    gr.on([drawn.change, view.change, nines.change, near["model"].input, near["keep"].input], run.fn, list(run.inputs),
-          list(run.outputs), js=SEEN % "#strictness", **lane)  # fmt: skip
+    names = ("The strictness", "The model", "The text to keep", "The rejected groups")
+    nines, model, keep, rejected = (near[name] for name in names)
+    fields = {**{name: near[name] for name in names}, **shared}
+    seen = {"Seen": gr.Checkbox(True, visible="hidden")}
+    run = refusing(place.near, {**seen, **fields}, [near["numbers"], near["listed"], nines, model])
+    lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": near["numbers"], **HIDDEN, **LINKS}
+    triggers = [*(field.change for field in looked), nines.change, model.input, keep.input]
+    gr.on(triggers, run.fn, list(run.inputs), list(run.outputs), js=SEEN % "#strictness", **lane)
     near["listed"].input(place.reject, None, rejected, **QUICK)
-    rejected.change(guarded(place.count), values, numbers, **lane)
-    for name, button in near["buttons"].items():
-        button.click(place.table(name), values, file, **HIDDEN)
+    rejected.change(guarded(place.count), [*fields.values()], near["numbers"], **lane)
+    for name in ("unique.csv", "groups.csv"):
+        near[name].click(place.table(name), [*fields.values()], file, **HIDDEN)
 
 
 def first_maps(state: AppState) -> Answer | None:
     """Return the shipped maps, which are kept as if they were computed; None if the page has to draw them."""
     first = read_first(state, Map)
-    if first is None:
-        return None
-    frame = first.frame
-    frame["near"] = [list(positions) for positions in frame["near"]]
-    state.frames.put(Map().cache_key(open_session(state)), (frame, dict(first.models), first.notes))
+    if first is not None:
+        first.frame["near"] = [list(positions) for positions in first.frame["near"]]
+        state.frames.put(Map().cache_key(open_session(state)), (first.frame, dict(first.models), first.notes))
     return first
-
-
-def first_key(state: AppState, first: Answer | None) -> str:
-    """Return the mark of what is drawn when the page opens."""
-    return repr(Map().cache_key(open_session(state))) if first else ""
 
 
 def panels(frame: pd.DataFrame, shown: str) -> list[str]:
@@ -302,33 +289,20 @@ def panels(frame: pd.DataFrame, shown: str) -> list[str]:
     if frame.empty:
         return ["", ""]
     names = list(frame["model"].unique())
-    chosen = [name for name in shown.split(",") if name in names]
-    first, second = pair_of(names, *dict.fromkeys(chosen[:2]))
-    return [panel(Groups(first), frame), panel(Neighbours(first, second), frame) if second else ""]
-
-
-def panel(asked: Groups | Neighbours, frame: pd.DataFrame) -> str:
-    """Return what a result says of the maps."""
-    return page_html(Answer(asked, asked.of_map(frame), {}))
-
-
-def groups_html(asked: Duplicates, frame: pd.DataFrame) -> str:
-    """Return the groups of near-duplicates."""
-    if frame.empty:
-        return html.hint("No near-duplicates at this strictness; move the slider towards loose.")
-    environment = templates().overlay()
-    environment.filters["expected"] = expected
-    return environment.get_template("duplicates.html").render(**asked.view(frame))
-
-
-def number_field(label: str, ask: Any, value: int) -> gr.Number:
-    """Return a field for a whole number."""
-    return gr.Number(value, label=label, precision=0, minimum=ask.low, maximum=ask.high, min_width=100)
+    first, second = pair_of(names, *dict.fromkeys([name for name in shown.split(",") if name in names][:2]))
+    results: list[Groups | Neighbours] = [Groups(first), *([Neighbours(first, second)] if second else [])]
+    pages = [page_html(Answer(asked, asked.of_map(frame), {})) for asked in results]
+    return [*pages, ""][:2]
 
 
 def said(text: str) -> str:
     """Return a line that screen readers announce."""
     return f'<p class="cse-note" role="status">{html.escape(text)}</p>' if text else ""
+
+
+def sent(event: gr.EventData, name: str) -> Any:
+    """Return a value that a script sent with its event; None without one."""
+    return data_of(event).get(name)
 
 
 def pinned(pin: Any) -> int | None:
@@ -365,8 +339,9 @@ def selection_html(frame: pd.DataFrame, points: Sequence[int]) -> str:
     words = group_names(texts, chosen, 8).words[1] if len(points) < len(texts) else []
     counts = Counter(label for label in table.get("label", ()) if label)
     rows = list(zip(points, table.head(MAX_ROWS).itertuples(index=False, name=None), strict=False))
-    return templates().get_template("selection.html").render(
-        count=len(points), words=words, labels=counts.most_common(5), columns=list(table.columns), rows=rows
+    return html.drawn(
+        "map", "selection", count=len(points), words=words, labels=counts.most_common(5),
+        columns=list(table.columns), rows=rows,
     )  # fmt: skip
 
 
@@ -384,26 +359,24 @@ def canvas_value(
     named = {} if one["label"].isna().all() else {"Label": one["label"]}
     columns = {**named, **{name.strip(): one[name].map(str) for name in further_columns(frame)}}
     names = frame.groupby("group")["name"].first()
-    wanted = [name for name in shown.split(",") if name in models]
-    pair = [name for name in pair_of(list(models)) if name]
+    known = [name for name in shown.split(",") if name in models]
+    longest = max(MIN_SHOWN, MAX_CHARACTERS // len(one))
     return {
-        "texts": shortened(one["text"].tolist()), "rows": one["row"].tolist(),
-        "lengths": packed(one["text"].str.len().clip(upper=STEPS).to_numpy(), "<u2"),
+        "texts": [text if len(text) <= longest else f"{text[:longest]}…" for text in one["text"]],
+        "rows": one["row"].tolist(), "lengths": packed(one["text"].str.len().clip(upper=STEPS).to_numpy(), "<u2"),
         "columns": [{"title": name, **column_value(values.tolist())} for name, values in columns.items()],
         "groups": [names.get(number, "") for number in range(1, names.index.max() + 1)],
         "colours": {"light": LIGHT, "dark": DARK},
-        "maps": [{"name": name, **map_value(rows)} for name, rows in models.items()],
-        "shown": wanted or pair, "colour": colour, "pin": -1 if pin is None or pin >= len(one) else pin,
-        "request": request,
-    }  # fmt: skip
-
-
-def map_value(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return one model's map as JSON values; numbers are packed, which the page reads 50 times faster than lists."""
-    return {
-        "xy": packed((np.clip(rows[["x", "y"]].to_numpy(), 0, 1) * STEPS).round(), "<u2"),
-        "near": packed(near_of(rows), "<u2"), "of": packed(rows["group"].to_numpy() - 1, "<u1"),
-        "lost": packed((rows["lost"].to_numpy() * SHARES).round(), "<u1"),
+        "maps": [
+            {
+                "name": name, "xy": packed((np.clip(rows[["x", "y"]].to_numpy(), 0, 1) * STEPS).round(), "<u2"),
+                "near": packed(near_of(rows), "<u2"), "of": packed(rows["group"].to_numpy() - 1, "<u1"),
+                "lost": packed((rows["lost"].to_numpy() * SHARES).round(), "<u1"),
+            }
+            for name, rows in models.items()
+        ],
+        "shown": known or [name for name in pair_of(list(models)) if name], "colour": colour,
+        "pin": -1 if pin is None or pin >= len(one) else pin, "request": request,
     }  # fmt: skip
 
 
@@ -427,12 +400,6 @@ def column_value(labels: Sequence[str]) -> dict[str, Any]:
     return {"names": names, "of": packed(of, "<u1"), "missing": missing}
 
 
-def shortened(texts: Sequence[str]) -> list[str]:
-    """Return texts as the map shows them: of many or long ones the beginnings."""
-    most = max(MIN_SHOWN, MAX_CHARACTERS // max(len(texts), 1))
-    return [text if len(text) <= most else f"{text[:most]}…" for text in texts]
-
-
 def packed(numbers: np.ndarray, kind: str) -> str:
-    """Encode whole numbers as base64 of the NumPy type `kind`."""
+    """Encode whole numbers as base64 of the NumPy type `kind`, which the page reads 50 times faster than lists."""
     return base64.b64encode(numbers.astype(kind).tobytes()).decode()

@@ -7,20 +7,16 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from cse.analysis.votes import SAME, SKIP, decisive
+from cse.analysis.votes import SAME, SKIP, decisive, p_value
 from cse.app.corpus.chosen import FIELD
 from cse.app.drawing import html
-from cse.app.drawing.components import script
-from cse.app.drawing.templates import templates
-from cse.app.forms.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, reporter
+from cse.app.forms.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, Run, refusing, reporter
 from cse.app.forms.links import Linked
-from cse.app.forms.refusals import refusing
-from cse.app.models.naming import choices
+from cse.app.models.naming import choices, title
 from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, Record, columns_of
 from cse.app.session import open_session
-from cse.app.state.app_state import AppState
-from cse.app.state.ballots import Ballot
-from cse.app.state.own_corpora import KEPT
+from cse.app.state.app_state import AppState, Ballot
+from cse.app.state.corpora import KEPT
 from cse.app.top import Top
 
 MEANING = (
@@ -37,8 +33,8 @@ SHOW, HIDE = gr.update(visible=True), gr.update(visible=False)
 class View(NamedTuple):
     """What the page shows: a message, a question or a verdict, and the buttons of either.
 
-    `place` is the number of answers so far: a vote counts only if it is for the question that was shown. `code` is the
-    verdict for the address.
+    `answers` is the number of answers so far: a vote counts only if it is for the question that was shown. `code` is
+    the verdict for the address.
     """
 
     status: str = ""
@@ -46,7 +42,7 @@ class View(NamedTuple):
     verdict: str = ""
     asking: Any = HIDE
     after: Any = HIDE
-    place: int = 0
+    answers: int = 0
     code: Any = ""
 
 
@@ -54,26 +50,28 @@ def view(ballot: Ballot) -> View:
     """Return the view of a ballot: its next question, or its verdict."""
     answers = len(ballot.judgement.answers)
     if ballot.question is not None:
-        return View(question=question_html(ballot), asking=SHOW, place=answers)
+        return View(question=question_html(ballot), asking=SHOW, answers=answers)
     record = Record.of(ballot)
-    return View(verdict=verdict_html(record), after=SHOW, place=answers, code=record.code)
+    return View(verdict=verdict_html(record), after=SHOW, answers=answers, code=record.code)
 
 
 def question_html(ballot: Ballot) -> str:
     """Return the next question, and the interval of the votes so far; neither says which model is which."""
-    question, texts, judgement = ballot.question, ballot.texts, ballot.judgement
-    lists = (
-        [] if question is None else zip("AB", ([texts[row] for row in rows] for rows in question.lists), strict=True)
-    )
-    return templates().get_template("ballot.html").render(
-        asked="" if question is None else texts[question.row], lists=list(lists), counted=judgement.counted,
-        target=judgement.target, verdict=judgement.verdict,
+    question, texts = ballot.question, ballot.texts
+    lists = [[texts[row] for row in rows] for rows in question.lists] if question else []
+    return html.drawn(
+        "votes", "ballot", asked=texts[question.row] if question else "", lists=list(zip("AB", lists, strict=False)),
+        judgement=ballot.judgement,
     )  # fmt: skip
 
 
 def verdict_html(record: Record, *, linked: bool = False) -> str:
     """Return a verdict; `linked` says that it comes from a code, which anyone can write."""
-    return templates().get_template("verdict.html").render(record=record, linked=linked)
+    votes = record.verdict
+    said = votes.sentence(title(record.start), title(record.result))
+    said = f"Not{said[3:]}" if said.startswith("not distinguishable") else said
+    p = p_value(votes.p)
+    return html.drawn("votes", "verdict", record=record, sentence=said, votes=votes, p=p, linked=linked)
 
 
 class Voting:
@@ -111,12 +109,12 @@ class Voting:
     def changing(self, change: Callable[[Ballot], None]) -> Callable[[float, str], View]:
         """Return a handler that changes the visitor's ballot, unless the page shows an earlier state of it."""
 
-        def changed(place: float, key: str) -> View:
+        def changed(answers: float, key: str) -> View:
             with self._ballots.lock:
                 ballot = self._ballots.get(key)
                 if ballot is None:
                     return View(html.alert(LOST))
-                if place == len(ballot.judgement.answers):
+                if answers == len(ballot.judgement.answers):
                     change(ballot)
                 return view(ballot)
 
@@ -146,11 +144,12 @@ def end(ballot: Ballot) -> None:
 
 
 class Votes(NamedTuple):
-    """The fields of both models, and the part of the address."""
+    """The fields of both models, the part of the address, and what shows an opened page the visitor's ballot."""
 
     first: gr.Dropdown
     second: gr.Dropdown
     linked: Linked
+    reopened: Run
 
 
 def votes_part(state: AppState, top: Top) -> Votes:
@@ -158,8 +157,8 @@ def votes_part(state: AppState, top: Top) -> Votes:
     names = list(columns_of(state))
     with gr.Row(equal_height=True):
         first, second = (
-            gr.Dropdown(choices(names), value=names[place], label=label, scale=3, min_width=160)
-            for place, label in ((0, "First model"), (-1, "Second model"))
+            gr.Dropdown(choices(names), value=names[at], label=label, scale=3, min_width=160)
+            for at, label in ((0, "First model"), (-1, "Second model"))
         )
         start = gr.Button("Start voting", scale=0, min_width=130, elem_classes="cse-submit")
     gr.HTML(html.hint(MEANING), apply_default_css=False)
@@ -172,17 +171,17 @@ def votes_part(state: AppState, top: Top) -> Votes:
     verdict = gr.HTML("", apply_default_css=False, elem_id="verdict")
     with gr.Row(visible=False) as after:
         back = gr.Button("Undo last vote", size="sm", scale=0, min_width=140)
-    place, code = gr.Number(0, precision=0, visible=False), gr.Textbox("", label="Verdict", visible="hidden")
-    gr.HTML("", html_template="", js_on_load=script("vote_keys"), apply_default_css=False, visible="hidden")
-    outputs = [status, question, verdict, asking, after, place, code]
+    answers, code = gr.Number(0, precision=0, visible=False), gr.Textbox("", label="Verdict", visible="hidden")
+    outputs = [status, question, verdict, asking, after, answers, code]
     voting = Voting(state)
     begun = refusing(voting.begin, {FIRST: first, SECOND: second, FIELD: top.corpus, "The key": top.key}, outputs)
-    resumed = refusing(voting.resume, {"The verdict": code, "The key": top.key}, outputs)
     started = start.click(
         begun.fn, list(begun.inputs), list(begun.outputs), show_progress_on=outputs[0], **HIDDEN, **COMPARISONS
     )
     started.then(None, js=TO_QUESTION, **HIDDEN)
     changes = {button: undo if name == "u" else vote(name) for name, button in cast.items()}
     for button, change in {**changes, last: end, back: undo}.items():
-        button.click(voting.changing(change), [place, top.key], outputs, **QUICK)
-    return Votes(first, second, Linked(("verdict",), resumed, (code.change,), QUICK))
+        button.click(voting.changing(change), [answers, top.key], outputs, **QUICK)
+    resumed = refusing(voting.resume, {"The verdict": code, "The key": top.key}, outputs)
+    linked = Linked(("verdict",), resumed, (code.change,), QUICK)
+    return Votes(first, second, linked, Run(voting.reopen, [top.key], outputs))

@@ -6,24 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 import pandas as pd
+from markupsafe import Markup
 
 from cse.adaptation.choice import BOTH, GROUPS, SEARCH
-from cse.app.charts import chart
 from cse.app.corpus.chosen import FIELD, chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import NUMBERS, heading, result
-from cse.app.drawing.templates import templates
-from cse.app.forms.events import HIDDEN, QUICK, Run, one_line_errors
+from cse.app.forms.events import HIDDEN, QUICK, Run, one_line_errors, refusing
 from cse.app.forms.links import Linked
-from cse.app.forms.refusals import refusing
 from cse.app.models.naming import BEFORE, POOLED, choices, title
-from cse.app.places.votes import Voting, votes_part
+from cse.app.places.votes import votes_part
 from cse.app.results.adaptation import (
     DIAL_LEAST,
     DIAL_MOST,
     DIAL_STEP,
     Adaptation,
-    at_dial,
     dial_points,
     dial_sentence,
     first_answer,
@@ -31,12 +28,10 @@ from cse.app.results.adaptation import (
 )
 from cse.app.results.judge import Judge, columns_of
 from cse.app.show import Answer, Shown, page_html, plot_value
-from cse.app.state.adding import attach
+from cse.app.state.app_state import attach
 from cse.app.top import Top, model_choices
-from cse.app.training.archive import opened_by
-from cse.app.training.request import ADAPT, LONGEST_NAME, TrainingRequest, checked
-from cse.app.training.rules import REFUSED, UNOWNED
-from cse.app.training.training import State, Training
+from cse.app.training.request import ADAPT, MAX_NAME, REFUSED, UNOWNED, TrainingRequest, checked
+from cse.app.training.training import State, Training, how_to_open
 from cse.app.validation import FieldError
 from cse.models.names import BACKBONE, BUNDLED_NAMES, resolve
 
@@ -124,64 +119,28 @@ def training_html(training: Training) -> str:
     elif training.running and progress.answered:
         table = page_html(Answer(Adaptation(), first_answer(progress.stages, request.purpose), {}))
     method = "Adapt" if request.method == ADAPT else title(request.method)
-    return templates().get_template("training.html").render(
-        name=request.name, method=method, corpus=request.corpus, words=in_words(training), failure=training.failure,
-        share=share if training.running else None, table=table, lines=training.lines,
-        sentence=outcome.sentence if outcome else "", changed=report["changed"] if report else (),
+    return html.drawn(
+        "adaptation", "training", name=request.name, method=method, corpus=request.corpus, words=in_words(training),
+        failure=training.failure, share=share if training.running else None, candidates=Markup(table),
+        lines=training.lines, sentence=outcome.sentence if outcome else "", changed=report["changed"] if report else (),
         models=[made.name for made in outcome.models] if outcome else [],
     )  # fmt: skip
 
 
-def picture(training: Training, dial: float | None = None) -> dict[str, Any] | None:
-    """Return the chart of both axes along the dial, or that of a training's loss and guard's score by step."""
-    progress, report = training.progress, training.outcome.report if training.outcome else None
-    if report:
-        frame = report_frame(report)
-        if (points := dial_points(frame)).empty:
-            return None
-        place = float(at_dial(points, own_dial(points) if dial is None else dial)["dial"])
-        return Adaptation(place).charts(frame)[0]
-    if len(progress.losses) < 2:
-        return None
-    kinds = {"loss": progress.losses, "guard's score": progress.scores}
-    rows = pd.DataFrame(
-        [(what, *point) for what, points in kinds.items() for point in points], columns=["of", "x", "y"]
-    )
-    across = {"field": "x", "type": "quantitative", "title": "step"}
-    up = {"field": "y", "type": "quantitative", "scale": {"zero": False}}
-    layers = [
-        {"transform": [{"filter": {"field": "of", "equal": what}}],
-         "mark": {"type": "line", "color": colour, "point": True},
-         "encoding": {"x": across, "y": {**up, "title": what}}}
-        for what, colour in zip(kinds, ("#3d8eff", "#178267"), strict=True)
-    ]  # fmt: skip
-    independent = {"scale": {"y": "independent"}}
-    return chart(rows, "Loss and guard's score by step", height=200, layer=layers, resolve=independent)
+def dial_of(training: Training, dial: float | None = None) -> tuple[pd.DataFrame, float, dict[str, Any] | None]:
+    """Return the places of the dial that a finished adaptation has tried, the place that is shown, and their chart.
 
-
-def asked_html(training: Training) -> str:
-    """Return what the stage of minutes takes and may add, in place of the command's line."""
-    said = training.asks.partition(":")[0]
-    if not said:
-        return ""
-    return html.verdict(f"First answer. {said[0].upper()}{said[1:]}. It has begun: keep the answer, or let it go on.")
-
-
-def command_html(what: str, command: str) -> str:
-    """Return a command that one press selects."""
-    return f'<p class="cse-note">{what}: <code class="cse-code">{html.escape(command)}</code></p>'
-
-
-def points_of(training: Training) -> pd.DataFrame:
-    """Return the places of the dial that a finished adaptation has tried."""
+    That is the chosen candidate's if it is among them, or else 0. Without several places there is no chart.
+    """
     report = training.outcome.report if training.outcome else None
-    return dial_points(report_frame(report)) if report else pd.DataFrame()
-
-
-def own_dial(points: pd.DataFrame) -> float:
-    """Return the dial of the chosen candidate if it is among the points, else the one nearest to 0."""
+    frame = report_frame(report) if report else pd.DataFrame()
+    points = dial_points(frame) if report else frame
+    if points.empty:
+        return points, 0.0, None
     own = points.loc[points["chosen"], "dial"]
-    return float(own.iloc[0]) if len(own) else 0.0
+    shown = float(own.iloc[0]) if len(own) else 0.0
+    shown = shown if dial is None else dial
+    return points, shown, Adaptation(shown).charts(frame)[0]
 
 
 class Trainer:
@@ -206,19 +165,21 @@ class Trainer:
         )  # fmt: skip
         if now == known:
             return self.unchanged
-        points, spec = points_of(training), picture(training)
+        points, dial, spec = dial_of(training)
         names = [made.name for made, _ in self._trainings.models(key)]
-        name, place = names[0] if names else "", 0.0 if points.empty else own_dial(points)
-        slider = gr.update(visible=False)
-        if not points.empty:
+        name, slider = names[0] if names else "", gr.update(visible=False)
+        if spec:
             ends = points["dial"].min(), points["dial"].max()
-            slider = gr.update(visible=True, minimum=ends[0], maximum=ends[1], value=place)
+            slider = gr.update(visible=True, minimum=ends[0], maximum=ends[1], value=dial)
+        command = html.escape(training.request.command)
+        asks = training.asks.partition(":")[0]  # what the stage of minutes takes and may add
+        begun = f"First answer. {asks[:1].upper()}{asks[1:]}. It has begun: keep the answer, or let it go on."
         return [
-            training_html(training), gr.update(visible=bool(training.asks)), asked_html(training), slider,
+            training_html(training), gr.update(visible=bool(asks)), html.verdict(begun if asks else ""), slider,
             gr.update(value=spec and plot_value(spec), visible=spec is not None),
-            "" if points.empty else html.hint(dial_sentence(points, place)), gr.update(visible=bool(names)),
+            html.hint(dial_sentence(points, dial)) if spec else "", gr.update(visible=bool(names)),
             gr.update(choices=names, value=name or None), self.opening(key, name),
-            command_html("The command that repeats this", training.request.command),
+            f'<p class="cse-note">The command that repeats this: <code class="cse-code">{command}</code></p>',
             gr.Timer(active=running), now, gr.update(interactive=running), gr.update(interactive=not running),
             gr.update(interactive=not running),
             *(self.unchanged[: self.page] if running else self._added(key, models)),
@@ -246,7 +207,7 @@ class Trainer:
     def opening(self, key: str, name: str) -> str:
         """Return how the .zip of a model is opened."""
         found = next((made.folder for made, _ in self._trainings.models(key) if made.name == name), None)
-        return html.hint(opened_by(found)) if found else ""
+        return html.hint(how_to_open(found)) if found else ""
 
     def adapt(
         self, corpus: str, key: str, start: str, name: str, purpose: str, minutes: float, models: list[str]
@@ -264,21 +225,13 @@ class Trainer:
         self._trainings.begin(key, requested(self._state, corpus, key, start, **values))
         return self.draw(key, None, models)
 
-    def command(self, corpus: str, key: str, start: str, name: str, method: str) -> str:
-        """Return the command of a method as published, or why there is none."""
-        try:
-            asked = requested(self._state, corpus, key, start, name=name, method=method)
-            return command_html("Its command", asked.command)
-        except ValueError as error:
-            return html.hint(str(error))
-
-    def turn(self, key: str, place: float) -> tuple[Any, str]:
+    def turn(self, key: str, dial: float) -> tuple[Any, str]:
         """Show a place of the dial."""
         training = self._trainings.newest(key)
-        if training is None or (points := points_of(training)).empty:
+        points, dial, spec = dial_of(training, dial) if training else (pd.DataFrame(), dial, None)
+        if spec is None:
             return gr.skip(), ""
-        spec = picture(training, place)
-        return gr.update(value=spec and plot_value(spec)), html.hint(dial_sentence(points, place))
+        return gr.update(value=plot_value(spec)), html.hint(dial_sentence(points, dial))
 
     def stop(self, key: str, models: list[str]) -> list[Any]:
         """End the visitor's training with what it has."""
@@ -322,7 +275,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
                 allow_custom_value=True,
                 min_width=200,
             )
-            name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=LONGEST_NAME)
+            name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=MAX_NAME)
             purpose = gr.Dropdown(PURPOSES, value=BOTH, label="What for", min_width=160)
             minutes = gr.Slider(1, max(2, owner.minutes), min(30, owner.minutes), step=1, label="Minutes at most")
             begin = gr.Button("Adapt", variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
@@ -333,7 +286,6 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
             with gr.Row(equal_height=True):
                 method = gr.Radio(choices(BUNDLED_NAMES), value=BUNDLED_NAMES[0], label="Method", scale=3)
                 train = gr.Button("Train", scale=0, min_width=110, elem_classes="cse-submit")
-            of_method = gr.HTML("", apply_default_css=False, elem_id="its-command")
         promise = gr.HTML(html.hint(visitors.promise), apply_default_css=False)
         heading("Is it better, and at what?", words=("dial",))
         with gr.Column(visible=False, elem_id="first-answer") as asking:
@@ -371,18 +323,17 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     go_on.click(trainer.go_on, top.key, asking, **QUICK)
     timer.tick(trainer.draw, [top.key, mark, top.models], outputs, **LANE)
     start.change(lambda name: reading_html(state, name), start, reading, **QUICK)
-    commanded = [top.corpus, top.key, start, name, method]
-    gr.on([method.change, start.change], trainer.command, commanded, of_method, trigger_mode="always_last", **QUICK)
     turning = Run(trainer.turn, [top.key, dial], [plot, turned])
     dial.release(turning.fn, list(turning.inputs), list(turning.outputs), **QUICK)
     plot.change(None, None, None, js=RESIZED, **HIDDEN)
     which.change(trainer.opening, [top.key, which], opens, **QUICK)
     fetch.click(trainer.archive, [top.key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)
     known = top.opened.then(trainer.draw, [top.key, gr.State(()), top.models], outputs, **LANE)
-    known.then(Voting(state).reopen, top.key, votes.linked.run.outputs[:-1], **QUICK)
+    known.then(votes.reopened.fn, list(votes.reopened.inputs), list(votes.reopened.outputs), **QUICK)
     if visitors != owner:
         top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
     judged: dict[str, Any] = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}
     return [
-        Shown(Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())), Shown(Judge, judged, votes.linked)
-    ]  # fmt: skip
+        Shown(Adaptation, {"dial": dial, "key": top.key}, Linked((), turning, ())),
+        Shown(Judge, judged, votes.linked),
+    ]

@@ -19,7 +19,7 @@ from cse.adaptation.choice import (
     gains_of,
 )
 from cse.app.charts import chart, tips
-from cse.app.result import Result, number, records
+from cse.app.result import Result, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,6 @@ class Adaptation(Result):
 
     key = "adaptation"
     title = "Better at what?"
-    summary = "The candidates of an adaptation, each with its scores on both axes and its gains over the start."
     words = ("grouping", "finding", "dial")
     live = False
     ships = False
@@ -64,11 +63,8 @@ class Adaptation(Result):
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the rows in the order in which they were tried, and the axes that were measured."""
         axes = [axis for axis in AXES if axis in frame]
-        return {
-            "axes": axes,
-            "scored": frame.to_dict("records"),
-            "unmeasured": [axis for axis in AXES if axis not in axes],
-        }
+        unmeasured = [axis for axis in AXES if axis not in axes]
+        return {"axes": axes, "scored": frame.to_dict("records"), "unmeasured": unmeasured}
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the gains on both axes along the dial, if several of its places were tried."""
@@ -76,14 +72,13 @@ class Adaptation(Result):
         if points.empty:
             return []
         axes = [axis for axis in AXES if axis in frame]
+        at = points["dial"] == at_dial(points, self.dial)["dial"]
         rows = pd.concat(
-            [
-                pd.DataFrame({
-                    "axis": axis, "dial": points["dial"], "gain": points[f"{axis}_gain"], "low": points[f"{axis}_low"],
-                    "high": points[f"{axis}_high"], "at": points["dial"] == at_dial(points, self.dial)["dial"],
-                })
-                for axis in axes
-            ]
+            pd.DataFrame({
+                "axis": axis, "dial": points["dial"], "gain": points[f"{axis}_gain"], "low": points[f"{axis}_low"],
+                "high": points[f"{axis}_high"], "at": at,
+            })
+            for axis in axes
         )  # fmt: skip
         colour = {
             "field": "axis", "type": "nominal", "sort": None, "legend": {"title": None, "orient": "top"},
@@ -107,16 +102,10 @@ class Adaptation(Result):
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a line for each candidate; a score is bold where its gain is better than noise."""
         shown = pd.DataFrame({"candidate": frame["name"]})
-        for axis in AXES:
-            if axis in frame:
-                low = frame[f"{axis}_low"].fillna(-1.0)
-                marks = ["**" if value > 0 else "" for value in low]
-                shown[axis] = [f"{mark}{value:.1f}{mark}" for mark, value in zip(marks, frame[axis], strict=True)]
+        for axis in [axis for axis in AXES if axis in frame]:
+            pairs = zip(frame[axis], frame[f"{axis}_low"], strict=True)
+            shown[axis] = [f"**{value:.1f}**" if low > 0 else f"{value:.1f}" for value, low in pairs]
         return shown
-
-    def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the rows."""
-        return records(frame)
 
 
 def scores_of(stages: Mapping[str, Any], result: str, judged: str | None, verdict: str) -> pd.DataFrame:
@@ -176,9 +165,9 @@ def dial_sentence(points: pd.DataFrame, dial: float) -> str:
         f"{axis} {row[f'{axis}_gain']:+.1f} ({row[f'{axis}_low']:+.1f} to {row[f'{axis}_high']:+.1f})"
         for axis in AXES if axis in points
     ]  # fmt: skip
-    taken = (
+    own = (
         "This is the model that was chosen."
         if row["chosen"]
         else "Not the one chosen: What for, above, chooses by one."
     )
-    return f"Dial {row['dial']:g}: {', '.join(gains)}, in points over the start. {taken}"
+    return f"Dial {row['dial']:g}: {', '.join(gains)}, in points over the start. {own}"

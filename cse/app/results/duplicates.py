@@ -15,15 +15,15 @@ from markupsafe import Markup
 from cse.analysis.attribution import MAX_COMPARED_WORDS, changes, compared
 from cse.app.corpus.chosen import FIELD
 from cse.app.drawing import html
+from cse.app.models.models import ClientLeft
 from cse.app.models.naming import title
-from cse.app.models.visitors import ClientLeft, client_left
-from cse.app.result import Result, choice, number, text, whole
+from cse.app.result import Result, choice, number, records, text, whole
+from cse.app.server.gradio_adapter import client_left
 from cse.app.session import chosen_columns
 from cse.app.validation import FieldError, counted
 
 if TYPE_CHECKING:
     from cse.analysis.duplicates import NearDuplicates
-    from cse.app.models.columns import Column
     from cse.app.session import Session
     from cse.training.records import Report
 
@@ -73,6 +73,7 @@ class Duplicates(Result):
         Raises FieldError for a single text, and for a model without vectors.
         """
         from cse.analysis.duplicates import groups_of, members
+        from cse.analysis.votes import texts_digest
 
         corpus, names = session.corpus, [column.name for column in session.columns]
         column = chosen_columns(session.columns, [self.model or names[0]])[0] if names else None
@@ -82,55 +83,68 @@ class Duplicates(Result):
         vectors = session.each(corpus.vectors, [column]).get(column.name)
         if vectors is None:
             raise FieldError("The model", f"{title(column.name)}: {session.failed.pop(column.name)}")
-        near = near_duplicates(session, column, vectors)
-        level, texts, numbers = near.at(self.nines), corpus.texts, corpus.numbers
+        texts, numbers = corpus.texts, corpus.numbers
+        searched_by = texts_digest(texts), *map(str, column.opened_by)
+        near = session.state.near.get(searched_by)
+        if near is None:
+            near = searched(texts, vectors, session.report)
+            session.state.near.put(searched_by, near)
+        level = near.at(self.nines)
         pairs = len(texts) * (len(texts) - 1) / 2
         forest, rejected = near.forest, {int(row) for row in self.rejected.split(",") if row.strip().isdecimal()}
         numbered = forest.groups(level.cosine)
         weakest = np.ones(forest.count)
         strong = forest.cosines >= level.cosine
         np.minimum.at(weakest, numbered[forest.pairs[strong, 0]], forest.cosines[strong])
+        slider = [place.cosine for place in near.places], [place.nines for place in near.places]
         lines: list[dict[str, Any]] = []
         for rows in groups_of(numbered):
             lengths = np.array([len(texts[row]) for row in rows])
             cosine = float(weakest[numbered[rows[0]]])
             shared = {
                 "first": numbers[rows[0]], "size": len(rows), "exact": len({texts[row] for row in rows}) == 1,
-                "weakest": cosine, "expected": pairs * (1 - percentile_at(near, cosine) / 100),
+                "weakest": cosine, "expected": pairs * (1 - percentile_of(float(np.interp(cosine, *slider))) / 100),
                 "merged": numbers[rows[0]] not in rejected,
             }  # fmt: skip
             lines += [
-                {**shared, "position": each.row, "row": numbers[each.row], "text": texts[each.row], "kept": each.kept,
-                 "cosine": each.cosine, "reason": each.reason}
-                for each in members(rows, vectors[rows], lengths, level.cosine, self.keep)
+                {**shared, "position": one.row, "row": numbers[one.row], "text": texts[one.row], "kept": one.kept,
+                 "cosine": one.cosine, "reason": one.reason}
+                for one in members(rows, vectors[rows], lengths, level.cosine, self.keep)
             ]  # fmt: skip
-        lines.sort(
-            key=lambda line: (not line["exact"], -line["weakest"], line["first"])
-        )  # stable: members stay together
+        lines.sort(key=lambda line: (not line["exact"], -line["weakest"], line["first"]))  # stable: groups stay whole
         frame = pd.DataFrame(lines)
         if lines:
             frame.insert(0, "group", pd.factorize(frame["first"])[0] + 1)
         frame.attrs = {
             **level._asdict(), "model": column.name, "texts": len(texts), "advised": near.advised, "pairs": pairs,
-            "expected": pairs * (1 - level.percentile / 100), "curve": [each._asdict() for each in near.places],
+            "expected": pairs * (1 - level.percentile / 100), "curve": [place._asdict() for place in near.places],
         }  # fmt: skip
         return frame
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return how many texts would go, and how many merges would be wrong by chance."""
-        return numbers_of(frame)
+        """Return how many texts would go, and how many merges would be wrong by chance; of no groups, too."""
+        facts = frame.attrs
+        merged = frame[frame["merged"]] if len(frame) else frame
+        gone, groups = (int((~merged["kept"]).sum()), merged["group"].nunique()) if len(frame) else (0, 0)
+        return (
+            f"{gone:,} of {counted(facts['texts'], 'text')} would go, in {counted(groups, 'group')}; expected wrong "
+            f"merges: {expected(facts['expected'])}. Texts are linked from a cosine of {facts['cosine']:.3f} in "
+            f"{title(facts['model'])} on."
+        )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the near groups and the exact ones, with the words in which a text differs from the kept one."""
-        groups = [members.to_dict("records") for _, members in frame.groupby("group")]
+        groups = [members.to_dict("records") for _, members in frame.groupby("group")] if len(frame) else []
         exact, near = ([group for group in groups if group[0]["exact"] is kind] for kind in (True, False))
         shown, copies = (
             [
-                {**group[0], "members": [marked(line, group) for line in ordered(group)]}
-                for group in listed[:SHOWN_GROUPS]
+                {**group[0], "chance": expected(group[0]["expected"]), "members": [
+                    marked(line, group) for line in sorted(group, key=lambda line: not line["kept"])[:SHOWN_MEMBERS]
+                ]}
+                for group in groups_of_kind[:SHOWN_GROUPS]
             ]
-            for listed in (near, exact)
-        )
+            for groups_of_kind in (near, exact)
+        )  # fmt: skip
         return {
             "near": shown, "copies": copies, "near_count": len(near), "exact_count": len(exact), "most": SHOWN_MEMBERS
         }  # fmt: skip
@@ -138,27 +152,13 @@ class Duplicates(Result):
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return the numbers of the corpus and a page of groups."""
         facts = {name: value for name, value in frame.attrs.items() if name not in ("model", "pairs")}
-        groups = [] if frame.empty else [members for _, members in frame.groupby("group")]
+        if frame.empty:
+            return {**facts, "page": []}
         first = PER_PAGE * (self.page - 1)
-        listed = [
-            [{"row": line["position"], "kept": line["kept"], "cosine": line["cosine"], "reason": line["reason"],
-              "number": line["row"], "text": line["text"], "exact": line["exact"], "expected": line["expected"]}
-             for line in members.to_dict("records")]
-            for members in groups[first : first + PER_PAGE]
-        ]  # fmt: skip
-        return {**facts, "page": listed}
-
-
-def near_duplicates(session: Session, column: Column, vectors: np.ndarray) -> NearDuplicates:
-    """Return the links of a corpus in a model by its vectors (N, d), searched or kept."""
-    from cse.analysis.votes import texts_digest
-
-    key = texts_digest(session.corpus.texts), *map(str, column.opened_by)
-    known = session.state.near.get(key)
-    if known is None:
-        known = searched(session.corpus.texts, vectors, session.report)
-        session.state.near.put(key, known)
-    return known
+        columns = ["position", "kept", "cosine", "reason", "row", "text", "exact", "expected"]
+        names = {"position": "row", "row": "number"}
+        groups = [members[columns].rename(columns=names) for _, members in frame.groupby("group")]
+        return {**facts, "page": [records(members) for members in groups[first : first + PER_PAGE]]}
 
 
 def searched(texts: Sequence[str], vectors: np.ndarray, report: Report) -> NearDuplicates:
@@ -205,40 +205,15 @@ def percentile_of(digits: float) -> float:
     return 100 - 10 ** (2 - digits)
 
 
-def percentile_at(near: NearDuplicates, cosine: float) -> float:
-    """Return the percentile of unrelated pairs at a cosine, between those of the slider."""
-    levels = near.places
-    return percentile_of(float(np.interp(cosine, [each.cosine for each in levels], [each.nines for each in levels])))
-
-
 def advised(frame: pd.DataFrame) -> float:
     """Return the lowest place of the slider that is as strict as advised for so many texts."""
-    return next(
-        (level["nines"] for level in frame.attrs["curve"] if level["nines"] > frame.attrs["advised"] - 1e-4), MOST
-    )
-
-
-def numbers_of(frame: pd.DataFrame) -> str:
-    """Return how many texts would go at this strictness, and how many merges are wrong by chance."""
-    facts = frame.attrs
-    merged = frame[frame["merged"]] if len(frame) else frame
-    gone = int((~merged["kept"]).sum()) if len(frame) else 0
-    groups = merged["group"].nunique() if len(frame) else 0
-    return (
-        f"{gone:,} of {counted(facts['texts'], 'text')} would go, in {counted(groups, 'group')}; expected wrong "
-        f"merges: {expected(facts['expected'])}. Texts are linked from a cosine of {facts['cosine']:.3f} in "
-        f"{title(facts['model'])} on."
-    )
+    levels, least = [level["nines"] for level in frame.attrs["curve"]], frame.attrs["advised"] - 1e-4
+    return next((nines for nines in levels if nines > least), MOST)
 
 
 def expected(merges: float) -> str:
     """Return a number of expected wrong merges in words."""
     return "fewer than 1 in 100" if merges < 0.01 else f"{merges:.2g}" if merges < 10 else f"about {merges:,.0f}"
-
-
-def ordered(group: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the members of a group as shown, the kept one first."""
-    return sorted(group, key=lambda line: not line["kept"])[:SHOWN_MEMBERS]
 
 
 def marked(line: dict[str, Any], group: list[dict[str, Any]]) -> dict[str, Any]:
@@ -247,7 +222,7 @@ def marked(line: dict[str, Any], group: list[dict[str, Any]]) -> dict[str, Any]:
     runs = [] if line["kept"] or line["exact"] else changes(kept, line["text"])
     shared, others = (sum(len(run.words) for run in runs if (run.kind == "both") is both) for both in (True, False))
     if not runs or shared < others / 2:
-        return {**line, "html": Markup(html.folded(line["text"]))}
+        return {**line, "html": Markup(html.folding(html.escape(line["text"]), len(line["text"])))}
     cut = " …" if len(compared(line["text"])) > MAX_COMPARED_WORDS else ""
     inside = Markup(" ").join(MARKS[run.kind].format(run.words) for run in runs) + cut
     return {**line, "html": Markup(html.folding(str(inside), len(line["text"])))}

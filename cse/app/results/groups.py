@@ -1,4 +1,4 @@
-"""Groups of texts in each model: their words and labels, typical and odd texts, and where other models put them."""
+"""What the maps show beside them: the groups of each model, and how neighbourhoods change between two models."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cse.app.drawing.palette import DARK, LIGHT
-from cse.app.models.naming import title
-from cse.app.result import Result, choice, whole
-from cse.app.results.map import GROUPS, MAX_GROUPS, MAX_POINTS, MIN_POINTS, Map, by_models
-from cse.app.validation import one_of
+from cse.app.charts import chart
+from cse.app.drawing.html import DARK, LIGHT
+from cse.app.models.naming import BEFORE, title
+from cse.app.result import Result, by_models, choice, records, whole
+from cse.app.results.map import GROUPS, MAX_GROUPS, MAX_POINTS, MIN_POINTS, Map, near_of
+from cse.app.validation import FieldError, one_of
 
 if TYPE_CHECKING:
     from cse.app.session import Session
 
 SIGNS, GREY = "●■▲◆", "#7a89a0"  # the shapes of the points on the maps, and the colour of groups beyond the hues
 MAX_TEXTS, MAX_ELSEWHERE = 5, 3  # typical texts and odd ones; groups of another model
+MAX_SHOWN = 12  # texts that change most
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,6 @@ class Groups(Result):
 
     key = "groups"
     title = "Groups"
-    summary = 'Groups of texts: {"simcse": [{"group": 1, "name": "dog cat", "size": 90, "typical": ["..."], ...}]}.'
     lane = "maps"
     separable = ships = False
 
@@ -37,7 +38,7 @@ class Groups(Result):
     most: int = whole("Points at most", MAX_POINTS, "The most points", "as of the map.", MIN_POINTS, MAX_POINTS)
 
     def frame(self, session: Session) -> pd.DataFrame:
-        """Return a row for each model and group, as `of_map`."""
+        """Return a row for each model and group: name, words, size, label, typical and odd texts."""
         drawn = Map(groups=self.groups, most=self.most).frame(session)
         if self.model:
             one_of(self.model, "The model", [column.name for column in session.columns])
@@ -50,27 +51,23 @@ class Groups(Result):
         """
         from cse.analysis.topics import majority
 
-        models = by_models(drawn) if len(drawn) else {}
-        lines = []
+        models, lines = by_models(drawn), []
         for name, rows in models.items():
             if self.model not in ("", name):
                 continue
+            others = {other: there for other, there in models.items() if other != name}
             for group, members in rows.groupby("group"):
-                named = None if members["label"].isna().all() else majority(members["label"])
-                ranked = members.sort_values("typicality", ascending=False, kind="stable")["position"].tolist()
+                label, share = majority(members["label"].dropna()) or (None, None)
+                ranked = members.sort_values("typicality", ascending=False, kind="stable")
+                typical, odd = ranked.head(MAX_TEXTS), ranked.iloc[MAX_TEXTS:].tail(MAX_TEXTS)[::-1]
                 lines.append({
                     "model": name, "group": group, "name": members["name"].iloc[0], "words": members["words"].iloc[0],
-                    "size": len(members), "label": named and named[0], "share": named and named[1],
-                    "typical": ranked[:MAX_TEXTS], "odd": ranked[: max(MAX_TEXTS, len(ranked) - MAX_TEXTS) - 1 : -1],
-                    "elsewhere": {
-                        other: elsewhere(there.loc[members.index]) for other, there in models.items() if other != name
-                    },
+                    "size": len(members), "label": label, "share": share, "typical": typical["position"].tolist(),
+                    "odd": odd["position"].tolist(),
+                    "elsewhere": {other: elsewhere(there.loc[members.index]) for other, there in others.items()},
+                    "typical_texts": typical["text"].tolist(), "odd_texts": odd["text"].tolist(),
                 })  # fmt: skip
-        groups = pd.DataFrame(lines)
-        texts = next(iter(models.values()))["text"].tolist() if models else []
-        for role in ("typical", "odd") if len(groups) else ():
-            groups[f"{role}_texts"] = [[texts[position] for position in positions] for positions in groups[role]]
-        return groups
+        return pd.DataFrame(lines)
 
     def says(self, frame: pd.DataFrame) -> str:
         """Return the group that the other models keep together least."""
@@ -79,30 +76,23 @@ class Groups(Result):
             for others, size in zip(frame["elsewhere"], frame["size"], strict=True)
         ]
         large = pd.Series(kept)[frame["size"].to_numpy() >= 2 * MAX_TEXTS].dropna()
-        if large.empty:
+        if large.empty or large.idxmin() == large.idxmax():
             return ""
-        split, whole_ = frame.iloc[large.idxmin()], frame.iloc[large.idxmax()]
-        if split.name == whole_.name:
-            return ""
+        split, together = frame.iloc[large.idxmin()], frame.iloc[large.idxmax()]
         return (
             f"Other models agree least on “{split['name']}” of {title(split['model'])}: their largest part of it has "
-            f"{100 * large.min():.0f} % on average; of “{whole_['name']}” it has {100 * large.max():.0f} %."
+            f"{100 * large.min():.0f} % on average; of “{together['name']}” it has {100 * large.max():.0f} %."
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the groups of the first model."""
-        model = frame["model"].iloc[0]
-        groups = [
-            {**line, **{scheme: colour_of(line["group"], hues) for scheme, hues in (("light", LIGHT), ("dark", DARK))},
-             "sign": SIGNS[(line["group"] - 1) % len(SIGNS)]}
-            for line in frame[frame["model"] == model].to_dict("records")
-        ]  # fmt: skip
-        return {"model": model, "groups": groups}
-
-
-def colour_of(group: int, hues: Sequence[str]) -> str:
-    """Return the colour of a group's points on the maps (static/map/colours.js)."""
-    return hues[group - 1] if group <= len(hues) else GREY
+        """Return the groups of the first model, with the sign and the colours of static/map.js."""
+        model, shown = next(iter(by_models(frame).items()))
+        groups = []
+        for line in shown.to_dict("records"):
+            number = line["group"] - 1
+            light, dark = (hues[number] if number < len(hues) else GREY for hues in (LIGHT, DARK))
+            groups.append({**line, "light": light, "dark": dark, "sign": SIGNS[number % len(SIGNS)]})
+        return {"model": model, "shown": groups}
 
 
 def elsewhere(there: pd.DataFrame) -> list[dict[str, Any]]:
@@ -111,3 +101,109 @@ def elsewhere(there: pd.DataFrame) -> list[dict[str, Any]]:
     best = np.argsort(-counts, kind="stable")[:MAX_ELSEWHERE]
     names = there["name"].to_numpy()
     return [{"group": int(numbers[at]), "name": names[first[at]], "count": int(counts[at])} for at in best]
+
+
+@dataclass(frozen=True)
+class Neighbours(Result):
+    """The nearest texts of each text in two models, those that change most first."""
+
+    key = "neighbours"
+    title = "Changes"
+    summary = (
+        "How the neighbourhoods of texts change between two models: "
+        '{"first": "simcse", "second": "conpvp", "shared": 0.4, "texts": [{"row": 3, "shared": 1, ...}]}.'
+    )
+    lane = "maps"
+    separable = ships = False
+
+    first: str = choice("First model", "", "The first model", "the name of a model, by default as on the page.", ())
+    second: str = choice("Second model", "", "The second model", "the name of another one.", ())
+    most: int = whole("Points at most", MAX_POINTS, "The most points", "as of the map.", MIN_POINTS, MAX_POINTS)
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return a row for each text, as `of_map`. Raises FieldError for an unknown model."""
+        return self.of_map(Map(most=self.most).frame(session))
+
+    def of_map(self, drawn: pd.DataFrame) -> pd.DataFrame:
+        """Return row, text, the two lists of neighbours by position, how many both have, and how far the point moves.
+
+        The texts that share least come first; of these, those whose points are farthest apart on the two maps.
+        """
+        models = by_models(drawn)
+        first, second = pair_of(list(models), self.first, self.second)
+        if not second:
+            return pd.DataFrame()
+        one, other = models[first], models[second]
+        near, texts = (near_of(one), near_of(other)), one["text"].to_numpy()
+        changed = pd.DataFrame({
+            "first": first, "second": second, "position": one["position"], "row": one["row"], "text": one["text"],
+            "shared": (near[0][:, :, None] == near[1][:, None, :]).any(axis=2).sum(axis=1), "of": near[0].shape[1],
+            "moved": np.hypot(one["x"] - other["x"], one["y"] - other["y"]), "near_first": near[0].tolist(),
+            "near_second": near[1].tolist(), "texts_first": texts[near[0]].tolist(),
+            "texts_second": texts[near[1]].tolist(),
+        })  # fmt: skip
+        return changed.sort_values(["shared", "moved"], ascending=[True, False], kind="stable").reset_index(drop=True)
+
+    def says(self, frame: pd.DataFrame) -> str:
+        """Return how much of the neighbourhoods the two models share."""
+        line, none = frame.iloc[0], int((frame["shared"] == 0).sum())
+        share = 1 - frame["shared"].mean() / max(1, line["of"])
+        return (
+            f"{title(line['first'])} and {title(line['second'])} differ in {100 * share:.0f} % of a text's "
+            f"{line['of']} nearest texts; {none:,} of {len(frame):,} texts share none of them."
+        )
+
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
+        """Return the histogram of the shared neighbours."""
+        encoding = {
+            "x": {"field": "shared", "type": "ordinal", "title": "nearest texts in common"},
+            "y": {"field": "texts", "type": "quantitative"},
+        }
+        counted = pd.DataFrame(self.bars(frame))
+        return [chart(counted, "Texts by the nearest texts that both models have", mark="bar", encoding=encoding)]
+
+    def bars(self, frame: pd.DataFrame) -> list[dict[str, int]]:
+        """Return the number of texts for each number of shared neighbours."""
+        counts = np.bincount(frame["shared"], minlength=int(frame["of"].iloc[0]) + 1).tolist()
+        return [{"shared": shared, "texts": texts} for shared, texts in enumerate(counts)]
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return the histogram and the texts that change most, each with both neighbourhoods."""
+        bars, lines = self.bars(frame), frame.head(MAX_SHOWN).to_dict("records")
+        for line in lines:
+            both = set(line["near_first"]) & set(line["near_second"])
+            line["sides"] = [
+                [
+                    {"position": position, "text": text, "both": position in both}
+                    for position, text in zip(line[f"near_{side}"], line[f"texts_{side}"], strict=True)
+                ]
+                for side in ("first", "second")
+            ]
+        most, line = max(bar["texts"] for bar in bars), lines[0]
+        models = {name: line[name] for name in ("first", "second", "of")}
+        return {**models, "bars": bars, "most": most, "changed": lines}
+
+    def answer(self, frame: pd.DataFrame) -> Any:
+        """Return the two models, the mean share of common neighbours, and the texts."""
+        if frame.empty:
+            return {"texts": []}
+        line, kept = frame.iloc[0], frame[["row", "text", "shared", "texts_first", "texts_second"]]
+        share = float(frame["shared"].mean()) / max(1, int(line["of"]))
+        return {"first": line["first"], "second": line["second"], "shared": share, "texts": records(kept)}
+
+
+def pair_of(names: Sequence[str], first: str = "", second: str = "") -> tuple[str, str]:
+    """Return the two models to compare: those named, or a model before and after its training, or the first two.
+
+    The second is "" of fewer than two models. Raises FieldError for an unknown name, and for twice the same.
+    """
+    for name, field in ((first, "The first model"), (second, "The second model")):
+        if name:
+            one_of(name, field, names)
+    trained = next((name for name in names if f"{name}{BEFORE}" in names), "")
+    default = [f"{trained}{BEFORE}", trained] if trained else list(names)
+    first = first or next((name for name in default if name != second), "")
+    second = second or next((name for name in default if name != first), "")
+    if second and first == second:
+        raise FieldError("The second model", "The second model is the first one; choose another.")
+    return first, second

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-import math
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,31 +17,27 @@ from cse.analysis.votes import (
     MOST_TEXTS,
     RESULT,
     SAME,
+    SKIP,
     START,
-    VOTES,
     Judged,
     Judgement,
     Setup,
     Verdict,
-    p_value,
     questions,
     texts_digest,
     verdict,
 )
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD
-from cse.app.models.columns import Column
-from cse.app.models.models import Failure
+from cse.app.models.models import Column, Failure, fingerprint_of
 from cse.app.models.naming import POOLED, title
-from cse.app.models.remembered import fingerprint_of
 from cse.app.result import Result, choice, records, whole
-from cse.app.state.ballots import MOST_ASKED, TEXT, Ballot
-from cse.app.state.encodings import Encoding, Order, encode_block
+from cse.app.state.app_state import MAX_ASKED, MAX_SHOWN, Ballot
+from cse.app.state.corpora import Encoding, Order, encode_block
 from cse.corpus.corpus import Corpus
 from cse.models.names import BACKBONE
 
 if TYPE_CHECKING:
-    from cse.analysis.votes import Question
     from cse.app.session import Session
     from cse.app.state.app_state import AppState
 
@@ -51,8 +45,8 @@ LEAST_VOTES, MOST_VOTES, DEFAULT_VOTES = 6, 60, 20  # of 5 votes, all 5 are p = 
 UNTRAINED = tuple(Column(name, BACKBONE, pooling) for name, pooling in POOLED.items() if pooling in ("mean", "cls"))
 FIRST, SECOND = MODELS = ("The first model", "The second model")
 SEED = 42
-LONGEST, NAME = 1900, 120  # characters of a code, which the address holds, and of a name in it
-MOST, MOST_COUNTED = 10**9, 10**5  # the largest number and count
+MAX_CODE, MAX_NAME = 1900, 120  # characters of a code, which the address holds, and of a name in it
+MAX_COUNT = 10**5
 UNREADABLE = "This code holds no verdict; copy it again from the page that made it."
 
 
@@ -62,7 +56,6 @@ class Judge(Result):
 
     key = "judge"
     title = "Which of two suits these texts?"
-    summary = "The texts on whose five nearest two models differ most, with both lists: records of text, model, place."
     lane = "comparisons"
     live = False
     ships = False
@@ -78,10 +71,10 @@ class Judge(Result):
         numbers, texts = session.corpus.numbers, session.corpus.texts
         return pd.DataFrame(
             {
-                "question": place, "row": numbers[asked.row], "text": texts[asked.row], "model": name, "place": rank,
+                "question": count, "row": numbers[asked.row], "text": texts[asked.row], "model": name, "place": rank,
                 "near": numbers[near], "neighbour": texts[near],
             }
-            for place, asked in enumerate(ballot.questions[: self.votes], start=1)
+            for count, asked in enumerate(ballot.questions[: self.votes], start=1)
             for name, rows in ((self.first, asked.start), (self.second, asked.result))
             for rank, near in enumerate(rows, start=1)
         )  # fmt: skip
@@ -98,16 +91,16 @@ class Judge(Result):
         """
         chosen, columns = session.corpus, self._columns(session.state)
         try:
-            whole = replace(Corpus.of(list(chosen.texts)), name="The corpus").check(LEAST_TEXTS, "a comparison")
+            corpus = replace(Corpus.of(list(chosen.texts)), name="The corpus").check(LEAST_TEXTS, "a comparison")
         except ValueError as error:
             raise validation.FieldError(FIELD, str(error)) from error
-        drawn = whole.distinct_sample(MOST_TEXTS, SEED)
-        texts, rows = drawn.sentences, drawn.numbers - 1
+        sample = corpus.distinct_sample(MOST_TEXTS, SEED)
+        texts, rows = sample.sentences, sample.numbers - 1
         vectors, judged = [], []
         for step, (field, column) in enumerate(zip(MODELS, columns, strict=True)):
             session.report(step, 3, f"reading the texts with {title(column.name)}")
-            found, fingerprint = _vectors(session, column, texts, rows, field)
-            vectors.append(found)
+            of_model, fingerprint = _vectors(session, column, texts, rows, field)
+            vectors.append(of_model)
             judged.append(Judged(column.name, column.pooling, fingerprint))
         session.report(2, 3, "comparing neighbours")
         differing = questions(vectors[0], vectors[1], SEED)
@@ -118,10 +111,14 @@ class Judge(Result):
             )
             raise validation.FieldError(SECOND, reason)
         setup = Setup(judged[0], judged[1], chosen.label, None, None, texts_digest(texts), len(texts), SEED)
-        shown = tuple(of_corpus(question, rows) for question in differing[:MOST_ASKED])
-        told = {row for question in shown for row in (question.row, *question.start, *question.result)}
-        cut = {row: shortened(chosen.texts[row]) for row in told}
-        return Ballot(Judgement(setup, self.votes), shown, cut, len(differing) / len(texts))
+        asked = []
+        for question in differing[:MAX_ASKED]:  # by rows of the corpus instead of the sample's
+            start, result = (tuple(int(rows[row]) for row in near) for near in (question.start, question.result))
+            asked.append(replace(question, row=int(rows[question.row]), start=start, result=result))
+        told = {row for question in asked for row in (question.row, *question.start, *question.result)}
+        lines = {row: " ".join(chosen.texts[row].split()) for row in told}
+        cut = {row: line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…" for row, line in lines.items()}
+        return Ballot(Judgement(setup, self.votes), tuple(asked), cut, len(differing) / len(texts))
 
     def _columns(self, state: AppState) -> tuple[Column, Column]:
         known = columns_of(state)
@@ -136,21 +133,7 @@ class Judge(Result):
 
 def columns_of(state: AppState) -> dict[str, Column]:
     """Return the models that can be compared by name: the visitor's columns, and the untrained start."""
-    known = {column.name: column for column in state.models.columns}
-    return {**{column.name: column for column in UNTRAINED}, **known}
-
-
-def of_corpus(question: Question, rows: np.ndarray) -> Question:
-    """Return a question on a sample as one on the corpus; `rows` are those of the sample in it."""
-    near = (tuple(int(rows[row]) for row in side) for side in (question.start, question.result))
-    start, result = near
-    return replace(question, row=int(rows[question.row]), start=start, result=result)
-
-
-def shortened(text: str) -> str:
-    """Return the beginning of a text in one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= TEXT else f"{line[: TEXT - 1]}…"
+    return {column.name: column for column in (*UNTRAINED, *state.models.columns)}
 
 
 def _vectors(
@@ -177,83 +160,54 @@ def _vectors(
     return answer
 
 
-@dataclass(frozen=True)
-class Record:
-    """What a verdict shows, without texts: both models by name and fingerprint, and the `counts` of each vote.
+class Record(NamedTuple):
+    """What a verdict shows, without texts, so that it fits into a link; `differing` texts are in hundredths."""
 
-    It fits into a link.
-    """
-
-    models: tuple[str, str]
-    fingerprints: tuple[str, str]
-    counts: Mapping[str, int]
+    start: str
+    result: str
+    start_fingerprint: str
+    result_fingerprint: str
     corpus: str
+    for_start: int
+    for_result: int
+    same: int
+    skipped: int
     compared: int
-    differing: float
+    differing: int
 
     @classmethod
     def of(cls, ballot: Ballot) -> Record:
         """Return the record of a ballot."""
         setup, votes = ballot.judgement.setup, [answer.vote for answer in ballot.judgement.answers]
-        return cls(
-            (setup.start.name, setup.result.name), (setup.start.fingerprint, setup.result.fingerprint),
-            {vote: votes.count(vote) for vote in VOTES}, setup.data, setup.compared, round(ballot.differing, 4),
-        )  # fmt: skip
+        names = (setup.start.name, setup.result.name, setup.start.fingerprint, setup.result.fingerprint, setup.data)
+        values: list[Any] = [name[:MAX_NAME] for name in names]
+        values += [votes.count(vote) for vote in (START, RESULT, SAME, SKIP)]
+        values += [setup.compared, round(100 * ballot.differing)]
+        return cls(*values)
 
     @property
     def verdict(self) -> Verdict:
         """The verdict of the counts."""
-        return verdict(vote for vote in (START, RESULT, SAME) for _ in range(self.counts[vote]))
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in one sentence, with the models' names."""
-        said = self.verdict.sentence(*map(title, self.models))
-        return f"Not{said[3:]}" if said.startswith("not distinguishable") else said
-
-    @property
-    def p(self) -> str:
-        """The p of the sign test, as papers print it."""
-        return p_value(self.verdict.p)
+        return verdict([START] * self.for_start + [RESULT] * self.for_result + [SAME] * self.same)
 
     @property
     def code(self) -> str:
         """The record as letters for an address; empty if they would be too many."""
-        packed = zlib.compress(json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":")).encode(), 9)
+        packed = zlib.compress(json.dumps(self, ensure_ascii=False, separators=(",", ":")).encode(), 9)
         code = base64.urlsafe_b64encode(packed).decode().rstrip("=")
-        return code if len(code) <= LONGEST else ""
+        return code if len(code) <= MAX_CODE else ""
 
     @classmethod
     def read(cls, code: str) -> Record:
         """Return the record of a code. Raises ValueError for anything that `code` does not make."""
         try:
-            if len(code) > LONGEST:
-                raise ValueError(UNREADABLE)
-            packed = base64.urlsafe_b64decode(code + "=" * (-len(code) % 4))
-            value = json.loads(zlib.decompressobj().decompress(packed, 20 * LONGEST))
-            if set(value) != {each.name for each in fields(cls)} or set(value["counts"]) != set(VOTES):
-                raise ValueError(UNREADABLE)
-            (one, other), (mark, another) = (map(_text, value[name]) for name in ("models", "fingerprints"))
-            counts = {vote: _count(value["counts"][vote]) for vote in VOTES}
-            compared, differing = _count(value["compared"]), _number(value["differing"])
-            return cls((one, other), (mark, another), counts, _text(value["corpus"]), compared, differing)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error, binascii.Error) as error:
+            packed = base64.urlsafe_b64decode(code[:MAX_CODE] + "=" * (-len(code) % 4))
+            record = cls(*json.loads(zlib.decompressobj().decompress(packed, 20 * MAX_CODE)))
+        except (ValueError, TypeError, RecursionError, zlib.error) as error:
             raise ValueError(UNREADABLE) from error
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(UNREADABLE)
-    return value[:NAME]
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or abs(value) > MOST:
-        raise ValueError(UNREADABLE)
-    return float(value)
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_COUNTED:
-        raise ValueError(UNREADABLE)
-    return value
+        names, counts = record[:5], record[5:]
+        if not all(isinstance(name, str) and len(name) <= MAX_NAME for name in names):
+            raise ValueError(UNREADABLE)
+        if not all(type(count) is int and 0 <= count <= MAX_COUNT for count in counts):
+            raise ValueError(UNREADABLE)
+        return record

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,46 +10,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from cse.app import validation
 from cse.app.charts import chart, tips
-from cse.app.drawing.verdicts import neighbourhoods
+from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import title
-from cse.app.models.remembered import fingerprint_of
-from cse.app.result import Result, choice, lines, plain, whole
-from cse.app.state.corpora import DEMO
+from cse.app.result import Result, by_models, percent, plain, whole, wide
 from cse.methods.settings import MAX_SEED
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.corpus.chosen import ChosenCorpus
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
+    from cse.evaluation import Encode
 
-MIN_POINTS, MAX_POINTS, MAX_LINES = 100, 10_000, 2_000
+MIN_POINTS, MAX_POINTS = 100, 10_000
 GROUPS, MAX_GROUPS, SEED = 12, 100, 42  # number of groups, and the seed of k-means
 NAME_WORDS, WORDS = 3, 8
-SOURCES = [("The corpus", "corpus"), ("Graded pairs", "pairs"), ("Lines", "lines")]
+FEW, MARGIN = 20, 1.96  # texts of which too little follows about neighbours; standard errors in half of a 95 % interval
 OWN_COLUMNS = (
     "model", "position", "row", "text", "label", "group", "name", "words", "x", "y", "near", "lost", "typicality",
     "disagreement", "trustworthiness", "continuity", "same_topic",
 )  # fmt: skip
-
-
-class Points(NamedTuple):
-    """N texts to draw with a label each, if they have labels, their rows in the file and their further `cells`.
-
-    `vectors` returns a model's (N, d) vectors of them.
-    """
-
-    texts: list[str]
-    labels: list[str] | None
-    rows: list[int]
-    cells: Mapping[str, Sequence[Any]]
-    vectors: Callable[[Column, Encoder], np.ndarray]
-
-    @property
-    def digest(self) -> str:
-        """A checksum of the texts."""
-        return hashlib.sha256("\0".join(self.texts).encode("utf-8", "replace")).hexdigest()
+TEXT_COLUMNS = ["position", "row", "text", "label"]  # of these
 
 
 class ModelMap(NamedTuple):
@@ -87,50 +68,12 @@ class Map(Result):
     separable = False
     words = ("trustworthiness", "continuity", "label neighbours")
 
-    source: str = choice(
-        "Texts", "corpus", "The source", '"corpus", "pairs" (the demo\'s graded ones) or "lines".', SOURCES
-    )
-    lines: str = lines("Lines", "", "The list", 'for "lines" up to 2,000 sentences, one a line.', 1, MAX_LINES)
     most: int = whole(
         "Points at most", MAX_POINTS, "The most points", "how many texts of a corpus, sampled evenly.", MIN_POINTS,
         MAX_POINTS,
     )  # fmt: skip
     seed: int = whole("Seed", 0, "The seed", "the seed of t-SNE; the same seed gives the same map.", 0, MAX_SEED)
     groups: int = whole("Groups", GROUPS, "The number of groups", "how many groups.", 1, MAX_GROUPS)
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Map:
-        """Return the result for values that a client sent; lines are read only where they are the source."""
-        return super().of(
-            {name: value for name, value in values.items() if name != "lines" or values.get("source") == name}
-        )
-
-    def points(self, session: Session) -> Points:
-        """Return the texts to draw. Raises FieldError for a corpus that is not there."""
-        from cse.analysis.maps import evenly
-
-        if self.source == "corpus":
-            corpus = session.corpus
-            kept = evenly(len(corpus.texts), self.most)
-
-            def some(values: Sequence[Any]) -> list[Any]:
-                return [values[row] for row in kept.tolist()]
-
-            if len(kept) < len(corpus.texts):
-                session.notes.append(f"{len(kept):,} of {len(corpus.texts):,} texts are drawn, sampled evenly.")
-            return Points(
-                some(corpus.texts), some(corpus.labels) if corpus.labels else None, some(corpus.numbers),
-                {name: some(values) for name, values in corpus.cells.items()},
-                lambda column, encoder: corpus.vectors(column, encoder)[kept],
-            )  # fmt: skip
-        labels, texts = None, validation.lines(self.lines, 1, MAX_LINES) if self.source == "lines" else []
-        if self.source == "pairs":
-            from cse.corpus.supervised import scored_pairs
-
-            pairs = sorted(scored_pairs(DEMO / "pairs.tsv"), key=lambda pair: pair[0])
-            texts = [sentence for _, *sentences in pairs for sentence in sentences]
-            labels = [f"{grade:g}" for grade, *_ in pairs for _ in range(2)]
-        return Points(texts, labels, list(range(1, len(texts) + 1)), {}, lambda _, encoder: encoder.encode(texts))
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return a row for each model and text, from `frames`."""
@@ -140,22 +83,32 @@ class Map(Result):
     def frames(self, session: Session) -> Iterator[pd.DataFrame]:
         """Yield the table of the maps so far, each time one is done; the columns are `OWN_COLUMNS` and the corpus's.
 
+        A column of the corpus that has a name of ours ends with a blank.
+
         `near` are the positions of the nearest texts, `disagreement` the mean share of them that another model lacks,
         and `typicality` the cosine to the mean direction of the text's group.
         """
+        from cse.analysis.maps import evenly
+        from cse.analysis.votes import texts_digest
+
         known = session.state.frames.get(self.cache_key(session))
         if known is not None:
             frame, session.models, notes = known[0], dict(known[1]), known[2]
             session.notes.extend(notes)
             yield frame
             return
-        points = self.points(session)
-        digest, labels = points.digest, None if self.source == "pairs" else points.labels
+        points = evenly(len(session.corpus.texts), self.most)
+        texts = texts_of(session.corpus, points)
+        if len(texts) < len(session.corpus.texts):
+            session.notes.append(f"{len(texts):,} of {len(session.corpus.texts):,} texts are drawn, sampled evenly.")
+        labels = None if session.corpus.labels is None else texts["label"].tolist()
+        digest = texts_digest(texts["text"])
         drawn: dict[str, tuple[ModelMap, np.ndarray, np.ndarray]] = {}
         first: Hashable = None
 
         def read(column: Column, encoder: Encoder) -> tuple[Hashable, np.ndarray]:
-            return model_key(column, fingerprint_of(encoder)), points.vectors(column, encoder)
+            # Models of one fingerprint may have different tokenizers.
+            return (column.opened_by, fingerprint_of(encoder)), session.vectors(column, encoder)[points]
 
         frame, count = pd.DataFrame(), len(session.columns)
         for number, column in enumerate(session.columns):
@@ -163,16 +116,17 @@ class Map(Result):
             answer = session.each(read, [column]).get(column.name)
             if answer is not None:  # drawn outside of the model's turn, for which other visitors wait
                 model, vectors = answer
-                first = first or model
+                if not drawn:
+                    first, named_by = model, (vectors, word_encoder(session, column))
                 reference = next(iter(drawn.values()))[0].xy if drawn else None
                 made = one_map(session, (model, first, digest, self.seed), vectors, labels, reference)
                 drawn[column.name] = made, *groups_of(session, (model, digest, self.groups), vectors, self.groups)
-                frame, said = table(points, drawn)
+                frame, said = table(texts, drawn, *named_by)
                 if number + 1 < count:
                     yield frame
         if drawn:
             session.notes.extend(said)
-        if not session.failed and self.source == "corpus":
+        if not session.failed:
             session.state.frames.put(self.cache_key(session), (frame, dict(session.models), tuple(session.notes)))
         yield frame
 
@@ -180,7 +134,7 @@ class Map(Result):
         """Return the key of the table among those of other corpora, models and values."""
         columns = tuple((column.name, column.opened_by) for column in session.columns)
         corpus = (session.corpus.key, session.corpus.number, len(session.corpus.texts))
-        return self.source, corpus, columns, self.most, self.seed, self.groups
+        return corpus, columns, self.most, self.seed, self.groups
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the maps beside each other, coloured by group."""
@@ -193,33 +147,23 @@ class Map(Result):
             "color": {"field": "name", "type": "nominal", "scale": {"domain": names}, "title": "group"},
             "tooltip": tips(text="text", name="group", row="row"),
         }  # fmt: skip
-        return [
-            chart(
-                shown,
-                "Maps of the texts",
-                width=300,
-                height=300,
-                mark={"type": "circle", "size": 12},
-                encoding=encoding,
-            )
-        ]
+        mark = {"type": "circle", "size": 12}
+        return [chart(shown, "Maps of the texts", width=300, height=300, mark=mark, encoding=encoding)]
 
     def says(self, frame: pd.DataFrame) -> str:
         """Return which models differ most in the neighbours of the texts."""
         return neighbourhoods(disagreements(frame))
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """Return the scores of the maps."""
-        scores = frame.groupby("model", sort=False)[["trustworthiness", "continuity", "same_topic"]].first()
+        """Return the scores of the maps, by the terms that explain them."""
+        terms = {"trustworthiness": "trustworthiness", "continuity": "continuity", "same_topic": "label neighbours"}
+        scores = frame.groupby("model", sort=False)[list(terms)].first().rename(columns=terms)
         known = [name for name in scores if scores[name].notna().any()]
         return {"scores": scores[known].to_dict("index"), "known": known}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a line for each text with its group in every model."""
-        wide = frame.assign(model=frame["model"].map(title)).pivot(
-            index=["row", "text"], columns="model", values="name"
-        )
-        return wide.reset_index()
+        return wide(frame, ["row", "text"], "name")
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return the labels, the texts and the map of each model."""
@@ -227,7 +171,7 @@ class Map(Result):
             return {"labels": None, "texts": [], "maps": {}}
         one = frame[frame["model"] == frame["model"].iloc[0]]
         labels = None if one["label"].isna().all() else one["label"].tolist()
-        maps = {name: map_json(rows) for name, rows in frame.groupby("model", sort=False)}
+        maps = {name: map_json(rows) for name, rows in by_models(frame).items()}
         return {"labels": labels, "texts": one["text"].tolist(), "maps": maps}
 
     def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
@@ -235,9 +179,17 @@ class Map(Result):
         return {**answer, "maps": super().with_failures(answer["maps"], failed)}
 
 
-def model_key(column: Column, fingerprint: str) -> Hashable:
-    """Return a model's part of a cache key; models of one fingerprint may have different tokenizers."""
-    return column.opened_by, fingerprint
+def word_encoder(session: Session, column: Column) -> Encode:
+    """Return what encodes the candidates for names of groups by a model, each once."""
+    known: dict[str, np.ndarray] = {}
+
+    def encode(words: Sequence[str]) -> np.ndarray:
+        if new := [word for word in words if word not in known]:
+            for vectors in session.each(lambda _, encoder: encoder.encode(new), [column]).values():
+                known.update(zip(new, vectors, strict=True))
+        return np.stack([known[word] for word in words])
+
+    return encode
 
 
 def one_map(
@@ -282,10 +234,25 @@ def groups_of(session: Session, key: Hashable, vectors: np.ndarray, count: int) 
     return known
 
 
+def texts_of(corpus: ChosenCorpus, rows: np.ndarray) -> pd.DataFrame:
+    """Return the texts at these rows with their own columns: position, row, text and label, then the corpus's."""
+
+    def some(values: Sequence[Any]) -> list[Any]:
+        return [values[row] for row in rows.tolist()]
+
+    columns = {"row": corpus.numbers, "text": corpus.texts, **({"label": corpus.labels} if corpus.labels else {})}
+    own = {"position": range(len(rows)), "label": None, **{name: some(values) for name, values in columns.items()}}
+    cells = {f"{name} " if name in OWN_COLUMNS else name: some(values) for name, values in corpus.cells.items()}
+    return pd.DataFrame({**{name: own[name] for name in TEXT_COLUMNS}, **cells})
+
+
 def table(
-    points: Points, drawn: Mapping[str, tuple[ModelMap, np.ndarray, np.ndarray]]
+    texts: pd.DataFrame,
+    drawn: Mapping[str, tuple[ModelMap, np.ndarray, np.ndarray]],
+    vectors: np.ndarray,
+    encode: Encode,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of the maps, and notes on the words of the groups' names."""
+    """Return the rows of the maps, and notes on the words of the groups' names; the first model's vectors decide."""
     from cse.analysis.maps import squared, unshared
     from cse.analysis.topics import group_names, matched
     from cse.corpus.words import word_notes
@@ -295,7 +262,7 @@ def table(
     # Groups beyond those of the first model are named by the models that have them.
     beyond = [np.where(groups > reference.max(), groups, 0) for groups in of.values()]
     naming = np.max([reference, *beyond], axis=0)
-    names = group_names(points.texts, naming, WORDS)
+    names = group_names(texts["text"].tolist(), naming, WORDS, vectors, encode)
     words = np.array([" ".join(group) for group in names.words], dtype=object)
     titles = np.array(
         [" ".join(group[:NAME_WORDS]) or f"group {number}" for number, group in enumerate(names.words, 1)], dtype=object
@@ -303,16 +270,14 @@ def table(
     square = squared({name: made.xy for name, (made, *_) in drawn.items()})
     parts = []
     for name, (made, _, typical) in drawn.items():
-        others = [unshared(made.near, other.near) for each, (other, *_) in drawn.items() if each != name]
-        parts.append(pd.DataFrame({
-            "model": name, "position": np.arange(len(points.texts)), "row": points.rows, "text": points.texts,
-            "label": points.labels if points.labels else None, "group": of[name] + 1, "name": titles[of[name]],
-            "words": words[of[name]], "x": square[name][:, 0], "y": square[name][:, 1], "near": made.near.tolist(),
-            "lost": made.lost, "typicality": typical, "disagreement": np.mean(others, axis=0) if others else np.nan,
-            "trustworthiness": made.trustworthiness, "continuity": made.continuity, "same_topic": made.same_topic,
-            **{column_name(column): values for column, values in points.cells.items()},
-        }))  # fmt: skip
-    notes = word_notes(points.texts, (word for group in names.words for word in group))
+        others = [unshared(made.near, other.near) for model, (other, *_) in drawn.items() if model != name]
+        parts.append(texts[TEXT_COLUMNS].assign(
+            model=name, group=of[name] + 1, name=titles[of[name]], words=words[of[name]], x=square[name][:, 0],
+            y=square[name][:, 1], near=made.near.tolist(), lost=made.lost, typicality=typical,
+            disagreement=np.mean(others, axis=0) if others else np.nan, trustworthiness=made.trustworthiness,
+            continuity=made.continuity, same_topic=made.same_topic,
+        )[list(OWN_COLUMNS)].join(texts.drop(columns=TEXT_COLUMNS)))  # fmt: skip
+    notes = word_notes(texts["text"].tolist(), (word for group in names.words for word in group))
     if names.left_out:
         quoted = ", ".join(f"“{word}”" for word in names.left_out[:WORDS])
         more = f" and {len(names.left_out) - WORDS} more" if len(names.left_out) > WORDS else ""
@@ -320,19 +285,9 @@ def table(
     return pd.concat(parts, ignore_index=True), notes
 
 
-def column_name(name: str) -> str:
-    """Return the name of a corpus's own column; one that has a name of ours ends with a blank."""
-    return f"{name} " if name in OWN_COLUMNS else name
-
-
 def further_columns(frame: pd.DataFrame) -> list[str]:
     """Return the names of the corpus's own columns."""
     return [name for name in frame.columns if name not in OWN_COLUMNS]
-
-
-def by_models(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return each model's rows, in the order of the models, counted from 0."""
-    return {name: rows.reset_index(drop=True) for name, rows in frame.groupby("model", sort=False)}
 
 
 def near_of(rows: pd.DataFrame) -> np.ndarray:
@@ -346,6 +301,28 @@ def disagreements(frame: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
 
     near = {name: near_of(rows) for name, rows in by_models(frame).items()}
     return {(one, other): unshared(near[one], near[other]) for one, other in combinations(near, 2)}
+
+
+def neighbourhoods(unshared: Mapping[tuple[str, str], np.ndarray]) -> str:
+    """Return which two models differ most in the texts' neighbours, if by more than chance.
+
+    `unshared` are the (N,) shares of a text's nearest ones that two models do not have in common. Of fewer than `FEW`
+    texts nothing is said.
+    """
+    if not unshared or len(next(iter(unshared.values()))) < FEW:
+        return ""
+    means = {pair: float(shares.mean()) for pair, shares in unshared.items()}
+    most, least = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
+    names = " and ".join(map(title, most))
+    if len(means) == 1:
+        return f"{names} differ in {percent(means[most])} of a text's five nearest texts."
+    lead = unshared[most] - unshared[least]
+    if lead.mean() <= MARGIN * lead.std() / np.sqrt(len(lead)):
+        return f"Each two models differ alike, within noise: in {percent(means[most])} of a text's five nearest texts."
+    return (
+        f"{names} differ most: in {percent(means[most])} of a text's five nearest texts. "
+        f"{' and '.join(map(title, least))} differ least ({percent(means[least])})."
+    )
 
 
 def map_json(rows: pd.DataFrame) -> dict[str, Any]:

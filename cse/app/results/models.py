@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from cse.adaptation.projection import PROJECTION_RECORD
-from cse.app.models.remembered import fingerprint_of
-from cse.app.result import Result, records
+from cse.app.models.models import fingerprint_of
+from cse.app.result import Result, records, stacked
 from cse.methods.catalogue import METHODS
 from cse.methods.method import Pooling
 from cse.models.names import BACKBONE, START, location
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 
@@ -44,7 +44,7 @@ class Models(Result):
             weights = sum(path.stat().st_size for path in folder.glob("model*.safetensors")) if folder.is_dir() else 0
             pooling = "at [MASK]" if reading.at_mask else "at the first token"
             return {
-                "model": column.name, "method": method.name, "summary": method.summary, "citation": method.citation,
+                "method": method.name, "summary": method.summary, "citation": method.citation,
                 "learned": encoder.learned_count, "parameters": encoder.parameter_count,
                 "megabytes": round(weights / 1e6, 2), "added": encoder.views[0][0].length + reading.prefix,
                 "dimension": encoder.dim,
@@ -54,14 +54,12 @@ class Models(Result):
                 "projected": (folder / PROJECTION_RECORD).is_file(),
             }  # fmt: skip
 
-        return pd.DataFrame(session.each(row).values())
+        return stacked(session.each(row))
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the facts of each model, with the address of its paper."""
-        rows = records(frame)
-        for row in rows:
-            row["paper"] = METHODS[row["method"]].arxiv if row["method"] in METHODS else ""
-        return {"models": rows}
+        papers = {name: method.arxiv for name, method in METHODS.items()}
+        return {"all": records(frame.assign(paper=frame["method"].map(papers).fillna("")))}
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return a list of descriptions."""

@@ -1,36 +1,51 @@
-"""The shipped scores of the models on a task, with intervals, and the papers' numbers; no model is opened."""
+"""What models reach: shipped scores with intervals, the papers' numbers, and scores on the labels of a corpus."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from cse.app import validation
 from cse.app.charts import by_model, chart, tips
-from cse.app.drawing.glossary import of_scores
-from cse.app.drawing.terms import MEASURES
-from cse.app.models.columns import free_name
-from cse.app.models.models import Failure
+from cse.app.corpus.chosen import FIELD
+from cse.app.models.models import Failure, free_name, trained_numbers
 from cse.app.models.naming import BEFORE, title
-from cse.app.result import Result, choice, records
-from cse.app.state.records import record_of
+from cse.app.result import Result, by_models, choice, stacked, titled
+from cse.corpus.corpus import Corpus
 from cse.errors import as_called, command_line
-from cse.evaluation.ledger import shipped_ledger
+from cse.evaluation.clustering import label_scores, neighbour_values
+from cse.evaluation.metrics import mean_difference
+from cse.evaluation.reproduction import shipped_ledger
 from cse.evaluation.tasks import TASKS, find_task
 from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE, START
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.corpus.chosen import ChosenCorpus
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.app.state.app_state import AppState
-    from cse.evaluation.results import ScoreColumn
-    from cse.evaluation.scoreboard import Figure, Row, Scoreboard
+    from cse.evaluation.results import Row, Scoreboard
 
+MEASURES = {  # name and unit of each score
+    "spearman": ("Spearman", "× 100"), "pearson": ("Pearson", "× 100"), "subset_mean": ("mean of subsets", "× 100"),
+    "accuracy": ("accuracy", "%"), "f1": ("F1", "%"), "neighbours": ("neighbours", "%"), "purity": ("purity", "%"),
+    "nmi": ("NMI", "× 100"), "ndcg@10": ("nDCG@10", "× 100"), "mrr@10": ("MRR@10", "× 100"),
+    "recall@10": ("recall@10", "%"), "recall@100": ("recall@100", "%"), "anisotropy": ("anisotropy", "cosine"),
+    "separation": ("separation", "cosine"), "alignment": ("alignment", "squared distance"),
+    "uniformity": ("uniformity", "logarithm"), "K=0": ("K=0", "Spearman × 100"), "K=100": ("K=100", "Spearman × 100"),
+}  # fmt: skip
+TERMS = {  # those that explain a score
+    "spearman": ("STS", "Spearman"), "K=0": ("STS",), "neighbours": ("label neighbours",), "purity": ("purity",),
+    "nmi": ("NMI",), "ndcg@10": ("nDCG",), "anisotropy": ("anisotropy",), "alignment": ("alignment",),
+    "uniformity": ("uniformity",),
+}  # fmt: skip
+OF_LABELS = ("neighbours", "purity", "nmi", "ndcg@10")
+MOST_LABELS = 200
 SIZES = ("pairs", "queries", "documents")
 SMALL = 10.0  # smaller figures are not percentages
 MARKS = {"best": "best", "alike": "not significantly different from the best"}
@@ -42,7 +57,6 @@ class Scores(Result):
 
     key = "scores"
     title = "Scores of the bundled models"
-    summary = "The models' shipped scores on a task, a record for each set and measure; no model is run."
     words = ("significance",)
     reads_corpus = False
     separable = False
@@ -65,32 +79,41 @@ class Scores(Result):
         board = board_of(session.state, self.task)
         names, asked = names_of(board, session.state.models.columns), {column.name for column in session.columns}
         own = {column.name for column in session.state.models.columns}
-        missing = unscored(board, [column for column in session.columns if not column.name.endswith(BEFORE)])
+        scored = {opened_by(row) for row in board.rows.values()}
+        missing = [
+            column for column in session.columns
+            if column.opened_by not in scored and not column.name.endswith(BEFORE)
+        ]  # fmt: skip
         if missing:
-            listed, command = ", ".join(title(column.name) for column in missing), scoring_command(self.task, missing)
-            session.notes.append(f"No shipped scores of {listed}. To score them: {command}")
-        ordered = sorted(board.rows.items(), key=partial(rank, board))
+            unscored, command = ", ".join(title(column.name) for column in missing), scoring_command(self.task, missing)
+            session.notes.append(f"No shipped scores of {unscored}. To score them: {command}")
+
+        def rank(label: str) -> float:
+            figure = board.rows[label].figures[0]
+            lower = board.columns[0].score in board.task.lower
+            return float("inf") if figure is None else figure.value if lower else -figure.value
+
+        about = {"about": board.task.summary, "protocol": " ".join(protocol_lines(board)),
+                 "command": as_called(board.results.command)}  # fmt: skip
         rows = []
         for number in range(len(board.columns)):
-            for label, row in ordered:
-                name = names[label]
-                told = {**row_of(board, label, row, name), **figure_of(board, label, row, number)}
+            for label in sorted(board.rows, key=rank):
+                name, told = names[label], {**row_of(board, label), **about, **figure_of(board, label, number)}
                 if name in asked or (name not in own and own <= asked):
-                    rows.append(told)
+                    rows.append({"model": name, **told})
                 start = f"{name}{BEFORE}"
                 if start in asked and told["before"] is not None:
                     alone = {"deviation": None, "runs": 0, "low": None, "high": None, "before": None, "mark": ""}
-                    rows.append({**told, "model": start, "value": told["before"], "trained": 0, **alone})
-        rows = [row for row in rows if row["value"] is not None]
-        return pd.DataFrame(rows)
+                    rows.append({"model": start, **told, "value": told["before"], "trained": 0, **alone})
+        return pd.DataFrame([row for row in rows if row["value"] is not None])
 
     def says(self, frame: pd.DataFrame) -> str:
         """Return which model is best in the first column, and whether its lead is more than noise."""
         rows = frame[frame["column"] == frame["column"].iloc[0]]
         best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
-        who = f"{' and '.join(best)} {'is' if len(best) == 1 else 'are'} best by {rows['column'].iloc[0]}"
         if not best:
             return ""
+        who = f"{' and '.join(best)} {'is' if len(best) == 1 else 'are'} best by {rows['column'].iloc[0]}"
         if alike:
             return f"{who}; {', '.join(alike)} {'does' if len(alike) == 1 else 'do'} not differ significantly."
         return f"{who}, significantly." if rows["apart"].any() else f"{who}; whether by more than noise is not known."
@@ -105,80 +128,55 @@ class Scores(Result):
         names = list(shown["model"].unique())
         measures = frame["measure"].unique()
         unit = f"{measures[0]} {units[0]}".strip() if len(measures) == 1 else units[0]
-        score: dict[str, Any] = {"type": "quantitative", "scale": {"zero": False}, "title": unit}
+        across = {"y": {"field": "column", "type": "nominal", "sort": None, "title": None},
+                  "yOffset": {"field": "model", "sort": None}, "color": by_model(names)}  # fmt: skip
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
-        across: dict[str, Any] = {
-            "y": {"field": "column", "type": "nominal", "sort": None, "title": None},
-            "yOffset": {"field": "model", "sort": None}, "color": by_model(names),
-        }  # fmt: skip
-        layers = [
-            {"mark": {"type": "rule", "strokeWidth": 2},
-             "encoding": {**across, "x": {**score, "field": "low"}, "x2": {"field": "high"}}},
-            {"mark": {"type": "point", "filled": True, "size": 60},
-             "encoding": {**across, "x": {**score, "field": "value"}, "tooltip": told}},
-        ]  # fmt: skip
+        layers = with_intervals(across, "value", unit, told)
         height = 11 * len(names) * frame["column"].nunique() + 40
         return [chart(shown, "Scores of each model by set, with 95 % intervals", height=height, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the table: a row per model by its first score, a cell per column."""
-        columns = frame.drop_duplicates("column")[["column", "measure", "unit", "lower_is_better", "score"]]
+        columns = frame.drop_duplicates("column").to_dict("records")
         rows = []
-        for name, own in frame.groupby("model", sort=False):
+        for name, own in by_models(frame).items():
             cells = {row["column"]: row for row in own.to_dict("records")}
-            rows.append({"model": name, **own.iloc[0], "cells": [cells.get(column) for column in columns["column"]]})
+            rows.append({**own.iloc[0], "model": name, "cells": [cells.get(column["column"]) for column in columns]})
         digits = {
             column: 3 if (values["value"].abs() < SMALL).all() else 2 for column, values in frame.groupby("column")
         }
-        first = frame.iloc[0]
+        first = columns[0]
         return {
-            "columns": columns.to_dict("records"), "lines": rows, "digits": digits, "marks": MARKS,
-            "terms": of_scores(columns["score"]), "about": first["about"], "verdicts": verdicts(frame),
-            "protocol": first["protocol"],
-            "command": first["command"], "start": START,
+            "columns": columns, "lines": rows, "digits": digits, "marks": MARKS, "about": first["about"],
+            "terms": dict.fromkeys(name for column in columns for name in TERMS.get(column["score"], ())),
+            "protocol": first["protocol"], "command": first["command"], "start": START,
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line per model; a score is bold where it is the best one, significantly."""
-        frame = frame.assign(cell=[cell(row) for row in frame.to_dict("records")], model=frame["model"].map(title))
-        order = list(dict.fromkeys(frame["column"]))
-        wide = frame.pivot(index="model", columns="column", values="cell")[order]
-        return wide.loc[list(dict.fromkeys(frame["model"]))].fillna("").reset_index()
+        """Return a line per model with deviations as papers print them; a score that is significantly best is bold."""
+        cells = []
+        for row in frame.to_dict("records"):
+            value = f"{row['value']:.3f}" if abs(row["value"]) < SMALL else f"{row['value']:.2f}"
+            spread = f" ± {row['deviation']:.2f}" if row["deviation"] and row["deviation"] == row["deviation"] else ""
+            cells.append(f"**{value}**{spread}" if row["mark"] == "best" and row["apart"] else f"{value}{spread}")
+        shown = titled(frame).assign(cell=cells)
+        table = shown.pivot(index="model", columns="column", values="cell").fillna("")
+        return table.loc[shown["model"].unique(), shown["column"].unique()].reset_index()
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return the task's records by model."""
-        told = frame.drop(columns=["about", "protocol", "command"])
-        models = {name: records(rows.drop(columns="model")) for name, rows in told.groupby("model", sort=False)}
-        return {"task": self.task, "summary": find_task(self.task).summary, "models": models}
+        return super().answer(frame.drop(columns=["about", "protocol", "command"]))
 
 
-def cell(row: Mapping[str, Any]) -> str:
-    """Return a score with its deviation as papers print it."""
-    value = f"{row['value']:.3f}" if abs(row["value"]) < SMALL else f"{row['value']:.2f}"
-    spread = "" if row["deviation"] != row["deviation"] or row["deviation"] is None else f" ± {row['deviation']:.2f}"
-    bold = "**" if row["mark"] == "best" and row["apart"] else ""
-    return f"{bold}{value}{bold}{spread}"
-
-
-def verdicts(frame: pd.DataFrame) -> str:
-    """Return which models are best by column, by the noise of their lead."""
-    found: dict[str, list[str]] = {"Significantly best": [], "Best, significance not tested": [], "Level": []}
-    for column, rows in frame.groupby("column", sort=False):
-        best, alike = (rows.loc[rows["mark"] == mark, "model"].map(title).tolist() for mark in ("best", "alike"))
-        if not best:
-            continue
-        kind = "Level" if alike else "Significantly best" if rows["apart"].any() else "Best, significance not tested"
-        found[kind].append(f"{' and '.join(best)}{' ≈ ' + ', '.join(alike) if alike else ''} ({column})")
-    return " ".join(f"{kind}: {merged(phrases)}." for kind, phrases in found.items() if phrases)
-
-
-def merged(phrases: Sequence[str]) -> str:
-    """Return phrases "who (where)" with the places of the same models together."""
-    places: dict[str, list[str]] = {}
-    for phrase in phrases:
-        who, _, where = phrase.rpartition(" (")
-        places.setdefault(who, []).append(where.removesuffix(")"))
-    return "; ".join(f"{who} ({', '.join(where)})" for who, where in places.items())
+def with_intervals(across: Mapping[str, Any], field: str, unit: str, told: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the layers of a chart with a point for each row of a frame, and its interval from `low` to `high`."""
+    x: dict[str, Any] = {"type": "quantitative", "scale": {"zero": False}, "title": unit}
+    return [
+        {"mark": {"type": "rule", "strokeWidth": 2},
+         "encoding": {**across, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},
+        {"mark": {"type": "point", "filled": True, "size": 70},
+         "encoding": {**across, "x": {**x, "field": field}, "tooltip": told}},
+    ]  # fmt: skip
 
 
 def board_of(state: AppState, task: str) -> Scoreboard:
@@ -205,47 +203,41 @@ def names_of(board: Scoreboard, columns: Sequence[Column]) -> dict[str, str]:
     }
 
 
-def unscored(board: Scoreboard, columns: Sequence[Column]) -> list[Column]:
-    """Return the columns without a row in a board."""
-    scored = {opened_by(row) for row in board.rows.values()}
-    return [column for column in columns if column.opened_by not in scored]
-
-
 def scoring_command(task: str, columns: Sequence[Column]) -> str:
     """Return the command that scores the columns on a task."""
     words = [task]
     for option in ("model", "pooling", "family"):
-        given = dict.fromkeys(getattr(column, option) for column in columns)
-        words += [word for value in given if value for word in (f"--{option}", value)]
+        values = dict.fromkeys(getattr(column, option) for column in columns)
+        words += [word for value in values if value for word in (f"--{option}", value)]
     return command_line("evaluate", *words, "--data", task)
 
 
-def rank(board: Scoreboard, item: tuple[str, Row]) -> float:
-    """Return the place of a row in the order of the table: the better in the first column the earlier."""
-    figure = item[1].figures[0]
-    if figure is None:
-        return float("inf")
-    return figure.value if board.columns[0].score in board.task.lower else -figure.value
-
-
-def row_of(board: Scoreboard, label: str, row: Row, name: str) -> dict[str, Any]:
+def row_of(board: Scoreboard, label: str) -> dict[str, Any]:
     """Return what all rows of a model say: its seeds, the reading of an untrained one, and what was trained."""
+    row = board.rows[label]
     return {
-        "model": name, "untrained": READINGS[row.pooling].summary if row.pooling else "",
+        "untrained": READINGS[row.pooling].summary if row.pooling else "",
         "seeds": ", ".join(map(str, row.seeds)), "strongest": label == board.strongest,
-        "trained": record_of(row.record.model).trained, "about": board.task.summary,
-        "protocol": " ".join(protocol_lines(board)), "command": as_called(board.results.command),
+        "trained": trained_numbers(row.record.model),
     }  # fmt: skip
 
 
-def figure_of(board: Scoreboard, label: str, row: Row, number: int) -> dict[str, Any]:
-    """Return a model's figure in a column of the board."""
-    column, verdict, figure = board.columns[number], board.verdicts[number], row.figures[number]
-    before = row.start[number] if row.start else None
-    name, measure, unit = heading(board, column)
-    low, high = interval(figure)
+def figure_of(board: Scoreboard, label: str, number: int) -> dict[str, Any]:
+    """Return a model's figure in a column of the board, whose name is unique, with its interval by Student's t."""
+    row, column, verdict = board.rows[label], board.columns[number], board.verdicts[number]
+    figure, before, low, high = row.figures[number], row.start[number] if row.start else None, None, None
+    if figure is not None and figure.deviation is not None and figure.count > 1:
+        from scipy.special import stdtrit  # not scipy.stats, whose import takes longer than all else here
+
+        half = float(stdtrit(figure.count - 1, 0.975)) * figure.deviation / figure.count**0.5
+        low, high = figure.value - half, figure.value + half
+    measure, unit = MEASURES.get(column.score, (column.score, ""))
+    name, of = measure, ""
+    if board.task.unit_headings:
+        alone = [other.unit for other in board.columns].count(column.unit) == 1
+        name, of = column.unit if alone else f"{column.unit} {measure}", measure
     return {
-        "column": name, "measure": measure, "unit": unit, "score": column.score,
+        "column": name, "measure": of, "unit": unit, "score": column.score,
         "value": None if figure is None else figure.value, "deviation": figure and figure.deviation,
         "runs": figure.count if figure else 0, "low": low, "high": high, "before": before and before.value,
         "mark": "best" if label in verdict.best else "alike" if label in verdict.alike else "",
@@ -254,60 +246,30 @@ def figure_of(board: Scoreboard, label: str, row: Row, number: int) -> dict[str,
     }  # fmt: skip
 
 
-def interval(figure: Figure | None) -> tuple[float | None, float | None]:
-    """Return the 95 % interval of a mean of several runs by Student's t; None and None for a single run."""
-    if figure is None or figure.deviation is None or figure.count < 2:
-        return None, None
-    from scipy.special import stdtrit  # not scipy.stats, whose import takes longer than all else here
-
-    half = float(stdtrit(figure.count - 1, 0.975)) * figure.deviation / figure.count**0.5
-    return figure.value - half, figure.value + half
-
-
-def heading(board: Scoreboard, column: ScoreColumn) -> tuple[str, str, str]:
-    """Return the name of a column, which is unique in its board, its measure, and the unit."""
-    measure, unit = MEASURES.get(column.score, (column.score, ""))
-    if not board.task.unit_headings:
-        return measure, "", unit
-    alone = [each.unit for each in board.columns].count(column.unit) == 1
-    return (column.unit if alone else f"{column.unit} {measure}"), measure, unit
-
-
 def protocol_lines(board: Scoreboard) -> list[str]:
-    """Return sentences about the figures: runs, sets, options, date and data digest."""
+    """Return sentences about the figures: what ± covers, sets with their sizes, options, date and data digest."""
     from cse.evaluation.results import warnings
 
     known, protocol = board.results.models, board.results.protocol
-    dates = " and ".join(dict.fromkeys(record.date or "an unknown day" for record in known.values()))
-    extras = {
+    lines = ["One run of one checkpoint each: how much another seed would change is not known"]
+    seeds = dict.fromkeys(", ".join(map(str, row.seeds)) for row in board.rows.values() if len(row.seeds) > 1)
+    if seeds:
+        of = f"over the training seeds {'; '.join(seeds)}; untrained ones have none"
+        lines = [f"Trained models: mean ± standard deviation {of}"]
+    elif repeats := board.task.repeats:
+        lines = [f"± is the standard deviation over {repeats.count} {repeats.what}; one checkpoint each"]
+    if board.task.unit_headings:
+        units = {unit: scores for record in known.values() for unit, scores in record.scores.items()}
+        sizes = {unit: ", ".join(f"{of[size]:,} {size}" for size in SIZES if size in of) for unit, of in units.items()}
+        lines.append(f"Sets: {', '.join(f'{unit} ({size})' if size else unit for unit, size in sizes.items())}")
+    options = {
         "texts end in a full stop": protocol.final_period, "texts as SentEval tokenised them": protocol.tokenised,
         f"classifier: {protocol.classifier}": "classifier" in board.task.options,
     }  # fmt: skip
-    options = "; ".join(text for text, given in extras.items() if given)
-    lines = [runs_line(board), f"Sets: {', '.join(sets(board))}." if board.task.unit_headings else "", options]
-    lines += [f"Scored {dates}, data digest {protocol.data}.", *warnings(board.task, known)]
+    dates = " and ".join(dict.fromkeys(record.date or "an unknown day" for record in known.values()))
+    lines.append("; ".join(name for name, used in options.items() if used))
+    lines += [f"Scored {dates}, data digest {protocol.data}", *warnings(board.task, known)]
     return [f"{line[:1].upper()}{line[1:].rstrip('.')}." for line in lines if line]
-
-
-def runs_line(board: Scoreboard) -> str:
-    """Return a sentence about the runs that ± covers."""
-    seeds = dict.fromkeys(row.seeds for row in board.rows.values() if len(row.seeds) > 1)
-    if seeds:
-        listed = "; ".join(", ".join(map(str, each)) for each in seeds)
-        return f"Trained models: mean ± standard deviation over the training seeds {listed}; untrained ones have none."
-    if repeats := board.task.repeats:
-        return f"± is the standard deviation over {repeats.count} {repeats.what}; one checkpoint each."
-    return "One run of one checkpoint each: how much another seed would change is not known."
-
-
-def sets(board: Scoreboard) -> list[str]:
-    """Return the sets, with their sizes if the results have them."""
-    found = {}
-    for record in board.results.models.values():
-        for unit, scores in record.scores.items():
-            sizes = ", ".join(f"{scores[size]:,} {size}" for size in SIZES if size in scores)
-            found[unit] = f"{unit} ({sizes})" if sizes else unit
-    return list(found.values())
 
 
 @dataclass(frozen=True)
@@ -316,7 +278,6 @@ class Ledger(Result):
 
     key = "ledger"
     title = "The papers' numbers beside them"
-    summary = "Published scores and those of the bundled models, from the shipped results; no model is run."
     reads_corpus = False
     separable = False
     ships = False
@@ -329,12 +290,11 @@ class Ledger(Result):
         entries = [entry for board in session.state.boards.values() for entry in shipped_ledger(board)]
         rows = []
         for entry in entries:
-            own = entry.comparison
             rows.append({
                 "row": entry.row, "task": entry.task, "published": entry.published,
                 "published_deviation": entry.published_deviation, "published_on": entry.published_on,
-                "obtained": own and own.mean, "obtained_deviation": own and own.deviation,
-                "difference": own and own.difference, "verdict": (own and own.verdict) or "",
+                "obtained": entry.mean, "obtained_deviation": entry.deviation,
+                "difference": entry.difference, "verdict": entry.verdict or "",
                 "on": entry.backbone, "seeds": ", ".join(map(str, entry.seeds)), "note": entry.note or "",
                 "remarks": entry.source,
             })  # fmt: skip
@@ -352,6 +312,91 @@ class Ledger(Result):
         """Return the scores of the table."""
         return frame[["row", "published", "obtained", "difference", "verdict"]]
 
-    def answer(self, frame: pd.DataFrame) -> Any:
-        """Return the records."""
-        return records(frame)
+
+@dataclass(frozen=True)
+class Labels(Result):
+    """How well the models' vectors agree with the labels of the chosen corpus."""
+
+    key = "labels"
+    title = "Scores on the labels of your corpus"
+    button = "Score the corpus"
+    words = tuple(name for score in OF_LABELS for name in TERMS[score])
+    live = False
+    ships = False
+    lane = "maps"
+    plots = 1
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return a row per model: the scores of the held-out texts, those that an adaptation holds out, too.
+
+        So a model that was adapted to the corpus is scored on texts that it was not fitted on. `low` and `high` are
+        the 95 % interval of `neighbours` by the bootstrap, `texts` and `labels` what was scored.
+        """
+        rows, labels = held_out(session.corpus)
+        gold = np.unique(labels, return_inverse=True)[1]
+
+        def scores(vectors: np.ndarray) -> dict[str, Any]:
+            values = neighbour_values(vectors, gold)
+            ends = mean_difference(values, np.zeros(len(values)))
+            return {**label_scores(vectors, labels), "low": ends.low, "high": ends.high}
+
+        answers = {name: scores(vectors[rows]) for name, vectors in session.each(session.vectors).items()}
+        counts = {"texts": len(rows), "labels": len(set(labels))}
+        return stacked({name: {**scored, **counts} for name, scored in answers.items()})
+
+    def says(self, frame: pd.DataFrame) -> str:
+        """Return which model groups best by the labels, if one does by more than noise."""
+        ordered = frame.sort_values("neighbours", ascending=False)
+        best, first = ordered.iloc[0], title(ordered.iloc[0]["model"])
+        near = [title(row.model) for row in ordered.iloc[1:].itertuples() if row.high >= best["low"]]
+        of = f"{best['texts']:,} texts that nothing was fitted on, with {best['labels']} labels"
+        if len(frame) == 1:
+            return f"{first}: {best['neighbours']:.1f} % of the five nearest have the text's label, on {of}."
+        level = f"; the intervals of {', '.join(near)} overlap with it" if near else ", by more than its interval"
+        return f"{first} has most neighbours of the same label, {best['neighbours']:.1f} %{level}. On {of}."
+
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
+        """Return the share of neighbours with the text's label, with its interval."""
+        names = frame["model"].tolist()
+        across = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None},
+                  "color": by_model(names, False)}  # fmt: skip
+        told = tips(model="Model", neighbours="Neighbours#", low="from#", high="to#")
+        layers = with_intervals(across, "neighbours", "neighbours of the same label, %", told)
+        return [chart(frame, "Neighbours of the same label by model", height=26 * len(names) + 50, layer=layers)]
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return the table's rows, the best first."""
+        ordered = frame.sort_values("neighbours", ascending=False)
+        return {"measures": OF_LABELS, "terms": self.words, "lines": ordered.to_dict("records")}
+
+    def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a line per model; the best share of neighbours is bold if no other model's interval reaches it."""
+        ordered = frame.sort_values("neighbours", ascending=False)
+        alone = len(ordered) > 1 and bool((ordered["high"].iloc[1:] < ordered["low"].iloc[0]).all())
+        near = [f"{value:.1f}" for value in ordered["neighbours"]]
+        near[0] = f"**{near[0]}**" if alone else near[0]
+        return titled(ordered).assign(neighbours=near)[["model", *OF_LABELS]]
+
+
+def held_out(corpus: ChosenCorpus) -> tuple[np.ndarray, list[str]]:
+    """Return the (n,) rows of the labelled texts that are held out, and their labels. Raises FieldError.
+
+    They are those of `cse adapt` by its default seed; of a corpus too small for that all are scored.
+    """
+    from cse.adaptation.adapt import MAX_TEXTS, MIN_TEXTS, AdaptRequest
+    from cse.adaptation.facts import split
+
+    if corpus.labels is None:
+        reason = f"{corpus.label} has no labels. Upload a table and choose its column of labels to score the models."
+        raise validation.FieldError(FIELD, reason)
+    seed = AdaptRequest("").seed
+    distinct = Corpus.of(list(corpus.texts)).distinct_sample(MAX_TEXTS, seed)
+    if len(distinct) >= MIN_TEXTS:
+        distinct = split(distinct, seed)[0]
+    rows = np.array([row for row in distinct.numbers - 1 if corpus.labels[row]], np.int64)
+    labels = [corpus.labels[row] for row in rows]
+    if not 2 <= (count := len(set(labels))) <= min(MOST_LABELS, len(rows) // 2):
+        of = f"{validation.counted(count, 'label')} for {validation.counted(len(rows), 'labelled text')}"
+        reason = f"{corpus.label} has {of} that are held out; 2 to {MOST_LABELS} can be scored."
+        raise validation.FieldError(FIELD, reason)
+    return rows, labels

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from cse.analysis.calibration import overlap
 from cse.app.charts import by_model, chart, tips
-from cse.app.drawing.verdicts import agreement
 from cse.app.models.naming import title
-from cse.app.result import Result, number, text, whole
+from cse.app.result import Result, by_models, number, stacked, text, whole, wide
 from cse.app.validation import FieldError
 
 if TYPE_CHECKING:
-    from cse.app.corpus.chosen import ChosenCorpus
-    from cse.app.models.columns import Column
+    from collections.abc import Mapping, Sequence
+
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 
@@ -27,6 +29,7 @@ QUERIES = [
     "I want to save more money every month.",
     "The flight was delayed for three hours.",
 ]
+OWN_COLUMNS = ("model", "rank", "found", "row", "position", "cosine", "percentile", "text", "index", "recall")
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,6 @@ class Search(Result):
         "the percentile among random pairs of the corpus, 0 to 100, that a text has to reach.",
         0, 100, 0.5, folded=True,
     )  # fmt: skip
-
     where: str = text(
         "Only rows where (such as label = 'billing')", "", "The condition",
         "an SQL condition on the columns of the corpus, such as label = 'billing' and price > 10; \"\" for all.",
@@ -58,13 +60,17 @@ class Search(Result):
         """Return the union of the models' results, a row for each model and text, with the columns of the corpus.
 
         `found` says that the text is among the model's own k; the others are there to compare ranks up to 50. `row` is
-        its number in the file, `position` that among the texts.
+        its number in the file, `position` that among the texts. A column of the corpus that has a name of ours ends
+        with a blank.
         """
         from cse.analysis.calibration import cosine_at, percentiles
 
         corpus = session.corpus
         if self.where:
-            check_condition(corpus, self.where)
+            try:
+                corpus.rows_where(self.where)
+            except ValueError as error:
+                raise FieldError("The condition", str(error)) from error
         if corpus.note:
             session.notes.append(corpus.note)
 
@@ -76,7 +82,7 @@ class Search(Result):
             least = cosine_at(self.threshold, random) if self.threshold else -1.0
             hits = pd.DataFrame(
                 {
-                    "model": column.name, "rank": [hit.rank for hit in nearest.hits],
+                    "rank": [hit.rank for hit in nearest.hits],
                     "found": [hit.rank <= self.k and hit.score >= least for hit in nearest.hits],
                     "row": [hit.row for hit in nearest.hits], "position": [hit.position for hit in nearest.hits],
                     "cosine": [hit.score for hit in nearest.hits],
@@ -85,12 +91,12 @@ class Search(Result):
                 }
             )  # fmt: skip
             fields = pd.DataFrame([hit.fields for hit in nearest.hits], index=hits.index)
-            return hits.join(fields.rename(columns=lambda name: f"{name} " if name in hits else name))
+            return hits.join(fields.rename(columns=lambda name: f"{name} " if name in OWN_COLUMNS else name))
 
         answers = session.each_text([self.query], rows, corpus.query_prompt)
         if not answers:
             return pd.DataFrame()
-        hits = pd.concat(answers.values(), ignore_index=True)
+        hits = stacked(answers)
         hits = hits[hits["position"].isin(hits.loc[hits["found"], "position"])].reset_index(drop=True)
         if hits.empty and self.where:
             session.notes.append("No row meets the condition.")
@@ -100,7 +106,7 @@ class Search(Result):
 
     def says(self, frame: pd.DataFrame) -> str:
         """Return how far the models agree."""
-        return agreement({name: rows["position"].tolist() for name, rows in by_models(frame[frame["found"]])})
+        return agreement({name: rows["position"].tolist() for name, rows in by_models(frame[frame["found"]]).items()})
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the ranks of each text, joined between the models."""
@@ -118,15 +124,12 @@ class Search(Result):
             },
         }  # fmt: skip
         told = tips(text="text", model="model", rank="rank", cosine="cosine#")
-        chosen = {
-            "name": "text",
-            "select": {"type": "point", "fields": ["text"], "on": "pointerover", "clear": "pointerout"},
-        }
+        pointed = {"type": "point", "fields": ["text"], "on": "pointerover", "clear": "pointerout"}
         lit = {"condition": {"param": "text", "value": 1, "empty": True}, "value": 0.15}
         layers = [
             {"mark": {"type": "line", "strokeWidth": 1.5, "color": "#8391a7"},
              "encoding": {**at, "detail": {"field": "text"}, "opacity": lit}},
-            {"params": [chosen], "mark": {"type": "circle", "size": 90},
+            {"params": [{"name": "text", "select": pointed}], "mark": {"type": "circle", "size": 90},
              "encoding": {**at, "color": by_model(names, legend=False), "opacity": lit, "tooltip": told}},
         ]  # fmt: skip
         return [
@@ -135,14 +138,9 @@ class Search(Result):
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return a row for each text, in the order of its mean rank, with its hit in every model."""
-        names = list(frame["model"].unique())
-        further = further_columns(frame)
-        absent = MAX_RANK + 1
-        ranks = frame.pivot(index="position", columns="model", values="rank")[names].fillna(absent).mean(axis=1)
-        ordered = sorted(ranks.index, key=lambda position: (ranks[position], position))
-        by_position = {position: rows for position, rows in frame.groupby("position")}
-        rows = []
-        for position in ordered:
+        names, further = list(frame["model"].unique()), further_columns(frame)
+        by_position, rows = dict(iter(frame.groupby("position"))), []
+        for position in by_rank(frame):
             hits = {hit["model"]: hit for hit in by_position[position].to_dict("records")}
             finders = [name for name in names if name in hits and hits[name]["found"]]
             first = next(iter(hits.values()))
@@ -152,23 +150,20 @@ class Search(Result):
                 "hits": [hits.get(name) for name in names],
                 "alone": finders[0] if len(finders) == 1 and len(names) > 1 else "",
             })  # fmt: skip
-        indexes = frame.groupby("model", sort=False)[["index", "recall"]].first()
-        kept = frame.groupby("model", sort=False)["found"].sum()
+        models = frame.groupby("model", sort=False)
         return {
-            "names": names, "hits": rows, "indexes": indexes.to_dict("index"), "kept": kept.to_dict(), "k": self.k,
-            "threshold": self.threshold, "beyond": MAX_RANK,
+            "names": names, "hits": rows, "indexes": models[["index", "recall"]].first().to_dict("index"),
+            "kept": models["found"].sum().to_dict(), "k": self.k, "threshold": self.threshold, "beyond": MAX_RANK,
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line for each text with its rank in every model."""
-        frame = frame.assign(model=frame["model"].map(title))
-        wide = frame.pivot(index=["row", "text"], columns="model", values="rank")[list(frame["model"].unique())]
-        ordered = wide.assign(mean=wide.fillna(MAX_RANK + 1).mean(axis=1)).sort_values("mean", kind="stable")
-        return ordered.drop(columns="mean").astype("Int64").reset_index()
+        """Return a line for each text with its rank in every model, in the order of the page."""
+        order = frame.set_index("position").loc[by_rank(frame)].reset_index()
+        ranks = wide(order, ["row", "text"], "rank")
+        return ranks.astype(dict.fromkeys(ranks.columns[2:], "Int64"))
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return each model's own results, with the row in the file and its columns."""
-        names = [] if frame.empty else list(frame["model"].unique())
         further = further_columns(frame)
         return {
             name: [
@@ -176,28 +171,38 @@ class Search(Result):
                     "rank": hit["rank"], "score": hit["cosine"], "text": hit["text"], "row": hit["row"],
                     "fields": {key.strip(): hit[key] for key in further},
                 }
-                for hit in frame[(frame["model"] == name) & frame["found"]].to_dict("records")
+                for hit in rows[rows["found"]].to_dict("records")
             ]
-            for name in names
+            for name, rows in by_models(frame).items()
         }  # fmt: skip
 
 
-def check_condition(corpus: ChosenCorpus, condition: str) -> None:
-    """Raise FieldError for a condition that the corpus does not understand."""
-    try:
-        corpus.rows_where(condition)
-    except ValueError as error:
-        raise FieldError("The condition", str(error)) from error
-
-
-OWN_COLUMNS = ("model", "rank", "found", "row", "position", "cosine", "percentile", "text", "index", "recall")
-
-
 def further_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the names of the corpus's own columns; one that has a name of ours ends with a blank."""
+    """Return the names of the corpus's own columns."""
     return [name for name in frame.columns if name not in OWN_COLUMNS]
 
 
-def by_models(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return each model's rows, in the order of the models."""
-    return [(name, frame[frame["model"] == name]) for name in frame["model"].unique()]
+def by_rank(frame: pd.DataFrame) -> list[int]:
+    """Return the positions of the texts by their mean rank, where those beyond the last one looked up count as next."""
+    ranks = frame.pivot(index="position", columns="model", values="rank").fillna(MAX_RANK + 1).mean(axis=1)
+    return ranks.sort_values(kind="stable").index.tolist()
+
+
+def agreement(lists: Mapping[str, Sequence[int]]) -> str:
+    """Return how far the models' results for a query agree; `lists` are rows of a corpus, best first."""
+    shown = {name: rows for name, rows in lists.items() if rows}
+    if len(shown) < 2:
+        return ""
+    count, common = max(map(len, shown.values())), set.intersection(*map(set, shown.values()))
+    best = len({rows[0] for rows in shown.values()})
+    first = "The models agree on the best sentence" if best == 1 else f"The models name {best} different best sentences"
+    if count == 1:
+        return f"{first}."
+    if len(common) == count:
+        return f"{first}{' and' if best == 1 else ', but agree'} on all {count} results."
+    worst = min(combinations(shown, 2), key=lambda pair: overlap(shown[pair[0]], shown[pair[1]]))
+    least = overlap(*(shown[name] for name in worst))
+    return (
+        f"{first}; {len(common)} of {count} results are common to all. {title(worst[0])} and {title(worst[1])} differ "
+        f"most, with {least} in common."
+    )

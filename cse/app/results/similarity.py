@@ -1,23 +1,22 @@
-"""A pair of sentences in every model: its cosine, and its place among random pairs of the corpus."""
+"""Pairs of sentences in every model: one among random pairs, all of a list, and those on which the models disagree."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
-from cse.app.drawing.verdicts import among_random, scales
+from cse.analysis.calibration import BINS, HIGHEST, LOWEST, normalised_ranks
 from cse.app.models.naming import title, with_starts
-from cse.app.result import Result, text
-from cse.app.validation import PAIR
+from cse.app.result import Result, by_models, choice, lines, listed, stacked, text, titled
+from cse.app.validation import LIST, PAIR, FieldError
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 
@@ -35,6 +34,16 @@ LESSONS = {
 }
 TICKS = (0.0, 0.5, 1.0)
 HEIGHT = 26  # of the highest bar of a histogram, whose picture is 100 wide and 34 high
+NARROW, APART = 0.4, 0.1  # a mean cosine of random pairs that is high, and a difference of two such means that matters
+LEAST_SENTENCES, MAX_SENTENCES = 2, 40
+SENTENCES = """A man is playing a guitar on stage.
+Someone plays the guitar for an audience.
+The restaurant is open on Sundays.
+You can eat there on Sundays.
+She planted tomatoes in the garden.
+The train to Berlin leaves at noon."""
+SAMPLED = 60  # texts whose nearest other one is looked up, spread over the corpus
+LEAST_PAIRS, SHOWN_PAIRS = 3, 10
 
 
 @dataclass(frozen=True)
@@ -62,15 +71,14 @@ class Similarity(Result):
                 for note in input_notes(encoder, sentence):
                     warned.setdefault(f"{name}: {note}", []).append(title(column.name))
             return {
-                "model": column.name, "cosine": cosine, "percentile": percentile(cosine, random),
-                "random_mean": float(random.mean()), "histogram": histogram(random),
+                "cosine": cosine, "percentile": percentile(cosine, random), "random_mean": float(random.mean()),
+                "histogram": histogram(random),
             }  # fmt: skip
 
         rows = session.each_text([self.s1, self.s2], row)
-        session.notes += [
-            f"{note}." if len(names) == len(rows) else f"{note} ({', '.join(names)})." for note, names in warned.items()
-        ]
-        return pd.DataFrame(rows.values())
+        for note, names in warned.items():
+            session.notes.append(f"{note}." if len(names) == len(rows) else f"{note} ({', '.join(names)}).")
+        return stacked(rows)
 
     def says(self, frame: pd.DataFrame) -> str:
         """Return what an example teaches, the range of the percentiles, and what training did to them."""
@@ -103,7 +111,7 @@ class Similarity(Result):
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a line per model without the histogram."""
-        return frame.drop(columns="histogram").assign(model=frame["model"].map(title))
+        return titled(frame.drop(columns="histogram"))
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return each model's cosine."""
@@ -123,6 +131,192 @@ def outline(shares: Sequence[float]) -> str:
 
 def across(cosine: float) -> float:
     """Return where a cosine is on the axis of histograms, 0 to 100."""
-    from cse.analysis.calibration import HIGHEST, LOWEST
-
     return round(100 * (min(max(cosine, LOWEST), HIGHEST) - LOWEST) / (HIGHEST - LOWEST), 2)
+
+
+def among_random(percentile: float) -> str:
+    """Return a percentile among random pairs to the precision that a sample of them allows."""
+    if percentile in (0, 100):
+        return "above all random pairs" if percentile else "below all random pairs"
+    if not 0.05 <= percentile < 99.95:
+        return "above 99.9 %" if percentile > 50 else "below 0.1 %"
+    return f"{percentile:.1f} %"
+
+
+def scales(histograms: Mapping[str, Sequence[float]], corpus: str) -> str:
+    """Return whether the models' cosines share a scale; a histogram is that of random pairs of a corpus."""
+    edges = np.linspace(LOWEST, HIGHEST, BINS + 1)
+    middles = (edges[:-1] + edges[1:]) / 2
+    means = {name: float(np.average(middles, weights=shares)) for name, shares in histograms.items() if sum(shares)}
+    narrow = [name for name, mean in means.items() if mean >= NARROW]
+    if narrow:
+        them = ", ".join(f"{means[name]:.2f}" for name in narrow)
+        return (
+            f"Even random pairs of {corpus} have a high cosine in {listed(narrow)} (mean {them}): compare percentiles."
+        )
+    low, high = (end(means, key=means.__getitem__, default="") for end in (min, max))
+    if not means or means[high] - means[low] < APART:
+        return ""
+    return (
+        f"Random pairs of {corpus} have a mean cosine of {means[low]:.2f} in {title(low)} and {means[high]:.2f} "
+        f"in {title(high)}: compare percentiles."
+    )
+
+
+@dataclass(frozen=True)
+class Pairs(Result):
+    """The cosine and the percentile of every two sentences of a list, in every model."""
+
+    key = "pairs"
+    title = "All pairs of a list"
+
+    lines: str = lines(
+        f"Sentences, one per line ({LEAST_SENTENCES} to {MAX_SENTENCES})", SENTENCES, LIST,
+        "2 to 40 sentences, separated by newlines.", LEAST_SENTENCES, MAX_SENTENCES, link="list",
+    )  # fmt: skip
+    measure: str = choice(
+        "Show", "cosine", "The value", "what the page shows, cosine or percentile; the answer has both.",
+        (("Cosine", "cosine"), ("Percentile", "percentile")), link="value",
+    )  # fmt: skip
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return a row per model and pair: the sentences with their numbers from 1, the cosine and the percentile."""
+        from cse.analysis.calibration import percentiles
+        from cse.vectors import unit_rows
+
+        sentences = self.lines.splitlines()
+        one, other = np.triu_indices(len(sentences), 1)
+
+        def rows(column: Column, encoder: Encoder, vectors: np.ndarray) -> pd.DataFrame:
+            unit = unit_rows(vectors)
+            cosines = (unit @ unit.T)[one, other].astype(np.float64)
+            return pd.DataFrame({
+                "first": one + 1, "second": other + 1, "s1": [sentences[row] for row in one],
+                "s2": [sentences[row] for row in other], "cosine": cosines,
+                "percentile": percentiles(cosines, session.random_cosines(column, encoder)),
+            })  # fmt: skip
+
+        return stacked(session.each_text(sentences, rows))
+
+    def says(self, frame: pd.DataFrame) -> str:
+        """Return each model's closest pair, and the pair on which the models differ most."""
+        trained = frame[frame["model"].isin(list(with_starts(frame["model"].unique())))]
+        closest = trained.loc[trained.groupby("model", sort=False)["cosine"].idxmax()]
+        said = f"Most alike: {by_answer({row.model: f'{row.first} and {row.second}' for row in closest.itertuples()})}."
+        shares = trained.pivot(index=["first", "second"], columns="model", values="percentile")
+        if shares.shape[1] < 2 or len(shares) < 2:
+            return said
+        pair = (shares.max(axis=1) - shares.min(axis=1)).idxmax()
+        of_pair = shares.loc[pair]
+        return (
+            f"{said} The models differ most on {pair[0]} and {pair[1]}: percentile {of_pair.min():.1f} in "
+            f"{title(of_pair.idxmin())}, {of_pair.max():.1f} in {title(of_pair.idxmax())}."
+        )
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return a square of cells for each model: the value, its tint, and what a pointer reads."""
+        sentences = self.lines.splitlines()
+        alone = {"cosine": 1.0, "percentile": 100.0}  # of a sentence with itself
+        squares = {}
+        for name, rows in by_models(frame).items():
+            pairs = {(pair["first"], pair["second"]): pair for pair in rows.to_dict("records")}
+            numbers = range(1, len(sentences) + 1)
+            squares[name] = [
+                [self.cell(row, column, pairs.get((min(row, column), max(row, column)), alone)) for column in numbers]
+                for row in numbers
+            ]
+        return {"sentences": sentences, "squares": squares, "quantity": self.measure.capitalize()}
+
+    def cell(self, row: int, column: int, pair: Mapping[str, float]) -> tuple[str, int, str]:
+        """Return what a cell shows, its tint from 0 to 100, and what it tells."""
+        cosine, share = pair["cosine"], pair["percentile"]
+        told = f"{row} and {column}: cosine {cosine:.3f}, percentile {share:.1f}"
+        if self.measure == "percentile":
+            return f"{share:.0f}", round(share), told
+        shown = f"{cosine:.2f}".replace("0.", ".", 1).replace("-.00", ".00").replace("-", "\N{MINUS SIGN}")
+        return shown, round(100 * max(cosine, 0)), told
+
+
+def by_answer(answers: Mapping[str, str]) -> str:
+    """Return which models give which answer: "dog in SimCSE and ConPVP; cat in DCPCSE"."""
+    if len(set(answers.values())) == 1 and len(answers) > 1:
+        return f"{next(iter(answers.values()))} in every model"
+    groups = {answer: [name for name in answers if answers[name] == answer] for answer in answers.values()}
+    return "; ".join(f"{answer} in {listed(names)}" for answer, names in groups.items())
+
+
+@dataclass(frozen=True)
+class Disagreements(Result):
+    """Near pairs of texts of the corpus by how differently the models rank them."""
+
+    key = "disagreements"
+    title = "Where do the models disagree?"
+    live = False  # a model may have to encode the corpus first
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return a row per model and pair: its number, its texts and their rows in the file, the cosine, its place.
+
+        The pairs are texts spread over the corpus with their nearest others in each model; the place is the rank of
+        the cosine among all pairs, from 0 to 1.
+        """
+        from cse.vectors import cosines, cosines_to_others
+
+        corpus = session.corpus
+        texts, numbers = corpus.texts, corpus.numbers
+        rows = np.unique(np.linspace(0, len(texts) - 1, SAMPLED).astype(int))
+        vectors = session.each(session.vectors) if len(texts) > 1 else {}
+        pairs: dict[tuple[int, int], None] = {}
+        for of_model in vectors.values():
+            nearest = np.nanargmax(cosines_to_others(of_model, rows), axis=1)
+            pairs |= dict.fromkeys((min(pair), max(pair)) for pair in zip(rows.tolist(), nearest.tolist(), strict=True))
+        different = [pair for pair in pairs if texts[pair[0]] != texts[pair[1]]]
+        if len(different) < LEAST_PAIRS and not session.failed:
+            reason = f"{corpus.label} has too few different texts; {LEAST_PAIRS} pairs are needed."
+            raise FieldError("The corpus", reason)
+        one, other = ([pair[side] for pair in different] for side in (0, 1))
+        shared = {
+            "pair": range(1, len(different) + 1), "s1": [texts[row] for row in one],
+            "s2": [texts[row] for row in other], "row1": [numbers[row] for row in one],
+            "row2": [numbers[row] for row in other],
+        }  # fmt: skip
+        tables = {}
+        for name, of_model in vectors.items():
+            values = cosines(of_model[one], of_model[other])
+            tables[name] = pd.DataFrame({**shared, "cosine": values, "place": normalised_ranks(values)})
+        return stacked(tables)
+
+    def says(self, frame: pd.DataFrame) -> str:
+        """Return the places of the pair on which the models differ most, in the two models that do."""
+        pairs = ranked(frame)
+        places = {name: pairs[0]["places"][name] for name in with_starts(frame["model"].unique())}
+        if len(places) < 2:
+            return ""
+        low, high = min(places, key=places.__getitem__), max(places, key=places.__getitem__)
+        return (
+            f"The models differ most on the first pair: {100 * places[low]:.0f} % of the {len(pairs)} pairs are less "
+            f"alike in {title(low)}, {100 * places[high]:.0f} % in {title(high)}."
+        )
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return the pairs on which the models differ most, with each model's place."""
+        return {"shown": ranked(frame)[:SHOWN_PAIRS], "starts": with_starts(frame["model"].unique())}
+
+    def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a line per pair with its place in every model."""
+        return pd.DataFrame(
+            {**pair, **{title(name): value for name, value in pair.pop("places").items()}} for pair in ranked(frame)
+        )
+
+
+def ranked(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the pairs, those whose places differ most first: texts, their rows, and the places by model.
+
+    A model before its training counts where it stands alone.
+    """
+    names = list(frame["model"].unique())
+    places = frame.pivot(index="pair", columns="model", values="place")[names]
+    compared = places[list(with_starts(names))]
+    order = (compared.min(axis=1) - compared.max(axis=1)).sort_values(kind="stable").index
+    texts = frame[frame["model"] == names[0]].set_index("pair").drop(columns=["model", "cosine", "place"])
+    pairs = zip(texts.loc[order].to_dict("records"), places.loc[order].to_dict("records"), strict=True)
+    return [{**pair, "places": of_pair} for pair, of_pair in pairs]

@@ -1,19 +1,22 @@
-"""The likeliest words at [MASK], before and after denoising, in every model."""
+"""The words at [MASK] in every model: before and after denoising, and under a template of the visitor's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from cse.app.drawing.verdicts import flat, still_said
+from cse.app import validation
+from cse.app.charts import by_model, chart, tips
 from cse.app.models.naming import title, with_starts
-from cse.app.result import Result, number, text, whole
+from cse.app.result import Result, by_models, listed, number, stacked, text, titled, whole
+from cse.app.state.corpora import DEMO
+from cse.methods.templates import MANUAL, MEANS, MEANS_OF
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 
@@ -25,6 +28,11 @@ SENTENCES = [
     "The bank raised its interest rates.",
 ]
 LISTS = {"before": "Sentence", "alone": "Template alone", "after": "Denoised"}
+FAINT = 0.01  # a probability of the likeliest word that tells nothing
+NEGATED = re.compile(r"\b(?:not|never)\s+(\w+)|n't\s+(\w+)", re.IGNORECASE)
+MAX_CHARACTERS = 300  # of a template
+FIELD = "The template"
+TEMPLATES = ['"[X]" is a [MASK] one', MEANS.text, MEANS_OF.text, MANUAL.text, "[X] [MASK] ."]
 
 
 @dataclass(frozen=True)
@@ -60,11 +68,11 @@ class Tokens(Result):
             logits = {"before": spoken, "alone": alone, "after": spoken - self.share * alone}
             likeliest = pd.DataFrame(
                 [
-                    (column.name, name, rank, token, probability)
-                    for name, each in logits.items()
-                    for rank, (token, probability) in enumerate(encoder.likeliest(each, self.k), start=1)
+                    (name, rank, token, probability)
+                    for name, of_list in logits.items()
+                    for rank, (token, probability) in enumerate(encoder.likeliest(of_list, self.k), start=1)
                 ],
-                columns=["model", "list", "rank", "token", "probability"],
+                columns=["list", "rank", "token", "probability"],
             )
             return likeliest.assign(
                 of_template=likeliest["token"].isin(likeliest.loc[likeliest["list"] == "alone", "token"]),
@@ -72,8 +80,7 @@ class Tokens(Result):
                 own=encoder.prompt_template == encoder.reading.template,
             )
 
-        answers = session.each(rows)
-        return pd.concat(answers.values(), ignore_index=True) if answers else pd.DataFrame()
+        return stacked(session.each(rows))
 
     def says(self, frame: pd.DataFrame) -> str:
         """Return how many of the sentence's words the template says alone, before and after denoising."""
@@ -87,44 +94,52 @@ class Tokens(Result):
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the cards of the models that are read at [MASK], and of the others, each with its start."""
-        readings = {name: self.reading(rows) for name, rows in frame.groupby("model", sort=False)}
-        cards: dict[bool, list[Any]] = {True: [], False: []}
+        readings = {name: self.reading(rows) for name, rows in by_models(frame).items()}
+        cards: dict[bool, list[tuple[str, list[tuple[str, dict[str, Any]]]]]] = {True: [], False: []}
         for name, start in with_starts(readings).items():
             phases = [("", readings[name])]
             if start:
                 phases = [("Before training", readings[start]), ("After training", readings[name])]
             cards[readings[name]["own"]].append((name, phases))
         return {
-            "readers": cards[True], "others": cards[False], "other_names": joined(name for name, _ in cards[False]),
+            "readers": cards[True], "others": cards[False], "other_names": listed(name for name, _ in cards[False]),
             "top": frame["probability"].max(),
         }  # fmt: skip
 
     def reading(self, rows: pd.DataFrame) -> dict[str, Any]:
         """Return a model's three lists, the sentence in its template, and what is said of them."""
         after = rows.loc[rows["list"] == "after", ["token", "probability"]]
-        said = [flat(list(after.itertuples(index=False))), still_said(self.sentence, after["token"].tolist())]
         lists = {heading: rows[rows["list"] == name].to_dict("records") for name, heading in LISTS.items()}
         return {
-            "lists": lists, "filled": filled(rows["template"].iloc[0], self.sentence),
-            "own": rows["own"].iloc[0], "said": " ".join(filter(None, said)),
+            "lists": lists, "filled": filled(rows["template"].iloc[0], self.sentence), "own": rows["own"].iloc[0],
+            "said": doubts(self.sentence, list(after.itertuples(index=False, name=None))),
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a line per model with the words of its three lists, as PromptBERT's Table 7 has them."""
-        words = frame.assign(model=frame["model"].map(title)).groupby(["model", "list"], sort=False)["token"]
+        words = titled(frame).groupby(["model", "list"], sort=False)["token"]
         return words.agg(", ".join).unstack(sort=False)[list(LISTS)].rename(columns=LISTS).reset_index()
 
     def answer(self, frame: pd.DataFrame) -> Any:
-        """Return each model's three lists of tokens with their probabilities."""
+        """Return each model's three lists of tokens with their probabilities, best first."""
         return {
-            name: {each: words(rows[rows["list"] == each]) for each in LISTS}
-            for name, rows in (frame.groupby("model", sort=False) if len(frame) else ())
+            name: {
+                key: list(map(list, zip(words["token"].tolist(), words["probability"].tolist(), strict=True)))
+                for key in LISTS
+                for words in [rows[rows["list"] == key]]
+            }
+            for name, rows in by_models(frame).items()
         }
 
 
-def words(rows: pd.DataFrame) -> list[list[Any]]:
-    """Return the tokens of a list with their probabilities, best first, as JSON values."""
-    return [list(pair) for pair in zip(rows["token"].tolist(), rows["probability"].tolist(), strict=True)]
+def doubts(sentence: str, after: list[tuple[str, float]]) -> str:
+    """Return what speaks against the likeliest words after denoising: none stands out, or the first one is negated."""
+    said, negated = [], [word.lower() for pair in NEGATED.findall(sentence) for word in pair if word]
+    if after and after[0][1] < FAINT:
+        said.append(f"No word stands out after denoising: the likeliest has {100 * after[0][1]:.1f} %.")
+    if after and after[0][0].lower() in negated:
+        said.append(f"The likeliest word is still “{after[0][0]}”, which the sentence negates.")
+    return " ".join(said)
 
 
 def filled(template: str, sentence: str) -> tuple[str, str, str]:
@@ -133,7 +148,101 @@ def filled(template: str, sentence: str) -> tuple[str, str, str]:
     return before, sentence, after
 
 
-def joined(names: Iterable[str]) -> str:
-    """Return the titles of models: "SimCSE, PromptBERT and DCPCSE"."""
-    *others, last = [title(name) for name in names] or [""]
-    return f"{', '.join(others)} and {last}" if others else last
+@dataclass(frozen=True)
+class Template(Result):
+    """The score on graded pairs and the words at [MASK] under another template, beside those of each model's own."""
+
+    key = "template"
+    title = "What if a model read another template?"
+    button = "Try template"
+    words = ("[MASK] template", "Spearman", "significance")
+    examples = {template: (template,) for template in TEMPLATES}  # noqa: RUF012
+    reads_corpus = False
+    live = False  # it encodes 60 pairs by every model
+    plots = 1
+
+    sentence: str = text("Sentence", SENTENCES[0], "The sentence", "the text that replaces [X].")
+    template: str = text("Template", TEMPLATES[0], FIELD, "a text with one [X], for the sentence, and one [MASK].")
+    k: int = whole("Words per list", 8, "k", "how many tokens, 1 to 30.", 1, MAX_TOKENS, folded=True)
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return a row per token: model, side (own or other), template, score, gain, rank, token, probability.
+
+        Raises FieldError for a template without exactly one [X] and one [MASK].
+        """
+        from cse.analysis.template_lab import Question, compare, template_of
+        from cse.corpus.supervised import scored_pairs
+
+        if len(self.template) > MAX_CHARACTERS:
+            reason = f"The template has {len(self.template):,} characters; give at most {MAX_CHARACTERS}."
+            raise validation.FieldError(FIELD, reason)
+        if (self.template.count("[X]"), self.template.count("[MASK]")) != (1, 1):
+            reason = f'The template "{self.template}" needs one [X], for the sentence, and one [MASK].'
+            raise validation.FieldError(FIELD, reason)
+        question = Question(scored_pairs(DEMO / "pairs.tsv"), self.sentence, self.k)
+
+        def rows(column: Column, encoder: Encoder) -> list[dict[str, Any]]:
+            known = session.state.models.reader(encoder).encode
+            tried = compare(encoder, template_of(encoder, self.template), question, known)
+            return [
+                {
+                    "side": side, "template": trial.template, "score": trial.score, "gain": tried.gain.value,
+                    "low": tried.gain.low, "high": tried.gain.high, "rank": rank, "token": token,
+                    "probability": probability,
+                }
+                for side, trial in (("own", tried.own), ("other", tried.other))
+                for rank, (token, probability) in enumerate(trial.words, start=1)
+            ]  # fmt: skip
+
+        return stacked(session.each(rows))
+
+    def says(self, frame: pd.DataFrame) -> str:
+        """Return in which models the other template changes the score, by more than chance."""
+        gains = frame.drop_duplicates("model").set_index("model")
+        sure = gains[(gains["low"] > 0) | (gains["high"] < 0)]
+        parts = [
+            f"{'gains' if gain > 0 else 'loses'} {abs(gain):.1f} points in {title(name)}"
+            for name, gain in sure["gain"].items()
+        ]
+        rest = "in no model more than chance" if sure.empty else "elsewhere nothing beyond chance"
+        return f"Your template {', '.join([*parts, rest] if len(sure) < len(gains) else parts)}."
+
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
+        """Return the gain over the own template with its 95 % interval."""
+        gains = frame.drop_duplicates("model")[["model", "gain", "low", "high"]]
+        names = gains["model"].tolist()
+        at: dict[str, Any] = {
+            "y": {"field": "model", "type": "nominal", "sort": None, "axis": {"title": None}},
+            "color": by_model(names, legend=False),
+            "tooltip": tips(model="model", gain="gain#", low="95 % from#", high="95 % to#"),
+        }
+        x: dict[str, Any] = {"type": "quantitative", "axis": {"title": "points over the own template", "tickCount": 8}}
+        layers = [
+            {"mark": {"type": "rule", "aria": False, "strokeDash": [4, 4], "color": "#8391a7"},
+             "encoding": {"x": {"datum": 0}}},
+            {"mark": {"type": "rule", "strokeWidth": 2},
+             "encoding": {**at, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},
+            {"mark": {"type": "circle", "size": 90}, "encoding": {**at, "x": {**x, "field": "gain"}}},
+        ]  # fmt: skip
+        return [chart(gains, "Gain of your template over each model's own", layer=layers, height=40 + 24 * len(names))]
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return a card per model with its two templates: score, words, and the sentence in them."""
+        cards = []
+        for name, rows in by_models(frame).items():
+            sides = [
+                {
+                    "heading": heading, "score": tokens["score"].iloc[0], "words": tokens.to_dict("records"),
+                    "filled": filled(tokens["template"].iloc[0], self.sentence),
+                }
+                for heading, side in (("Its own", "own"), ("Yours", "other"))
+                for tokens in [rows[rows["side"] == side]]
+            ]  # fmt: skip
+            cards.append((name, sides, rows.iloc[0], "[MASK]" in rows["template"].iloc[0]))
+        return {"cards": cards, "top": frame["probability"].max()}
+
+    def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a line per model: both scores, the gain and its interval."""
+        first = titled(frame[frame["rank"] == 1])
+        scores = first.pivot(index="model", columns="side", values="score")[["own", "other"]]
+        return scores.join(first.drop_duplicates("model").set_index("model")[["gain", "low", "high"]]).reset_index()

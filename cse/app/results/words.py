@@ -1,4 +1,4 @@
-"""The words behind a pair's cosine: how much it falls without each of them, in every model."""
+"""What moves a vector: each word of a pair, and small changes of a sentence, generated or typed."""
 
 from __future__ import annotations
 
@@ -7,18 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from cse.app.drawing.verdicts import by_answer
+from cse.analysis.attribution import PERTURBATIONS
 from cse.app.models.naming import with_starts
-from cse.app.result import Result, text
-from cse.app.results.similarity import PAIRS
+from cse.app.result import Result, by_models, lines, listed, percent, stacked, text, wide
+from cse.app.results.similarity import PAIRS, by_answer
 from cse.app.validation import PAIR, FieldError
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 
+MAX_VARIANTS = 20
+SENTENCES = [
+    "Anna will not meet Peter in Rome on 12 May.",
+    "The dog chased the cat through the garden.",
+    "The new phone is cheaper than the old one.",
+]
+ENDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # of the bars
+MEANINGS = {True: "keeps the meaning", False: "changes the meaning"}
+MEANS = {True: "where the meaning is kept", False: "where the meaning is changed"}
 MINUS = "\N{MINUS SIGN}"
+UNHEARD = 0.1  # of the way to an unrelated sentence
 
 
 @dataclass(frozen=True)
@@ -27,11 +41,6 @@ class Words(Result):
 
     key = "words"
     title = "Which words matter?"
-    summary = (
-        'Cosine attribution to words: {"simcse": {"cosine": 0.8, "words": [[["cat", 0.1]], ...], "errors": [0, 0]}}. '
-        "A word's number is the cosine minus the cosine without it; an error is the sum of a sentence's numbers minus "
-        "what leaving out all of its words at once takes away."
-    )
     button = "Leave out each word"
     live = False
     reads_corpus = False
@@ -46,29 +55,25 @@ class Words(Result):
         """
         from cse.analysis.attribution import attribute, words_within
 
-        spans = []
-        for field, sentence in zip(PAIR, (self.s1, self.s2), strict=True):
+        texts, spans = (self.s1, self.s2), []
+        for field, sentence in zip(PAIR, texts, strict=True):
             try:
                 spans.append(words_within(sentence, field))
             except ValueError as error:
                 raise FieldError(field, str(error)) from error
 
-        def rows(column: Column, encoder: Encoder) -> pd.DataFrame:
-            attribution = attribute(session.state.models.reader(encoder).encode, self.s1, self.s2)
-            return pd.DataFrame(
-                [
-                    {
-                        "model": column.name, "sentence": side + 1, "from": start, "to": end,
-                        "word": (self.s1, self.s2)[side][start:end], "value": float(value),
-                        "cosine": attribution.cosine, "error": attribution.errors[side],
-                    }
-                    for side in (0, 1)
-                    for (start, end), value in zip(spans[side], attribution.values[side], strict=True)
-                ]
-            )  # fmt: skip
+        def rows(column: Column, encoder: Encoder) -> list[dict[str, Any]]:
+            attribution = attribute(session.state.models.reader(encoder).encode, *texts)
+            return [
+                {
+                    "sentence": side + 1, "from": start, "to": end, "word": texts[side][start:end],
+                    "value": float(value), "cosine": attribution.cosine, "error": attribution.errors[side],
+                }
+                for side in (0, 1)
+                for (start, end), value in zip(spans[side], attribution.values[side], strict=True)
+            ]  # fmt: skip
 
-        tables = session.each(rows)
-        return pd.concat(tables.values(), ignore_index=True) if tables else pd.DataFrame()
+        return stacked(session.each(rows))
 
     def says(self, frame: pd.DataFrame) -> str:
         """Return the word of each model that draws the sentences together most."""
@@ -81,41 +86,105 @@ class Words(Result):
         """Return both sentences for each model, cut at the words, which have a value and a tint from -100 to 100."""
         from cse.corpus.words import word_notes
 
-        largest = frame["value"].abs().max() or 1.0
-        texts = (self.s1, self.s2)
-        cards = {}
-        for name, of_model in frame.groupby("model", sort=False):
-            sides = [of_model[of_model["sentence"] == number] for number in (1, 2)]
-            cut = [
-                pieces(text, [(row["from"], row["to"], row["value"]) for row in rows.to_dict("records")], largest)
-                for text, rows in zip(texts, sides, strict=True)
-            ]
-            cards[name] = cut, of_model["cosine"].iloc[0]
+        largest, texts = frame["value"].abs().max() or 1.0, (self.s1, self.s2)
+        cards = {
+            name: ([pieces(texts[side - 1], words, largest) for side, words in rows.groupby("sentence")],
+                   rows["cosine"].iloc[0])
+            for name, rows in by_models(frame).items()
+        }  # fmt: skip
         return {"cards": cards, "word_notes": word_notes(texts, texts)}
 
-    def answer(self, frame: pd.DataFrame) -> Any:
-        """Return each model's cosine, the values of the words of both sentences, and the completeness errors."""
-        answers = {}
-        for name, of_model in frame.groupby("model", sort=False) if len(frame) else ():
-            sides = [rows for _, rows in of_model.groupby("sentence")]
-            answers[name] = {
-                "cosine": float(of_model["cosine"].iloc[0]), "errors": [float(rows["error"].iloc[0]) for rows in sides],
-                "words": [rows[["word", "value"]].to_numpy().tolist() for rows in sides],
-            }  # fmt: skip
-        return answers
 
-
-def pieces(text: str, values: list[tuple[int, int, float]], largest: float) -> list[tuple[str, str, int]]:
+def pieces(text: str, words: pd.DataFrame, largest: float) -> list[tuple[str, str, int]]:
     """Return a text cut at its words: text, the value of a word as +.05 or "", and its tint from -100 to 100."""
     parts, end = [], 0
-    for start, stop, value in values:
-        parts.append((text[end:start], "", 0))
-        parts.append((text[start:stop], signed(value), round(100 * value / largest)))
-        end = stop
+    for word in words.to_dict("records"):
+        size = f"{abs(word['value']):.2f}".removeprefix("0")
+        shown = "0" if size == ".00" else f"{'+' if word['value'] > 0 else MINUS}{size}"
+        parts.append((text[end : word["from"]], "", 0))
+        parts.append((word["word"], shown, round(100 * word["value"] / largest)))
+        end = word["to"]
     return [*parts, (text[end:], "", 0)]
 
 
-def signed(value: float) -> str:
-    """Return a difference of cosines with its sign and two decimals: +.05, or 0."""
-    shown = f"{abs(value):.2f}".removeprefix("0")
-    return "0" if shown == ".00" else f"{'+' if value > 0 else MINUS}{shown}"
+@dataclass(frozen=True)
+class Changes(Result):
+    """How far each change of a sentence moves its vector, as a share of the way to an unrelated sentence."""
+
+    key = "changes"
+    title = "What changes the vector?"
+    examples = {sentence: (sentence,) for sentence in SENTENCES}  # noqa: RUF012
+
+    sentence: str = text(
+        "Sentence", SENTENCES[0], "The sentence", "the text to change: a word less, a negation, and so on.",
+        link="sentence",
+    )  # fmt: skip
+    variants: str = lines(
+        f"Your variants, one per line (at most {MAX_VARIANTS})", "", "Your list of variants",
+        "up to 20 variants of your own, separated by newlines.", 1, MAX_VARIANTS, folded=True, may_be_empty=True,
+    )  # fmt: skip
+
+    def frame(self, session: Session) -> pd.DataFrame:
+        """Return a row per model and change: its name, whether it keeps the meaning, the changed text, cosine, moved.
+
+        `keeps` is missing for a variant of the visitor's; these come first. `moved` is 1 for the distance of the median
+        random pair.
+        """
+        from cse.analysis.calibration import displacement
+        from cse.vectors import cosines
+
+        own = [(f"variant {number}", None, line) for number, line in enumerate(self.variants.splitlines(), start=1)]
+        made = [(kind.name, kind.keeps, kind.apply(self.sentence)) for kind in PERTURBATIONS]
+        changes = [*own, *((name, keeps, changed) for name, keeps, changed in made if changed)]
+        if not changes:
+            session.notes.append("No change applies to this sentence; write a longer one.")
+            return pd.DataFrame()
+
+        def rows(column: Column, encoder: Encoder, vectors: np.ndarray) -> pd.DataFrame:
+            table = pd.DataFrame(changes, columns=["name", "keeps", "changed"]).astype({"keeps": object})
+            table["cosine"] = cosines(vectors[:1].repeat(len(changes), axis=0), vectors[1:])
+            random = session.random_cosines(column, encoder)
+            return table.assign(moved=[displacement(cosine, random) for cosine in table["cosine"]])
+
+        return stacked(session.each_text([self.sentence, *(changed for *_, changed in changes)], rows))
+
+    def says(self, frame: pd.DataFrame) -> str:
+        """Return which models react to the visitor's variants and to the negation."""
+        trained = list(with_starts(frame["model"].unique()))
+        said = []
+        for name, rows in frame[frame["model"].isin(trained)].groupby("name", sort=False):
+            if rows["keeps"].isna().all() or name == "negated":
+                moved = dict(zip(rows["model"], rows["moved"], strict=True))
+                said.append(reaction(moved, "the negation" if name == "negated" else str(name)))
+        return " ".join(said)
+
+    def view(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return a line per change with each model's share and that of its start, and the means."""
+        shares = frame.pivot(index="name", columns="model", values="moved").to_dict("index")
+        end = next((end for end in ENDS if end >= frame["moved"].max()), ENDS[-1])
+        shown = [
+            (row.name, MEANINGS.get(row.keeps, "yours"), row.changed, shares[row.name])
+            for row in frame.drop_duplicates("name").drop(columns="model").itertuples(index=False, name="Change")
+        ]
+        for keeps, rows in frame.dropna(subset="keeps").groupby("keeps", sort=False):
+            shown.append(("mean", "", MEANS[keeps], rows.groupby("model")["moved"].mean().to_dict()))
+        return {
+            "shown": shown, "starts": with_starts(frame["model"].unique()), "end": end,
+            "mark": UNHEARD / end if end > UNHEARD else None, "unheard": percent(UNHEARD),
+        }  # fmt: skip
+
+    def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a line per change with every model's share of the way to an unrelated sentence."""
+        return wide(frame, "name", "moved")
+
+
+def reaction(moved: Mapping[str, float], what: str) -> str:
+    """Return which models react to `what` changes a sentence; `moved` is the way to an unrelated sentence by model."""
+    deaf = [name for name, share in moved.items() if share < UNHEARD]
+    hearing = [name for name in moved if name not in deaf]
+    if deaf and hearing:
+        react, no = ("reacts" if len(hearing) == 1 else "react"), ("does not" if len(deaf) == 1 else "do not")
+        return f"{listed(hearing)} {react} to {what}; {listed(deaf)} {no} (below {percent(UNHEARD)})."
+    least, most = (f"{max(0, round(100 * end(moved.values())))}" for end in (min, max))
+    way = f"{least} %" if least == most else f"{least} to {most} %"
+    return f"{'Every' if hearing else 'No'} model reacts to {what}: {way} of the way to an unrelated sentence."

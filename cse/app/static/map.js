@@ -1,0 +1,436 @@
+// Maps side by side: data, colours, drawing and the elements around them. What a visitor does there is in gestures.js,
+// which shares this scope (cse/app/places/clusters.py). Texts are only set as textContent.
+const HELP = 'Near points are texts that a model finds alike (t-SNE of its vectors). The maps are aligned: a text that lies '
+  + 'elsewhere on another map is one on which models disagree. Click or tap a point to pin it, drag to move, wheel or pinch to '
+  + 'zoom, shift and drag to draw a lasso. Keys: arrows go from point to point, Enter pins, Escape clears, + and - zoom, '
+  + '0 shows all, u undoes a filter.';
+const SHAPES = ['circle', 'square', 'triangle', 'diamond'];  // of entries in turn, as in cse/app/drawing/palette.py
+const CORNERS = {
+  square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], triangle: [[0, -1.25], [1.15, 0.85], [-1.15, 0.85]],
+  diamond: [[0, -1.35], [1.35, 0], [0, 1.35], [-1.35, 0]],
+};
+const TINTS = {  // least, middle and most
+  light: [[122, 137, 160], [210, 92, 25], [105, 0, 55]], dark: [[100, 118, 145], [232, 138, 62], [255, 236, 140]],
+};
+const FIFTHS = 5;  // of an ordered colouring, beside none
+const MAX_SCALE = 24, GLIDE = 700, MARGIN = 0.04;  // milliseconds; around the points
+const ALPHA = 0.9, FAINT = 0.1;  // of a point, and of one that a filter leaves out
+const MANY = 400, CROWD = 3000;  // points, which are drawn smaller
+const OFFSETS = [0, -1, 1, -2, 2, -3, 3];  // moves of a name, in its heights
+const LONG = 160;  // characters, as in cse/app/drawing/html.py
+const root = element.querySelector('.cse-maps'), still = matchMedia('(prefers-reduced-motion: reduce)');
+const state = {
+  count: 2,        // of maps side by side
+  shown: [],       // the models of the maps, also of those that are not drawn yet
+  active: -1,      // the point under the pointer or reached by a key, on the map `over`
+  pinned: -1,
+  pointed: -1,     // the entry under the pointer in the legend
+  by: '',          // the colouring
+  filters: [],     // {kind, title, points}, the newest last
+  lassoing: false, // the next drag is a lasso
+};
+let models = [], columns = [], lengths = [];
+let panes = [], parts = {};  // the maps side by side: {map, canvas, frame, tip, names, points}
+let painted = {names: [], of: () => []}, visible = new Uint8Array(0);  // 1 for the points that all filters have
+let view = {scale: 1, x: 0, y: 0}, extent = [];  // what is seen, for all maps; and where the points are, across and down
+let drawnTexts = null, lastRequest = '', newest = 0;
+
+const text = index => props.value.texts[index], count = () => props.value.texts.length;
+const modelName = name => titles[name] || name;
+const bytes = base64 => Uint8Array.from(atob(base64), letter => letter.charCodeAt(0));
+const words = base64 => new Uint16Array(bytes(base64).buffer);
+
+function add(parent, tag, className = '', content = '', more = {}) {
+  const made = Object.assign(document.createElement(tag), {className, textContent: content, ...more});
+  parent.append(made);
+  return made;
+}
+
+function addButton(parent, className, content, onclick, more) {
+  return add(parent, 'button', className, content, {type: 'button', onclick, ...more});
+}
+
+// Add a text to a list; a long one shows three lines until a click or a key opens it.
+function addText(parent, content) {
+  if (content.length <= LONG) return add(parent, 'span', '', content);
+  const made = add(parent, 'details', 'cse-long');
+  add(add(made, 'summary'), 'span', '', content);
+  return made;
+}
+
+function read(map) {
+  const near = words(map.near), width = near.length / count();
+  return {
+    name: map.name, points: Float32Array.from(words(map.xy), step => step / 65535), lost: bytes(map.lost), of: bytes(map.of),
+    near: index => [...near.subarray(index * width, (index + 1) * width)],
+  };
+}
+
+// How many of a text's nearest texts both maps have, for each text.
+function shared(one, other) {
+  return Uint8Array.from({length: count()}, (_, index) => {
+    const list = other.near(index);
+    return one.near(index).filter(near => list.includes(near)).length;
+  });
+}
+
+// An entry of an ordered colouring has a tint, another one of the hues; beyond the hues entries are grey,
+// and so is that of texts without a label.
+function colour(entry) {
+  const scheme = root.closest('.dark') ? 'dark' : 'light', hues = props.value.colours[scheme];
+  if (!painted.ordered && entry !== painted.missing && entry < hues.length) return hues[entry];
+  const at = painted.ordered ? 2 * entry / Math.max(1, painted.names.length - 1) : 0, from = Math.min(Math.floor(at), 1);
+  const [one, other] = TINTS[scheme].slice(from);
+  return `rgb(${one.map((part, place) => Math.round(part + (other[place] - part) * (at - from))).join(' ')})`;
+}
+
+const shape = entry => SHAPES[painted.ordered ? 0 : entry % SHAPES.length];
+
+function mark(context, entry, x, y, wide) {
+  const corners = CORNERS[shape(entry)];
+  context.beginPath();
+  if (corners) corners.forEach(([right, down]) => context.lineTo(x + right * wide, y + down * wide));
+  else context.arc(x, y, wide, 0, 7);
+  context.fill();
+}
+
+// Fifths of the texts by their length in characters; equal lengths stay together.
+function byLength() {
+  const sorted = [...lengths].sort((one, other) => one - other);
+  const last = step => sorted[Math.ceil((step + 1) * sorted.length / FIFTHS) - 1];
+  const ends = [...new Set(Array.from({length: FIFTHS}, (_, step) => last(step)))];
+  const names = ends.map((end, place) => (place ? `${ends[place - 1] + 1} to ${end} characters` : `up to ${end} characters`));
+  const of = lengths.map(length => ends.findIndex(end => length <= end));
+  return {names, of: () => of, ordered: true};
+}
+
+function byDisagreement() {
+  const [one, other] = panes.map(pane => pane.map), most = one.near(0).length, both = shared(one, other);
+  const names = Array.from({length: most + 1}, (_, lost) => `${lost} of ${most} nearest differ`);
+  return {names, of: () => both.map(same => most - same), ordered: true};
+}
+
+function byLoss() {
+  const fifths = Array.from({length: FIFTHS}, (_, step) => `${20 * step || 1} to ${20 * step + 20} % not shown`);
+  const names = ['all nearest shown', ...fifths];
+  return {names, of: map => map.lost.map(share => Math.ceil(share / 255 * FIFTHS - 0.01)), ordered: true};
+}
+
+// Colour the points by the chosen colouring, or else the first: each has a key, a label and a function.
+function paint() {
+  const all = [
+    ['group', 'Group', () => ({names: props.value.groups, of: map => map.of, named: true})],
+    ...columns.map(({title, names, of, missing}) => [title, title, () => ({names, of: () => of, named: true, missing})]),
+    ['length', 'Length', byLength],
+    ...(panes.length > 1 ? [['differing', 'Disagreement', byDisagreement]] : []),
+    ['lost', 'Lost by the map', byLoss],
+  ];
+  const [key, , make] = all.find(([name]) => name === state.by) || all[0];
+  parts.by.replaceChildren(...all.map(([name, label]) => new Option(label, name, false, name === key)));
+  painted = make();
+  showLegend();
+  panes.forEach(showNames);
+  drawAll();
+}
+
+// The legend: a button for each entry, with its number of points in the first map, that filters by it.
+function showLegend() {
+  const sizes = new Uint32Array(painted.names.length);
+  painted.of(panes[0].map).forEach(entry => { sizes[entry] += 1; });
+  parts.legend.replaceChildren();
+  parts.keys = painted.names.map((name, entry) => {
+    const item = addButton(add(parts.legend, 'li'), '', '', () => filterEntry(entry));
+    add(item, 'canvas', '', '', {width: 28, height: 28, ariaHidden: 'true'});
+    add(item, 'span', '', name);
+    add(item, 'small', '', String(sizes[entry]));
+    const point = at => () => { state.pointed = at; drawAll(); };
+    item.onpointerenter = item.onfocus = point(entry);
+    item.onpointerleave = item.onblur = point(-1);
+    return item;
+  });
+  drawKeys();
+}
+
+// Draw the marks of the legend, and show there and on the bars of changes what filters.
+function drawKeys() {
+  const filtered = (kind, test) => String(state.filters.some(filter => filter.kind === kind && test(filter)));
+  parts.keys.forEach((item, entry) => {
+    const context = item.firstChild.getContext('2d');
+    context.clearRect(0, 0, 28, 28);
+    context.fillStyle = colour(entry);
+    mark(context, entry, 14, 14, 9);
+    item.ariaPressed = filtered(ENTRY, ({title}) => title === painted.names[entry]);
+  });
+  document.querySelectorAll('#neighbours [data-shared]').forEach(bar => {
+    bar.ariaPressed = filtered(SHARED, ({bars}) => bars.has(Number(bar.dataset.shared)));
+  });
+}
+
+const size = () => [panes[0].canvas.clientWidth, panes[0].canvas.clientHeight];
+const side = () => Math.min(...size().map((pixels, axis) => pixels / extent[axis].length));  // of the unit square at scale 1
+
+function measureExtent() {
+  extent = [0, 1].map(axis => {
+    let [least, most] = [1, 0];
+    models.forEach(map => map.points.forEach((at, place) => {
+      if (place % 2 === axis) [least, most] = [Math.min(least, at), Math.max(most, at)];
+    }));
+    return {least: least - MARGIN, length: Math.max(most - least, 0.05) + 2 * MARGIN};
+  });
+}
+
+function onScreen(x, y) {
+  const scale = view.scale * side();
+  return [(x - view.x) * scale, (y - view.y) * scale];
+}
+
+const spot = (pane, index) => onScreen(pane.points[2 * index], pane.points[2 * index + 1]);
+
+function look(scale, x, y) {
+  scale = Math.min(Math.max(scale, 1), MAX_SCALE);
+  const [left, top] = [x, y].map((start, axis) => {
+    const seen = size()[axis] / side() / scale, {least, length} = extent[axis];
+    return seen >= length ? least + (length - seen) / 2 : Math.min(Math.max(start, least), least + length - seen);
+  });
+  view = {scale, x: left, y: top};
+  const action = scale > 1 || state.lassoing ? 'none' : 'pan-y';  // with which a finger scrolls the page
+  panes.forEach(({canvas}) => { canvas.style.touchAction = action; });
+  parts.reset.disabled = parts.out.disabled = scale === 1;
+  drawAll();
+}
+
+// Zoom around (x, y) in pixels.
+function zoom(factor, x = size()[0] / 2, y = size()[1] / 2) {
+  const scale = Math.min(Math.max(view.scale * factor, 1), MAX_SCALE), closer = 1 / view.scale - 1 / scale;
+  look(scale, view.x + x / side() * closer, view.y + y / side() * closer);
+}
+
+const pan = (x, y) => look(view.scale, view.x - x / side() / view.scale, view.y - y / side() / view.scale);
+const whole = () => look(1, 0, 0);
+
+// Pan so that a point reached by a key is visible.
+function reveal(pane, index) {
+  const edge = side() * 0.06, beyond = (at, end) => Math.min(at - edge, 0) + Math.max(at - end + edge, 0);
+  const [x, y] = spot(pane, index).map((at, axis) => beyond(at, size()[axis]));
+  if (view.scale > 1 && (x || y)) pan(-x, -y);
+}
+
+// Move the points of a map to those of another model.
+function glide(pane) {
+  cancelAnimationFrame(pane.moving);
+  const from = pane.points, to = pane.map.points, start = performance.now();
+  const moves = !still.matches && from.length === to.length;
+  const step = now => {
+    const share = moves ? Math.min(Math.max((now - start) / GLIDE, 0), 1) : 1, eased = share * share * (3 - 2 * share);
+    pane.points = share < 1 ? to.map((end, place) => from[place] + (end - from[place]) * eased) : to;
+    if (share < 1) pane.moving = requestAnimationFrame(step);
+    drawPane(pane);
+  };
+  step(start);
+}
+
+function prepare(canvas) {
+  const {clientWidth: width, clientHeight: height} = canvas, ratio = window.devicePixelRatio || 1;
+  if (!width) return null;  // the tab is hidden
+  const [across, down] = [width, height].map(pixels => Math.round(pixels * ratio));
+  if (canvas.width !== across || canvas.height !== down) Object.assign(canvas, {width: across, height: down});
+  const context = canvas.getContext('2d');
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}
+
+const drawAll = () => panes.forEach(drawPane);
+
+function drawPane(pane) {
+  const context = prepare(pane.canvas);
+  if (!context) return;
+  const of = painted.of(pane.map), colours = painted.names.map((_, entry) => colour(entry));
+  const [width, height] = size(), pinned = state.pinned >= 0 && spot(pane, state.pinned);
+  const wide = (count() > CROWD ? 1.8 : count() > MANY ? 2.7 : 4.2) * Math.min(view.scale, 3) ** 0.4;
+  const line = path => { context.beginPath(); path.forEach(point => context.lineTo(...point)); context.stroke(); };
+  const point = (index, [x, y], size) => {
+    context.fillStyle = colours[of[index]];
+    mark(context, of[index], x, y, size);
+  };
+  Object.assign(context, {strokeStyle: getComputedStyle(root).color, globalAlpha: 0.7});
+  if (pinned) pane.map.near(state.pinned).forEach(other => line([pinned, spot(pane, other)]));
+  for (const faint of [true, false]) {  // what is left out lies beneath
+    context.globalAlpha = faint ? FAINT : ALPHA;
+    for (let i = 0; i < count(); i++) {
+      const at = spot(pane, i), [x, y] = at, out = !visible[i] || (state.pointed >= 0 && of[i] !== state.pointed);
+      if (out === faint && x > -9 && y > -9 && x < width + 9 && y < height + 9) point(i, at, wide);
+    }
+  }
+  context.globalAlpha = 1;
+  for (const index of new Set([state.pinned, state.active])) {
+    if (index < 0) continue;
+    const at = spot(pane, index);
+    point(index, at, wide * 1.5);
+    context.lineWidth = index === state.pinned ? 3 : 1.5;
+    context.beginPath();
+    context.arc(...at, wide * 2.6, 0, 7);
+    context.stroke();
+  }
+  context.lineWidth = 1;
+  if (gesture?.kind === LASSO && gesture.pane === pane) {
+    context.setLineDash([5, 4]);
+    line(gesture.path);
+    context.setLineDash([]);
+  }
+  placeNames(pane);
+  placeTip(pane);
+}
+
+// The names of the entries at the medians of their points, where the colouring has names.
+function showNames(pane) {
+  pane.names.forEach(name => name.label.remove());
+  const members = painted.names.map(() => []);
+  const middle = numbers => numbers.sort((one, other) => one - other)[numbers.length >> 1];
+  painted.of(pane.map).forEach((entry, index) => members[entry].push(index));
+  pane.names = (painted.named ? painted.names : []).flatMap((title, entry) => {
+    if (!members[entry].length || entry === painted.missing) return [];
+    const label = add(pane.frame, 'span', 'cse-name', title, {ariaHidden: 'true'});  // the legend names them
+    return [{label, entry, at: [0, 1].map(axis => middle(members[entry].map(index => pane.map.points[2 * index + axis])))}];
+  });
+}
+
+// Names that would overlap are moved or hidden.
+function placeNames(pane) {
+  const [width, height] = size(), spots = [];
+  pane.names.forEach(({label, entry, at}) => {
+    const [x, y] = onScreen(...at), {offsetWidth: across, offsetHeight: down} = label;
+    const left = Math.min(Math.max(x - across / 2, 0), Math.max(0, width - across));
+    const tops = OFFSETS.map(step => Math.min(Math.max(y - down / 2 + step * down, 0), height - down));
+    const top = tops.find(free => spots.every(other => (
+      left >= other.left + other.across || other.left >= left + across
+      || free >= other.top + down || other.top >= free + down)));
+    const seen = x > 0 && y > 0 && x < width && y < height && top !== undefined && across < width;
+    Object.assign(label.style, {visibility: seen ? '' : 'hidden', borderBottomColor: colour(entry)});
+    if (!seen) return;
+    spots.push({left, top, across});
+    label.style.transform = `translate(${left}px, ${top}px)`;
+  });
+}
+
+function placeTip(pane) {
+  const {tip} = pane;
+  tip.hidden = state.active < 0 || state.over !== pane;
+  if (tip.hidden) return;
+  const [x, y] = spot(pane, state.active), [width, height] = size();
+  tip.style.left = `${Math.max(0, Math.min(x - tip.offsetWidth / 2, width - tip.offsetWidth))}px`;
+  tip.style.top = y > height / 2 ? `${y - tip.offsetHeight - 16}px` : `${y + 16}px`;
+}
+
+function addTools(parent) {
+  const bar = add(parent, 'div', 'cse-tools');
+  const field = (name, tag, more) => add(add(bar, 'label', '', `${name} `), tag, '', '', more);
+  parts.number = field('Maps', 'select', {className: 'cse-narrow', onchange: () => {
+    state.count = Number(parts.number.value);
+    showPanes();
+    tell();
+  }});
+  parts.number.append(...[1, 2, 4].map(number => new Option(number, number, false, number === state.count)));
+  parts.by = field('Colour', 'select', {onchange: () => {
+    state.by = parts.by.value;
+    filter(ENTRY, '', null);
+    paint();
+    tell();
+  }});
+  parts.words = field('Filter', 'input', {type: 'search', placeholder: 'words', oninput: () => find(parts.words.value, TYPED)});
+  parts.words.onkeydown = ({key}) => {
+    if (key !== 'Enter' || !parts.words.value.trim()) return;
+    find(parts.words.value, WORDS);
+    parts.words.value = '';
+  };
+  parts.lasso = addButton(bar, 'cse-tool', 'Lasso', () => lasso(!state.lassoing), {ariaPressed: 'false'});
+  parts.undo = addButton(bar, 'cse-tool', 'Undo', undo);
+  parts.clear = addButton(bar, 'cse-tool', 'Clear', clearFilters);
+  parts.out = addButton(bar, 'cse-tool', '−', () => zoom(1 / 1.5), {ariaLabel: 'Zoom out'});
+  addButton(bar, 'cse-tool', '+', () => zoom(1.5), {ariaLabel: 'Zoom in'});
+  parts.reset = addButton(bar, 'cse-tool', 'Show all', whole);
+  parts.count = add(bar, 'span', 'cse-score', '', {role: 'status'});
+}
+
+// The models of the maps: those chosen, and others in their order where there are more maps.
+function showPanes() {
+  const known = models.map(map => map.name), chosen = state.shown.filter(name => known.includes(name));
+  const shown = [...new Set([...chosen, ...known])].slice(0, Math.min(state.count, known.length)), before = panes;
+  state.shown = [...shown, ...state.shown.filter(name => !shown.includes(name))];
+  parts.panes.replaceChildren();
+  parts.panes.dataset.count = shown.length;
+  panes = shown.map((name, number) => {
+    const map = models.find(each => each.name === name), box = add(parts.panes, 'section', 'cse-pane');
+    const head = add(box, 'h3', 'cse-map-name'), chip = add(head, 'i', 'cse-chip');
+    if (modelColours[name]) chip.style.setProperty('--cse-model', modelColours[name]);
+    else chip.dataset.model = name;  // its colour is in the styles of the line of models
+    const choice = add(head, 'select', '', '', {ariaLabel: `Model of map ${number + 1}`});
+    choice.onchange = () => choose(number, choice.value);
+    choice.append(...known.map(other => new Option(modelName(other), other, false, other === name)));
+    const frame = add(box, 'div', 'cse-frame');
+    const canvas = add(frame, 'canvas', '', '', {
+      tabIndex: 0, role: 'application', ariaLabel: `Map of ${count().toLocaleString('en')} texts by ${modelName(name)}`,
+    });  // with that role screen readers pass the arrow keys on
+    canvas.setAttribute('aria-describedby', 'cse-map-help');
+    const tip = add(frame, 'div', 'cse-tip', '', {hidden: true, role: 'status'});
+    const pane = {map, canvas, frame, tip, names: [], points: before[number]?.points || map.points};
+    listen(pane);
+    return pane;
+  });
+  state.filters = state.filters.filter(each => each.kind !== SHARED && each.kind !== ENTRY);  // those of other maps
+  paint();
+  look(view.scale, view.x, view.y);
+  refilter();
+  panes.forEach(glide);
+}
+
+// A model that another map shows changes places with the one before.
+function choose(number, name) {
+  const other = state.shown.indexOf(name);
+  if (other >= 0) state.shown[other] = state.shown[number];
+  state.shown[number] = name;
+  showPanes();
+  parts.panes.querySelectorAll('select')[number].focus();
+  tell();
+}
+
+function build() {
+  Object.assign(state, {active: -1, pinned: -1, pointed: -1, filters: [], lassoing: false});
+  [parts, gesture, panes] = [{keys: []}, null, []];
+  view = {scale: 1, x: 0, y: 0};
+  visible = new Uint8Array(count()).fill(1);
+  root.replaceChildren();
+  add(root, 'h2', 'cse-hidden', 'Maps');
+  addTools(root);
+  parts.panes = add(root, 'div', 'cse-panes');
+  parts.legend = add(root, 'ul', 'cse-legend', '', {ariaLabel: 'Legend'});
+  add(root, 'p', 'cse-note', HELP, {id: 'cse-map-help'});
+}
+
+function update() {
+  const value = props.value || {}, texts = JSON.stringify(value.texts);
+  if ((value.request || 0) < newest) return;  // of an older request; answers may overtake each other
+  newest = value.request || 0;
+  if (!value.maps) {
+    [drawnTexts, parts, panes] = [null, {}, []];
+    root.replaceChildren();
+    if (value.hint) add(root, 'p', 'cse-hint', value.hint);
+    return showPinned();
+  }
+  const others = texts !== drawnTexts, request = `${value.request} ${value.pin} ${value.shown} ${value.colour}`;
+  lengths = words(value.lengths);
+  columns = value.columns.map(column => ({...column, of: bytes(column.of)}));
+  models = value.maps.map(read);
+  measureExtent();
+  if (others) build();
+  if (others || request !== lastRequest) {  // one request has an answer for each map
+    [state.pinned, state.by] = [value.pin, value.colour || state.by];
+    if (others || !state.shown.length) {
+      state.shown = [...value.shown];
+      if (value.shown.length > 2) parts.number.value = state.count = 4;
+    }
+  }
+  [drawnTexts, lastRequest] = [texts, request];
+  showPanes();
+  showPinned();
+}

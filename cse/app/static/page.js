@@ -1,0 +1,173 @@
+// The page's own script, which is loaded once, before the page is drawn. Texts are only set as textContent.
+const KEPT = ['lesson', 'step', 'present', '__theme'];  // names that stay in the address whatever the visitor does
+const MAX_CHARACTERS = 2000;  // of a value in the address
+const PAUSE = 400;  // milliseconds without a key
+const FIELDS = 'input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=option]';
+
+// Make panels of the row popovers, which Escape or a press beside them closes. Returns the visitor's secret key, under
+// which the server keeps texts and votes; it is in no address, and the same in all tabs and after a reload. 128 random
+// bits: `randomUUID` is missing on pages that come over plain HTTP from another machine.
+function opened() {
+  document.querySelectorAll('.cse-panel').forEach(panel => { panel.popover = 'auto'; });
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const fresh = Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('');
+  try {
+    const kept = localStorage.getItem('cse-visitor');
+    if (/^[0-9a-f]{32}$/.test(kept)) return kept;
+    localStorage.setItem('cse-visitor', fresh);
+  } catch {}  // a browser that refuses to store it has it as long as the page
+  return fresh;
+}
+
+// Write what a tab shows into the address. One that was just `chosen` makes no entry in the history if the address names
+// it already, as after opening or Back; one that is not shown writes nothing. Gradio reports the first tab as chosen
+// while it draws the page, before the address is read.
+function write({tab, first, names, method, chosen}, values) {
+  const now = new URLSearchParams(location.search), query = new URLSearchParams({tab});
+  if (chosen) cse.tab = tab;
+  if (!window.cseOpened || cse.tab !== tab || (chosen && (now.get('tab') || first) === tab)) return;
+  const texts = values.map(value => String(value ?? ''));
+  names.forEach((name, place) => { if (texts[place].length <= MAX_CHARACTERS) query.set(name, texts[place]); });
+  cse.cut = texts.some(text => text.length > MAX_CHARACTERS);
+  KEPT.filter(name => now.has(name)).forEach(name => query.set(name, now.get(name)));
+  if (`${query}` !== `${now}`) history[method](null, '', `?${query}`);
+}
+
+// Fill and run what the address names. An address that names nothing is not read: whatever happens later, Gradio goes
+// through all outputs of the events that a page had.
+function read() {
+  if (location.search) cse.fill();
+  else window.cseOpened = true;
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {  // a page that came by plain HTTP from another machine has no clipboard
+    return false;
+  }
+}
+
+async function copyLink() {
+  if (!await copied(location.href)) return 'Not copied: the browser does not allow it. Copy the address of the page';
+  return cse.cut ? `Link copied, without texts of more than ${MAX_CHARACTERS.toLocaleString('en')} characters` : 'Link copied';
+}
+
+// Ask a while after the last key in some fields, which come and go with their tab.
+function live(fields, trigger) {
+  let timer;
+  document.addEventListener('input', event => {
+    if (!event.target.closest?.(fields)) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => trigger('submit', {}), PAUSE);
+  });
+}
+
+function save(name, blob) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+async function saveCorpus(kind, corpus, key, model) {
+  const root = (window.gradio_config?.root ?? '').replace(/\/$/, ''), said = document.querySelector('#corpus-saved p');
+  const body = JSON.stringify({kind, corpus, key, model});
+  const answer = await fetch(`${root}/corpus/files`, {method: 'POST', headers: {'Content-Type': 'application/json'}, body});
+  if (answer.ok) {
+    const name = decodeURIComponent(answer.headers.get('Content-Disposition').split("''")[1]);
+    save(name, await answer.blob());
+    said.textContent = `Saved ${name}.`;
+  } else said.textContent = (await answer.json().catch(() => ({}))).detail || `The server answered ${answer.status}.`;
+}
+
+// Save a text or base64 as a file, or show a text as code with a button to copy it.
+function savedFile(element, props, watch) {
+  const [said, code, copy] = ['p', 'pre', 'button'].map(tag => element.querySelector(`.cse-taken > ${tag}`));
+  copy.addEventListener('click', async () => {
+    const done = await copied(code.textContent);
+    if (!done) getSelection().selectAllChildren(code);
+    said.textContent = done ? 'Copied.' : 'Not copied: the browser does not allow it. The code is selected: press Ctrl+C.';
+  });
+  watch('value', () => {
+    const {file, type, text, lacking, notes = [], base64} = props.value || {};
+    if (!text) return;
+    code.hidden = copy.hidden = Boolean(type);
+    code.textContent = type ? '' : text;
+    const without = lacking.length ? ` Without a result: ${lacking.join(', ')}.` : '';
+    said.textContent = type ? [`Saved ${file}.${without}`, ...notes].join(' ') : 'Runs against this app:';
+    const bytes = () => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+    if (type) save(file, base64 ? new Blob([bytes()], {type}) : new Blob([text], {type: `${type};charset=utf-8`}));
+  });
+}
+
+// Show the error of an input, announced to screen readers, until the field is edited: under the field, or above the
+// `output` where the field is outside of the tab, since that is out of sight of what was pressed.
+function refusals(element, props, watch) {
+  const block = id => document.getElementById(id), field = id => block(id)?.querySelector('textarea, input');
+  const tab = () => element.closest('[role=tabpanel]') || document;
+  const clear = id => {
+    tab().querySelectorAll(`.cse-refusal[data-about="${id}"]`).forEach(line => line.remove());
+    ['aria-invalid', 'aria-describedby'].forEach(name => field(id)?.removeAttribute(name));
+  };
+  watch('value', () => {
+    const {fields = [], about, reason, output} = props.value || {};
+    fields.forEach(clear);
+    if (!about) return;
+    const line = document.createElement('p'), inside = field(about) && tab().contains(block(about));
+    Object.assign(line, {className: 'cse-refusal', role: 'alert', textContent: reason});
+    line.dataset.about = about;
+    if (inside) block(about).append(line);
+    else (block(output) || element.closest('.block')).before(line);
+    block(about)?.addEventListener('input', () => clear(about), {once: true});
+    if (!inside) return;
+    line.id = `${about}-refusal`;
+    field(about).setAttribute('aria-invalid', 'true');
+    field(about).setAttribute('aria-describedby', line.id);
+  });
+}
+
+// Sort a table by a heading; missing figures stay at the end.
+function sort(head) {
+  const opposite = {ascending: 'descending', descending: 'ascending'}, body = head.closest('table').tBodies[0];
+  const direction = opposite[head.getAttribute('aria-sort')] || head.dataset.first, sign = direction === 'ascending' ? 1 : -1;
+  const value = row => row.cells[head.cellIndex].dataset.value;
+  const compare = (first, second) => {
+    if (first === undefined || second === undefined) return (first === undefined) - (second === undefined);
+    const difference = Number(first) - Number(second);
+    return sign * (Number.isNaN(difference) ? first.localeCompare(second) : difference);
+  };
+  [...head.parentElement.cells].forEach(cell => cell.removeAttribute('aria-sort'));
+  head.setAttribute('aria-sort', direction);
+  body.append(...[...body.rows].sort((one, other) => compare(value(one), value(other))));
+}
+
+document.addEventListener('click', event => {
+  const pressed = selector => event.target.closest?.(selector), heading = pressed('.cse-sort')?.closest('th');
+  if (heading) sort(heading);
+  if (pressed('.cse-skip')) {  // it goes on from the chosen tab, past the models and the corpus
+    event.preventDefault();
+    document.querySelector('[role="tab"][aria-selected="true"]').focus();
+  }
+  const link = pressed('a[href^="?tab="]');  // within the page: it fills and runs what its address names
+  if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  document.querySelectorAll(':popover-open').forEach(panel => panel.hidePopover());
+  const query = new URLSearchParams(link.search), corpus = new URLSearchParams(location.search).get('corpus');
+  if (corpus && !query.has('corpus')) query.set('corpus', corpus);
+  history.pushState(null, '', `?${query}`);
+  cse.fill();
+});
+
+// Keys for the buttons of a vote. They work while the buttons are visible and no field has the focus.
+document.addEventListener('keydown', event => {
+  if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(FIELDS)) return;
+  const button = document.getElementById(`vote-${event.key.toLowerCase()}`);
+  if (!button?.offsetParent || button.disabled) return;
+  event.preventDefault();
+  button.click();
+});
+
+window.cse = {opened, write, read, copyLink, live, saveCorpus, savedFile, refusals, fill() {}};
