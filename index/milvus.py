@@ -1,18 +1,26 @@
-"""A searchable set of sentences in a Milvus collection, for corpora too large for one machine."""
+"""A searchable set of sentences in a Milvus collection, for corpora too large for one machine.
+
+The server is a cluster or Milvus Lite, which use the same protocol.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
+import re
 import secrets
+import socket
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -20,15 +28,169 @@ import pyarrow as pa
 from cse.corpus.corpus import fields_of
 from cse.errors import IndexFolderError, command_line
 from cse.files.checksums import feed_texts
-from index import milvus_server as server
 from index.faiss_index import RecallProbe, unit_blocks
 from index.folder import NUMBERS, check_columns, checksum, conformed, is_numbered, numbered, user_columns
 from index.manifest import BuildSettings, Manifest, check_model, cure, parse_manifest
-from index.milvus_server import MANIFEST, OWNER, ROW, SECONDS, TEXT, VECTOR, Address
 from index.stores import Batches, Cells, FewHitsWarning, Index, Rows, row_numbers, silent, spread
 
+SCHEME = "milvus://"
+ADDRESS_FORM = f"{SCHEME}HOST:PORT/COLLECTION"
+ROW, TEXT, VECTOR = "row", "text", "vector"
+NUMBER, CORPUS = "cse_row", "cse_corpus"  # dynamic fields of a collection with columns: as `index.folder.NUMBERS`
+MANIFEST, OWNER = "cse.manifest", "cse.index"  # properties of a collection: its manifest, the name of its index
+COLUMNS = "cse.columns"  # the names of its columns, that of the texts first; lists and earlier versions have none
+MAX_TEXT_BYTES = 65_535  # Milvus's limit for a field, and for all dynamic fields of a row
+CONNECT_SECONDS, SECONDS = 30.0, 600.0  # time limits of connecting, and of a call such as building an index
+PATIENCE_SECONDS, PAUSE_SECONDS = 60.0, 1.0  # of connecting to a slow server in all, and between two attempts
+NO_COLLECTION = 100  # Milvus's error code
+EF_CONSTRUCTION = 200  # of HNSW; some servers have no default
 EF_SEARCH, MIN_PROBES = 64, 8  # as `index.faiss_engine.tune` chooses
 INSERT_BATCH = 1024  # rows of one insertion
+EXACT = "Flat"
+QUERY_BATCH, ROW_BATCH = 256, 1024  # queries per search request, rows per read or delete request
+MAX_ANSWERS = 16_384  # Milvus's limit of answers to a query
+MILVUS_TYPES = {  # FAISS factories, with the same type and its parameters in Milvus
+    r"Flat": ("FLAT", ()),
+    r"HNSW(\d+)(?:,Flat)?": ("HNSW", ("M",)),
+    r"IVF(\d+),Flat": ("IVF_FLAT", ("nlist",)),
+    r"IVF(\d+),SQ8": ("IVF_SQ8", ("nlist",)),
+    r"IVF(\d+),PQ(\d+)": ("IVF_PQ", ("nlist", "m")),
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """Address of a collection: the server, and the collection's name."""
+
+    host: str
+    port: int
+    collection: str
+
+    def __str__(self) -> str:
+        """The address as a user writes it."""
+        return f"{SCHEME}{self.host}:{self.port}/{self.collection}"
+
+
+def parse_address(text: str) -> Address:
+    """The address that `milvus://HOST:PORT/COLLECTION` names. Raises ValueError for anything else."""
+    try:
+        parts = urlsplit(text)
+        host, port, name = parts.hostname, parts.port, parts.path.removeprefix("/")
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}; an address is {ADDRESS_FORM}") from error
+    if not text.startswith(SCHEME) or not host or not port or parts.query or parts.fragment or parts.username:
+        raise ValueError(f"{text!r} is not the address of a collection, which is {ADDRESS_FORM}")
+    if not re.fullmatch(r"[A-Za-z_]\w{0,199}", name, re.ASCII):
+        raise ValueError(
+            f"{text!r}: {name!r} is not a collection's name: letters, digits and _, not beginning with a digit"
+        )
+    return Address(f"[{host}]" if ":" in host else host, port, name)
+
+
+def index_kind(factory: str) -> tuple[str, dict[str, int]]:
+    """Milvus's type and parameters of a FAISS factory. Raises ValueError for one that Milvus lacks."""
+    for pattern, (name, keys) in MILVUS_TYPES.items():
+        if match := re.fullmatch(pattern, factory):
+            chosen = dict(zip(keys, map(int, match.groups()), strict=True))
+            return name, {**chosen, "efConstruction": EF_CONSTRUCTION} if name == "HNSW" else chosen
+    raise ValueError(f"Milvus has no {factory!r}; choose Flat, HNSW32,Flat, IVF256,Flat, IVF256,SQ8 or IVF256,PQ16")
+
+
+@contextmanager
+def plain_errors(what: str) -> Iterator[None]:
+    """Turn an error of the server into a one-line `IndexFolderError` that begins with `what`."""
+    from pymilvus import MilvusException
+
+    try:
+        yield
+    except MilvusException as error:
+        reason = "no such collection" if error.code == NO_COLLECTION else " ".join(str(error.message).split())
+        raise IndexFolderError(f"{what}: {reason or 'the server refused without a reason'}") from error
+
+
+def connect(address: Address) -> Any:
+    """Connect to the server of `address`; one that listens but does not answer is tried again for a minute.
+
+    Raises IndexFolderError if it does not answer by then, if nothing listens, or without pymilvus.
+    """
+    try:
+        from pymilvus import MilvusClient, MilvusException
+    except ImportError as error:
+        raise IndexFolderError(f"{address}: needs the package pymilvus; pip install pymilvus") from error
+    for name in ("pymilvus", *(name for name in logging.root.manager.loggerDict if name.startswith("pymilvus."))):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # pymilvus logs the traceback of each error it raises
+    until = monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            socket.create_connection((address.host.strip("[]"), address.port), timeout=CONNECT_SECONDS).close()
+        except TimeoutError as error:
+            raise IndexFolderError(
+                f"{address}: no response within {CONNECT_SECONDS:.0f} seconds; correct the address, or check for a "
+                "firewall or a busy server and try again later"
+            ) from error
+        except OSError as error:  # refused, or no such host
+            raise IndexFolderError(f"{address}: no Milvus server there; start one, or correct the address") from error
+        try:
+            return MilvusClient(f"http://{address.host}:{address.port}", timeout=CONNECT_SECONDS)
+        except MilvusException as error:
+            if monotonic() >= until:
+                reason = " ".join(str(error.message).split())
+                raise IndexFolderError(
+                    f"{address}: a server listens there, but gave no valid answer in {PATIENCE_SECONDS:.0f} seconds "
+                    f"({reason}); it may be starting or busy: try again later"
+                ) from error
+        sleep(PAUSE_SECONDS)
+
+
+def find(client: Any, address: Address) -> tuple[str, dict[str, str]] | None:
+    """The unique name and the properties of the collection at `address`; None if there is none."""
+    from pymilvus import MilvusException
+
+    with plain_errors(str(address)):
+        if not client.has_collection(address.collection, timeout=SECONDS):
+            return None
+        try:
+            name = client.describe_alias(address.collection, timeout=SECONDS)["collection_name"]
+        except MilvusException:  # not an alias, so it was not made by this project
+            name = address.collection
+        return name, dict(client.describe_collection(name, timeout=SECONDS).get("properties") or {})
+
+
+def keys_of(columns: Sequence[str]) -> dict[str, str]:
+    """The dynamic field of each column but the first; underscores are added to names that this project uses."""
+    keys = {}
+    for name in columns[1:]:
+        key = name
+        while key in (ROW, TEXT, VECTOR, NUMBER, CORPUS, "$meta") or (key != name and key in columns):
+            key += "_"
+        keys[name] = key
+    return keys
+
+
+def create(client: Any, name: str, dimension: int, owner: str, columns: Sequence[str] = ()) -> None:
+    """Create a collection of row, text and vector for the index `owner`; it is incomplete until it is marked.
+
+    `columns` are the names of the texts' column and of those whose cells are dynamic fields.
+    """
+    from pymilvus import DataType
+
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=bool(columns))
+    schema.add_field(ROW, DataType.INT64, is_primary=True)
+    schema.add_field(TEXT, DataType.VARCHAR, max_length=MAX_TEXT_BYTES)
+    schema.add_field(VECTOR, DataType.FLOAT_VECTOR, dim=dimension)
+    properties = {OWNER: owner, **({COLUMNS: json.dumps(list(columns), ensure_ascii=False)} if columns else {})}
+    client.create_collection(name, schema=schema, properties=properties, consistency_level="Strong", timeout=SECONDS)
+
+
+def publish(client: Any, fresh: str, owner: str) -> None:
+    """Point the alias `owner` at a complete collection, and drop its predecessor and those of killed builds."""
+    known = client.has_collection(owner, timeout=SECONDS)
+    (client.alter_alias if known else client.create_alias)(fresh, owner, timeout=SECONDS)
+    for name in client.list_collections(timeout=SECONDS):
+        if name != fresh and re.fullmatch(rf"{owner}_[0-9a-f]{{8}}", name):
+            properties = client.describe_collection(name, timeout=SECONDS).get("properties") or {}
+            if properties.get(OWNER) == owner:
+                client.drop_collection(name, timeout=SECONDS)
 
 
 def fill(
@@ -46,7 +208,7 @@ def fill(
         raise ValueError("there is no sentence to index; give a corpus with text in it")
     schema = tables[0].schema
     columns = user_columns(tables[0]).schema.names if is_numbered(tables[0]) else []
-    server.create(client, name, first.shape[1], name.rpartition("_")[0], columns)
+    create(client, name, first.shape[1], name.rpartition("_")[0], columns)
     probe, rows, sha = RecallProbe(first, settings.seed), 0, hashlib.sha256()
     for block in chain([first], blocks):
         insert(client, name, rows, conformed(tables[-1], schema), block)
@@ -54,8 +216,12 @@ def fill(
         probe.see(block)
         rows += len(block)
         tables.clear()
-    server.index_and_load(client, name, settings.factory)
-    kind, parameters = server.index_kind(settings.factory)
+    kind, parameters = index_kind(settings.factory)
+    index_params = client.prepare_index_params()
+    index_params.add_index(VECTOR, index_type=kind, metric_type="IP", params={"params": parameters})
+    client.flush(name, timeout=SECONDS)
+    client.create_index(name, index_params, timeout=SECONDS)
+    client.load_collection(name, timeout=SECONDS)
     lists = parameters.get("nlist")
     manifest = Manifest.of(
         settings, dimension=first.shape[1],
@@ -71,11 +237,11 @@ def insert(client: Any, name: str, first: int, table: pa.Table, vectors: np.ndar
 
     Raises ValueError, before anything is written, for a text or other cells that are too long for Milvus.
     """
-    cure = f"the {server.MAX_TEXT_BYTES} bytes Milvus allows; shorten it, or build an index in a folder"
+    cure = f"the {MAX_TEXT_BYTES} bytes Milvus allows; shorten it, or build an index in a folder"
     for _, number, text, more in _entities(table, first):
-        if len(text.encode()) > server.MAX_TEXT_BYTES:
+        if len(text.encode()) > MAX_TEXT_BYTES:
             raise ValueError(f"the sentence of row {number} is longer than {cure}")
-        if more and len(json.dumps(more, ensure_ascii=False).encode()) > server.MAX_TEXT_BYTES:
+        if more and len(json.dumps(more, ensure_ascii=False).encode()) > MAX_TEXT_BYTES:
             raise ValueError(f"the columns of row {number} hold more than {cure}")
     entities = zip(_entities(table, first), vectors, strict=True)
     while part := list(islice(entities, INSERT_BATCH)):
@@ -90,11 +256,11 @@ def _entities(table: pa.Table, first: int) -> Iterator[tuple[int, int, str, dict
         yield from ((row, row + 1, text, {}) for row, text in enumerate(texts, start=first))
         return
     own = user_columns(table)
-    others, keys = own.remove_column(0), server.keys_of(own.schema.names)
+    others, keys = own.remove_column(0), keys_of(own.schema.names)
     numbers, corpora = (column.to_pylist() for column in table.columns[-len(NUMBERS) :])
     for at, (text, number, corpus) in enumerate(zip(texts, numbers, corpora, strict=True)):
         cells = {keys[name]: cell for name, cell in fields_of(others, at).items() if cell is not None}
-        yield first + at, number, text, {**cells, server.NUMBER: number, server.CORPUS: corpus}
+        yield first + at, number, text, {**cells, NUMBER: number, CORPUS: corpus}
 
 
 def mark(client: Any, name: str, manifest: Manifest) -> None:
@@ -108,13 +274,13 @@ def read_marked(client: Any, address: Address) -> tuple[str, Manifest, list[str]
 
     Raises IndexFolderError if there is no such collection, or it is not an index.
     """
-    collection = server.find(client, address)
+    collection = find(client, address)
     if collection is None:
         raise IndexFolderError(f"{address}: no such collection; build it with {command_line('build_index')}")
     name, properties = collection
     try:
         values = json.loads(properties.get(MANIFEST, "null"))
-        columns = json.loads(properties.get(server.COLUMNS, "[]"))
+        columns = json.loads(properties.get(COLUMNS, "[]"))
     except ValueError as error:
         raise IndexFolderError(f"{address}: its manifest cannot be read ({error}); {cure()}") from error
     if values is None:
@@ -126,19 +292,6 @@ def count(client: Any, name: str, where: str = "") -> int:
     """The number of sentences in a collection, or of those for which `where` is true."""
     (answer,) = client.query(name, filter=where, output_fields=["count(*)"], timeout=SECONDS)
     return int(answer["count(*)"])
-
-
-def holds_index(client: Any, address: Address) -> bool:
-    """True if the address is an index. Raises ValueError if it is a collection that this project did not make."""
-    collection = server.find(client, address)
-    if collection is not None and OWNER not in collection[1]:
-        raise ValueError(f"{address}: is a collection of another program; give the index another name")
-    return collection is not None
-
-
-EXACT = "Flat"
-QUERY_BATCH, ROW_BATCH = 256, 1024  # queries per search request, rows per read or delete request
-MAX_ANSWERS = 16_384  # Milvus's limit of answers to a query
 
 
 @dataclass(frozen=True)
@@ -154,7 +307,7 @@ class Condition:
 
 
 class MilvusIndex(Index):
-    """Sentences and unit vectors stored by a server.
+    """Sentences and unit vectors stored by a
 
     Additions and removals become visible to others with `save`; rows of an addition that was killed before are
     ignored. One writer at a time. An open index stops working when the collection is built again.
@@ -175,7 +328,7 @@ class MilvusIndex(Index):
         `columns` are the names of its columns, if it has dynamic fields.
         """
         self.manifest = manifest
-        self._columns, self._keys = list(columns), server.keys_of(columns)
+        self._columns, self._keys = list(columns), keys_of(columns)
         self._client, self._address, self._name = client, address, name
         self._strays = strays  # searches must exclude rows beyond the manifest's
         self._killed = strays  # such rows are left from a failed addition, not written by another process
@@ -194,20 +347,20 @@ class MilvusIndex(Index):
 
         It is written under a unique name, marked when complete, and replaces an index at `location` in one step; a
         failure leaves that unchanged. Memory holds one batch. Raises ValueError for bad batches, settings or location,
-        and IndexFolderError for errors of the server.
+        and IndexFolderError for errors of the
         """
-        address = server.parse_address(location)
+        address = parse_address(location)
         if settings.smooth:
             raise ValueError(
                 f"{location}: `smooth` {settings.smooth} is for indexes in folders; leave it out or give one"
             )
-        server.index_kind(settings.factory)
-        client = server.connect(address)
+        index_kind(settings.factory)
+        cls.holds_index(location)
+        client = connect(address)
         from pymilvus import MilvusException
 
-        holds_index(client, address)
         fresh = f"{address.collection}_{secrets.token_hex(4)}"
-        with server.plain_errors(location), warnings.catch_warnings():
+        with plain_errors(location), warnings.catch_warnings():
             warnings.simplefilter("ignore", FewHitsWarning)  # missing answers lower the recall
             try:
                 manifest, probe = fill(client, fresh, batches, settings, report)
@@ -218,7 +371,7 @@ class MilvusIndex(Index):
                 with suppress(MilvusException):  # an incomplete collection; the next build tries again
                     client.drop_collection(fresh, timeout=SECONDS)
                 raise
-            server.publish(client, fresh, address.collection)
+            publish(client, fresh, address.collection)
         return cls.load(location)
 
     @classmethod
@@ -228,11 +381,11 @@ class MilvusIndex(Index):
         Raises ValueError for a bad address, and IndexFolderError if the server does not answer or the collection is
         missing, not an index, of another model, or lacks some of its sentences.
         """
-        address = server.parse_address(location)
-        client = server.connect(address)
+        address = parse_address(location)
+        client = connect(address)
         name, manifest, columns = read_marked(client, address)
         check_model(location, manifest, fingerprint, model)
-        with server.plain_errors(location):
+        with plain_errors(location):
             total = count(client, name)
             beyond = count(client, name, f"{ROW} >= {manifest.rows}") if total != manifest.count else 0
         if total - beyond < manifest.count:
@@ -246,19 +399,22 @@ class MilvusIndex(Index):
     @classmethod
     def manifest_at(cls, location: str) -> Manifest:
         """The manifest at `location`. Raises IndexFolderError if there is none, ValueError for a bad address."""
-        address = server.parse_address(location)
-        return read_marked(server.connect(address), address)[1]
+        address = parse_address(location)
+        return read_marked(connect(address), address)[1]
 
     @classmethod
     def holds_index(cls, location: str) -> bool:
         """True if an index is at `location`. Raises ValueError if it is a collection of another program."""
-        address = server.parse_address(location)
-        return holds_index(server.connect(address), address)
+        address = parse_address(location)
+        collection = find(connect(address), address)
+        if collection is not None and OWNER not in collection[1]:
+            raise ValueError(f"{address}: is a collection of another program; give the index another name")
+        return collection is not None
 
     @classmethod
     def check_factory(cls, factory: str, dimension: int) -> None:
         """Raise ValueError for a type that Milvus lacks."""
-        server.index_kind(factory)
+        index_kind(factory)
 
     @classmethod
     @contextmanager
@@ -272,7 +428,7 @@ class MilvusIndex(Index):
         try:
             yield index
         finally:
-            with server.plain_errors(location):
+            with plain_errors(location):
                 index._client.drop_alias(index._address.collection, timeout=SECONDS)
                 index._client.drop_collection(index._name, timeout=SECONDS)
 
@@ -284,11 +440,11 @@ class MilvusIndex(Index):
     def save(self, location: Path | str) -> None:
         """Make additions and removals part of the index at `location`, where it was opened.
 
-        Raises ValueError for another location, as the sentences are on the server.
+        Raises ValueError for another location, as the sentences are on the
         """
         if str(location) != str(self._address):
             raise ValueError(f"{location}: the index is at {self._address} and can only be saved there")
-        with server.plain_errors(str(self._address)):
+        with plain_errors(str(self._address)):
             self._client.flush(self._name, timeout=SECONDS)
             mark(self._client, self._name, self.manifest)
             doomed = sorted(self._removed)
@@ -318,15 +474,15 @@ class MilvusIndex(Index):
         return among if isinstance(among, Condition) else super()._distinct(among)
 
     def _cells_of(self, rows: np.ndarray) -> list[Cells]:
-        own = [server.NUMBER, server.CORPUS, *self._keys.values()] if self._columns else []
+        own = [NUMBER, CORPUS, *self._keys.values()] if self._columns else []
         known, names = self._read(np.unique(rows), TEXT, *own), self.manifest.corpora
         cells: list[Cells] = []
         for row in rows.tolist():
             entity = known[row]
-            corpus = entity.get(server.CORPUS)
+            corpus = entity.get(CORPUS)
             fields = {name: entity.get(key) for name, key in self._keys.items()}
             source = names[corpus] if corpus is not None and len(names) > 1 else None
-            cells.append((entity.get(server.NUMBER, row + 1), entity[TEXT], fields, source))
+            cells.append((entity.get(NUMBER, row + 1), entity[TEXT], fields, source))
         return cells
 
     def _is_exact(self) -> bool:
@@ -370,7 +526,7 @@ class MilvusIndex(Index):
         check_columns(user_columns(table).schema.names[1:], self.columns[1:])
         if not self._columns:
             table = table.select([0]).replace_schema_metadata(None)  # a collection of an earlier version
-        with server.plain_errors(str(self._address)):
+        with plain_errors(str(self._address)):
             if self._killed:
                 self._client.delete(self._name, filter=f"{ROW} >= {first}", timeout=SECONDS)
             self._killed = self._strays = True  # if the insertion fails, its rows are left over
@@ -401,7 +557,7 @@ class MilvusIndex(Index):
             "nprobe": manifest.nprobe and (probe or manifest.nprobe),
             "ef": manifest.ef_search and max(probe or manifest.ef_search, k),
         }
-        with server.plain_errors(self._address.collection):
+        with plain_errors(self._address.collection):
             return self._client.search(
                 self._name, queries, limit=k, filter=self._filter(chosen), output_fields=[ROW],
                 search_params={"params": {name: value for name, value in depth.items() if value}}, timeout=SECONDS,
@@ -425,7 +581,7 @@ class MilvusIndex(Index):
     def _stored(self, rows: np.ndarray, *fields: str) -> dict[int, dict[str, Any]]:
         """Fields of those of the distinct `rows` (n,) that were not removed."""
         values: dict[int, dict[str, Any]] = {}
-        with server.plain_errors(self._address.collection):
+        with plain_errors(self._address.collection):
             for start in range(0, len(rows), ROW_BATCH):
                 ids = rows[start : start + ROW_BATCH].tolist()
                 read = self._client.get(self._name, ids=ids, output_fields=list(fields), timeout=SECONDS)

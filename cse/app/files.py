@@ -291,12 +291,12 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
         width = gr.Dropdown(list(WIDTHS), value=list(WIDTHS)[-1], label="Width of figures", min_width=160)
         save = gr.Button("Save", variant="primary", scale=0, min_width=100)
     saved = saved_file()
-    fields = list({field._id: field for part in shown for field in part.fields.values()}.values())
+    fields = list({id(field): field for part in shown for field in part.fields.values()}.values())
 
     def file(request: gr.Request, label: str, form: str, width: str, *values: Any) -> dict[str, Any]:
         part = shown[labels.index(validation.one_of(label, "The result", labels))]
-        known = dict(zip((field._id for field in fields), values, strict=True))
-        sent = {name: known[field._id] for name, field in part.fields.items()}
+        known = dict(zip(map(id, fields), values, strict=True))
+        sent = {name: known[id(field)] for name, field in part.fields.items()}
         validation.one_of(form, "The form", FORMS)
         validation.one_of(width, "The width", WIDTHS)
         return file_of(ask(state, part.kind, sent), form, width, address_of(request))

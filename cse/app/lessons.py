@@ -22,6 +22,7 @@ from cse.app.drawing.html import drawn
 from cse.app.forms.events import PRIVATE
 from cse.app.models.naming import title
 from cse.app.result import Result
+from cse.app.server.gradio_adapter import data_of
 from cse.app.show import ask
 from cse.app.state.corpora import DEMO_KEY
 from cse.models.names import BUNDLED_NAMES
@@ -267,7 +268,7 @@ def lesson_panel(state: AppState) -> None:
     )  # fmt: skip
 
     def reveal(event: gr.EventData) -> dict[str, Any]:
-        sent = event._data if isinstance(event._data, dict) else {}
+        sent = data_of(event)
         guess = {name: sent.get(name) for name in ("lesson", "step", "guess")}
         try:
             return {**guess, **answered(state, *guess.values())}

@@ -24,15 +24,14 @@ from cse.app.places.your_model import your_model_place
 from cse.app.programs import add_programs
 from cse.app.results import RESULTS
 from cse.app.results.models import Models
-from cse.app.server.answers import bound_answers
+from cse.app.server.access import Names, Rights
+from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
-from cse.app.server.hosts import Names
-from cse.app.server.rights import Rights
-from cse.app.server.uploads import AGE, Uploads
+from cse.app.server.gradio_adapter import set_up_queue
 from cse.app.show import Shown, add_endpoints, read_first, section
 from cse.app.state.app_state import AppState
 from cse.app.top import Top, top_row
-from cse.app.training.rules import OWN
+from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES
 
@@ -41,7 +40,6 @@ SKIP = '<a class="cse-skip" href="#tabs">Skip to the tabs</a>'
 FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
-POLL, PROGRESS_POLL = 0.02, 0.1  # seconds between looks at the queue; Gradio's .001 and .01 take 6 % of a core at rest
 MOST_SESSIONS = 200  # Gradio keeps the fields and last answers of each: 0.4 MB or more
 CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
@@ -63,7 +61,7 @@ class Page(gr.Blocks):
     def queue(self, *given: Any, **named: Any) -> gr.Blocks:
         """Set the queue up, as Gradio does once for new blocks; a further call would make all its HTTP routes again."""
         super().queue(*given, **{"api_open": False, "max_size": MAX_WAITING, **named})
-        self._queue.sleep_when_free, self._queue.progress_update_sleep_when_free = POLL, PROGRESS_POLL
+        set_up_queue(self)
         return self
 
 
@@ -101,7 +99,6 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
             if part.unanswered:  # no first answer is shipped for the page's models
                 run = part.linked.run
                 blocks.load(run.fn, list(run.inputs), list(run.outputs), **{**HIDDEN, **part.linked.lane})
-    bound_answers(blocks)
     return blocks
 
 

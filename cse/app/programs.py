@@ -1,8 +1,7 @@
-"""The endpoints that are no result: vectors, a visitor's own texts, and further models."""
+"""The endpoints that are no result: vectors of texts, a visitor's own texts, and further models."""
 
 # No postponed annotations here: Gradio builds the endpoints' schema from the annotations themselves.
 
-import base64
 import secrets
 from typing import Any
 
@@ -10,24 +9,18 @@ import gradio as gr
 import numpy as np
 
 from cse.app import validation
-from cse.app.corpus.chosen import chosen_corpus
-from cse.app.corpus.exports import vectors_of
 from cse.app.corpus.reading import MOST_TEXTS, bounded
 from cse.app.forms.events import ENCODE, guarded
-from cse.app.models.models import Failure
-from cse.app.models.remembered import fingerprint_of
+from cse.app.models.models import Failure, fingerprint_of
 from cse.app.results.models import Models
 from cse.app.show import ask
-from cse.app.state.adding import add_column
-from cse.app.state.app_state import AppState
-from cse.app.state.corpora import OWN_KEY
-from cse.app.state.own_corpora import GONE, OwnCorpus
+from cse.app.state.app_state import AppState, admit_model
+from cse.app.state.corpora import GONE, OwnCorpus
 from cse.app.validation import MAX_CHARACTERS
 
 MAX_ENCODED = 256  # texts
 BLOCK = 64  # texts encoded before other requests may use the model
 DECIMALS = 7  # the precision of float32
-MAX_ROWS = 2048  # vectors of a corpus in one answer
 
 
 def add_programs(state: AppState) -> None:  # noqa: C901  # a function for each endpoint
@@ -50,18 +43,16 @@ def add_programs(state: AppState) -> None:  # noqa: C901  # a function for each 
             raise ValueError(f"The texts have {total:,} characters together; give at most {MAX_CHARACTERS:,}.")
         columns = {column.name: column for column in state.models.columns}
         column = columns[validation.one_of(model, "The model", columns)]
-        blocks, mark = [], ""
+        blocks = []
         for start in range(0, len(checked), BLOCK):
-            answer = state.models.apply_to(
-                checked[start : start + BLOCK], lambda _, encoder, rows: (fingerprint_of(encoder), rows), [column]
-            )[column.name]
-            if isinstance(answer, Failure):
-                raise ValueError(f"{column.name}: {answer.reason}")
-            mark = answer[0]
-            blocks.append(answer[1])
-        rows = np.concatenate(blocks)
+            block = checked[start : start + BLOCK]
+            answer = state.models.apply_to(block, lambda _, encoder, rows: (fingerprint_of(encoder), rows), [column])
+            if isinstance(block_rows := answer[column.name], Failure):
+                raise ValueError(f"{column.name}: {block_rows.reason}")
+            blocks.append(block_rows)
+        rows = np.concatenate([vectors for _, vectors in blocks])
         numbers = (unit_rows(rows) if normalize else rows).astype(np.float64).round(DECIMALS).tolist()
-        return {"model": column.name, "fingerprint": mark, "dimension": rows.shape[1], "vectors": numbers}
+        return {"model": column.name, "fingerprint": blocks[0][0], "dimension": rows.shape[1], "vectors": numbers}
 
     def texts(texts: list[str], labels: list[str] | None = None, key: str = "") -> dict[str, Any]:
         """Keep texts, which every model encodes: {"key": "5f...", "texts": 2, "models": {"simcse": {"done": 0, ...}}}.
@@ -81,29 +72,10 @@ def add_programs(state: AppState) -> None:  # noqa: C901  # a function for each 
         if own is None:
             raise ValueError(GONE)
         models = {
-            column.name: {"done": each.done, "seconds_left": each.seconds_left(), "error": each.failure or None}
-            for column, each in own.encodings.items()
+            column.name: {"done": done.done, "seconds_left": done.seconds_left(), "error": done.failure or None}
+            for column, done in own.encodings.items()
         }
         return {"key": key, "texts": len(own.texts), "models": models}
-
-    def vectors(model: str, corpus: str = OWN_KEY, key: str = "", start: int = 0) -> dict[str, Any]:
-        """Up to 2,048 vectors of a corpus: {"model", "fingerprint", "total", "start", "shape": [n, d], "float32": ""}.
-
-        "float32" is base64 of little-endian numbers, row by row. An error says how far a model is that still encodes.
-
-        Args:
-            model: the name of a model of this app, as /models lists them.
-            corpus: "own" for the texts under the key, "demo", or the name of a corpus the app was started with.
-            key: for "own" the key that /texts answers.
-            start: the number of the first text, from 0.
-        """
-        found = vectors_of(state, chosen_corpus(state, corpus, key), model)
-        first = validation.whole(start, "The start", 0, len(found.rows) - 1)
-        rows = np.ascontiguousarray(found.rows[first : first + MAX_ROWS], "<f4")
-        return {
-            "model": model, "fingerprint": found.fingerprint, "total": len(found.rows), "start": first,
-            "shape": list(rows.shape), "float32": base64.b64encode(rows.tobytes()).decode(),
-        }  # fmt: skip
 
     def forget(key: str) -> dict[str, bool]:
         """Delete the texts and vectors under a key: {"deleted": true}; false if there were none.
@@ -121,24 +93,21 @@ def add_programs(state: AppState) -> None:  # noqa: C901  # a function for each 
         Args:
             name: a bundled name, a folder of the server's models, or a hub id where the server may fetch.
         """
-        column = add_column(state, name)
+        column = admit_model(state, name)
         described: dict[str, Any] = ask(state, Models, {"models": [column.name]}).json()[0]
         return described
 
-    for function in (encode, texts, vectors, forget, add_model):
+    for function in (encode, texts, forget, add_model):
         gr.api(guarded(function), api_name=function.__name__, **ENCODE)
 
 
 def checked_texts(texts: Any, labels: Any) -> tuple[list[str], list[str] | None]:
     """Return texts and labels. Raises FieldError for other types and numbers, ValueError for too much text."""
-    found = validation.texts(texts, MOST_TEXTS)
+    checked = validation.texts(texts, MOST_TEXTS)
     if not labels:
-        return [text for text, _ in bounded((text, "") for text in found)], None
+        return [text for text, _ in bounded((text, "") for text in checked)], None
     if not isinstance(labels, list) or len(labels) != len(texts):
         raise validation.FieldError("The labels", f"Send a label for each of the {len(texts):,} texts, or none.")
-    named = [
-        "" if label is None else validation.text(label, f"Label {number}").strip()
-        for number, label in enumerate(labels, start=1)
-    ]
-    bounded(zip(found, named, strict=True))
-    return found, named
+    named = [validation.text(label or "", f"Label {number}").strip() for number, label in enumerate(labels, start=1)]
+    bounded(zip(checked, named, strict=True))
+    return checked, named

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.encoder.devices import bound_arenas, bound_kernels
+from cse.files.replace import WAIT_SECONDS, locked
 from cse.models.names import BUNDLED_NAMES
 from cse.versions import check_versions
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 7860
 TEMPORARY = "GRADIO_TEMP_DIR"
+PREFIX, LOCK = "cse-run-", ".lock"  # of a server's folder and its lock
 NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # no interface has the address, or its protocol is disabled
 
 
@@ -67,7 +72,7 @@ def build_app(
     under `models_root`, and hub ids, downloaded with `allow_hub`. Weights are read when a page needs them. They may
     train where `trainings` are given, which their owner closes. Raises `index.IndexFolderError` for an invalid index.
     """
-    from cse.app.models.admission import Admission
+    from cse.app.models.naming import Admission
     from cse.app.page import page
     from cse.app.state.app_state import open_state
 
@@ -111,9 +116,9 @@ def check(options: Options) -> None:
     for model in options.model:
         if resolve(model, options.pooling, options.family, lenient=True).kind is Kind.WORD_VECTORS:
             raise ArtefactError(f"{model} is a file; give a model's folder")
-    options.index = [store_of(place).downloaded(place) for place in map(location_of, map(str, options.index))]
-    for place in options.index:
-        manifest_at(place)
+    options.index = [store_of(source).downloaded(source) for source in map(location_of, map(str, options.index))]
+    for source in options.index:
+        manifest_at(source)
     if options.models_root and not options.models_root.is_dir():
         raise ArtefactError(f"--models-root {options.models_root} is not a folder; give one with models beneath it")
     check_address(options.host, options.port)
@@ -122,14 +127,14 @@ def check(options: Options) -> None:
 def check_address(host: str, port: int) -> None:
     """Raise OSError if `host` is not an address of this machine, or if `port` is in use."""
     cure = f"give --host an address of this machine, such as {HOST}"
-    if "*" in host:  # Gradio does not resolve it
-        raise OSError(f"cannot listen on {host!r} (no address); {cure}")
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        if "*" in host:  # Gradio does not resolve it
+            raise socket.gaierror(socket.EAI_NONAME, "no address")
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (socket.gaierror, UnicodeError) as error:
         raise OSError(f"cannot listen on {host!r} ({getattr(error, 'strerror', error)}); {cure}") from error
     absent = []
-    for family, kind, protocol, _, address in found:
+    for family, kind, protocol, _, address in addresses:
         try:
             with socket.socket(family, kind, protocol) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -140,7 +145,7 @@ def check_address(host: str, port: int) -> None:
             if error.errno not in NOT_HERE:
                 raise OSError(f"cannot use port {port} ({error.strerror}); give another with --port") from error
             absent.append(error)
-    if len(absent) == len(found):  # one address of a name is enough
+    if len(absent) == len(addresses):  # one address of a name is enough
         raise OSError(f"cannot listen on {host!r} ({absent[0].strerror}); {cure}") from absent[0]
 
 
@@ -149,18 +154,16 @@ def serve(options: Options) -> None:
 
     Its exit code is 0 after Ctrl-C; after SIGTERM it ends by that signal, as without a handler.
     """
-    from cse.app.server.run_folder import run_folder
-
     signals: list[int] = []
 
     def end(number: int, _: object) -> None:
         signals.append(number)
         raise KeyboardInterrupt
 
-    given = os.environ.get(TEMPORARY)
+    within = os.environ.get(TEMPORARY)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    with suppress(KeyboardInterrupt), run_folder(Path(given) if given else None) as folder:
+    with suppress(KeyboardInterrupt), run_folder(Path(within or tempfile.gettempdir())) as folder:
         os.environ[TEMPORARY] = str(folder)
         serve_from(options)
     if signals:  # a normal exit would crash threads that compute in a native library
@@ -171,17 +174,41 @@ def serve(options: Options) -> None:
         os._exit(0)
 
 
+@contextmanager
+def run_folder(within: Path) -> Iterator[Path]:
+    """Make a folder that is removed at the end, after removing folders left by killed servers.
+
+    A running server holds a lock next to its folder, so that others do not remove it.
+    """
+    within.mkdir(parents=True, exist_ok=True)
+    sweep(within)
+    folder = within.resolve() / f"{PREFIX}{secrets.token_hex(8)}"
+    with locked(folder.with_suffix(LOCK), folder, WAIT_SECONDS):  # others may hold it for a moment, to sweep it
+        folder.mkdir(mode=0o700)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(within: Path) -> None:
+    """Remove the folders of servers that have ended."""
+    for lock in within.glob(f"{PREFIX}*{LOCK}"):
+        with suppress(OSError, ValueError), locked(lock, lock):  # another user's, or one in use
+            shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+
+
 def serve_from(options: Options) -> None:
     """Build the app and serve it until KeyboardInterrupt."""
     from cse.app.page import launch_options
-    from cse.app.server.hosts import PROXIES, audience, served_names
-    from cse.app.server.rights import owner_address, rights_of
-    from cse.app.training.rules import CLOSED, GUESTS, OWN
+    from cse.app.server.access import PROXIES, Rights, audience, owner_address, served_names
+    from cse.app.training.request import CLOSED, GUESTS, OWN
     from cse.app.training.trainings import Trainings
 
     names = served_names(options.host, options.allow_host)
     space = names.public or "SPACE_ID" in os.environ
-    rights = rights_of(options.token, options.open, space=space)
+    token = options.token or ("" if space or options.open else secrets.token_urlsafe(32))
+    rights = Rights(token, everyone=options.open)
     visitors = OWN if options.open else GUESTS if options.train else CLOSED
     trainings = Trainings(visitors, owner=OWN if rights.owned else None)
     app = build_app(

@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus, reference_corpus
-from cse.app.models.columns import Column
-from cse.app.models.models import Failure
-from cse.app.models.remembered import fingerprint_of
+from cse.app.models.models import Column, Failure, before, fingerprint_of
 from cse.app.state.corpora import DEMO_KEY
-from cse.app.state.records import before
 from cse.app.validation import one_of
 from cse.training.records import Report, silent
 
@@ -48,20 +45,14 @@ class Session:
         columns: Sequence[Column] | None = None,
     ) -> dict[str, T]:
         """Return the function's result for each model by name; models for which it raises an error are noted."""
-
-        def answer(column: Column, encoder: Encoder) -> T:
-            value = function(column, encoder)
-            self.models[column.name] = fingerprint_of(encoder)
-            return value
-
-        chosen = self.columns if columns is None else columns
-        return self._noted(self.state.models.apply(answer, chosen, self.report))
+        return self.each_text((), lambda column, encoder, _: function(column, encoder), columns=columns)
 
     def each_text(
         self,
         texts: Sequence[str],
         function: Callable[[Column, Encoder, np.ndarray], T],
         prompt: Callable[[Column, Encoder], str | None] = lambda column, encoder: None,
+        columns: Sequence[Column] | None = None,
     ) -> dict[str, T]:
         """As `each`, with the (N, d) float32 vectors of N texts, encoded with those of requests that wait."""
 
@@ -70,16 +61,14 @@ class Session:
             self.models[column.name] = fingerprint_of(encoder)
             return value
 
-        return self._noted(self.state.models.apply_to(texts, answer, self.columns, self.report, prompt))
-
-    def _noted(self, answers: dict[str, T | Failure]) -> dict[str, T]:
+        asked = self.columns if columns is None else columns
         values: dict[str, T] = {}
-        for name, answer in answers.items():
-            if isinstance(answer, Failure):
-                self.failed[name] = answer.reason
+        for name, value in self.state.models.apply_to(texts, answer, asked, self.report, prompt).items():
+            if isinstance(value, Failure):
+                self.failed[name] = value.reason
                 self.models.pop(name, None)
             else:
-                values[name] = answer
+                values[name] = value
         return values
 
     def random_cosines(self, column: Column, encoder: Encoder) -> np.ndarray:
@@ -131,7 +120,7 @@ def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> list[Colu
     known: dict[str, Column] = {}
     for column in columns:
         start = before(column)
-        known |= {each.name: each for each in (start, column) if each is not None}
+        known |= {model.name: model for model in (start, column) if model is not None}
     for name in names:
         one_of(name, "The models", known)
     return [column for name, column in known.items() if name in names]

@@ -19,10 +19,10 @@ from cse.app.drawing.components import heading, settings
 from cse.app.drawing.components import result as result_html
 from cse.app.forms.events import HIDDEN, LANES, PRIVATE, PROGRESS, guarded, refusing, reporter
 from cse.app.forms.links import Linked
+from cse.app.models.models import seed_of
 from cse.app.result import TYPES, Ask, Result
 from cse.app.session import Session, open_session
 from cse.app.state.corpora import DEMO, DEMO_KEY
-from cse.app.state.records import seeds_of
 from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def answer(result: Result, session: Session) -> Answer:
         result, frame, session.models, session.failed, tuple(session.notes), session.corpus.key,
         session.name_of(session.corpus),
         session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
-        seeds_of(named),
+        {name: seed for name, model in named if (seed := seed_of(model)) is not None},
     )  # fmt: skip
 
 

@@ -17,13 +17,10 @@ from cse.app.corpus.exports import FILES, columns_of
 from cse.app.corpus.reading import MOST_TEXTS, facts_of, file_corpus, preview, queries_of
 from cse.app.drawing import html
 from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded
-from cse.app.models.columns import MOST_COLUMNS, Column
+from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
-from cse.app.state.adding import add_own
-from cse.app.state.app_state import AppState
-from cse.app.state.corpora import DEMO_KEY, OWN_KEY
-from cse.app.state.own_corpora import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus
-from cse.app.state.records import before
+from cse.app.state.app_state import AppState, admit_model
+from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, PROMISE, SUMMARY, UNDO, OwnCorpus
 from cse.app.validation import MAX_FILE_BYTES
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
@@ -38,7 +35,7 @@ EXPLANATION = (
     f".parquet), packed or not, of at most {MAX_FILE_BYTES // 2**20} MB. All its columns come along."
 )
 KEEPING = f'<details class="cse-note"><summary>{SUMMARY}</summary>{html.escape(PROMISE)}</details>'
-ADDING = f"Up to {MOST_COLUMNS} models, on your page alone and until you leave it."
+ADDING = f"Up to {MAX_COLUMNS} models, on your page alone and until you leave it."
 WHICH = "Which column holds the texts?"
 FOCUS_UNDO = "() => requestAnimationFrame(() => document.getElementById('corpus-undo')?.focus())"
 
@@ -217,9 +214,7 @@ def uploaded(state: AppState, path: str | None, key: str) -> tuple[Any, ...]:
 def put_aside(state: AppState, key: str) -> tuple[Any, ...]:
     """Remove the texts of a key, and its votes, which hold some; return updates of the choice and of what undoes it."""
     ballot = state.ballots.get(key)
-    own = state.own_corpora.set_aside(
-        key, lambda: state.ballots.drop(key) if state.ballots.get(key) is ballot else None
-    )
+    own = state.own_corpora.set_aside(key, lambda: state.ballots.pop(key) if state.ballots.get(key) is ballot else None)
     said = "" if own is None else html.hint(f"{own.label} is removed; Undo brings it back for {UNDO} seconds.")
     chosen = gr.update(choices=choices_of(state), value=DEMO_KEY)
     return chosen, said, gr.update(visible=own is not None), gr.Timer(active=own is not None), ""
@@ -282,14 +277,14 @@ def models_form(state: AppState, key: gr.Textbox) -> tuple[gr.CheckboxGroup, gr.
 
     def put(name: Any, path: str | None, key: str, chosen: list[str], number: int) -> tuple[Any, ...]:
         try:
-            column = add_own(state, key, name, path)
+            column = admit_model(state, name, key, path)
         except (ValueError, OSError) as error:
             return gr.skip(), html.alert(str(error)), gr.skip(), None
         update = gr.update(choices=model_choices(state.models.columns), value=[*chosen, column.name])
         return update, html.hint(f"{title(column.name)} is in every place. {ADDING}"), number + 1, None
 
     def take(chosen: list[str], number: int) -> tuple[Any, ...]:
-        state.models.added.clear()
+        state.models.remove_added()
         offered = model_choices(state.models.own)
         kept = [name for _, name in offered if name in chosen]
         return gr.update(choices=offered, value=kept), html.hint(ADDING), number + 1

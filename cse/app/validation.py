@@ -40,10 +40,10 @@ def text(value: Any, field: str, what: str = "") -> str:
 
 def sentence(value: Any, field: str) -> str:
     """Return `value` as a text that is not empty, without surrounding whitespace."""
-    found = text(value, field).strip()
-    if not found:
+    stripped = text(value, field).strip()
+    if not stripped:
         raise FieldError(field, f"{field} is empty; write a few words.")
-    return found
+    return stripped
 
 
 def pair(first: Any, second: Any) -> list[str]:
@@ -55,15 +55,14 @@ def lines(value: Any, least: int, most: int, field: str = LIST) -> list[str]:
     """Return the non-empty lines of a field: `least` to `most` of them, each as long as a text may be."""
     if not isinstance(value, str):
         raise FieldError(field, f"{field} is not text; send a string.")
-    found = [line.strip() for line in value.splitlines() if line.strip()]
-    if not found:
+    sentences = [line.strip() for line in value.splitlines() if line.strip()]
+    if not sentences:
         raise FieldError(field, f"{field} is empty; paste {least} to {most:,} sentences, one per line.")
-    if not least <= len(found) <= most:
-        raise FieldError(
-            field, f"{field} has {counted(len(found), 'sentence')}; paste {least} to {most:,}, one per line."
-        )
+    if not least <= len(sentences) <= most:
+        number = counted(len(sentences), "sentence")
+        raise FieldError(field, f"{field} has {number}; paste {least} to {most:,}, one per line.")
     what = field[:1].lower() + field[1:]
-    return [text(line, field, f"Line {number} of {what}") for number, line in enumerate(found, start=1)]
+    return [text(line, field, f"Line {number} of {what}") for number, line in enumerate(sentences, start=1)]
 
 
 def texts(value: Any, most: int) -> list[str]:
@@ -72,23 +71,26 @@ def texts(value: Any, most: int) -> list[str]:
     if not isinstance(value, list) or not 1 <= len(value) <= most:
         wrong = f"{len(value):,}" if isinstance(value, list) else "not a list"
         raise FieldError(field, f"{field} are {wrong}; send a list of 1 to {most:,}.")
-    return [sentence(each, f"Text {number}") for number, each in enumerate(value, start=1)]
+    return [sentence(item, f"Text {number}") for number, item in enumerate(value, start=1)]
 
 
 def whole(value: Any, field: str, least: int, most: int) -> int:
     """Return `value` as a whole number between `least` and `most`."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or value != value or not least <= value <= most or int(value) != value:
+    if not is_between(value, least, most) or int(value) != value:
         raise FieldError(field, f"{field} must be a whole number from {least} to {most}.")
     return int(value)
 
 
 def between(value: Any, field: str, least: float, most: float) -> float:
     """Return `value` as a number between `least` and `most`."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not least <= value <= most:
+    if not is_between(value, least, most):
         raise FieldError(field, f"{field} must be a number from {least:g} to {most:g}.")
     return float(value)
+
+
+def is_between(value: Any, least: float, most: float) -> bool:
+    """True for a number, which is no truth value and not NaN, within the bounds."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most
 
 
 def one_of(value: Any, field: str, known: Iterable[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -14,6 +13,7 @@ from cse.commands.cli import (
     Pooling,
     Read,
     command,
+    flag,
     log,
     model_option,
     option,
@@ -31,24 +31,22 @@ class Purpose(str, Enum):
 
 
 def main(
-    file: Annotated[str, typer.Argument(help=SOURCE)],
-    output: Annotated[Path, option("Folder for the model and the report.")],
-    backbone: Annotated[
-        str, model_option("The model to start from: bundled, a folder or hub id of a backbone or sentence model.")
-    ] = "bundled",
+    file: str = typer.Argument(..., help=SOURCE),
+    output: Path = option("Folder for the model and the report.", default=...),
+    backbone: str = model_option(
+        "Start: bundled, or a folder or hub id of a backbone or sentence model.", default="bundled"
+    ),
     pooling: Pooling = None,
     column: Column = None,
-    label: Annotated[str | None, option("Column of labels, by which grouping is measured; default: none.")] = None,
-    titles: Annotated[
-        str | None, option("Column of titles by which texts are to be found; default: every second word of a text.")
-    ] = None,
-    purpose: Annotated[Purpose, option("What the model is for: groups, search or both.", "--for")] = Purpose.BOTH,
+    label: str | None = option("Column of labels, by which grouping is measured; default: none."),
+    titles: str | None = option("Column of titles by which texts are to be found; default: every second word."),
+    purpose: Purpose = option("What the model is for: groups, search or both.", "--for", default=Purpose.BOTH),
     read: Read = None,
-    minutes: Annotated[float, option("Most minutes, above 0; what does not fit is left out.")] = 30,
-    seed: Annotated[int, seed_option("Of the held-out texts and of training.")] = 42,
-    resume: Annotated[bool, option("Continue a killed run.", "--resume")] = False,
-    overwrite: Annotated[bool, option("Replace an adapted model at --output.", "--overwrite")] = False,
-    json_output: Annotated[bool, option("Print the report as JSON.", "--json")] = False,
+    minutes: float = option("Most minutes, above 0; what does not fit is left out.", default=30),
+    seed: int = seed_option("Of the held-out texts and of training.", default=42),
+    resume: bool = flag("Continue a killed run."),
+    overwrite: bool = flag("Replace an adapted model at --output."),
+    json_output: bool = flag("Print the report as JSON."),
 ) -> None:
     """Look at your texts, try a projection and training on them, and write the model that suits them, with a report.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from cse.app.serving import HOST, PORT, Options, run
-from cse.commands.cli import choices, command, model_option, option
+from cse.commands.cli import choices, command, flag, model_option, option
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BACKENDS
 
@@ -24,86 +24,47 @@ def ascii_token(token: str | None) -> str | None:
 
 
 def main(
-    port: Annotated[int, option("Port to listen on.", min=1, max=65535, panel=SERVER)] = PORT,
-    host: Annotated[str, option("Address to listen on.", envvar="GRADIO_SERVER_NAME", panel=SERVER)] = HOST,
-    allow_host: Annotated[
-        list[str] | None,
-        option(
-            "A further name to answer to, as behind a proxy; repeat for more, * for any; also CSE_ALLOWED_HOSTS.",
-            metavar="NAME",
-            panel=SERVER,
-        ),
-    ] = None,
-    mcp: Annotated[
-        bool,
-        option(
-            "Serve the endpoints as tools of the Model Context Protocol as well.",
-            "--mcp",
-            envvar="GRADIO_MCP_SERVER",
-            panel=SERVER,
-        ),
-    ] = False,
-    share: Annotated[bool, option("Also serve through a public Gradio link.", "--share", panel=SERVER)] = False,
-    model: Annotated[
-        list[str] | None,
-        model_option(
-            "A further column: a checkpoint folder, a backbone's folder or a hub id; repeat for more.",
-            metavar="NAME_OR_DIR",
-            panel=MODELS,
-        ),
-    ] = None,
-    backend: Annotated[str, option("Where models run.", **choices("backend", BACKENDS), panel=MODELS)] = "auto",
-    family: Annotated[
-        str | None, option("Family of published checkpoints, if neither keys nor id show it.", panel=MODELS)
-    ] = None,
-    pooling: Annotated[
-        str | None,
-        option("Pooling of plain backbones; default mean.", **choices("pooling", UNTRAINED), panel=MODELS),
-    ] = None,
-    index: Annotated[
-        list[str] | None,
-        option(
-            "A folder of build-index to search, one on the hub, or milvus://HOST:PORT/NAME; repeat for more.",
-            "--index",
-            "--store",
-            metavar="DIR",
-            panel=MODELS,
-        ),
-    ] = None,
-    models_root: Annotated[
-        Path | None,
-        option("Visitors may add the model folders beneath it to their page.", metavar="FOLDER", panel=RIGHTS),
-    ] = None,
-    token: Annotated[
-        str | None,
-        option(
-            "What gives the owner's rights, to train and to open folders; better by the variable, which no list of "
-            "processes shows; default: a random one. The address with it is printed at the start.",
-            envvar="CSE_TOKEN",
-            callback=ascii_token,
-            metavar="VALUE",
-            panel=RIGHTS,
-        ),
-    ] = None,
-    open: Annotated[
-        bool,
-        option("Give everyone who reaches the app the owner's rights, without a token.", "--open", panel=RIGHTS),
-    ] = False,
-    train: Annotated[
-        bool,
-        option(
-            "Visitors may train models, one at a time, and open those that they upload; the owner may anyway.",
-            "--train",
-            envvar="CSE_TRAIN",
-            panel=RIGHTS,
-        ),
-    ] = False,
-    allow_hub: Annotated[
-        bool, option("Visitors may add hub ids, which are then downloaded.", "--allow-hub", panel=RIGHTS)
-    ] = False,
-    precompute: Annotated[
-        bool, option("Write the first results of the bundled models, and exit.", "--precompute", panel=SERVER)
-    ] = False,
+    port: int = option("Port to listen on.", default=PORT, min=1, max=65535, panel=SERVER),
+    host: str = option("Address to listen on.", default=HOST, envvar="GRADIO_SERVER_NAME", panel=SERVER),
+    allow_host: list[str] | None = option(
+        "A further name to answer to, as behind a proxy; repeat for more, * for any; also CSE_ALLOWED_HOSTS.",
+        metavar="NAME",
+        panel=SERVER,
+    ),
+    mcp: bool = flag(
+        "Serve the endpoints as tools of the Model Context Protocol as well.", envvar="GRADIO_MCP_SERVER", panel=SERVER
+    ),
+    share: bool = flag("Also serve through a public Gradio link.", panel=SERVER),
+    model: list[str] | None = model_option(
+        "A further column: a checkpoint folder, a backbone's folder or a hub id; repeat for more.",
+        metavar="NAME_OR_DIR",
+        panel=MODELS,
+    ),
+    backend: str = option("Where models run.", default="auto", **choices("backend", BACKENDS), panel=MODELS),
+    family: str | None = option("Family of published checkpoints, if neither keys nor id show it.", panel=MODELS),
+    pooling: str | None = option("Of plain backbones; default mean.", **choices("pooling", UNTRAINED), panel=MODELS),
+    index: list[str] | None = option(
+        "A folder of build-index to search, one on the hub, or milvus://HOST:PORT/NAME; repeat for more.",
+        "--index",
+        "--store",
+        metavar="DIR",
+        panel=MODELS,
+    ),
+    models_root: Path | None = option("Visitors may add the model folders below it.", metavar="FOLDER", panel=RIGHTS),
+    token: str | None = option(
+        "What gives the owner's rights, to train and to open folders; better by the variable, which no list of "
+        "processes shows; default: a random one. The address with it is printed at the start.",
+        envvar="CSE_TOKEN",
+        callback=ascii_token,
+        metavar="VALUE",
+        panel=RIGHTS,
+    ),
+    open: bool = flag("Give everyone who reaches the app the owner's rights, without a token.", panel=RIGHTS),
+    train: bool = flag(
+        "Visitors may train models, one at a time, and open uploaded ones.", envvar="CSE_TRAIN", panel=RIGHTS
+    ),
+    allow_hub: bool = flag("Visitors may add hub ids, which are then downloaded.", panel=RIGHTS),
+    precompute: bool = flag("Write the first results of the bundled models, and exit.", panel=SERVER),
 ) -> None:
     """Compare contrastive sentence embeddings in the browser.
 

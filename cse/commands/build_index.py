@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import typer
 
@@ -14,12 +14,12 @@ from cse.commands.cli import (
     BACKEND,
     COLUMN,
     FAMILY,
-    MODEL,
     MODEL_VARIABLE,
     POOLING,
     READ,
     TEXTS,
     command,
+    flag,
     log,
     model_option,
     option,
@@ -50,36 +50,23 @@ SMOOTH_HELP = (
 
 def main(
     context: typer.Context,
-    corpus: Annotated[str, typer.Argument(help=TEXTS)],
-    output: Annotated[str, option("Folder, or milvus://HOST:PORT/COLLECTION.", "--output", "--store", panel=RESULT)],
-    model: Annotated[str | None, model_option(MODEL, panel=CORPUS, envvar=MODEL_VARIABLE)] = None,
-    vectors: Annotated[
-        Path | None, option("Instead of --model: folder of vectors from encode --shards.", panel=CORPUS)
-    ] = None,
-    factory: Annotated[str | None, option(f"FAISS factory (default Flat). {factory_guidance()}.", panel=INDEX)] = None,
-    smooth: Annotated[int, option(SMOOTH_HELP, panel=INDEX, min=0)] = 0,
-    pooling: Annotated[str | None, option(POOLING, panel=CORPUS)] = None,
-    family: Annotated[str | None, option(FAMILY, panel=CORPUS)] = None,
-    column: Annotated[str | None, option(COLUMN, panel=CORPUS)] = None,
-    read: Annotated[list[str] | None, option(READ, metavar="KEY=VALUE", panel=CORPUS)] = None,
-    backend: Annotated[str, option(BACKEND, panel=CORPUS)] = "auto",
-    batch_size: Annotated[
-        int | None, option("Most sentences per forward pass; default: chosen by length.", panel=CORPUS, min=1)
-    ] = None,
-    seed: Annotated[int, seed_option("Of the IVF clustering and of the queries for recall@10.", panel=INDEX)] = 42,
-    overwrite: Annotated[bool, option("Replace an index at --output.", "--overwrite", panel=RESULT)] = False,
-    append: Annotated[
-        bool, option("Add to the index at --output, built by the same model.", "--append", panel=RESULT)
-    ] = False,
-    resume: Annotated[
-        bool,
-        option(
-            "Continue an interrupted build; OUTPUT.partial keeps its vectors (1.5 kB each at 384 dimensions).",
-            "--resume",
-            panel=RESULT,
-        ),
-    ] = False,
-    json_output: Annotated[bool, option("Print the manifest as JSON.", "--json", panel=RESULT)] = False,
+    corpus: str = typer.Argument(..., help=TEXTS),
+    output: str = option("Folder, or milvus://HOST:PORT/COLLECTION.", "--output", "--store", default=..., panel=RESULT),
+    model: str | None = model_option(panel=CORPUS, envvar=MODEL_VARIABLE),
+    vectors: Path | None = option("Instead of --model: folder of vectors from encode --shards.", panel=CORPUS),
+    factory: str | None = option(f"FAISS factory (default Flat). {factory_guidance()}.", panel=INDEX),
+    smooth: int = option(SMOOTH_HELP, default=0, panel=INDEX, min=0),
+    pooling: str | None = option(POOLING, panel=CORPUS),
+    family: str | None = option(FAMILY, panel=CORPUS),
+    column: str | None = option(COLUMN, panel=CORPUS),
+    read: list[str] | None = option(READ, metavar="KEY=VALUE", panel=CORPUS),
+    backend: str = option(BACKEND, default="auto", panel=CORPUS),
+    batch_size: int | None = option("Most sentences per forward pass; default: chosen by length.", panel=CORPUS, min=1),
+    seed: int = seed_option("Of the IVF clustering and of the queries for recall@10.", default=42, panel=INDEX),
+    overwrite: bool = flag("Replace an index at --output.", panel=RESULT),
+    append: bool = flag("Add to the index at --output, built by the same model.", panel=RESULT),
+    resume: bool = flag("Continue an interrupted build, whose vectors OUTPUT.partial keeps.", panel=RESULT),
+    json_output: bool = flag("Print the manifest as JSON.", panel=RESULT),
 ) -> None:
     """Encode a corpus, index its vectors with FAISS and store its rows with them: texts, other columns, row numbers.
 

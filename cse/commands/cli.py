@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import gc
+import inspect
 import json
 import os
 import select
@@ -153,6 +154,7 @@ def command(function: Callable[..., None]) -> typer.Typer:
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     app = App(add_completion=False, pretty_exceptions_enable=False, context_settings=HELP)
+    _name_flags(function)
 
     def stop(error: BaseException, code: int, message: str | None = None) -> None:
         stop_with(with_flags(message or str(error) or type(error).__name__, app), code, error)
@@ -177,6 +179,12 @@ def command(function: Callable[..., None]) -> typer.Typer:
             stop(error, UNEXPECTED, f"unexpected {type(error).__name__}: {error} (CSE_DEBUG=1 shows where)")
 
     return app
+
+
+def _name_flags(function: Callable[..., None]) -> None:
+    for name, parameter in inspect.signature(function).parameters.items():
+        if getattr(parameter.default, "default", None) is False and not parameter.default.param_decls:
+            parameter.default.param_decls = (f"--{name.removesuffix('_output').replace('_', '-')}",)
 
 
 def _stdout_closed() -> bool:
@@ -280,9 +288,14 @@ BACKEND = "torch, openvino (CPU only), or auto: openvino on a CPU where it is in
 FAMILY = f"Family of a published checkpoint, if neither its keys nor its hub id show it: {', '.join(FAMILIES)}."
 
 
-def option(help_text: str | None, *names: str, panel: str | None = None, **rules: Any) -> Any:
-    """An option with its help, in a `panel` of the command's help; `names` replace `--PARAMETER`."""
-    return typer.Option(*names, help=help_text, rich_help_panel=panel, **rules)
+def option(help_text: str | None, *names: str, default: Any = None, panel: str | None = None, **rules: Any) -> Any:
+    """An option, required if its default is `...`, in a `panel` of the help; `names` replace `--PARAMETER`."""
+    return typer.Option(default, *names, help=help_text, rich_help_panel=panel, **rules)
+
+
+def flag(help_text: str, *names: str, **rules: Any) -> Any:
+    """An option that is true if it is there; `command` calls it `--PARAMETER`, without `--no-PARAMETER`."""
+    return option(help_text, *names, default=False, **rules)
 
 
 def seed_option(help_text: str | None, *names: str, **rules: Any) -> Any:
@@ -290,15 +303,14 @@ def seed_option(help_text: str | None, *names: str, **rules: Any) -> Any:
     return option(help_text, *names, min=0, max=MAX_SEED, **rules)
 
 
-def model_option(help_text: str, **rules: Any) -> Any:
+def model_option(help_text: str = MODEL, **rules: Any) -> Any:
     """An option that takes a model, with its bundled names completed by the shell."""
     return option(help_text, autocompletion=completing(BUNDLED_NAMES), **rules)
 
 
-Model = Annotated[str, model_option(MODEL, envvar=MODEL_VARIABLE)]
-Pooling = Annotated[str | None, option(POOLING)]
-Family = Annotated[str | None, option(FAMILY)]
-Backend = Annotated[str, option(BACKEND)]
+Pooling = Annotated[str | None, typer.Option(help=POOLING)]
+Family = Annotated[str | None, typer.Option(help=FAMILY)]
+Backend = Annotated[str, typer.Option(help=BACKEND)]
 SOURCE = "A file (text, table, JSON, .xlsx, .parquet; packed too) or hub id."
 TEXTS = f"{SOURCE} - reads standard input."
 COLUMN = "Column of the texts: its name, a.b for a nested value, its number without a header."
@@ -306,11 +318,9 @@ READ = (
     "How to read it where the guess is wrong: delimiter=tab, encoding=cp1252, header=no, quotes=no, sheet=NAME, "
     "format=text; repeat it for more."
 )
-Column = Annotated[str | None, option(COLUMN)]
-Read = Annotated[list[str] | None, option(READ, metavar="KEY=VALUE")]
-ForSpreadsheets = Annotated[
-    bool, option("Put an apostrophe before cells that begin as a formula, for people.", "--for-spreadsheets")
-]
+Column = Annotated[str | None, typer.Option(help=COLUMN)]
+Read = Annotated[list[str] | None, typer.Option(help=READ, metavar="KEY=VALUE")]
+FOR_SPREADSHEETS = "Put an apostrophe before cells that begin as a formula, for people."
 
 
 def read_corpus(

@@ -6,11 +6,11 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import choices, command, log, option, print_json
+from cse.commands.cli import choices, command, flag, log, option, print_json
 
 if TYPE_CHECKING:
     from cse.models.space import SpaceRequest
@@ -19,23 +19,18 @@ HARDWARE = ("zero-gpu", "cpu", "gpu")
 
 
 def main(
-    name: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The Space; created if it does not exist.")],
-    hardware: Annotated[
-        str,
-        option(
-            "zero-gpu (free; ZeroGPU's torch, faiss-cpu), cpu (both for the CPU) or gpu (requirements.txt unchanged).",
-            **choices("hardware", HARDWARE),
-        ),
-    ] = "zero-gpu",
-    model: Annotated[
-        list[str] | None,
-        option("Another model column: a checkpoint or backbone folder, which is uploaded, or a hub id."),
-    ] = None,
-    index: Annotated[list[Path] | None, option("An index folder of build-index to search, which is uploaded.")] = None,
-    output: Annotated[Path | None, option("Keep the staged folder here; default with --dry-run: ./NAME.")] = None,
-    private: Annotated[bool, option("Make a new Space private.", "--private")] = False,
-    dry_run: Annotated[bool, option("Write the folder and upload nothing.", "--dry-run")] = False,
-    json_output: Annotated[bool, option("Print the result as JSON.", "--json")] = False,
+    name: str = typer.Argument(..., metavar="OWNER/NAME", help="The Space; created if it does not exist."),
+    hardware: str = option(
+        "zero-gpu (free; ZeroGPU's torch, faiss-cpu), cpu (both for the CPU) or gpu (requirements.txt unchanged).",
+        default="zero-gpu",
+        **choices("hardware", HARDWARE),
+    ),
+    model: list[str] | None = option("A further column: a model folder, which is uploaded, or a hub id."),
+    index: list[Path] | None = option("An index folder of build-index to search, which is uploaded."),
+    output: Path | None = option("Keep the staged folder here; default with --dry-run: ./NAME."),
+    private: bool = flag("Make a new Space private."),
+    dry_run: bool = flag("Write the folder and upload nothing."),
+    json_output: bool = flag("Print the result as JSON."),
 ) -> None:
     """Stage the files that a Space needs in a folder and upload it.
 

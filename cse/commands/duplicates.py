@@ -5,22 +5,24 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cse.commands.cli import (
+    FOR_SPREADSHEETS,
+    MODEL_VARIABLE,
     TEXTS,
     Column,
     Family,
-    ForSpreadsheets,
-    Model,
     Pooling,
     Read,
     check_outputs,
     choices,
     command,
+    flag,
     log,
+    model_option,
     option,
     print_json,
     read_corpus,
@@ -43,29 +45,26 @@ LARGE_GROUP_SHARE = 0.05  # share of all rows in one group that is reported
 
 
 def main(
-    file: Annotated[str, typer.Argument(help=TEXTS)],
-    model: Model,
-    output: Annotated[
-        Path, option("The file of the rows that are kept, with all columns: .csv, .tsv, .jsonl or .parquet.")
-    ],
-    groups: Annotated[
-        Path | None, option("Such a file of every group: its rows with all columns, which one is kept, and why.")
-    ] = None,
-    percentile: Annotated[
-        float | None,
-        option("Of the cosines of random pairs of the text; default 99.999, more above 10,000 texts.", min=0, max=100),
-    ] = None,
-    keep: Annotated[
-        str, option(f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.", **choices("row to keep", KEPT_ROWS))
-    ] = "first",
+    file: str = typer.Argument(..., help=TEXTS),
+    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
+    output: Path = option(
+        "File of the rows that are kept, with all columns: .csv, .tsv, .jsonl or .parquet.", default=...
+    ),
+    groups: Path | None = option("Such a file of every group: its rows, which one is kept, and why."),
+    percentile: float | None = option(
+        "Of random pairs' cosines; default 99.999, more above 10,000 texts.", min=0, max=100
+    ),
+    keep: str = option(
+        f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.", default="first", **choices("row to keep", KEPT_ROWS)
+    ),
     column: Column = None,
     read: Read = None,
-    for_spreadsheets: ForSpreadsheets = False,
-    factory: Annotated[str, option("FAISS factory; Flat finds every pair, others most, but faster.")] = "Flat",
-    seed: Annotated[int, seed_option("Of the random pairs.")] = 42,
+    for_spreadsheets: bool = flag(FOR_SPREADSHEETS),
+    factory: str = option("FAISS factory; Flat finds every pair, others most, but faster.", default="Flat"),
+    seed: int = seed_option("Of the random pairs.", default=42),
     pooling: Pooling = None,
     family: Family = None,
-    json_output: Annotated[bool, option("Print the summary as JSON.", "--json")] = False,
+    json_output: bool = flag("Print the summary as JSON."),
 ) -> None:
     """Join texts whose cosine is above a percentile of random pairs into groups, and keep one row of each.
 

@@ -6,24 +6,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cse.commands.cli import (
+    MODEL_VARIABLE,
     STDIN,
     STDIN_NAME,
     TEXTS,
     Backend,
     Column,
     Family,
-    Model,
     Pooling,
     Read,
     check_outputs,
     choices,
     command,
+    flag,
     log,
+    model_option,
     option,
     print_json,
     read_corpus,
@@ -42,43 +44,29 @@ if TYPE_CHECKING:
 
 
 def main(
-    model: Model,
-    texts: Annotated[str | None, typer.Argument(metavar="INPUT", help="As --input.", show_default=False)] = None,
-    input: Annotated[str | None, option(TEXTS)] = None,
-    output: Annotated[
-        Path | None,
-        option(
-            "The .npy file to write, (N, d) float32, with the row numbers beside it; or a .parquet file of row "
-            "numbers, columns and vectors; a folder with --shards. With --json it may be left out."
-        ),
-    ] = None,
+    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
+    texts: str | None = typer.Argument(None, metavar="INPUT", help="As --input.", show_default=False),
+    input: str | None = option(TEXTS),
+    output: Path | None = option(
+        "The .npy file to write, (N, d) float32, with the row numbers beside it; or a .parquet file of row "
+        "numbers, columns and vectors; a folder with --shards. With --json it may be left out."
+    ),
     pooling: Pooling = None,
     family: Family = None,
     column: Column = None,
     read: Read = None,
-    batch_size: Annotated[
-        int | None, option("Most sentences per forward pass; default: chosen by length.", min=1)
-    ] = None,
-    precision: Annotated[
-        str,
-        option(
-            "no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly.",
-            **choices("precision", PRECISIONS),
-        ),
-    ] = "no",
+    batch_size: int | None = option("Most sentences per forward pass; default: chosen by length.", min=1),
+    precision: str = option(
+        "no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly.",
+        default="no",
+        **choices("precision", PRECISIONS),
+    ),
     backend: Backend = "auto",
-    prompt_name: Annotated[
-        str | None,
-        option("Prompt of the model, such as document for build_index --vectors. Default: its default prompt or none."),
-    ] = None,
-    normalize: Annotated[bool, option("Scale every vector to length 1.", "--normalize")] = False,
-    shards: Annotated[
-        int | None, option("Write this many parts to a folder, in bounded memory; works with torchrun.", min=1)
-    ] = None,
-    resume: Annotated[bool, option("With --shards: continue an interrupted run.", "--resume")] = False,
-    json_output: Annotated[
-        bool, option("Print a summary as JSON; without --output a list of row, text and vector.", "--json")
-    ] = False,
+    prompt_name: str | None = option("Prompt of the model, such as document for build_index --vectors."),
+    normalize: bool = flag("Scale every vector to length 1."),
+    shards: int | None = option("Write so many parts to a folder, in bounded memory; also by torchrun.", min=1),
+    resume: bool = flag("With --shards: continue an interrupted run."),
+    json_output: bool = flag("Print a summary as JSON; without --output a list of row, text and vector."),
 ) -> None:
     """Encode every text of a file; row i of the array is the i-th row that has a text.
 

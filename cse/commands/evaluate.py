@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,6 +19,7 @@ from cse.commands.cli import (
     POOLING,
     choices,
     command,
+    flag,
     log,
     model_option,
     option,
@@ -37,65 +38,41 @@ MODELS, SCORING, RESULTS = "Models", "Data and scoring", "Results"
 
 
 def main(
-    task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}.", **choices("task", TASKS))],
-    model: Annotated[
-        list[str],
-        model_option("A model or a file of word vectors; repeatable; published: all published ids.", panel=MODELS),
-    ],
-    data: Annotated[
-        Path, option("The task's folder (docs/evaluation.md); `hub` downloads STS or transfer.", panel=SCORING)
-    ],
-    pooling: Annotated[
-        list[str] | None,
-        option(f"{POOLING[:-1]}, top-tokens, top-tokens-denoised; for every plain backbone; repeatable.", panel=MODELS),
-    ] = None,
-    family: Annotated[str | None, option(f"{FAMILY} For every model not trained here.", panel=MODELS)] = None,
-    postprocess: Annotated[str | None, option("whitening or flow, fitted on --fit.", panel=MODELS)] = None,
-    fit: Annotated[Path | None, option("Sentences for --postprocess; the first 20,000.", panel=MODELS)] = None,
-    backend: Annotated[str, option(BACKEND, panel=MODELS)] = "auto",
-    bare: Annotated[bool, option("Read checkpoints without head and denoising.", "--bare", panel=MODELS)] = False,
-    start: Annotated[
-        bool, option("Score each checkpoint's own start too: before training.", "--start", panel=MODELS)
-    ] = False,
-    details: Annotated[bool, option("sts: Pearson and every subset too.", "--details", panel=SCORING)] = False,
-    tokenised: Annotated[
-        Path | None, option("sts, geometry: folder with SentEval's tokenised text.", panel=SCORING)
-    ] = None,
-    sentences: Annotated[
-        Path | None,
-        option("geometry: text for the anisotropy instead of STS-B test's; first 100,000 lines.", panel=SCORING),
-    ] = None,
-    classifier: Annotated[
-        str | None, option("transfer: logistic (the default), or senteval for SentEval's own.", panel=SCORING)
-    ] = None,
-    store: Annotated[
-        str | None,
-        option("retrieval: search in a temporary milvus://HOST:PORT/COLLECTION, not in FAISS.", panel=SCORING),
-    ] = None,
-    smooth: Annotated[
-        int, option("retrieval: mix each document with its K nearest, as build_index.", panel=SCORING, min=0)
-    ] = 0,
-    expand: Annotated[
-        int | None,
-        option("retrieval: mix each query with its K nearest documents; default: as --smooth.", panel=SCORING, min=0),
-    ] = None,
-    final_period: Annotated[
-        bool, option("Append PromptBERT's final full stop.", "--final-period", panel=SCORING)
-    ] = False,
-    compare: Annotated[
-        bool,
-        option(
-            "sts: paired bootstrap of the first model against the others, and of each against its --start.",
-            "--compare",
-            panel=SCORING,
-        ),
-    ] = False,
-    figures: Annotated[Path | None, option("few-shot, geometry: folder for the figures.", panel=RESULTS)] = None,
-    batch_size: Annotated[int, option("Sentences in one pass of a model.", panel=MODELS, min=1)] = 128,
-    json_output: Annotated[
-        str | None, option("Results file, saved after every set and continued; - prints it.", "--json", panel=RESULTS)
-    ] = None,
-    overwrite: Annotated[bool, option("Start a new results file.", "--overwrite", panel=RESULTS)] = False,
+    task: str = typer.Argument(..., help=f"{', '.join(TASKS)}.", **choices("task", TASKS)),
+    model: list[str] = model_option(
+        "A model or word vectors; repeatable; published: all published ids.", default=..., panel=MODELS
+    ),
+    data: Path = option(
+        "The task's folder (docs/evaluation.md); `hub` downloads STS or transfer.", default=..., panel=SCORING
+    ),
+    pooling: list[str] | None = option(f"{POOLING[:-1]}, top-tokens, top-tokens-denoised; repeatable.", panel=MODELS),
+    family: str | None = option(f"{FAMILY} For every model not trained here.", panel=MODELS),
+    postprocess: str | None = option("whitening or flow, fitted on --fit.", panel=MODELS),
+    fit: Path | None = option("Sentences for --postprocess; the first 20,000.", panel=MODELS),
+    backend: str = option(BACKEND, default="auto", panel=MODELS),
+    bare: bool = flag("Read checkpoints without head and denoising.", panel=MODELS),
+    start: bool = flag("Score each checkpoint's own start too: before training.", panel=MODELS),
+    details: bool = flag("sts: Pearson and every subset too.", panel=SCORING),
+    tokenised: Path | None = option("sts, geometry: folder with SentEval's tokenised text.", panel=SCORING),
+    sentences: Path | None = option("geometry: text for the anisotropy instead of STS-B test's.", panel=SCORING),
+    classifier: str | None = option("transfer: logistic (the default), or senteval for SentEval's own.", panel=SCORING),
+    store: str | None = option("retrieval: search in a temporary milvus://HOST:PORT/COLLECTION.", panel=SCORING),
+    smooth: int = option(
+        "retrieval: mix documents with their K nearest, as build_index.", default=0, panel=SCORING, min=0
+    ),
+    expand: int | None = option(
+        "retrieval: mix queries with their K nearest; default: as --smooth.", panel=SCORING, min=0
+    ),
+    final_period: bool = flag("Append PromptBERT's final full stop.", panel=SCORING),
+    compare: bool = flag(
+        "sts: paired bootstrap of the first model against the others and each --start.", panel=SCORING
+    ),
+    figures: Path | None = option("few-shot, geometry: folder for the figures.", panel=RESULTS),
+    batch_size: int = option("Sentences in one pass of a model.", default=128, panel=MODELS, min=1),
+    json_output: str | None = option(
+        "Results file, saved by sets and continued; - prints it.", "--json", panel=RESULTS
+    ),
+    overwrite: bool = flag("Start a new results file.", panel=RESULTS),
 ) -> None:
     """Score models on a task and print a table, with published scores where there are any.
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cse.commands.cli import Family, Pooling, choices, command, completing, log, option, print_json
+from cse.commands.cli import Family, Pooling, choices, command, completing, flag, log, option, print_json
 from cse.models.names import BUNDLED_NAMES
 from index.manifest import INDEX_FORMS
-
-if TYPE_CHECKING:
-    from index.faiss_index import VectorIndex
 
 MODEL_FORMS = ("sentence-transformers", "peft", "onnx")
 FORMS = (*MODEL_FORMS, *INDEX_FORMS)
@@ -20,18 +16,15 @@ MAX_MAPPED_SENTENCES = 5_000  # t-SNE of more takes minutes
 
 
 def main(
-    model: Annotated[
-        str,
-        typer.Argument(
-            help="A model; an index folder for the last three forms of --to.", autocompletion=completing(BUNDLED_NAMES)
-        ),
-    ],
-    to: Annotated[str, option(f"{', '.join(FORMS)}.", **choices("form", FORMS))],
-    output: Annotated[Path, option("Folder for the export.")],
+    model: str = typer.Argument(
+        ..., help="A model; an index folder for the last three forms of --to.", autocompletion=completing(BUNDLED_NAMES)
+    ),
+    to: str = option(f"{', '.join(FORMS)}.", default=..., **choices("form", FORMS)),
+    output: Path = option("Folder for the export.", default=...),
     pooling: Pooling = None,
     family: Family = None,
-    overwrite: Annotated[bool, option("Replace an export at --output.", "--overwrite")] = False,
-    json_output: Annotated[bool, option("Print model, form, output and its files as JSON.", "--json")] = False,
+    overwrite: bool = flag("Replace an export at --output."),
+    json_output: bool = flag("Print model, form, output and its files as JSON."),
 ) -> None:
     """Export a model for sentence-transformers, peft or ONNX, an index for datasets, Parquet or the projector.
 
@@ -59,27 +52,22 @@ def main(
 
 
 def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
+    """Export an index; a table has the t-SNE coordinates x and y of at most `MAX_MAPPED_SENTENCES` sentences."""
     from cse.files.writing import write_folder
     from cse.models.export import EXPORT, check_output
     from index import VectorIndex
-    from index.export import fill
+    from index.export import contents, fill
 
     check_output(output, overwrite=overwrite)
-    index = VectorIndex.load(folder, device="cpu")
-    points = _map(index) if to == "parquet" else None
-    write_folder(output, lambda target: fill(index, to, target, points), EXPORT)
-
-
-def _map(index: VectorIndex) -> dict[str, list[float]] | None:
-    """The t-SNE coordinates x and y of an index's sentences; None for more than `MAX_MAPPED_SENTENCES`."""
-    from cse.analysis.maps import project
-    from index.export import contents
-
-    if len(index) > MAX_MAPPED_SENTENCES:
+    index, points = VectorIndex.load(folder, device="cpu"), None
+    if to == "parquet" and len(index) > MAX_MAPPED_SENTENCES:
         log(f"no x and y: a map of more than {MAX_MAPPED_SENTENCES:,} sentences takes too long")
-        return None
-    *_, maps = project({"": contents(index).vectors}, seed=42)
-    return {name: maps[""][:, column].tolist() for column, name in enumerate("xy")}
+    elif to == "parquet":
+        from cse.analysis.maps import project
+
+        *_, maps = project({"": contents(index).vectors}, seed=42)
+        points = {name: maps[""][:, column].tolist() for column, name in enumerate("xy")}
+    write_folder(output, lambda target: fill(index, to, target, points), EXPORT)
 
 
 app = command(main)

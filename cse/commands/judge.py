@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,6 +18,7 @@ from cse.commands.cli import (
     Read,
     check_outputs,
     command,
+    flag,
     log,
     option,
     read_corpus,
@@ -37,24 +38,19 @@ OWN_POOLING = "own"  # the pooling that a model records
 
 
 def main(
-    start: Annotated[str, typer.Argument(help="The model to compare with: a bundled name, folder or hub id.")],
-    result: Annotated[str, typer.Argument(help="The model that may be better.")],
-    data: Annotated[str, option(SOURCE)],
-    votes: Annotated[int, option("Votes to give; 20 to 40 are useful, 0 prints scores only.", min=0)] = 30,
+    start: str = typer.Argument(..., help="The model to compare with: a bundled name, folder or hub id."),
+    result: str = typer.Argument(..., help="The model that may be better."),
+    data: str = option(SOURCE, default=...),
+    votes: int = option("Votes to give; 20 to 40 are useful, 0 prints scores only.", default=30, min=0),
     column: Column = None,
-    labels: Annotated[str | None, option("Column of labels; prints how well both models agree with them.")] = None,
-    json_output: Annotated[
-        Path | None,
-        option("File that keeps the votes and is continued; default: RESULT.judge-ID.json of a run.", "--json"),
-    ] = None,
-    seed: Annotated[int, seed_option("Of the sample, the order, and which list is A.")] = 42,
-    pooling: Annotated[
-        list[str] | None, option(f"{POOLING} Given twice: of START, then of RESULT; own: its own.")
-    ] = None,
+    labels: str | None = option("Column of labels; prints how well both models agree with them."),
+    json_output: Path | None = option("File that keeps the votes; default: RESULT.judge-ID.json of a run.", "--json"),
+    seed: int = seed_option("Of the sample, the order, and which list is A.", default=42),
+    pooling: list[str] | None = option(f"{POOLING} Given twice: of START, then of RESULT; own: its own."),
     family: Family = None,
     read: Read = None,
-    simulate: Annotated[str | None, option("The labels in this column vote, instead of you.", metavar="COLUMN")] = None,
-    overwrite: Annotated[bool, option("Drop the votes in the file of --json for new ones.", "--overwrite")] = False,
+    simulate: str | None = option("The labels in this column vote, instead of you.", metavar="COLUMN"),
+    overwrite: bool = flag("Drop the votes in the file of --json for new ones."),
 ) -> None:
     """Show texts whose nearest neighbours differ most, blind, and count which model's neighbours you prefer.
 
@@ -135,10 +131,10 @@ def _ask(question: Question, texts: Sequence[str], progress: str) -> str | None:
     """The answer of the person to a question: a vote, or None to stop."""
     from cse.analysis.votes import SAME, SKIP
 
-    log(f"\n{progress}   {_short(texts[question.row])}\n")
+    log(f"\n{progress}   {shortened(texts[question.row], SHOWN_CHARACTERS)}\n")
     for name, rows in zip("AB", question.lists, strict=True):
         for number, row in enumerate(rows):
-            log(f"  {' ' if number else name}  {_short(texts[row])}")
+            log(f"  {' ' if number else name}  {shortened(texts[row], SHOWN_CHARACTERS)}")
         log("")
     while True:
         typer.echo("Which texts are closer to it? A, B, same (s), skip (k), quit (q): ", nl=False, err=True)
@@ -228,10 +224,6 @@ def _beside(result: str, setup: Setup) -> Path | None:
     if not folder.is_dir() or BUNDLED in folder.resolve().parents:
         return None
     return folder.with_name(f"{folder.name}.judge-{setup.digest()}.json")
-
-
-def _short(text: str) -> str:
-    return shortened(text, SHOWN_CHARACTERS)
 
 
 app = command(main)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,6 +13,7 @@ from cse.commands.cli import (
     READ,
     choices,
     command,
+    flag,
     log,
     option,
     print_json,
@@ -28,70 +29,39 @@ START, SHAPE, LEARNING, RUN = "Start", "Shape", "Learning", "Run"
 
 
 def main(
-    corpus: Annotated[
-        list[Path], typer.Argument(help="Text files, a sentence a line, or tables (packed too), or hub ids.")
-    ],
-    output: Annotated[Path, option("Folder for the tokenised text, the state and the model.", panel=RUN)],
-    init: Annotated[str | None, option("Continue from a model folder, a hub id or bundled.", panel=START)] = None,
-    vocabulary: Annotated[
-        int | None, option("Word pieces of a new model, default 12,000.", panel=START, min=30)
-    ] = None,
-    column: Annotated[str | None, option(COLUMN, panel=START)] = None,
-    read: Annotated[list[str] | None, option(READ, metavar="KEY=VALUE", panel=START)] = None,
-    limit: Annotated[int | None, option("Use the first N lines or rows of each.", panel=START, min=1)] = None,
-    layers: Annotated[int, option(None, panel=SHAPE, min=1)] = 4,
-    hidden: Annotated[
-        int,
-        option("Hidden size; a multiple of 64, one head per 64, or less than 64 with one head.", panel=SHAPE, min=16),
-    ] = 256,
-    tokens: Annotated[int, option("Tokens seen in the whole run.", panel=LEARNING, min=1)] = 30_000_000,
-    batch_tokens: Annotated[int, option(None, panel=LEARNING, min=16)] = 4096,
-    accumulate: Annotated[int, option("Micro-batches per step.", panel=LEARNING, min=1)] = 1,
-    learning_rate: Annotated[float, option(None, panel=LEARNING, min=1e-7)] = 1e-3,
-    frozen_layers: Annotated[
-        int,
-        option(
-            "With --init: freeze the embeddings and this many lowest layers; all: only the head learns.",
-            panel=START,
-            min=0,
-        ),
-    ] = 0,
-    blend: Annotated[
-        str | None, option("With --init: an encoder of the same shape, averaged with it first.", panel=START)
-    ] = None,
-    blend_share: Annotated[
-        str,
-        option(
-            "Weight of --blend in that average; or one for the embeddings and one for each layer, by commas.",
-            panel=START,
-            metavar="SHARE[,SHARE...]",
-        ),
-    ] = "0.5",
-    start_share: Annotated[
-        float,
-        option(
-            "With --init: weight of the initial encoder averaged into the result, without the head.",
-            panel=START,
-            min=0,
-            max=1,
-        ),
-    ] = 0.0,
-    untied: Annotated[
-        bool, option("Do not tie the decoder to the embeddings (PromptBERT's Table 12).", "--untied", panel=SHAPE)
-    ] = False,
-    eval_every: Annotated[int, option("Steps between evaluations and saved states.", panel=RUN, min=1)] = 500,
-    precision: Annotated[
-        str,
-        option(
-            "auto, no or bf16 (fast on CPUs with AVX512-BF16 or AMX).",
-            **choices("precision", PRECISIONS),
-            panel=LEARNING,
-        ),
-    ] = "auto",
-    seed: Annotated[int, seed_option(None, panel=LEARNING)] = 42,
-    resume: Annotated[bool, option("Continue from the last saved state.", "--resume", panel=RUN)] = False,
-    overwrite: Annotated[bool, option("Replace an earlier run.", "--overwrite", panel=RUN)] = False,
-    json_output: Annotated[bool, option("Print the recipe and curve as JSON.", "--json", panel=RUN)] = False,
+    corpus: list[Path] = typer.Argument(..., help="Text files, a sentence a line, or tables (packed too), or hub ids."),
+    output: Path = option("Folder for the tokenised text, the state and the model.", default=..., panel=RUN),
+    init: str | None = option("Continue from a model folder, a hub id or bundled.", panel=START),
+    vocabulary: int | None = option("Word pieces of a new model, default 12,000.", panel=START, min=30),
+    column: str | None = option(COLUMN, panel=START),
+    read: list[str] | None = option(READ, metavar="KEY=VALUE", panel=START),
+    limit: int | None = option("Use the first N lines or rows of each.", panel=START, min=1),
+    layers: int = option(None, default=4, panel=SHAPE, min=1),
+    hidden: int = option("A multiple of 64, one head per 64, or less with one head.", default=256, panel=SHAPE, min=16),
+    tokens: int = option("Tokens seen in the whole run.", default=30_000_000, panel=LEARNING, min=1),
+    batch_tokens: int = option(None, default=4096, panel=LEARNING, min=16),
+    accumulate: int = option("Micro-batches per step.", default=1, panel=LEARNING, min=1),
+    learning_rate: float = option(None, default=1e-3, panel=LEARNING, min=1e-7),
+    frozen_layers: int = option(
+        "With --init: freeze the embeddings and so many layers.", default=0, panel=START, min=0
+    ),
+    blend: str | None = option("With --init: an encoder of the same shape, averaged with it first.", panel=START),
+    blend_share: str = option(
+        "Weight of --blend in that average; or one for the embeddings and one for each layer, by commas.",
+        default="0.5",
+        panel=START,
+        metavar="SHARE[,SHARE...]",
+    ),
+    start_share: float = option(
+        "With --init: its weight in the average that is saved.", default=0.0, panel=START, min=0, max=1
+    ),
+    untied: bool = flag("Do not tie the decoder to the embeddings (PromptBERT's Table 12).", panel=SHAPE),
+    eval_every: int = option("Steps between evaluations and saved states.", default=500, panel=RUN, min=1),
+    precision: str = option("auto, no or bf16.", default="auto", **choices("precision", PRECISIONS), panel=LEARNING),
+    seed: int = seed_option(None, default=42, panel=LEARNING),
+    resume: bool = flag("Continue from the last saved state.", panel=RUN),
+    overwrite: bool = flag("Replace an earlier run.", panel=RUN),
+    json_output: bool = flag("Print the recipe and curve as JSON.", panel=RUN),
 ) -> None:
     """Pretrain a small uncased BERT on text files with masked language modelling.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import command, log, option, print_json
+from cse.commands.cli import command, flag, log, option, print_json
 
 if TYPE_CHECKING:
     from cse.models.config import CardFacts
@@ -16,21 +16,15 @@ if TYPE_CHECKING:
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(help="A checkpoint folder, or an index folder of build-index.")],
-    name: Annotated[
-        str, typer.Argument(metavar="OWNER/NAME", help="Model repository, or data set for an index; created if new.")
-    ],
-    private: Annotated[bool, option("Make a new repository private.", "--private")] = False,
-    revision: Annotated[str | None, option("Branch to write, created if new; default main.")] = None,
-    licence: Annotated[
-        str | None, option("Licence of the upload, as a hub id; default apache-2.0 on the bundled backbone.")
-    ] = None,
-    dataset: Annotated[list[str] | None, option("Hub id of the training data; repeatable.")] = None,
-    model: Annotated[str | None, option("Hub id of an index's model, if that was a local folder.")] = None,
-    dry_run: Annotated[
-        bool, option("List the files that would be uploaded; needs no hub and no token.", "--dry-run")
-    ] = False,
-    json_output: Annotated[bool, option("Print address and commit as JSON.", "--json")] = False,
+    folder: Path = typer.Argument(..., help="A checkpoint folder, or an index folder of build-index."),
+    name: str = typer.Argument(..., metavar="OWNER/NAME", help="Model repository, or data set of an index."),
+    private: bool = flag("Make a new repository private."),
+    revision: str | None = option("Branch to write, created if new; default main."),
+    licence: str | None = option("Its licence, as a hub id; default apache-2.0 on the bundled backbone."),
+    dataset: list[str] | None = option("Hub id of the training data; repeatable."),
+    model: str | None = option("Hub id of an index's model, if that was a local folder."),
+    dry_run: bool = flag("List the files that would be uploaded; needs no hub and no token."),
+    json_output: bool = flag("Print address and commit as JSON."),
 ) -> None:
     """Upload FOLDER to the hub; `cse.load` and `cse search` then open it by NAME or NAME@COMMIT.
 

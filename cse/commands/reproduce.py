@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import command, log, option, print_json, seed_option
+from cse.commands.cli import command, flag, log, option, print_json, seed_option
 from cse.errors import command_line
 
 if TYPE_CHECKING:
@@ -16,30 +16,20 @@ if TYPE_CHECKING:
 
 
 def main(
-    paper: Annotated[
-        str | None, typer.Argument(help="promptbert, dcpcse, conpvp, or published for checkpoints on the hub.")
-    ] = None,
-    table: Annotated[
-        str | None, typer.Argument(help="A table's number, figure-N, or sts for published; see --list.")
-    ] = None,
-    data: Annotated[Path | None, option("Folder that contains sts, transfer and clustering.")] = None,
-    output: Annotated[Path | None, option("Folder for checkpoints, results, figures and the ledger.")] = None,
-    train_data: Annotated[str | None, option("Sentences to train unsupervised rows on.")] = None,
-    triplets: Annotated[
-        str | None, option("Triplets to train supervised rows on: premise, entailed, contradicted.")
-    ] = None,
-    backbone: Annotated[str | None, option("Instead of each row's own: bundled, a folder or a hub id.")] = None,
-    seeds: Annotated[list[int] | None, seed_option("Training seed; repeatable; default 42.", "--seed")] = None,
-    train_options: Annotated[str, option("More options of train, in one string.")] = "",
-    sentences: Annotated[
-        Path | None, option("Text for PromptBERT's anisotropy (paper: Wikipedia); default STS-B test.")
-    ] = None,
-    only: Annotated[str | None, option("Only rows whose name contains this.")] = None,
-    listed: Annotated[bool, option("List every table and figure with its needs.", "--list")] = False,
-    dry_run: Annotated[bool, option("Print the commands and run nothing.", "--dry-run")] = False,
-    json_output: Annotated[
-        bool, option("Print JSON: the rows; of --dry-run their commands, of a listing its lines.", "--json")
-    ] = False,
+    paper: str | None = typer.Argument(None, help="promptbert, dcpcse, conpvp, or published (checkpoints on the hub)."),
+    table: str | None = typer.Argument(None, help="A table's number, figure-N, or sts for published; see --list."),
+    data: Path | None = option("Folder that contains sts, transfer and clustering."),
+    output: Path | None = option("Folder for checkpoints, results, figures and the ledger."),
+    train_data: str | None = option("Sentences to train unsupervised rows on."),
+    triplets: str | None = option("Triplets to train supervised rows on: premise, entailed, contradicted."),
+    backbone: str | None = option("Instead of each row's own: bundled, a folder or a hub id."),
+    seeds: list[int] | None = seed_option("Training seed; repeatable; default 42.", "--seed"),
+    train_options: str = option("More options of train, in one string.", default=""),
+    sentences: Path | None = option("Text for PromptBERT's anisotropy (paper: Wikipedia); default STS-B test."),
+    only: str | None = option("Only rows whose name contains this."),
+    listed: bool = flag("List every table and figure with its needs.", "--list"),
+    dry_run: bool = flag("Print the commands and run nothing."),
+    json_output: bool = flag("Print JSON: the rows; of --dry-run their commands, of a listing its lines."),
 ) -> None:
     """Reproduce a table or figure: per row the published score, the mean and deviation obtained, the difference.
 

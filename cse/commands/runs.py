@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cse.commands.cli import command, log, option, print_json, shortened
+from cse.commands.cli import command, flag, log, option, print_json, shortened
 from cse.errors import command_line
 
 if TYPE_CHECKING:
@@ -23,13 +23,10 @@ CELL_WIDTH = 60  # characters of a cell
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(help="A folder of runs of train and adapt, at any depth.")],
-    compare: Annotated[
-        tuple[Path, Path] | None,
-        option("Show what differs in the settings of two runs, by name or folder.", metavar="A B"),
-    ] = None,
-    plot: Annotated[Path | None, option("Draw losses and dev scores to a .png or .svg file.", metavar="FILE")] = None,
-    json_output: Annotated[bool, option("Print the runs as JSON.", "--json")] = False,
+    folder: Path = typer.Argument(..., help="A folder of runs of train and adapt, at any depth."),
+    compare: tuple[Path, Path] | None = option("Compare the settings of two runs, by name or folder.", metavar="A B"),
+    plot: Path | None = option("Draw losses and dev scores to a .png or .svg file.", metavar="FILE"),
+    json_output: bool = flag("Print the runs as JSON."),
 ) -> None:
     """List the runs below FOLDER: dev scores at the start and at best, the gain, steps and time of training.
 
@@ -41,11 +38,15 @@ def main(
     Example: cse runs runs --compare first second
     """
     from cse.adaptation.workspace import list_adaptations
-    from cse.training.listing import list_runs
+    from cse.training.listing import list_runs, read_run
 
     if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
         raise typer.BadParameter(f"--plot is {str(plot)!r}; give a file name that ends in .png or .svg")
-    runs = _compared(folder, compare) if compare else list_runs(folder)
+    if compare:  # by their names below the folder, or else as folders
+        paths = [folder / name if (folder / name).is_dir() else name for name in compare]
+        runs = [read_run(path, str(name)) for path, name in zip(paths, compare, strict=True)]
+    else:
+        runs = list_runs(folder)
     adaptations = [] if compare else list_adaptations(folder)
     inside = {run.name for run in runs for record in adaptations if record.path in (run.path, *run.path.parents)}
     runs = [run for run in runs if run.name not in inside]
@@ -57,15 +58,13 @@ def main(
         if problem:
             log(f"{name}: {problem}")
     if plot is not None:
-        _draw(runs, plot)
+        from cse.evaluation.figures import training_curves
 
-
-def _compared(folder: Path, names: tuple[Path, Path]) -> list[RunRecord]:
-    """The two runs of these names below the folder, or else in these folders."""
-    from cse.training.listing import read_run
-
-    paths = [folder / name if (folder / name).is_dir() else name for name in names]
-    return [read_run(path, str(name)) for path, name in zip(paths, names, strict=True)]
+        logs = {run.name: run.log for run in runs if run.log}
+        if not logs:
+            raise ValueError("no run has a log to draw; train one, or leave out `plot`")
+        starts = {run.name: run.dev["start"] for run in runs if run.dev.get("start") is not None}
+        log(f"wrote {training_curves(logs, starts, plot, 'Training runs')}")
 
 
 def _print(
@@ -123,16 +122,6 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-
-
-def _draw(runs: Sequence[RunRecord], path: Path) -> None:
-    from cse.evaluation.figures import training_curves
-
-    logs = {run.name: run.log for run in runs if run.log}
-    if not logs:
-        raise ValueError("no run has a log to draw; train one, or leave out `plot`")
-    starts = {run.name: run.dev["start"] for run in runs if run.dev.get("start") is not None}
-    log(f"wrote {training_curves(logs, starts, path, 'Training runs')}")
 
 
 app = command(main)

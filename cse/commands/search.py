@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,6 +15,7 @@ from cse.commands.cli import (
     Family,
     Pooling,
     command,
+    flag,
     log,
     model_option,
     option,
@@ -40,27 +41,22 @@ PROBE_HELP = "Cells of an IVF index to search, or candidates of HNSW; more find 
 
 
 def main(
-    index: Annotated[
-        str,
-        typer.Argument(metavar="INDEX_DIR", help="Folder of build-index, or an index on the hub; not with --store."),
-    ],
-    query: Annotated[
-        str | None, typer.Argument(help="A sentence; - reads one a line of standard input.", show_default=False)
-    ] = None,
-    store: Annotated[str | None, option("Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of build-index.")] = None,
-    k: Annotated[int, option("Number of answers.", "-k", min=1)] = 5,
-    model: Annotated[str | None, model_option("Default: the model that built the index; others are refused.")] = None,
+    index: str = typer.Argument(..., metavar="INDEX_DIR", help="Folder of build-index, or index on the hub."),
+    query: str | None = typer.Argument(
+        None, help="A sentence; - reads one a line of standard input.", show_default=False
+    ),
+    store: str | None = option("Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of build-index."),
+    k: int = option("Number of answers.", "-k", default=5, min=1),
+    model: str | None = model_option("Default: the model that built the index; others are refused."),
     pooling: Pooling = None,
     family: Family = None,
     backend: Backend = "auto",
-    expand: Annotated[int | None, option(EXPAND_HELP, min=0, show_default=False)] = None,
-    probe: Annotated[int | None, option(PROBE_HELP, min=1, show_default=False)] = None,
-    show: Annotated[str | None, option(SHOW_HELP, metavar="COLUMNS")] = None,
-    where: Annotated[str | None, option(WHERE_HELP, metavar="CONDITION")] = None,
-    verify: Annotated[bool, option("Verify the checksums of a large index again.", "--verify")] = False,
-    json_output: Annotated[
-        bool, option("Print a list of row, score, text and fields; of query and hits for -.", "--json")
-    ] = False,
+    expand: int | None = option(EXPAND_HELP, min=0, show_default=False),
+    probe: int | None = option(PROBE_HELP, min=1, show_default=False),
+    show: str | None = option(SHOW_HELP, metavar="COLUMNS"),
+    where: str | None = option(WHERE_HELP, metavar="CONDITION"),
+    verify: bool = flag("Verify the checksums of a large index again."),
+    json_output: bool = flag("Print a list of row, score, text and fields; of query and hits for -."),
 ) -> None:
     """Print the best answers of an index to a query: rank, cosine, shown columns, text.
 

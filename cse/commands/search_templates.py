@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import FAMILY, command, log, option
+from cse.commands.cli import FAMILY, command, flag, log, option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,20 +16,14 @@ if TYPE_CHECKING:
 
 
 def main(
-    model: Annotated[str, option("Backbone: bundled, or a folder or hub id of a masked language model.")],
-    dev: Annotated[Path, option("A file of scored pairs: score and two sentences (STS-B dev).")],
-    family: Annotated[str | None, option(f"{FAMILY} Only its backbone is used.")] = None,
-    templates: Annotated[Path | None, option("Templates, one a line, instead of PromptBERT's greedy search.")] = None,
-    generate: Annotated[
-        str | None, option("A T5 (folder or hub id) that writes candidate templates to --templates, a new file.")
-    ] = None,
-    denoise: Annotated[bool, option("Subtract the template's bias.", "--denoise")] = False,
-    final_period: Annotated[
-        bool, option("End sentences without . ? \" or ' by a period, as PromptBERT does.", "--final-period")
-    ] = False,
-    json_output: Annotated[
-        Path | None, option("File for the scores, saved after each template and continued.", "--json")
-    ] = None,
+    model: str = option("Backbone: bundled, or a folder or hub id of a masked language model.", default=...),
+    dev: Path = option("A file of scored pairs: score and two sentences (STS-B dev).", default=...),
+    family: str | None = option(f"{FAMILY} Only its backbone is used."),
+    templates: Path | None = option("Templates, one a line, instead of PromptBERT's greedy search."),
+    generate: str | None = option("A T5 (folder or hub id) that writes candidates to --templates, a new file."),
+    denoise: bool = flag("Subtract the template's bias."),
+    final_period: bool = flag("End sentences without . ? \" or ' by a period, as PromptBERT does."),
+    json_output: Path | None = option("File for the scores, saved after each template and continued.", "--json"),
 ) -> None:
     """Find the best template for a backbone: Spearman x 100 of its vectors at [MASK], before any training.
 

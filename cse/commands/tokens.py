@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from cse.commands.cli import (
+    MODEL_VARIABLE,
     STDIN,
     Backend,
     Column,
     Family,
-    Model,
     Pooling,
     Read,
     command,
+    flag,
+    model_option,
     option,
     print_json,
     read_corpus,
@@ -28,24 +30,18 @@ if TYPE_CHECKING:
 
 
 def main(
-    model: Model,
-    sentence: Annotated[
-        str | None, typer.Argument(help="The sentence to read; - reads one a line of standard input.")
-    ] = None,
-    file: Annotated[
-        str | None, option("Read every text of a file or hub id, before and after denoising; see --column, --read.")
-    ] = None,
+    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
+    sentence: str | None = typer.Argument(None, help="The sentence to read; - reads one a line of standard input."),
+    file: str | None = option("Read every text of a file or hub id, before and after denoising; see --column, --read."),
     column: Column = None,
     read: Read = None,
-    k: Annotated[int, option("Number of tokens.", "-k", min=1)] = 5,
+    k: int = option("Number of tokens.", "-k", default=5, min=1),
     pooling: Pooling = None,
     family: Family = None,
     backend: Backend = "auto",
-    template: Annotated[
-        str | None, option("Another prompt: text with [X] for the sentence and [MASK] for the token.")
-    ] = None,
-    denoise: Annotated[bool, option("Subtract the template's bias.")] = True,
-    json_output: Annotated[bool, option("Print JSON.", "--json")] = False,
+    template: str | None = option("Another prompt: text with [X] for the sentence and [MASK] for the token."),
+    denoise: bool = option("Subtract the template's bias.", default=True),
+    json_output: bool = flag("Print JSON."),
 ) -> None:
     """Print the k likeliest tokens at [MASK] with their probabilities, the template's bias subtracted.
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from cse.commands.cli import (
+    FOR_SPREADSHEETS,
+    MODEL_VARIABLE,
     TEXTS,
     Column,
     Family,
-    ForSpreadsheets,
-    Model,
     Pooling,
     Read,
     check_outputs,
     command,
+    flag,
     log,
+    model_option,
     option,
     print_json,
     read_corpus,
@@ -38,23 +40,16 @@ SHOWN_CHARACTERS = 100  # of a text
 
 
 def main(
-    file: Annotated[str, typer.Argument(help=TEXTS)],
-    model: Model,
-    groups: Annotated[
-        int | None, option("Number of groups; default: the square root of half the texts, 2 to 100.", min=2)
-    ] = None,
+    file: str = typer.Argument(..., help=TEXTS),
+    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
+    groups: int | None = option("Number of groups; default: the square root of half the texts, 2 to 100.", min=2),
     column: Column = None,
-    labels: Annotated[str | None, option("Column of labels; prints purity and NMI of the groups.")] = None,
-    json_output: Annotated[
-        str | None, option("File of all groups, their words, rows and typical texts; - prints it.", "--json")
-    ] = None,
-    csv_output: Annotated[
-        Path | None,
-        option("File of all rows with a text, their groups and columns: .csv, .tsv, .jsonl or .parquet.", "--csv"),
-    ] = None,
-    for_spreadsheets: ForSpreadsheets = False,
+    labels: str | None = option("Column of labels; prints purity and NMI of the groups."),
+    json_output: str | None = option("File of groups, words, rows and typical texts; - prints it.", "--json"),
+    csv_output: Path | None = option("File of rows, groups and columns: .csv, .tsv, .jsonl or .parquet.", "--csv"),
+    for_spreadsheets: bool = flag(FOR_SPREADSHEETS),
     read: Read = None,
-    seed: Annotated[int, seed_option("Of k-means.")] = 42,
+    seed: int = seed_option("Of k-means.", default=42),
     pooling: Pooling = None,
     family: Family = None,
 ) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from cse.commands.cli import (
     choices,
     command,
     completing,
+    flag,
     log,
     option,
     print_json,
@@ -51,89 +52,65 @@ def setting(name: str) -> Any:
 
 
 def main(
-    data: Annotated[str, option(SOURCE, panel=DATA)],
-    output: Annotated[Path, option("The checkpoint folder to write.", panel=RUN)],
-    method: Annotated[
-        str | None,
-        typer.Argument(help=f"{', '.join(METHODS)}; default: the recipe's.", **choices("method", METHODS)),
-    ] = None,
-    recipe: Annotated[
-        str | None,
-        option(
-            "Repeat the settings of a JSON or YAML file, a checkpoint folder or a bundled name; options override them.",
-            metavar="FILE_OR_CHECKPOINT",
-            autocompletion=completing(BUNDLED_NAMES),
-            panel=METHOD,
-        ),
-    ] = None,
-    backbone: Annotated[
-        str | None,
-        option("Folder or hub id of a masked language model; default: the recipe's or bundled.", panel=METHOD),
-    ] = None,
-    dev: Annotated[
-        str,
-        option(
-            "A file of scored pairs (score and two sentences) to select on; or auto: hold out texts, end a run that "
-            "collapses and keep the best of a score without labels, which is no proof of a better model; or none.",
-            metavar="FILE|auto|none",
-            panel=DATA,
-        ),
-    ] = "none",
-    column: Annotated[
-        str | None,
-        option(f"{COLUMN} With --supervised: ANCHOR,POSITIVE[,NEGATIVE or LABEL].", metavar="NAME", panel=DATA),
-    ] = None,
-    read: Annotated[list[str] | None, option(READ, metavar="KEY=VALUE", panel=DATA)] = None,
-    supervised: Annotated[
-        bool, option("Data has pairs, with hard negatives or labels where there are any.", "--supervised", panel=METHOD)
-    ] = False,
-    limit: Annotated[int | None, option("Use the first N examples; default: all.", min=1, panel=DATA)] = None,
-    storage: Annotated[
-        str | None,
-        option(
-            "float32 (default), float16, or differences from the backbone: delta (float16) or int8 (smallest).",
-            **choices("storage", STORAGES),
-            panel=RUN,
-        ),
-    ] = None,
-    precision: Annotated[
-        str | None, option("auto (default), no or bf16.", **choices("precision", PRECISIONS), panel=RUN)
-    ] = None,
-    report_to: Annotated[
-        list[str] | None,
-        option(
-            "Send losses and scores to tensorboard, wandb or trackio, if installed; repeatable.",
-            autocompletion=completing(TRACKERS),
-            metavar="NAME",
-            panel=RUN,
-        ),
-    ] = None,
-    resume: Annotated[bool, option("Continue a killed run.", "--resume", panel=RUN)] = False,
-    overwrite: Annotated[bool, option("Replace an existing checkpoint.", "--overwrite", panel=RUN)] = False,
-    dry_run: Annotated[
-        bool, option("Show tokens, settings, parameter counts and steps; train nothing.", "--dry-run", panel=RUN)
-    ] = False,
-    push_to_hub: Annotated[
-        str | None, option("Upload the checkpoint to the hub as push does.", metavar="OWNER/NAME", panel=RUN)
-    ] = None,
-    json_output: Annotated[bool, option("Print the summary as JSON.", "--json", panel=RUN)] = False,
-    batch_size: Annotated[int | None, setting("batch_size")] = None,
-    learning_rate: Annotated[float | None, setting("learning_rate")] = None,
-    epochs: Annotated[int | None, setting("epochs")] = None,
-    max_steps: Annotated[int | None, setting("max_steps")] = None,
-    max_length: Annotated[int | None, setting("max_length")] = None,
-    temperature: Annotated[float | None, setting("temperature")] = None,
-    eval_every: Annotated[int | None, setting("eval_every")] = None,
-    dropout: Annotated[float | None, setting("dropout")] = None,
-    freeze_embeddings: Annotated[bool | None, setting("freeze_embeddings")] = None,
-    start_share: Annotated[float | None, setting("start_share")] = None,
-    hinge: Annotated[float | None, setting("hinge")] = None,
-    chunk: Annotated[int | None, setting("chunk")] = None,
-    seed: Annotated[int | None, setting("seed")] = None,
-    prefix: Annotated[int | None, setting("prefix")] = None,
-    mlm_weight: Annotated[float | None, setting("mlm_weight")] = None,
-    pooling: Annotated[str | None, setting("pooling")] = None,
-    head: Annotated[bool | None, setting("head")] = None,
+    data: str = option(SOURCE, default=..., panel=DATA),
+    output: Path = option("The checkpoint folder to write.", default=..., panel=RUN),
+    method: str | None = typer.Argument(
+        None, help=f"{', '.join(METHODS)}; default: the recipe's.", **choices("method", METHODS)
+    ),
+    recipe: str | None = option(
+        "Repeat the settings of a JSON or YAML file, a checkpoint folder or a bundled name; options override them.",
+        metavar="FILE_OR_CHECKPOINT",
+        autocompletion=completing(BUNDLED_NAMES),
+        panel=METHOD,
+    ),
+    backbone: str | None = option("A masked language model; default: the recipe's or bundled.", panel=METHOD),
+    dev: str = option(
+        "A file of scored pairs (score and two sentences) to select on; or auto: hold out texts, end a run that "
+        "collapses and keep the best of a score without labels, which is no proof of a better model; or none.",
+        default="none",
+        metavar="FILE|auto|none",
+        panel=DATA,
+    ),
+    column: str | None = option(
+        f"{COLUMN} With --supervised: ANCHOR,POSITIVE[,NEGATIVE or LABEL].", metavar="NAME", panel=DATA
+    ),
+    read: list[str] | None = option(READ, metavar="KEY=VALUE", panel=DATA),
+    supervised: bool = flag("Data has pairs, with hard negatives or labels if any.", panel=METHOD),
+    limit: int | None = option("Use the first N examples; default: all.", min=1, panel=DATA),
+    storage: str | None = option(
+        "float32 (default), float16, or differences from the backbone: delta (float16) or int8 (smallest).",
+        **choices("storage", STORAGES),
+        panel=RUN,
+    ),
+    precision: str | None = option("auto (default), no or bf16.", **choices("precision", PRECISIONS), panel=RUN),
+    report_to: list[str] | None = option(
+        "Send scores to tensorboard, wandb or trackio; repeatable.",
+        autocompletion=completing(TRACKERS),
+        metavar="NAME",
+        panel=RUN,
+    ),
+    resume: bool = flag("Continue a killed run.", panel=RUN),
+    overwrite: bool = flag("Replace an existing checkpoint.", panel=RUN),
+    dry_run: bool = flag("Show tokens, settings, parameter counts and steps; train nothing.", panel=RUN),
+    push_to_hub: str | None = option("Upload the checkpoint to the hub as push does.", metavar="OWNER/NAME", panel=RUN),
+    json_output: bool = flag("Print the summary as JSON.", panel=RUN),
+    batch_size: int | None = setting("batch_size"),
+    learning_rate: float | None = setting("learning_rate"),
+    epochs: int | None = setting("epochs"),
+    max_steps: int | None = setting("max_steps"),
+    max_length: int | None = setting("max_length"),
+    temperature: float | None = setting("temperature"),
+    eval_every: int | None = setting("eval_every"),
+    dropout: float | None = setting("dropout"),
+    freeze_embeddings: bool | None = setting("freeze_embeddings"),
+    start_share: float | None = setting("start_share"),
+    hinge: float | None = setting("hinge"),
+    chunk: int | None = setting("chunk"),
+    seed: int | None = setting("seed"),
+    prefix: int | None = setting("prefix"),
+    mlm_weight: float | None = setting("mlm_weight"),
+    pooling: str | None = setting("pooling"),
+    head: bool | None = setting("head"),
 ) -> None:
     """Train METHOD on your sentences. Options default to the recipe, or else to the published preset of the backbone.
 

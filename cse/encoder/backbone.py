@@ -6,8 +6,9 @@ import copy
 import gc
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from cse.encoder.stored_backbone import UNUSED_WEIGHT, check_family, check_fit, check_sizes
+from cse.encoder.stored_backbone import EPS, FAMILIES, UNUSED_WEIGHT, check_fit, check_sizes
 from cse.encoder.stored_tokenizer import NEEDED_ROLES, OWN_KEY, Additions
 from cse.errors import ArtefactError
 from cse.files import hub
@@ -27,17 +28,19 @@ if TYPE_CHECKING:
 
 CAPTURING = "transformers.utils.output_capturing"
 HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
+MAX_POSITIONS = 512  # of a model that states no number
 
 
 def load_backbone(
     name: str | Path, revision: str | None = None, weights: Mapping[str, np.ndarray] | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Open the masked language model (float32, eval mode) and the tokenizer of a folder or hub id.
+    """Open the model (float32, eval mode) and the tokenizer of a folder or hub id, of any architecture of transformers.
 
     Half-precision files are converted to float32. `revision` is a hub commit and overrides one after an "@" in the id;
     `opened_commit` returns the commit that was opened.
     `weights` replace the stored ones. If a folder has checksums, as pretraining writes them, its files must match.
-    A model saved without its complete masked-language-model head, as by sentence-transformers, opens without one.
+    A model saved without its complete masked-language-model head, as by sentence-transformers, or of an architecture
+    that has none, opens without one.
     Raises ArtefactError if there is no such model, if it is damaged, or if it holds weights that nothing reads.
     """
     with _uncollected():
@@ -75,10 +78,9 @@ def _load(
         if (file := hub.cached_file(str(name), "config.json", revision)) is not None:
             check_sizes(file, stored)  # before transformers reads it
         config = AutoConfig.from_pretrained(repository, **source)
-        check_family(config)
         if added := Additions.of({OWN_KEY: getattr(config, OWN_KEY, None)}):
             stored, config.vocab_size = added.without(stored), config.vocab_size - added.slots
-        check_fit(str(name), config, stored)
+        check_fit(str(name), config, _classes(config)[0], stored)
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(repository, **source)
         if added:
             tokenizer = added.bare_tokenizer(tokenizer)
@@ -90,13 +92,16 @@ def _load(
         lines = str(error).strip().splitlines() or [type(error).__name__]
         reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
         raise ArtefactError(
-            f"cannot open backbone {str(name)!r}: {reason}; copy it again, or give a masked language model"
+            f"cannot open backbone {str(name)!r}: {reason}; copy it again, or give another model"
         ) from error
     _check_weights(str(name), info)
     if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):  # as without tokenizer files
         raise ArtefactError(f"{name}: no vocabulary in it (tokenizer.json, vocab.txt, vocab.json); copy its tokenizer")
-    if lacking := next((role for role in NEEDED_ROLES if getattr(tokenizer, f"{role}_token_id") is None), None):
+    needed = NEEDED_ROLES if reads_positions(model) else ()
+    if lacking := next((role for role in needed if getattr(tokenizer, f"{role}_token_id") is None), None):
         raise ArtefactError(f"backbone {str(name)!r} has no {lacking} token in its tokenizer")
+    if tokenizer.pad_token is None:  # beside the tokens of a row, where nothing reads it
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     piece, last = max(tokenizer.get_vocab().items(), key=lambda item: item[1])
     embeddings: Any = model.get_input_embeddings()
     if last >= (rows := embeddings.num_embeddings):
@@ -109,20 +114,32 @@ def _with_weights(config: Any, weights: Mapping[str, np.ndarray]) -> tuple[PreTr
 
     transformers accepts the keys of the bare model and of one with a head, and unties a decoder that differs.
     """
-    from transformers import MODEL_FOR_MASKED_LM_MAPPING, MODEL_MAPPING
-
-    whole: Any = MODEL_FOR_MASKED_LM_MAPPING
-    bare: Any = MODEL_MAPPING
+    whole, bare = _classes(config)
     if config.model_type == "bert":  # PromCSE's BERT has RoBERTa's name for the head
         weights = {re.sub("^lm_head[.]", "cls.predictions.", key): tensor for key, tensor in weights.items()}
     options: dict[str, Any] = {
         "config": config, "state_dict": {key: torch.from_numpy(array) for key, array in weights.items()},
         "dtype": torch.float32, "output_loading_info": True,
     }  # fmt: skip
-    model, info = whole[type(config)].from_pretrained(None, **options)
-    if info["missing_keys"] and all(key.startswith(HEADS) for key in info["missing_keys"]):
-        model, info = bare[type(config)].from_pretrained(None, add_pooling_layer=False, **options)
-    return model, info
+    if whole is not bare:
+        model, info = whole.from_pretrained(None, **options)
+        start = f"{model.base_model_prefix}."
+        if not info["missing_keys"] or any(key.startswith(start) for key in info["missing_keys"]):
+            return model, info
+    pooled = "add_pooling_layer" in inspect.signature(bare).parameters
+    return bare.from_pretrained(None, **({"add_pooling_layer": False} if pooled else {}), **options)
+
+
+def _classes(config: Any) -> tuple[Any, Any]:
+    """Return transformers' class of a masked language model of `config`, and that of the model without its head."""
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING, MODEL_FOR_TEXT_ENCODING_MAPPING, MODEL_MAPPING
+
+    encoders: Any = MODEL_FOR_TEXT_ENCODING_MAPPING  # such as that of T5, without its decoder
+    models: Any = MODEL_MAPPING
+    whole: Any = MODEL_FOR_MASKED_LM_MAPPING
+    kind = type(config)
+    bare = encoders.get(kind, None) or models[kind]
+    return whole.get(kind, bare), bare
 
 
 def _check_weights(name: str, info: Mapping[str, Iterable[str]]) -> None:
@@ -137,21 +154,51 @@ def set_dropout(model: PreTrainedModel, rate: float) -> None:
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = rate
+        elif isinstance(getattr(module, "attention_dropout", None), float):
+            module.attention_dropout = rate
     model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = rate
 
 
-def mlm_head(model: PreTrainedModel) -> torch.nn.Module:
-    """Return the module that maps hidden states (..., d) to vocabulary logits (..., V), bias included.
+def has_dropout(model: PreTrainedModel) -> bool:
+    """True if a model computes otherwise in training, as SimCSE's views of a sentence do."""
+    return any(isinstance(module, torch.nn.Dropout) and module.p > 0 for module in model.modules())
+
+
+def reads_positions(model: PreTrainedModel) -> bool:
+    """True if the blocks are BERT's or RoBERTa's, which take positions and a prefix; others get tokens in columns."""
+    return model.config.model_type in FAMILIES
+
+
+def norm_eps(config: Any) -> float:
+    """Return the number that a model's layer normalisation adds to the variance."""
+    return float(getattr(config, "layer_norm_eps", None) or getattr(config, "norm_eps", None) or EPS)
+
+
+def mlm_head(model: PreTrainedModel) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return what maps hidden states (..., d) to vocabulary logits (..., V), bias included.
 
     Raises ArtefactError if the model was saved without one.
     """
-    for name in HEADS:
-        if isinstance(getattr(model, name, None), torch.nn.Module):
-            return getattr(model, name)
+    if reads_positions(model):
+        for name in HEADS:
+            if isinstance(getattr(model, name, None), torch.nn.Module):
+                return getattr(model, name)
+    elif model.base_model is not model and model.get_output_embeddings() is not None:
+        return partial(_logits, model)
     raise ArtefactError(
         f"this {model.config.model_type} model has no masked-language-model head, which words at [MASK] come from; "
         "give the model it was made from"
     )
+
+
+def _logits(model: PreTrainedModel, states: torch.Tensor) -> torch.Tensor:
+    """Return the logits of states by a copy of a whole model that gets these from its base: heads have many names."""
+    from transformers.modeling_outputs import BaseModelOutput
+
+    whole, base = copy.copy(model), copy.copy(model.base_model)
+    base.forward = lambda *_, **__: BaseModelOutput(last_hidden_state=states[None])  # type: ignore[method-assign]
+    whole._modules = {**model._modules, model.base_model_prefix: base}
+    return whole(inputs_embeds=states[None]).logits[0]
 
 
 def opened_commit(model: PreTrainedModel) -> str | None:
@@ -183,13 +230,13 @@ def picklable(model: PreTrainedModel) -> PreTrainedModel:
 
 def first_position(model: PreTrainedModel) -> int:
     """Return the position id of a row's first token: 0 in BERT, one past the padding id in RoBERTa."""
-    padding = getattr(model.base_model.embeddings, "padding_idx", None)
+    padding = getattr(getattr(model.base_model, "embeddings", None), "padding_idx", None)
     return 0 if padding is None else padding + 1
 
 
 def row_limit(model: PreTrainedModel) -> int:
     """Return the maximum row length in tokens, by the model's positions."""
-    return int(model.config.max_position_embeddings) - first_position(model)
+    return int(getattr(model.config, "max_position_embeddings", MAX_POSITIONS)) - first_position(model)
 
 
 def run_behind(base: Any, prefix: torch.Tensor, mask: torch.Tensor, **inputs: Any) -> Any:

@@ -62,7 +62,9 @@ class Encoder(SentenceModel):
             )
 
     def _set_prompt(self) -> None:
-        self.prompt_template = self.reading.template
+        self.prompt_template, self.prompt = self.reading.template, self.views[0][0]
+        if self.tokenizer.mask_token_id is None:
+            return
         if self.views[0][0].mask_index is None:
             self.prompt_template = MEANS_ROBERTA if self.first_position else MEANS
         self.prompt = render(self.prompt_template, self.tokenizer)

@@ -161,14 +161,14 @@ class OpenVinoEncoder(Encoder):
     def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of rows, in the order of `passes`, their numbers."""
         if self.reading.pooling in EMBEDDINGS:
-            report(len(rows))
-            return self._embedding_means(rows[np.concatenate(passes)])
-        vectors = np.empty((sum(map(len, passes)), self.reading.width(self.width)), np.float32)
-        start = 0
-        for states in self.graphs.states((rows[numbers] for numbers in passes), self.reading.pooling):
-            vectors[start : start + len(states)] = states
-            start += len(states)
-            report(len(states))
+            vectors = self._embedding_means(rows[np.concatenate(passes)])
+            report(len(vectors))
+        else:
+            computed = []
+            for states in self.graphs.states((rows[numbers] for numbers in passes), self.reading.pooling):
+                computed.append(states)
+                report(len(states))
+            vectors = np.concatenate(computed)
         bias = self._bias(rows[np.concatenate(passes)]) if self.reading.denoise is When.ALWAYS else None
         return self._vectors_from(vectors, bias, self._headed if self._applied_head() else None)
 
@@ -187,7 +187,7 @@ class OpenVinoEncoder(Encoder):
         return sums / np.maximum(counts.sum(1), 1)[:, None]
 
     def _headed(self, states: np.ndarray) -> np.ndarray:
-        return self.graphs.headed(states, self.reading.head)
+        return self.graphs.headed(states, self.reading.head_layers)
 
     def mask_states(self, rows: TokenRows) -> tuple[np.ndarray, np.ndarray]:
         """Return (B, d) states at the mask of rows, and of their templates alone."""

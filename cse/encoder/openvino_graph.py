@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
 from threading import Lock
@@ -15,7 +15,7 @@ from openvino import opset13 as op
 
 from cse.encoder.rows import HARD, TokenRows
 from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32
-from cse.methods.method import JOINED, LAYERS, Head, Pooling
+from cse.methods.method import JOINED, LAST_LAYER, LAYERS, Pooling
 
 if TYPE_CHECKING:
     from openvino import CompiledModel
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cse.encoder.stored_backbone import StoredBackbone
 
 PADDING_SCORE = -1e9  # added to the attention scores of padding
+NORM_EPS, UNIT_EPS = 1e-5, 1e-12  # of PyTorch's LayerNorm, and of its normalize
 LEVELS = 127  # of an int8, on each side of zero
 
 
@@ -57,7 +58,7 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     """Return the graph of (B, L) rows' vectors (B, d), before template bias and head.
 
     Inputs: `words` (B, L, d), the tokens' embeddings (a table in the graph would be held as float32); `positions`;
-    `mask`, 1 at a token; `pooled`, 1 at one that a mean reads; `at` (B,), the token that is read. `prefix`
+    `mask`, 1 at a token; `pooled`, the weight in a mean; `at` (B,), the token that is read. `prefix`
     (P, layers * 2 * d) holds keys and values, as `cse.encoder.backbone.run_behind` reads it.
     """
     words = op.parameter(PartialShape([-1, -1, int(backbone.config["hidden_size"])]), Type.f32, name="words")
@@ -71,26 +72,35 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     for layer in range(int(backbone.config["num_hidden_layers"])):
         states.append(_block(backbone, layer, states[-1], attended, prefix))
     first = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
-    if pooling is Pooling.TOKEN:
+    if pooling in (Pooling.TOKEN, Pooling.LAST):
         vectors = first
+    elif pooling is Pooling.MAX:
+        unread = op.unsqueeze(op.subtract(pooled, _constant(np.float32(1))), _ints(2))
+        vectors = op.reduce_max(op.add(states[-1], op.multiply(unread, _constant(np.float32(1e9)))), _ints(1))
     elif pooling in JOINED:
         readings = {Pooling.TOKEN: first, Pooling.MEAN: _mean(states[-1], pooled)}
         vectors = op.concat([readings[part] for part in JOINED[pooling]], 1)
     else:
-        layers = LAYERS[pooling]
+        layers = LAYERS.get(pooling, LAST_LAYER)
         total = reduce(op.add, (states[layer] for layer in layers))
         vectors = _mean(op.multiply(total, _constant(np.float32(1 / len(layers)))), pooled)
+        if pooling is Pooling.MEAN_SQRT_LEN:
+            vectors = op.multiply(vectors, op.sqrt(op.reduce_sum(pooled, _ints(1), True)))
     return Model([vectors], inputs, "vectors")
 
 
-def head_graph(kind: Head, arrays: Arrays, eps: float) -> Model:
-    """Return the graph of a head (`cse.encoder.prompted_backbone`) from (B, d) to (B, m)."""
+def head_graph(layers: Sequence[str], arrays: Arrays, eps: float) -> Model:
+    """Return the graph of a head (`cse.encoder.prompted_backbone`) from (B, d) to (B, m); no layers: the transform."""
     hidden = op.parameter(PartialShape([-1, -1]), Type.f32, name="hidden")
-    if kind is Head.TANH:
-        vectors = op.tanh(_linear(hidden, arrays, "0"))
-    elif kind is Head.LINEAR:
-        vectors = _linear(hidden, arrays, "0")
-    else:
+    vectors = hidden
+    for number, layer in enumerate(layers):
+        if layer == "linear":
+            vectors = _linear(vectors, arrays, str(number))
+        elif layer == "norm":
+            vectors = _norm(vectors, arrays, str(number), NORM_EPS)
+        else:
+            vectors = op.tanh(vectors) if layer == "tanh" else op.normalize_l2(vectors, _ints(1), UNIT_EPS, "max")
+    if not layers:
         vectors = _norm(_activated(_linear(hidden, arrays, "dense"), "gelu"), arrays, "norm", eps)
     return Model([vectors], [hidden], "head")
 
@@ -215,12 +225,12 @@ class Graphs:
         model = self._graph(pooling, lambda: vectors_graph(stored, pooling, self.prefix))
         request = model.create_infer_request()
         for rows in passes:
-            yield request.infer(self._inputs(rows), share_inputs=True)[0].copy()
+            yield request.infer(self._inputs(rows, pooling), share_inputs=True)[0].copy()
 
-    def headed(self, states: np.ndarray, kind: Head) -> np.ndarray:
+    def headed(self, states: np.ndarray, layers: tuple[str, ...]) -> np.ndarray:
         """Return (B, m) states (B, d) after the head."""
 
-        model = self._graph(kind, lambda: head_graph(kind, self.head, self.stored.eps))
+        model = self._graph(("head", *layers), lambda: head_graph(layers, self.head, self.stored.eps))
         return model.create_infer_request().infer([states])[0].copy()
 
     def word_logits(self, states: np.ndarray) -> np.ndarray:
@@ -229,7 +239,7 @@ class Graphs:
         model = self._graph("words", lambda: words_graph(self.stored))
         return model.create_infer_request().infer([states])[0].copy()
 
-    def _inputs(self, rows: TokenRows) -> list[np.ndarray]:
+    def _inputs(self, rows: TokenRows, pooling: Pooling) -> list[np.ndarray]:
         """Return word embeddings (B, L, d), positions, mask and what a mean reads (B, L), padded, and the token that is
         read (B,).
         """
@@ -239,7 +249,10 @@ class Graphs:
         words = float32(self.stored.blocks[WORD_EMBEDDINGS][distinct])[numbers.reshape(ids.shape)]
         if self.slots is not None:
             words[slots != HARD] = self.slots[slots[slots != HARD]]
-        read = mask.astype(np.float32), pooled.astype(np.float32), rows.read_at.astype(np.int32)
+        if pooling is Pooling.WEIGHTED_MEAN:
+            pooled = pooled * np.arange(1, pooled.shape[1] + 1)
+        read_at = rows.sizes - 1 if pooling is Pooling.LAST else rows.read_at
+        read = mask.astype(np.float32), pooled.astype(np.float32), read_at.astype(np.int32)
         return [words, positions.astype(np.int32), *read]
 
     def _graph(self, key: object, make: Callable[[], Any]) -> CompiledModel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,16 +14,26 @@ from torch import nn
 from torch.nn.functional import embedding, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
-from cse.encoder.backbone import attention_kind, first_position, mlm_head, picklable, row_limit, run_behind
+from cse.encoder.backbone import (
+    attention_kind,
+    first_position,
+    mlm_head,
+    norm_eps,
+    picklable,
+    reads_positions,
+    row_limit,
+    run_behind,
+)
 from cse.encoder.devices import FORWARD_COST, row_groups
 from cse.encoder.rows import HARD, TokenRows, TokenTemplate, bias_rows, rendered
-from cse.methods.method import JOINED, LAYERS, Head, Method, Pooling
+from cse.encoder.stored_backbone import FAMILIES as BLOCK_FAMILIES
+from cse.errors import ArtefactError
+from cse.methods.method import JOINED, LAST_LAYER, LAYERS, Head, Method, Pooling
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
     from typing_extensions import Self
 
-FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert")  # whose blocks are BERT's
 FUSED = "sdpa"  # other attentions are for analysis of the blocks (`cse.analysis.prefix_analysis`)
 
 
@@ -31,7 +42,7 @@ def can_read_at(model: PreTrainedModel) -> bool:
 
     With `read_at` its last hidden states are (B, 1, d). Without it the model is unchanged.
     """
-    if model.config.model_type not in FAMILIES:
+    if not reads_positions(model):
         return False
     encoder: Any = model.base_model.encoder
     encoder.layer[-1].forward = partial(_forward, encoder.layer[-1])  # a bound method could not be unpickled
@@ -111,26 +122,44 @@ def tanh_head(width: int) -> nn.Sequential:
 
 def transform_head(model: PreTrainedModel) -> TransformHead:
     """Return a transform initialised from the backbone's own. Raises ArtefactError if that has none."""
-    head: Any = mlm_head(model)
-    source = head.predictions.transform if hasattr(head, "predictions") else head
-    norm = source.LayerNorm if hasattr(source, "LayerNorm") else source.layer_norm
-    made = TransformHead(norm.normalized_shape[0], norm.eps)
-    made.dense.load_state_dict(source.dense.state_dict())
-    made.norm.load_state_dict(norm.state_dict())
+    mlm_head(model)  # raises if there is none
+    width, base = int(model.config.hidden_size), set(model.base_model.modules())
+    own = [module for module in model.modules() if module not in base]
+    dense = next((own for own in own if isinstance(own, nn.Linear) and own.weight.shape == (width, width)), None)
+    norm = next((own for own in own if isinstance(own, nn.LayerNorm) and own.normalized_shape == (width,)), None)
+    if dense is None or norm is None:
+        raise ArtefactError(
+            f"the masked-language-model head of this {model.config.model_type} model is of another width than its "
+            "states, so no head can begin as it; train another method"
+        )
+    made = TransformHead(width, norm_eps(model.config))
+    for target, source in ((made.dense, dense), (made.norm, norm)):
+        nn.init.zeros_(target.bias)  # ModernBERT has none
+        target.load_state_dict(source.state_dict(), strict=False)
     return made
 
 
-def head_module(kind: Head, arrays: Mapping[str, np.ndarray], config: Any) -> nn.Module:
-    """Return the module of a head, from `stored_head`, on a backbone of this `config`."""
-    head: nn.Module = TransformHead(config.hidden_size, config.layer_norm_eps)
+class Unit(nn.Module):
+    """The vectors scaled to length 1."""
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Map (B, d) to (B, d)."""
+        return nn.functional.normalize(hidden, dim=1)
+
+
+def head_module(kind: Head, arrays: Mapping[str, np.ndarray], config: Any, layers: Sequence[str] = ()) -> nn.Module:
+    """Return the module of a head, from `stored_head`, on a backbone of this `config`; `layers` as in `Reading`."""
+    head: nn.Module = TransformHead(config.hidden_size, norm_eps(config))
     if kind is not Head.TRANSFORM:
-        outputs, inputs = arrays["0.weight"].shape
-        head = nn.Sequential(nn.Linear(inputs, outputs), *([nn.Tanh()] if kind is Head.TANH else []))
+        layers = {Head.TANH: ("linear", "tanh"), Head.LINEAR: ("linear",)}.get(kind, layers)
+        made: dict[str, Callable[[str], nn.Module]] = {
+            "linear": lambda name: nn.Linear(*arrays[f"{name}.weight"].shape[::-1]),
+            "norm": lambda name: nn.LayerNorm(*arrays[f"{name}.weight"].shape),
+            "tanh": lambda _: nn.Tanh(), "unit": lambda _: Unit(),
+        }  # fmt: skip
+        head = nn.Sequential(*(made[layer](str(number)) for number, layer in enumerate(layers)))
     head.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
     return head
-
-
-LAST_LAYER = LAYERS[Pooling.MEAN]  # the last layer alone
 
 
 class Tokens(NamedTuple):
@@ -159,11 +188,14 @@ class PromptedBackbone(nn.Module):
         self.views = rendered(method, tokenizer)
         reading, hidden = method.reading, int(model.config.hidden_size)
         self.width, self.dim = hidden, reading.width(hidden)
+        self.placed = reads_positions(model)
+        _check_method(model, method, self.placed)
         if reading.prefix >= row_limit(model):  # before they are allocated
             raise ValueError(f"{method.name}: its prefix ({reading.prefix:,}) leaves no position for the sentence")
-        numbers = int(model.config.num_hidden_layers) * 2 * hidden
-        prefix = torch.empty(reading.prefix, numbers).normal_(std=INIT_STD)
-        self.prefix = nn.Parameter(prefix) if reading.prefix else None
+        self.prefix = None
+        if reading.prefix:
+            numbers = int(model.config.num_hidden_layers) * 2 * hidden
+            self.prefix = nn.Parameter(torch.empty(reading.prefix, numbers).normal_(std=INIT_STD))
         self.slots = self._initial_slots()
         self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
         self.chunk: int | None = None
@@ -191,20 +223,26 @@ class PromptedBackbone(nn.Module):
         pooling = (self.training and self.method.training_pooling) or self.method.reading.pooling
         if pooling is Pooling.TOKEN:
             return self.read(rows)
+        if pooling is Pooling.LAST:
+            return self.read(replace(rows, read_at=np.maximum(rows.sizes - 1, 0)))
         if pooling is Pooling.STATIC:
-            return _mean(self._embed(tokens := self._collate(rows)), tokens.pooled)
+            return _mean(self._embed(tokens := self._collate(rows)[0]), tokens.pooled)
         if pooling is Pooling.STATIC_OUTPUT:
             mlm_head(self.model)  # raises if there is none
-            tokens = self._collate(rows)
+            tokens, _ = self._collate(rows)
             return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.pooled)
         if pooling in JOINED:
-            (last,), pooled = self._run(rows)
-            read_at = torch.from_numpy(rows.read_at).to(self.device)
-            first = last[torch.arange(len(rows), device=self.device), read_at].float()
+            (last,), pooled, first = self._run(rows)
             readings = {Pooling.TOKEN: first, Pooling.MEAN: _mean(last, pooled)}
             return torch.cat([readings[part] for part in JOINED[pooling]], dim=1)
-        states, pooled = self._run(rows, layers=LAYERS[pooling])
-        return _mean(torch.stack(states).mean(0), pooled)
+        states, pooled, _ = self._run(rows, layers=LAYERS.get(pooling, LAST_LAYER))
+        hidden = torch.stack(states).mean(0) if len(states) > 1 else states[0]
+        if pooling is Pooling.MAX:
+            return hidden.masked_fill(pooled[..., None] == 0, -torch.inf).amax(1).float()
+        if pooling is Pooling.WEIGHTED_MEAN:
+            pooled = pooled * torch.arange(1, pooled.shape[1] + 1, device=self.device)
+        mean = _mean(hidden, pooled)
+        return mean * pooled.sum(1, keepdim=True).sqrt() if pooling is Pooling.MEAN_SQRT_LEN else mean
 
     def grouped(self, lengths: Sequence[int], read: Callable[[Sequence[int]], torch.Tensor]) -> torch.Tensor:
         """Return (B, ...) results of `read` on the numbers of rows of these `lengths` (B), in training in groups.
@@ -236,10 +274,9 @@ class PromptedBackbone(nn.Module):
 
     def read(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) float32: each row's last hidden state at its `read_at`."""
-        read_at = torch.from_numpy(rows.read_at).to(self.device)
         if self.reads_at and attention_kind(self.model) == FUSED:
-            return self._run(rows, read_at=read_at)[0][0][:, 0].float()
-        return self.hidden(rows)[torch.arange(len(rows), device=self.device), read_at].float()
+            return self._run(rows, read_at=torch.from_numpy(rows.read_at).to(self.device))[0][0][:, 0].float()
+        return self._run(rows)[2]
 
     def hidden(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, L, d) last hidden states of rows padded to the longest."""
@@ -253,29 +290,36 @@ class PromptedBackbone(nn.Module):
 
     def _run(
         self, rows: TokenRows, layers: tuple[int, ...] = LAST_LAYER, **read_at: torch.Tensor
-    ) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """Return the hidden states (B, L, d) of `layers`, as `cse.methods.method.LAYERS` counts, and what a mean reads
-        of them, (B, L).
+    ) -> tuple[list[torch.Tensor], torch.Tensor, torch.Tensor]:
+        """Return the hidden states (B, L, d) of `layers`, as `cse.methods.method.LAYERS` counts, what a mean reads of
+        them, (B, L), and the last ones at the rows' `read_at`, (B, d).
 
         With `read_at` (B,) those of the last layer are (B, 1, d), of these tokens (`cse.encoder.prompted_backbone`).
         """
         if self._may_learn():
             self.forget_biases()
-        tokens = self._collate(rows)
-        base, inputs = self.model.base_model, {"position_ids": tokens.positions, **read_at}
+        tokens, column = self._collate(rows)
+        base, inputs = self.model.base_model, {**({"position_ids": tokens.positions} if self.placed else {}), **read_at}
         run = partial(base, attention_mask=tokens.mask)
         if self.prefix is not None:
             prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
             run = partial(run_behind, base, prefix, tokens.mask)
-        with zero_cut(base.embeddings, rows):
+        with zero_cut(getattr(base, "embeddings", None) or base.get_input_embeddings(), rows):
             output = run(inputs_embeds=self._embed(tokens), output_hidden_states=layers != LAST_LAYER, **inputs)
         last = output.last_hidden_state
-        return [last if layer == -1 else output.hidden_states[layer] for layer in layers], tokens.pooled
+        first = last[:, 0] if read_at else last[torch.arange(len(rows), device=self.device), column]
+        states = [last if layer == -1 else output.hidden_states[layer] for layer in layers]
+        return states, tokens.pooled, first.float()
 
-    def _collate(self, rows: TokenRows) -> Tokens:
-        """Return the rows as tensors, padded to the longest."""
-        begin = first_position(self.model) + self.method.reading.prefix
-        return Tokens(*torch.from_numpy(rows.tables(self.tokenizer.pad_token_id, begin)).to(self.device).unbind())
+    def _collate(self, rows: TokenRows) -> tuple[Tokens, torch.Tensor]:
+        """Return the rows as tensors, padded to the longest, and the column of each that is read (B,)."""
+        padding, column = self.tokenizer.pad_token_id or 0, rows.read_at
+        if self.placed:
+            tables = rows.tables(padding, first_position(self.model) + self.method.reading.prefix)
+        else:
+            tables, column = rows.columns(padding)
+        tokens = Tokens(*torch.from_numpy(tables).to(self.device).unbind())
+        return tokens, torch.from_numpy(column).to(self.device)
 
     def bias(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) states at the mask of each row's template alone, for a sentence of its length (PromptBERT 4.2).
@@ -332,6 +376,24 @@ class PromptedBackbone(nn.Module):
     def _apply(self, *args: Any, **kwargs: Any) -> Self:
         self.forget_biases()  # they are on the old device, in the old precision
         return super()._apply(*args, **kwargs)
+
+
+def _check_method(model: PreTrainedModel, method: Method, placed: bool) -> None:
+    """Raise ValueError for a method that cannot learn or read on a model."""
+    kind, reading = model.config.model_type, method.reading
+    if placed:
+        return
+    if reading.prefix:
+        raise ValueError(
+            f"{method.name} learns keys and values in the blocks of {', '.join(BLOCK_FAMILIES)}, and this model is "
+            f"{kind}; simcse, esimcse and consert train on it, and promptbert if it has a masked-language-model head"
+        )
+    prompts = any(template.prompts for view in method.views for template in view)
+    if prompts and (model.base_model is model or model.get_output_embeddings() is None):
+        raise ValueError(
+            f"{method.name} reads a vector at [MASK], and this {kind} model has no masked-language-model head; give "
+            "the model it was made from, or train simcse, esimcse or consert on this one"
+        )
 
 
 def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -162,7 +162,7 @@ class TokenTemplate:
     @property
     def slot_ids(self) -> tuple[int, ...]:
         """The token id of every learned slot, in slot order."""
-        return tuple(self.ids[self.slots.index(slot)] for slot in range(max(self.slots) + 1))
+        return tuple(self.ids[self.slots.index(slot)] for slot in range(max(self.slots, default=HARD) + 1))
 
     def content_limit(self, max_length: int) -> int:
         """Return the maximum tokens of a sentence for a training `max_length`.
@@ -172,14 +172,31 @@ class TokenTemplate:
         return max_length if self.length > SPECIALS else max(1, max_length - SPECIALS)
 
 
+def ends(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
+    """Return the ids that a tokenizer puts before and after a text: [CLS] and [SEP] or, without these, its own."""
+    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None or not (first is None or last is None or getattr(tokenizer, "padding_side", "") == "left"):
+        return [first], [last]
+    backend.no_truncation()
+    backend.no_padding()
+    encoding = backend.encode("a")  # padding on the left is that of decoders, and of XLNet, whose [CLS] comes last
+    own = encoding.special_tokens_mask
+    before = own.index(0) if 0 in own else 0
+    return encoding.ids[:before], encoding.ids[len(own) - own[::-1].index(0) :] if 0 in own else encoding.ids
+
+
 def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTemplate:
-    """Return the template in `tokenizer`'s ids.
+    """Return the template in `tokenizer`'s ids. Raises ValueError for a [MASK] that the tokenizer does not have.
 
     Spaces before [MASK], [P] and the sentence belong to these, so that byte-level tokenizers make no lone space token.
     """
+    if template.prompts and tokenizer.mask_token_id is None:
+        raise ValueError(f"template {template.text!r} has a [MASK], and this model's tokenizer has no such token")
     parts = [part for part in TEMPLATE_PARTS.split(template.text) if part]
     where = parts.index("[X]")
-    ids, slots = [tokenizer.cls_token_id], [HARD]
+    before, after = ends(tokenizer)
+    ids, slots = [*before], [HARD] * len(before)
     start, learned, mask_index = 0, 0, None
     for part in parts:
         soft, pieces = template.soft, []
@@ -196,7 +213,7 @@ def render(template: Template, tokenizer: PreTrainedTokenizerBase) -> TokenTempl
         slots += range(learned, learned + len(pieces)) if soft else [HARD] * len(pieces)
         learned += soft * len(pieces)
     spaced = where > 0 and parts[where - 1].endswith(" ")
-    return TokenTemplate((*ids, tokenizer.sep_token_id), (*slots, HARD), start, mask_index, spaced)
+    return TokenTemplate((*ids, *after), (*slots, *[HARD] * len(after)), start, mask_index, spaced)
 
 
 def rendered(method: Method, tokenizer: PreTrainedTokenizerBase) -> tuple[tuple[TokenTemplate, ...], ...]:
@@ -290,6 +307,21 @@ class TokenRows:
         tables[2] += first
         tables[3], tables[4] = mask, mask & (column >= unread[self.kinds, None])
         return tables
+
+    def columns(self, padding: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return `tables` with each token in the column of its position (B, L), and the column that is read (B,).
+
+        A gap between positions is no token. A model that takes no positions reads such rows as if it did.
+        """
+        rows, (ids, slots, positions) = np.repeat(np.arange(len(self)), self.sizes), self.tokens
+        tables = np.zeros((5, len(self), positions.max(initial=0) + 1), np.int64)
+        tables[0], tables[1], tables[2] = padding, HARD, np.arange(tables.shape[2])
+        tables[0, rows, positions], tables[1, rows, positions], tables[3, rows, positions] = ids, slots, 1
+        tables[3, self.sizes == 0, 0] = 1  # of a row without tokens, or there is nothing to attend to
+        unread = np.array([template.unread for template in self.templates])[self.kinds]
+        tables[4] = tables[3] & (tables[2] >= unread[:, None])
+        at = self.offsets[:-1] + self.read_at
+        return tables, np.where(self.sizes, positions.take(at, mode="clip"), 0)
 
     def __len__(self) -> int:
         return len(self.kinds)

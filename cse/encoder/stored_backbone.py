@@ -6,7 +6,7 @@ Modules are built before their weights are read, so a damaged or hostile configu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 SIZE_KEY = re.compile(r"(num|n)_\w+|\w+_(size|dim|positions|embeddings|labels)")  # names of sizes
-LAYER_KEY = re.compile(r"\blayers?\.(\d+)\.")
+LAYER_NUMBERS = re.compile(r"\.(\d+)(?=\.)")  # in a key; a block may be numbered within a group
 # Sizes of every supported family.
 POSITIVE = (
     "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads", "num_hidden_layers",
@@ -33,12 +33,7 @@ POSITIVE = (
 )  # fmt: skip
 MAX_PARAMETERS_PER_NUMBER = 2  # parameters of a model per stored number; a file may lack the head or tied embeddings
 COPY_CURE = "copy the model again, with the files that belong together"
-# Blocks that read embeddings, positions and cached keys and values. Other blocks accept such arguments and ignore them,
-# and the arguments' names change between versions of transformers, so no signature decides.
-MODEL_TYPES = frozenset(
-    "bert big_bird camembert data2vec-text electra ernie megatron-bert rembert roberta roberta-prelayernorm roc_bert "
-    "xlm-roberta xlm-roberta-xl".split()
-)
+MAX_COMPUTED_POSITIONS = 1 << 20  # of a model that stores no row for each of them
 
 
 def check_sizes(path: Path, weights: Mapping[str, np.ndarray]) -> None:
@@ -48,7 +43,8 @@ def check_sizes(path: Path, weights: Mapping[str, np.ndarray]) -> None:
     """
     largest = max((size for tensor in weights.values() for size in tensor.shape), default=0)
     for name, value in read_json(path).items():
-        if SIZE_KEY.fullmatch(name) and isinstance(value, int | float) and value > largest:
+        limit = max(largest, MAX_COMPUTED_POSITIONS if "position" in name else 0)
+        if SIZE_KEY.fullmatch(name) and isinstance(value, int | float) and value > limit:
             raise ArtefactError(
                 f"{path}: its {name} is {value:,}, and no weights are larger than {largest:,}; {COPY_CURE}"
             )
@@ -56,30 +52,23 @@ def check_sizes(path: Path, weights: Mapping[str, np.ndarray]) -> None:
             raise ArtefactError(f"{path}: its {name} is {value!r:.40}, not a number of 1 or more; {COPY_CURE}")
 
 
-def check_family(config: PreTrainedConfig) -> None:
-    """Raise ArtefactError unless the blocks accept embeddings, positions and cached keys and values as BERT's do."""
-    if config.model_type not in MODEL_TYPES:
-        raise ArtefactError(
-            f"a {config.model_type} model is not supported; give a masked language model of the BERT or RoBERTa family"
-        )
-
-
-def check_fit(source: str, config: PreTrainedConfig, weights: Mapping[str, np.ndarray]) -> None:
-    """Raise ArtefactError if a model of `config` has more layers or many more parameters than its weights.
+def check_fit(
+    source: str, config: PreTrainedConfig, model: Callable[[PreTrainedConfig], Any], weights: Mapping[str, np.ndarray]
+) -> None:
+    """Raise ArtefactError if a `model` of `config` has more layers or many more parameters than its weights.
 
     After the check of its layers, the model is built without memory (PyTorch's meta device).
     """
     import torch
-    from transformers import MODEL_FOR_MASKED_LM_MAPPING
 
-    whole: Any = MODEL_FOR_MASKED_LM_MAPPING
-    layers = len({layer[1] for key in weights if (layer := LAYER_KEY.search(key))})
-    if (stated := int(config.num_hidden_layers)) > layers:
+    layers = len({numbers for key in weights if (numbers := tuple(LAYER_NUMBERS.findall(key)))})
+    stated = int(getattr(config, "num_hidden_groups", config.num_hidden_layers))  # ALBERT's layers share weights
+    if stated > layers:
         raise ArtefactError(
             f"{source}: its config.json asks for {stated:,} layers, its weights have {layers}; {COPY_CURE}"
         )
     with torch.device("meta"):
-        numbers = sum(parameter.numel() for parameter in whole[type(config)](config).parameters())
+        numbers = sum(parameter.numel() for parameter in model(config).parameters())
     if numbers > MAX_PARAMETERS_PER_NUMBER * (stored := sum(tensor.size for tensor in weights.values())):
         raise ArtefactError(
             f"{source}: its config.json asks for {numbers:,} numbers, its weights have {stored:,}; {COPY_CURE}"
@@ -97,7 +86,7 @@ STORED = {  # name in the released checkpoints -> name here
 
 def head_width(arrays: Mapping[str, np.ndarray]) -> int:
     """Return the width of a head's output."""
-    return len(next(array for name, array in arrays.items() if name.endswith(".bias")))
+    return len([array for name, array in arrays.items() if name.endswith(".bias")][-1])
 
 
 def stored_head(
@@ -123,12 +112,13 @@ def stored_head(
 
 
 ROBERTA = ("roberta", "xlm-roberta", "camembert")  # model types whose modules have RoBERTa's names
+FAMILIES = ("bert", *ROBERTA)  # whose blocks read positions, and a prefix
 ACTIVATIONS = ("gelu", "relu")
 # Keys that a file may hold besides the layers of a backbone: buffers of old versions of transformers, heads of
 # pretraining, pretrained poolers and heads of contrastive training, heads of other tasks, ESimCSE's second model.
 UNUSED_WEIGHT = re.compile(
     r"(\w+\.)*embeddings\.(position_ids|token_type_ids)|(cls|lm_head|classifier|qa_outputs|momentum_model)\..+"
-    r"|((\w+\.)?pooler|mlp)\.(dense|LayerNorm)\.(weight|bias)"
+    r"|((\w+\.)?pooler|mlp)\.((dense|LayerNorm)\.)?(weight|bias)|(\w+_)?predictions\..+"
 )
 EPS = 1e-12  # transformers' default
 WORD_EMBEDDINGS = "embeddings.word_embeddings.weight"

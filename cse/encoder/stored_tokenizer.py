@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 OWN_KEY = "cse"  # in a config.json; transformers keeps it when it saves the model again
 NUL = {"type": "Replace", "pattern": {"String": "\x00"}, "content": " "}  # a normalizer
-WORD_TABLE = "word_embeddings.weight"
-BY_WORD = re.compile(rf"(.*\.)?({re.escape(WORD_TABLE)}|predictions\.bias|lm_head\.bias|decoder\.(weight|bias))")
+WORD_TABLE = ("word_embeddings.weight", "tok_embeddings.weight")  # ends of its key; the second is ModernBERT's
+BY_WORD = re.compile(
+    r"(.*\.)?((word|tok)_embeddings\.weight|predictions\.bias|lm_head\.bias|(decoder|vocab_projector)\.(weight|bias))"
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ class Additions:
         bare = Tokenizer.from_str(json.dumps(self.bare(json.loads(tokenizer.backend_tokenizer.to_str()))))
         names = {role: str(token) for role in ROLES if (token := getattr(tokenizer, role, None)) is not None}
         ends = [names[role] for role in ("cls_token", "sep_token") if role in names]
-        if len(ends) == 2:
+        if len(ends) < 2:  # a decoder has no prompts, so the file's template is its own
+            bare.post_processor = tokenizer.backend_tokenizer.post_processor
+        else:
             numbers = [(token, bare.token_to_id(token)) for token in ends]
             bare.post_processor = TemplateProcessing(single=[ends[0], "$A", ends[1]], special_tokens=numbers)
         return PreTrainedTokenizerFast(
@@ -82,7 +86,7 @@ class Additions:
 
 
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
-NEEDED_ROLES = ("mask", "pad", "cls", "sep")  # of the tokens in the rows of a model
+NEEDED_ROLES = ("mask", "pad", "cls", "sep")  # of the tokens in the rows of BERT and RoBERTa
 BERT_TOKENS = dict(zip(ROLES[2:], ("[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"), strict=True))
 # Without "Fast": classes that read a tokenizer.json as it is.
 GENERIC_CLASSES = ("PreTrainedTokenizer", "TokenizersBackend")

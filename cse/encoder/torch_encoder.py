@@ -65,7 +65,7 @@ class TorchEncoder(PromptedBackbone, Encoder):
     def on_backbone(cls, read: Any, method: Method, *, head: Mapping[str, np.ndarray] | None, **options: Any) -> Self:
         """Return an encoder on a backbone that was read, with the arrays of its head."""
         model, tokenizer = read
-        module = None if head is None else head_module(method.reading.head, head, model.config)
+        module = None if head is None else head_module(method.reading.head, head, model.config, method.reading.layers)
         encoder = cls(model, tokenizer, method, head=module, **options)
         if head and method.reading.head_when is When.ALWAYS:
             encoder.dim = head_width(head)

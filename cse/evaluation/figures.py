@@ -139,6 +139,20 @@ def sweep(scores: Mapping[str, Mapping[int, Sequence[float]]], path: Path, title
 
 
 @styled()
+def ranked_bars(scores: Mapping[str, float], path: Path, title: str) -> Path:
+    """A bar per name with its score, the best on top."""
+    ranked = dict(sorted(scores.items(), key=lambda item: item[1]))
+    figure, (axes,) = _panels({"": ranked}, title, (7.0, 1.1 + 0.3 * len(ranked)))
+    colours = [*[FAINT] * (len(ranked) - 1), COLOURS[0]]
+    bars = axes.barh(range(len(ranked)), [*ranked.values()], color=colours, height=0.7)
+    axes.bar_label(bars, fmt="%.2f", padding=3)
+    axes.set_yticks(range(len(ranked)), labels=list(ranked))
+    axes.set(xlabel="Spearman x 100", xmargin=0.12)
+    axes.grid(visible=False, axis="y")
+    return _save(figure, path)
+
+
+@styled()
 def training_curves(
     logs: Mapping[str, Sequence[Mapping[str, Any]]], starts: Mapping[str, float], path: Path, title: str
 ) -> Path:

@@ -121,6 +121,12 @@ UNTRAINED = {
     for method in (
         _pooling("mean", "mean of the last layer", pooling=Pooling.MEAN),
         _pooling("cls", "last layer at the first token"),
+        _pooling("last", "last layer at the last token", pooling=Pooling.LAST),
+        _pooling("max", "largest number of the last layer in every dimension", pooling=Pooling.MAX),
+        _pooling("weighted-mean", "mean of the last layer, weighted by place", pooling=Pooling.WEIGHTED_MEAN),
+        _pooling(
+            "mean-sqrt-len", "sum of the last layer over the root of the length", pooling=Pooling.MEAN_SQRT_LEN
+        ),
         _pooling("cls-mean", "last layer at the first token, then the mean", pooling=Pooling.CLS_MEAN),
         _pooling("mean-cls", "mean of the last layer, then the first token", pooling=Pooling.MEAN_CLS),
         _pooling("pooler", "the model's own pooler (linear, tanh) over the first token", head_when=When.ALWAYS),

@@ -29,13 +29,17 @@ class When(str, Enum):
 
 
 class Pooling(str, Enum):
-    """Sources of the vector: the template's mask (or first token), or a mean over all tokens, special ones included.
+    """Sources of the vector: the template's mask (or first token), or a reading of all tokens, special ones included.
 
     Two of them are joined, one after the other, in a vector of twice the width.
     """
 
     TOKEN = "token"
     MEAN = "mean"
+    WEIGHTED_MEAN = "weighted-mean"  # the weight of a token is its place in the row, from 1
+    MEAN_SQRT_LEN = "mean-sqrt-len"  # the sum over the root of the number of tokens
+    MAX = "max"  # of every dimension
+    LAST = "last"  # the last token
     FIRST_LAST = "first-last"  # embedding layer's output and last layer
     LAST_TWO = "last-two"  # the last two layers
     STATIC = "static"  # word embeddings
@@ -46,19 +50,24 @@ class Pooling(str, Enum):
 
 TRAINED_POOLINGS = {"cls": Pooling.TOKEN, "mean": Pooling.MEAN}  # of a template without a mask
 # Layers that are averaged before the mean over the tokens; 0 is the embedding layer's output, -1 the last layer.
-LAYERS = {Pooling.MEAN: (-1,), Pooling.FIRST_LAST: (0, -1), Pooling.LAST_TWO: (-2, -1)}
+LAYERS = {Pooling.FIRST_LAST: (0, -1), Pooling.LAST_TWO: (-2, -1)}
+LAST_LAYER = (-1,)  # of every other pooling
 JOINED = {Pooling.CLS_MEAN: (Pooling.TOKEN, Pooling.MEAN), Pooling.MEAN_CLS: (Pooling.MEAN, Pooling.TOKEN)}
 EMBEDDINGS = (Pooling.STATIC, Pooling.STATIC_OUTPUT)  # a mean over rows of a matrix, without any layer
 
 
 class Head(str, Enum):
-    """Heads on the pooled vector: a linear layer with tanh (SimCSE's is a new one), the masked LM's own transform, or
-    a linear layer alone (as in sentence-transformers).
+    """Heads on the pooled vector: a linear layer with tanh (SimCSE's is a new one), the masked LM's own transform, a
+    linear layer alone, or several `layers` (both as in sentence-transformers).
     """
 
     TANH = "tanh"
     LINEAR = "linear"
     TRANSFORM = "transform"
+    LAYERS = "layers"
+
+
+LAYER_KINDS = ("linear", "tanh", "norm", "unit")  # of `Head.LAYERS`
 
 
 class Contrast(str, Enum):
@@ -76,7 +85,8 @@ class Reading:
     per-layer key/value prompt. `specials_in_bias`: the template bias sees the first and last token.
     The rest are settings of sentence-transformers' folders. `normalised`: the vector is scaled to length 1.
     `prompt_pooled`: the pooling reads the tokens of a prompt too. `typed_specials`: a typed "[MASK]" is that token, not
-    text. `lower_case`: the text is lower-cased first.
+    text. `lower_case`: the text is lower-cased first. `layers` are those of `Head.LAYERS` in turn: linear, tanh, norm
+    (a layer normalisation) and unit (the vector is scaled to length 1).
     """
 
     template: Template
@@ -91,15 +101,25 @@ class Reading:
     prompt_pooled: bool = True
     typed_specials: bool = False
     lower_case: bool = False
+    layers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.prefix, int) or self.prefix < 0:
             raise ValueError(f"prefix {self.prefix!r} is not a length")
+        if odd := [layer for layer in self.layers if layer not in LAYER_KINDS]:
+            raise ValueError(f"layer {odd[0]!r} is unknown; choose from {', '.join(LAYER_KINDS)}")
 
     @property
     def at_mask(self) -> bool:
         """True if the vector is read at the template's [MASK]."""
         return self.pooling is Pooling.TOKEN and self.template.prompts
+
+    @property
+    def head_layers(self) -> tuple[str, ...]:
+        """The kinds of the layers of the head in encoding, as in `layers`; none for a transform or no head."""
+        if self.head_when is not When.ALWAYS or self.head is Head.TRANSFORM:
+            return ()
+        return {Head.TANH: ("linear", "tanh"), Head.LINEAR: ("linear",)}.get(self.head, self.layers)
 
     def width(self, hidden: int) -> int:
         """The numbers of a vector before its head, for a backbone of `hidden` dimensions."""

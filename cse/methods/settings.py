@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import Field, asdict, dataclass, field, fields
 from itertools import chain
 from typing import Any, get_type_hints
@@ -103,12 +104,12 @@ METHOD_SETTINGS = tuple(setting.name for setting in fields(MethodSettings))
 SETTINGS = {setting.name: Setting.of(setting) for setting in (*fields(TrainConfig), *fields(MethodSettings))}
 
 
-ENUMS = {
+ENUMS: dict[str, Callable[[Any], Any]] = {
     "denoise": When, "head": Head, "head_when": When, "pooling": Pooling, "training_pooling": Pooling,
-    "contrast": Contrast,
+    "contrast": Contrast, "layers": tuple,
 }  # fmt: skip
 # Fields that are part of a fingerprint only if they differ from these values, with which older models are known.
-NEWER = {"normalised": False, "prompt_pooled": True, "typed_specials": False, "lower_case": False}
+NEWER = {"normalised": False, "prompt_pooled": True, "typed_specials": False, "lower_case": False, "layers": ()}
 READING = {setting.name for setting in fields(Reading)} - {"template"}
 KNOWN = {setting.name for setting in fields(Method)} - {"reading", "further"} | READING | {"views"}
 

@@ -33,6 +33,7 @@ from cse.models.config import (
     pack,
     unpack,
 )
+from cse.models.fitted_texts import FITTED_TEXTS
 from cse.models.names import CONFIG, RECORD, location, record_file
 from cse.models.pipeline import HEAD, PIPELINE_FILES, copy_array, open_pipeline
 
@@ -47,7 +48,7 @@ LOG = "train_log.jsonl"  # a JSON line per training step
 CHECKPOINT = FolderKind(
     "a checkpoint", RECORD, ("method", "format"),
     (
-        RECORD, *PIPELINE_FILES, "README.md", LOG, HEAD, f"{HEAD}/{SINGLE}",
+        RECORD, *PIPELINE_FILES, "README.md", LOG, FITTED_TEXTS, HEAD, f"{HEAD}/{SINGLE}",
         EMBEDDED, *(f"{EMBEDDED}/{name}" for name in ("*.json", "*.safetensors", "*.txt", "[0-9]_*")),
     ), older=CONFIG,
 )  # fmt: skip

@@ -17,6 +17,7 @@ from cse.encoder.backbone import first_position, opened_commit, run_behind
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.hub import split_revision
 from cse.files.writing import FolderKind, write_folder
+from cse.methods.method import JOINED, Pooling
 from cse.methods.settings import to_json
 from cse.models.config import BUNDLED_LICENCE, MASK_WARNING, base_model
 from cse.models.loading import ADAPTER, BASE, FORMAT, PROMPTS
@@ -24,7 +25,6 @@ from cse.models.names import BACKBONE, EXPORT_RECORD, START, location
 from cse.models.pipeline import PIPELINE_FILES, SENTENCE_TRANSFORMERS
 from cse.models.pipeline_writer import (
     PlainModel,
-    ReadAt,
     plain_model,
     write_json,
     write_pipeline,
@@ -129,7 +129,8 @@ class Graph(torch.nn.Module):
     def __init__(self, plain: PlainModel) -> None:
         super().__init__()
         encoder = plain.encoder
-        self.read_at, self.mask_id = plain.read_at, encoder.tokenizer.mask_token_id
+        self.pooling, self.at_mask = encoder.reading.pooling, plain.at_mask
+        self.mask_id, self.placed = encoder.tokenizer.mask_token_id, encoder.placed
         self.base: Any = copy.deepcopy(encoder.model.base_model)
         self.base.set_input_embeddings(torch.nn.Embedding.from_pretrained(plain.tensors[plain.words]))
         self.head, self.prefix = copy.deepcopy(plain.head), copy.deepcopy(encoder.prefix)
@@ -138,16 +139,18 @@ class Graph(torch.nn.Module):
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
         """(B, d) float32 vectors."""
-        positions = torch.arange(input_ids.shape[1])[None] + self.first
+        positions = {"position_ids": torch.arange(input_ids.shape[1])[None] + self.first} if self.placed else {}
         run = partial(self.base, attention_mask=attention_mask)
         if self.prefix is not None:
             run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
-        states = run(input_ids=input_ids, position_ids=positions).last_hidden_state
-        read = (input_ids == self.mask_id) if self.read_at is ReadAt.MASK else attention_mask
+        states = run(input_ids=input_ids, **positions).last_hidden_state
+        read = (input_ids == self.mask_id) if self.at_mask else attention_mask
         weights = read[..., None].to(states.dtype)
         mean, first = (states * weights).sum(1) / weights.sum(1), states[:, 0]
-        parts = {ReadAt.FIRST: (first,), ReadAt.CLS_MEAN: (first, mean), ReadAt.MEAN_CLS: (mean, first)}
-        pooled = torch.cat(parts.get(self.read_at, (mean,)), dim=1)
+        parts = {Pooling.TOKEN: first, Pooling.MEAN: mean}
+        pooled = (
+            mean if self.at_mask else torch.cat([parts[own] for own in JOINED.get(self.pooling, (self.pooling,))], 1)
+        )
         vectors = pooled if self.head is None else self.head(pooled)
         return torch.nn.functional.normalize(vectors) if self.normalised else vectors
 
@@ -162,6 +165,8 @@ def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
             f"{encoder.name} leaves prompts out of its pooling, which a graph cannot; export to another form"
         )
     plain = plain_model(encoder)
+    if encoder.reading.pooling not in (Pooling.TOKEN, Pooling.MEAN, *JOINED):
+        raise ValueError(f"{encoder.name} pools by {encoder.reading.pooling.value}; give `to` sentence-transformers")
     write_tokenizer(target, encoder, plain.tokenizer)
     rows = encoder.rows_of(TRACED_TEXTS, [encoder.views[0][0]] * len(TRACED_TEXTS))
     ids, _, _, mask, _ = torch.from_numpy(rows.tables(encoder.tokenizer.pad_token_id))
@@ -196,7 +201,7 @@ def export_card(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
         f"- Licence: {BUNDLED_LICENCE if bundled else 'that of the backbone and of the training data'}.",
         '- `cse.load("THIS_FOLDER")` returns the same vectors.' if to != ONNX else "- cse does not run ONNX graphs.",
     ]
-    if to == SENTENCE_TRANSFORMERS and plain_model(encoder).read_at is ReadAt.MASK:
+    if to == SENTENCE_TRANSFORMERS and plain_model(encoder).at_mask:
         notes.append(f"- {MASK_WARNING}")
     if to == SENTENCE_TRANSFORMERS and encoder.prefix is not None:
         notes.append(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
+from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +19,7 @@ from cse.encoder.stored_tokenizer import OWN_KEY
 from cse.errors import ArtefactError
 from cse.files import hub
 from cse.files.replace import read_settled
-from cse.files.weights import check_finite, find_weights, read_arrays
+from cse.files.weights import ANY, check_finite, find_weights, read_arrays
 from cse.files.writing import damage_named, read_json
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import Method, When
@@ -37,9 +41,18 @@ from cse.models.names import (
     read_config,
     resolve,
 )
-from cse.models.pipeline import SENTENCE_TRANSFORMERS, copy_array, copy_learned, open_pipeline, saved_again
-from cse.models.sentence_transformers import call_as, dense_arrays
+from cse.models.pipeline import (
+    SENTENCE_TRANSFORMERS,
+    copy_array,
+    copy_learned,
+    hidden_size,
+    open_pipeline,
+    saved_again,
+)
+from cse.models.sentence_transformers import call_as, recorded_static, static_folder
 from cse.versions import check_versions
+
+log = logging.getLogger("cse.models")
 
 if TYPE_CHECKING:
     from cse.encoder.encoder import Encoder
@@ -95,6 +108,8 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
     if reference.kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
     target = named_device(device)
+    if reference.kind is Kind.STATIC:
+        return read_settled(Path(location(reference.name)), lambda: _static(reference))
     if backend == OPENVINO or (
         backend == AUTO
         and find_spec("openvino")
@@ -106,12 +121,15 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
         except UnsupportedError as error:
             if backend == OPENVINO:
                 raise ValueError(f"{reference.name}: OpenVINO cannot run it ({error}); give `backend` torch") from error
+            _say_torch(reference.name, str(error))
     return open_by_torch(reference, target)
 
 
 def open_by_torch(reference: ModelReference, device: str | None = None) -> TorchEncoder:
     """Open the encoder of a reference on PyTorch, for training and for looking inside it; errors as `open_model`."""
     _check_torch(reference.name)
+    if reference.kind is Kind.STATIC:
+        raise ValueError(f"{reference.name} is a {reference.kind.value}, which has no layers to train, export or show")
     from cse.encoder.torch_encoder import TorchEncoder
 
     target = device_of(device) if device else best_device()
@@ -131,6 +149,33 @@ def on_torch(encoder: Encoder) -> TorchEncoder:
     if opened.on_torch is None:  # threads may open it twice, and keep one
         opened.on_torch = open_by_torch(opened.reference, "cpu")
     return opened.on_torch
+
+
+@cache  # once per model
+def _say_torch(name: str, reason: str) -> None:
+    log.info("%s runs on PyTorch, not on OpenVINO (%s)", name, reason)
+
+
+def _static(reference: ModelReference) -> Encoder:
+    from tokenizers import Tokenizer
+
+    from cse.encoder.static_encoder import StaticEncoder, static_table
+
+    folder = model_folder(reference.name)
+    path, recorded = static_folder(folder), recorded_static(folder)
+    start = f"{path}/" if path else ""
+    file = hub.cached_file(folder, f"{start}tokenizer.json")
+    if file is None:
+        raise ArtefactError(f"{reference.name}: no {start}tokenizer.json; {CHECKPOINT_CURE}")
+    stored = read_json(file)
+    tokenizer = Tokenizer.from_str(json.dumps({**stored, "post_processor": None, "padding": None}))
+    table = static_table(read_arrays(find_weights(folder, [f"{start}{layout}" for layout in ANY])), reference.name)
+    if stored.get("truncation"):
+        recorded = replace(recorded, max_length=int(stored["truncation"]["max_length"]))
+    method = recorded.applied_to(UNTRAINED[recorded.pooling])
+    encoder = StaticEncoder(table, tokenizer, method, name=reference.label, backbone=reference.name)
+    call_as(recorded, encoder, reference.name)
+    return encoder
 
 
 def _check_torch(name: str) -> None:
@@ -175,10 +220,9 @@ def _untrained(reference: ModelReference, engine: type[Engine]) -> Engine:
         head = stored_head(reference.name, method.reading.head, _width(reference.name), weights, places)
     if recorded:
         method = recorded.applied_to(method)
-    if recorded and recorded.dense:
-        method = method.replaced(head=recorded.dense.head, head_when=When.ALWAYS)
-        width = method.reading.width(_width(reference.name))
-        head = dense_arrays(model_folder(reference.name), recorded.dense, width)
+    if recorded and recorded.head:
+        method = recorded.head.applied_to(method)
+        head = recorded.head.arrays(model_folder(reference.name), method.reading.width(_width(reference.name)))
     encoder = engine.open(
         location(reference.name), method, name=reference.label, backbone=reference.name, weights=weights, head=head
     )
@@ -209,7 +253,7 @@ def _published(reference: ModelReference, family: Family, engine: type[Engine]) 
 
 
 def _width(name: str) -> int:
-    return int(read_config(location(name)).get("hidden_size", 0))
+    return hidden_size(read_config(location(name)))
 
 
 EXPORT_CURE = "export it again"

@@ -22,7 +22,14 @@ from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
 from cse.methods.method import Method, Reading
 from cse.methods.templates import Template
 from cse.models.pipeline import CONFIG, SAVED_KEY, is_pipeline
-from cse.models.sentence_transformers import RecordedPooling, modules_of, recorded_pooling, transformer_folder
+from cse.models.sentence_transformers import (
+    RecordedPooling,
+    check_vectors,
+    modules_of,
+    recorded_pooling,
+    static_folder,
+    transformer_folder,
+)
 
 HEADS = ("mlp.", "pooler.")  # key prefixes of a head in the training code's files and after SimCSE's converter
 
@@ -146,6 +153,7 @@ class Kind(str, Enum):
     START = "start"  # a checkpoint's method on its backbone, before the first training step
     BACKBONE = "backbone"  # a masked language model read by one of `methods.UNTRAINED`
     SENTENCE_TRANSFORMERS = "sentence-transformers"  # a backbone read as its `modules.json` says
+    STATIC = "table of static embeddings"  # a StaticEmbedding, or model2vec's
     PUBLISHED = "published checkpoint"  # of other training code, read by its family in `FAMILIES`
     EXPORT = "export"  # made by `cse export` for another tool, or a checkpoint that such a tool has saved again
     WORD_VECTORS = "word-vectors"  # a file of word vectors, such as GloVe's
@@ -244,17 +252,19 @@ def resolve_backbone(model: str, family: str | None = None) -> ModelReference:
         modules = {kind for kind, _ in modules_of(name) or ()}
         plain = modules and modules <= {"Transformer", "Pooling", "Normalize"}
         return _plain(name, None if plain else DEFAULT_POOLING)
-    if kind is Kind.WORD_VECTORS:
-        raise ArtefactError(f"{model} is a file; give a backbone: {BACKBONE}, a folder or a hub id")
+    if kind in (Kind.WORD_VECTORS, Kind.STATIC):
+        what = "file" if kind is Kind.WORD_VECTORS else f"{kind.value}, without layers to train"
+        raise ArtefactError(f"{model} is a {what}; give a backbone: {BACKBONE}, a folder or a hub id")
     key = "" if kind else marked(stored_keys(find_weights(location(name))))[0]
     if kind or key:
         what = f"trained checkpoint{key and f' ({key})'}"
         raise ArtefactError(f"{model} is a {what}; give a backbone: {BACKBONE}, a folder or a hub id")
     reference = _plain(name, None)
-    if reference.recorded and reference.recorded.dense:
+    if reference.recorded and reference.recorded.head:
+        layer = next((path for path in reference.recorded.head.paths if path), "Normalize")
         raise ArtefactError(
-            f"{model} has a linear layer ({reference.recorded.dense.path}), which training would leave out; give the "
-            "model that it was fitted on"
+            f"{model} has a layer after its pooling ({layer}), which training would leave out; give the model that it "
+            "was fitted on"
         )
     if reference.recorded and reference.recorded.lower_case:
         raise ArtefactError(
@@ -330,6 +340,10 @@ def _kind_by_name(model: str, pooling: str | None = None) -> tuple[str, Kind | N
         return name, Kind.CHECKPOINT if name != BACKBONE else None
     if hub.cached_file(name, EXPORT_RECORD):
         return name, Kind.EXPORT
+    if static_folder(name) is not None:
+        return name, Kind.STATIC
+    if pooling is None:
+        check_vectors(name)
     config = read_config(location(name))
     if "method" in config or (hub.cached_file(name, RECORD) and SAVED_KEY not in config):
         return name, Kind.CHECKPOINT

@@ -17,7 +17,14 @@ from cse.files.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, fin
 from cse.files.writing import read_json
 from cse.methods.method import Head, Method, Pooling, When
 from cse.methods.settings import from_json
-from cse.models.sentence_transformers import IDLE, call_as, dense_arrays, modules_of, recorded_dense, recorded_settings
+from cse.models.sentence_transformers import (
+    IDLE,
+    LAYER_MODULES,
+    RecordedLayers,
+    call_as,
+    modules_of,
+    recorded_settings,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +42,7 @@ SAVED_KEY = "transformers_version"  # key that transformers writes into a config
 PIPELINE_FILES = (
     CONFIG, SINGLE, SHARD, INDEX, "tokenizer.json", "tokenizer_config.json",
     "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
-    *(f"{number}_{name}{end}" for number in "1234" for name in ("WordWeights", "Pooling", "Dense", "Normalize")
+    *(f"[1-9]_{name}{end}" for name in ("WordWeights", "Pooling", "Dense", "LayerNorm", "Normalize")
       for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
 )  # fmt: skip
 
@@ -65,8 +72,9 @@ def is_pipeline(name: str, config: dict[str, Any]) -> bool:
     if record is None or modules is None:
         return False
     method = _method(record, name)
-    masked, head = method.reading.at_mask, record.get("head")
-    expected = ["Transformer", *(["WordWeights"] if masked else []), "Pooling", *(["Dense"] if head else [])]
+    masked = method.reading.at_mask
+    layers = layer_modules(method.reading.head_layers)
+    expected = ["Transformer", *(["WordWeights"] if masked else []), "Pooling", *layers]
     kinds = [kind for kind, _ in modules if kind != IDLE]
     if kinds not in (expected, [*expected, "Normalize"]):
         raise ArtefactError(
@@ -74,6 +82,17 @@ def is_pipeline(name: str, config: dict[str, Any]) -> bool:
             f"({', '.join(expected)}); give `pooling` to read the backbone alone"
         )
     return True
+
+
+def layer_modules(layers: Sequence[str]) -> list[str]:
+    """Return the modules of sentence-transformers that hold the layers of a head; tanh belongs to the linear one."""
+    kinds = {layer: kind for kind, layer in LAYER_MODULES.items()} | {"unit": "Normalize"}
+    return [kinds[layer] for layer in layers if layer in kinds]
+
+
+def hidden_size(config: dict[str, Any]) -> int:
+    """Return the width of a backbone's states by its `config.json`; 0 if that does not say."""
+    return next((int(config[key]) for key in ("hidden_size", "d_model", "dim", "n_embd") if config.get(key)), 0)
 
 
 def open_pipeline(
@@ -154,7 +173,8 @@ def saved_again(folder: Path, name: str, engine: type[Engine]) -> Engine:
             raise ArtefactError(f"{weighting}: its weights are not of the mask alone, as its method reads; {cure}")
         recorded = replace(recorded, typed_specials=False)
     method = recorded.applied_to(method)
-    encoder = open_pipeline(folder, method, engine, name=name, head=paths.get("Dense"), cure=cure)
+    head = next((paths[kind] for kind in LAYER_MODULES if kind in paths), None)
+    encoder = open_pipeline(folder, method, engine, name=name, head=head, cure=cure)
     if record.get("spaced"):  # a template that brings its own space
         prompts = tuple((key, text.removeprefix(" ")) for key, text in recorded.prompts if key != SPACE_PROMPT)
         default = None if recorded.default_prompt_name == SPACE_PROMPT else recorded.default_prompt_name
@@ -172,12 +192,12 @@ def _method(record: dict[str, Any], source: str) -> Method:
 
 
 def _head(folder: Path, path: str, method: Method, cure: str) -> dict[str, np.ndarray]:
-    """Return the head in a subfolder by the names of its module: a `Dense` module, or a head of this project."""
+    """Return the head in a subfolder by the names of its module: sentence-transformers' modules, or one of its own."""
     if method.reading.head is not Head.TRANSFORM and (folder / path / CONFIG).is_file():
-        width, dense = int(read_json(folder / CONFIG).get("hidden_size", 0)), recorded_dense(str(folder), path)
-        if dense.head is not method.reading.head:
-            raise ArtefactError(f"{folder / path}: its activation is not that of {method.name}; {cure}")
-        return dense_arrays(str(folder), dense, method.reading.width(width))
+        recorded = RecordedLayers.of(str(folder), modules_of(str(folder)) or [])
+        if recorded is None or recorded.layers != method.reading.head_layers:
+            raise ArtefactError(f"{folder / path}: its layers or activation are not those of {method.name}; {cure}")
+        return recorded.arrays(str(folder), method.reading.width(hidden_size(read_json(folder / CONFIG))))
     stored = read_arrays(find_weights(str(folder / path), SAFE))
     check_finite(stored, str(folder / path), cure)
     return stored

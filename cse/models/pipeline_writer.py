@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,27 +16,18 @@ from cse.encoder.backbone import as_arrays
 from cse.encoder.rows import HARD, TokenTemplate, render
 from cse.encoder.stored_tokenizer import BY_WORD, NUL, OWN_KEY, ROLES
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.methods.method import JOINED, Head, Pooling, When
+from cse.methods.method import Head, Pooling, When
 from cse.methods.settings import to_json
 from cse.methods.templates import PLAIN
-from cse.models.pipeline import HEAD, SAVED_KEY, SPACE_PROMPT
-from cse.models.sentence_transformers import BIAS, WEIGHT
+from cse.models.pipeline import HEAD, SAVED_KEY, SPACE_PROMPT, layer_modules
+from cse.models.sentence_transformers import LAYER_MODULES, POOLINGS, READ_POOLINGS
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 SLOT_BIAS = -1e4  # output bias of a slot, so that no tool predicts one as a word
+NEWER_POOLINGS = ("weightedmean", "lasttoken")  # that the first versions of the package do not know
 BEFORE, AFTER = "template before", "template after"  # names of special tokens in the tokenizer's post-processor
-
-
-class ReadAt(str, Enum):
-    """Pooling: the vector at the mask, at the first token, the mean of all tokens, or the last two joined."""
-
-    MASK = "mask"
-    FIRST = "cls"
-    MEAN = "mean"
-    CLS_MEAN = "cls-mean"
-    MEAN_CLS = "mean-cls"
 
 
 @dataclass(frozen=True)
@@ -55,8 +46,12 @@ class PlainModel:
     vocabulary: list[str]
     tokens: int
     slots: list[int]
-    read_at: ReadAt
     spaced: bool
+
+    @property
+    def at_mask(self) -> bool:
+        """True if the vector is read at the template's mask."""
+        return self.encoder.reading.at_mask
 
     @property
     def head(self) -> torch.nn.Module | None:
@@ -87,7 +82,7 @@ def reason_against(encoder: TorchEncoder) -> str:
     reading = encoder.reading
     if reading.denoise is When.ALWAYS:
         return "subtracts its template's bias, which depends on the length of the sentence"
-    if reading.pooling not in (Pooling.TOKEN, Pooling.MEAN, *JOINED):
+    if pooling_name(reading.pooling) not in READ_POOLINGS:
         return f"pools by {reading.pooling.value}"
     if reading.head_when is When.ALWAYS and reading.head is Head.TRANSFORM:
         return "has a head of several layers"
@@ -110,8 +105,6 @@ def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
     count = 0 if encoder.slots is None else len(encoder.slots)
     tokens = backend.get_vocab_size(with_added_tokens=True)
     slots = _add_slots(backend, encoder, count)
-    read_at = ReadAt.FIRST if template.mask_index is None else ReadAt.MASK
-    read_at = next((kind for kind in ReadAt if kind.value == encoder.reading.pooling.value), read_at)
     base: Any = encoder.model.base_model
     table = base.get_input_embeddings().weight
     words = next(name for name, tensor in base.named_parameters() if tensor is table)
@@ -124,7 +117,7 @@ def _parts(encoder: TorchEncoder, template: TokenTemplate) -> PlainModel:
     vocabulary = [known.get(number, _unused(number)) for number in range(len(tensors[words]))]
     bare, spaced = (encoder.tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("a", " a"))
     return PlainModel(
-        encoder, tensors, words, _tokenizer_json(backend, template, slots), vocabulary, tokens, slots, read_at,
+        encoder, tensors, words, _tokenizer_json(backend, template, slots), vocabulary, tokens, slots,
         template.spaced and bare != spaced,
     )  # fmt: skip
 
@@ -218,27 +211,42 @@ def write_pipeline(
     """
     plain = plain_model(encoder)
     modules = ["Transformer"]
-    if plain.read_at is ReadAt.MASK:
+    if plain.at_mask:
         modules.append("WordWeights")
         _write_word_weights(plain, weight, target / "1_WordWeights")
-    mode = "mean" if plain.read_at is ReadAt.MASK else plain.read_at.value
+    mode = "mean" if plain.at_mask else pooling_name(encoder.reading.pooling)
     folder = target / f"{len(modules)}_Pooling"
     width = int(encoder.model.config.hidden_size)
     write_json(folder / "config.json", pooling_json(width, mode, prompt=encoder.reading.prompt_pooled))
     modules.append("Pooling")
+    first_layer = None
     if plain.head is not None:
-        arrays = as_arrays(dict(plain.head.named_parameters()))
-        write_dense(arrays, encoder.reading.head, target / f"{len(modules)}_Dense", half=half)
-        modules.append("Dense")
+        modules += _write_layers(plain.head, encoder.reading.head_layers, target, len(modules), half=half)
+        first_layer = next((f"{at}_{kind}" for at, kind in enumerate(modules) if kind in LAYER_MODULES), None)
     if encoder.reading.normalised:
         modules.append("Normalize")
-    paths = write_modules(target, modules)
+    write_modules(target, modules)
     tensors = plain.whole() if encoder.prefix is None else plain.tensors | {"prefix": encoder.prefix}
-    record = _record(plain, None if plain.head is None else paths[modules.index("Dense")])
-    write_weights(target, plain, tensors, half=half, **{**record, **config})
+    write_weights(target, plain, tensors, half=half, **{**_record(plain, first_layer), **config})
     write_tokenizer(target, encoder, plain.tokenizer)
     _write_calls(plain, target)
     return plain
+
+
+def _write_layers(head: torch.nn.Module, layers: Sequence[str], target: Path, start: int, *, half: bool) -> list[str]:
+    """Write the layers of a head as modules, numbered from `start`, and return their kinds."""
+    arrays, kinds = as_arrays(dict(head.named_parameters())), layer_modules(layers)
+    numbers = [number for number, layer in enumerate(layers) if layer != "tanh"]
+    for at, (number, kind) in enumerate(zip(numbers, kinds, strict=True), start):
+        own = {f"0.{part}": arrays[f"{number}.{part}"] for part in ("weight", "bias") if kind in LAYER_MODULES}
+        folder = target / f"{at}_{kind}"
+        if kind == "Dense":
+            tanh = layers[number + 1 : number + 2] == ("tanh",)
+            write_dense(own, Head.TANH if tanh else Head.LINEAR, folder, half=half)
+        elif kind == "LayerNorm":
+            write_json(folder / "config.json", {"dimension": len(own["0.bias"])})
+            _write_parts(own, "norm", folder, half=half)
+    return kinds
 
 
 def write_modules(target: Path, kinds: Sequence[str]) -> list[str]:
@@ -303,8 +311,10 @@ def _record(plain: PlainModel, head: str | None) -> dict[str, Any]:
 
 def _write_calls(plain: PlainModel, target: Path) -> None:
     encoder = plain.encoder
-    options = {"max_seq_length": encoder.max_seq_length, "do_lower_case": False}
-    write_json(target / "sentence_bert_config.json", {**options, "model_args": {"add_pooling_layer": False}})
+    options: dict[str, Any] = {"max_seq_length": encoder.max_seq_length, "do_lower_case": False}
+    if "add_pooling_layer" in signature(type(encoder.model.base_model)).parameters:
+        options["model_args"] = {"add_pooling_layer": False}
+    write_json(target / "sentence_bert_config.json", options)
     space = " " if plain.spaced else ""
     prompts = {name: space + text for name, text in encoder.prompts.items()} | ({SPACE_PROMPT: space} if space else {})
     write_json(
@@ -329,27 +339,31 @@ def _write_word_weights(plain: PlainModel, weight: float, folder: Path) -> None:
     save_file({"emb_layer.weight": weights}, folder / "model.safetensors")
 
 
+def pooling_name(pooling: Pooling) -> str:
+    """Return the name of a pooling in `READ_POOLINGS`, of one token as that of the first one."""
+    return {Pooling.TOKEN: "cls"}.get(pooling, pooling.value)
+
+
 def pooling_json(width: int, mode: str, *, prompt: bool = True) -> dict[str, Any]:
     """Return the configuration of a pooling, with keys that every version of the package reads."""
+    modes = READ_POOLINGS[mode]
     if mode == "mean-cls":  # the older keys mean the other order
-        return {"embedding_dimension": width, "pooling_mode": mode.split("-"), "include_prompt": prompt}
-    modes = mode.split("-")
-    return {
-        "word_embedding_dimension": width,
-        "pooling_mode_cls_token": "cls" in modes, "pooling_mode_mean_tokens": "mean" in modes,
-        "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False, "include_prompt": prompt,
-    }  # fmt: skip
+        return {"embedding_dimension": width, "pooling_mode": modes, "include_prompt": prompt}
+    keys = {key: name in modes for key, name in POOLINGS.items() if name in modes or name not in NEWER_POOLINGS}
+    return {"word_embedding_dimension": width, **keys, "include_prompt": prompt}
 
 
 def write_dense(arrays: Mapping[str, np.ndarray], kind: Head, folder: Path, *, half: bool = False) -> None:
     """Write a head, a linear layer of `0.weight` (m, n) and `0.bias` (m,), as a `Dense` module."""
-    from safetensors.numpy import save_file
-
     outputs, inputs = arrays["0.weight"].shape
     shape = {"in_features": inputs, "out_features": outputs, "bias": True, "activation_function": ACTIVATIONS[kind]}
     write_json(folder / "config.json", shape)
-    stored = {WEIGHT: arrays["0.weight"], BIAS: arrays["0.bias"]}
+    _write_parts(arrays, "linear", folder, half=half)
+
+
+def _write_parts(arrays: Mapping[str, np.ndarray], name: str, folder: Path, *, half: bool) -> None:
+    from safetensors.numpy import save_file
+
     dtype = np.float16 if half else np.float32
-    save_file(
-        {name: np.ascontiguousarray(array, dtype) for name, array in stored.items()}, folder / "model.safetensors"
-    )
+    stored = {f"{name}.{part}": np.ascontiguousarray(arrays[f"0.{part}"], dtype) for part in ("weight", "bias")}
+    save_file(stored, folder / "model.safetensors")

@@ -6,6 +6,7 @@ Every key of their files is in `KEYS`: it is obeyed, or changes nothing, or is r
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -13,71 +14,92 @@ from typing import TYPE_CHECKING, Any
 from cse.errors import ArtefactError
 from cse.files import hub
 from cse.files.weights import SINGLE, check_finite, find_weights, read_arrays
-from cse.methods.method import Head, Method
+from cse.methods.method import Head, Method, When
 
 if TYPE_CHECKING:
     import numpy as np
 
     from cse.encoder.encoder import Encoder
 
-WEIGHT, BIAS = "linear.weight", "linear.bias"  # (m, n) and (m,)
-ACTIVATIONS = {"Identity": Head.LINEAR, "Tanh": Head.TANH}  # classes of torch.nn
+ACTIVATIONS = {"Identity": (), "Tanh": ("tanh",)}  # classes of torch.nn -> layers after the linear one
+LAYER_MODULES = {"Dense": "linear", "LayerNorm": "norm"}  # modules with arrays -> their layer, and prefix of these
 COPY_AGAIN = "copy it again"
+HEADS = {("linear",): Head.LINEAR, ("linear", "tanh"): Head.TANH}
 
 
 @dataclass(frozen=True)
-class RecordedDense:
-    """A linear layer from `inputs` to `outputs` numbers in the folder `path` of a model, with its activation."""
+class RecordedLayers:
+    """The `layers` after a pooling, as those of `cse.methods.method.Reading`, and the subfolder of each or ""."""
 
-    path: str
-    inputs: int
-    outputs: int
-    head: Head
-    bias: bool
+    layers: tuple[str, ...]
+    paths: tuple[str, ...]
+
+    @classmethod
+    def of(cls, name: str, modules: Sequence[tuple[str, str]]) -> RecordedLayers | None:
+        """Return those of a model's modules, by class and subfolder, without a last normalisation; None if it has none.
+
+        Raises ArtefactError for one that is damaged, or has another activation than Identity and Tanh.
+        """
+        layers: list[tuple[str, str]] = []
+        after = [(kind, path) for kind, path in modules if kind in AFTER_POOLING]
+        for kind, path in after[:-1] if _ends_normalised(modules) else after:
+            if kind == "Dense":
+                called = str((_object(name, f"{path}/config.json")).get("activation_function", "torch.nn.Tanh"))
+                activation = called.rsplit(".", 1)[-1]
+                if not called.startswith("torch.nn.") or activation not in ACTIVATIONS:
+                    raise ArtefactError(
+                        f"{name}: its {path} has the activation {called}, which is not supported; {POOLING_CURE}"
+                    )
+                layers += [("linear", path), *((layer, "") for layer in ACTIVATIONS[activation])]
+            else:
+                layers.append(("unit", "") if kind == "Normalize" else (LAYER_MODULES[kind], path))
+        return cls(*map(tuple, zip(*layers, strict=True))) if layers else None
+
+    def applied_to(self, method: Method) -> Method:
+        """Return the method with these layers as its head."""
+        kind = HEADS.get(self.layers)
+        if kind:
+            return method.replaced(head=kind, head_when=When.ALWAYS)
+        return method.replaced(head=Head.LAYERS, layers=self.layers, head_when=When.ALWAYS)
+
+    def arrays(self, name: str, width: int) -> dict[str, np.ndarray]:
+        """Return float32 arrays by the names of a head, for a pooled vector of `width` numbers.
+
+        Raises ArtefactError for arrays that are missing, not finite, or of other sizes than the configuration says.
+        """
+        import numpy as np
+
+        arrays: dict[str, np.ndarray] = {}
+        for number, (layer, path) in enumerate(zip(self.layers, self.paths, strict=True)):
+            if not path:
+                continue
+            config = _object(name, f"{path}/config.json")
+            try:
+                inputs, outputs = (int(config[key]) for key in SIZES[layer])
+            except (KeyError, TypeError, ValueError) as error:
+                raise ArtefactError(
+                    f"{name}: {path}/config.json is missing or damaged ({error!r}); {COPY_AGAIN}"
+                ) from error
+            if inputs != width:
+                raise ArtefactError(f"{name}: its {path} reads {inputs} numbers, but gets {width}; {COPY_AGAIN}")
+            stored = read_arrays(find_weights(name, [f"{path}/{file}" for file in (SINGLE, "pytorch_model.bin")]))
+            expected: dict[str, tuple[int, ...]] = {f"{layer}.weight": (outputs, inputs), f"{layer}.bias": (outputs,)}
+            if layer == "norm":
+                expected[f"{layer}.weight"] = (outputs,)
+            elif not config.get("bias", True):
+                del expected[f"{layer}.bias"]
+            shapes = {key: array.shape for key, array in stored.items()}
+            if shapes != expected:
+                raise ArtefactError(f"{name}: its {path} holds {shapes}, not {expected}; {COPY_AGAIN}")
+            check_finite(stored, f"{name}: {path}", COPY_AGAIN)
+            stored.setdefault(f"{layer}.bias", np.zeros(outputs, np.float32))
+            for part in ("weight", "bias"):
+                arrays[f"{number}.{part}"] = np.ascontiguousarray(stored[f"{layer}.{part}"], np.float32)
+            width = outputs
+        return arrays
 
 
-def recorded_dense(name: str, path: str) -> RecordedDense:
-    """Return the configuration of the `Dense` in the folder `path` of a model.
-
-    Raises ArtefactError for one that is damaged or has another activation than Identity and Tanh.
-    """
-    value = read_part(name, f"{path}/config.json")
-    try:
-        called = str(value.get("activation_function", "torch.nn.Tanh"))  # the package's default
-        inputs, outputs = int(value["in_features"]), int(value["out_features"])
-        bias = bool(value.get("bias", True))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ArtefactError(f"{name}: {path}/config.json is missing or damaged ({error!r}); {COPY_AGAIN}") from error
-    activation = called.rsplit(".", 1)[-1]
-    if not called.startswith("torch.nn.") or activation not in ACTIVATIONS:
-        raise ArtefactError(
-            f"{name}: its {path} has the activation {called}, which is not supported; give `pooling` to read the "
-            "backbone alone"
-        )
-    return RecordedDense(path, inputs, outputs, ACTIVATIONS[activation], bias)
-
-
-def dense_arrays(name: str, dense: RecordedDense, width: int) -> dict[str, np.ndarray]:
-    """Return the layer's float32 arrays by the names of a head, for a pooled vector of `width` numbers.
-
-    Raises ArtefactError for arrays that are missing, not finite, or of other sizes than the configuration says.
-    """
-    import numpy as np
-
-    stored = read_arrays(find_weights(name, [f"{dense.path}/{file}" for file in (SINGLE, "pytorch_model.bin")]))
-    if dense.inputs != width:
-        raise ArtefactError(
-            f"{name}: its {dense.path} reads {dense.inputs} numbers, its backbone gives {width}; {COPY_AGAIN}"
-        )
-    expected = {WEIGHT: (dense.outputs, dense.inputs)} | ({BIAS: (dense.outputs,)} if dense.bias else {})
-    shapes = {key: array.shape for key, array in stored.items()}
-    if shapes != expected:
-        raise ArtefactError(f"{name}: its {dense.path} holds {shapes}, not {expected}; {COPY_AGAIN}")
-    check_finite(stored, f"{name}: {dense.path}", COPY_AGAIN)
-    bias = stored[BIAS] if dense.bias else np.zeros(dense.outputs, np.float32)
-    return {
-        "0.weight": np.ascontiguousarray(stored[WEIGHT], np.float32), "0.bias": np.ascontiguousarray(bias, np.float32)
-    }  # fmt: skip
+SIZES = {"linear": ("in_features", "out_features"), "norm": ("dimension", "dimension")}  # keys of a module's config
 
 
 def read_part(name: str, file: str) -> Any:
@@ -90,7 +112,19 @@ def read_part(name: str, file: str) -> Any:
 
 
 PACKAGE = "sentence_transformers."  # where the classes of modules are; code of a folder is not run
-PIPELINE = ("Transformer", "Pooling", "Dense", "Normalize")  # the order of the modules that are read
+AFTER_POOLING = (*LAYER_MODULES, "Normalize")  # modules, in any order
+STATIC = "StaticEmbedding"
+ROUTES = "has several routes (Router); give the folder of one of them, with `pooling`"
+OTHER = "give a model of dense sentence vectors, or `pooling` to read its backbone"
+PAIRS = f"is a CrossEncoder, which scores pairs of texts; {OTHER}"
+SPARSE = f"is a sparse encoder (SparseEncoder); {OTHER}"
+TOKENS = f"is a MultiVectorEncoder, with a vector per token; {OTHER}"
+OTHER_MODELS = {  # modules, and model types, of models that are refused
+    "Router": ROUTES, "Asym": ROUTES, "CrossEncoder": PAIRS, "MultiVectorMask": TOKENS, "MultiVectorEncoder": TOKENS,
+    **dict.fromkeys(
+        ("SpladePooling", "MLMTransformer", "SparseStaticEmbedding", "SparseAutoEncoder", "SparseEncoder"), SPARSE
+    ),
+}  # fmt: skip
 IDLE = "Dropout"  # a module that does nothing outside training
 MODULES, CALLS, TRANSFORMER = "modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"
 FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -100,7 +134,10 @@ POOLINGS = {  # older keys -> the value of `pooling_mode` that they stand for
     "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
     "pooling_mode_weightedmean_tokens": "weightedmean", "pooling_mode_lasttoken": "lasttoken",
 }  # fmt: skip
-READ_POOLINGS = {"cls": ["cls"], "mean": ["mean"], "cls-mean": ["cls", "mean"], "mean-cls": ["mean", "cls"]}
+READ_POOLINGS = {  # pooling of an encoder -> that of sentence-transformers
+    "cls": ["cls"], "mean": ["mean"], "max": ["max"], "last": ["lasttoken"], "weighted-mean": ["weightedmean"],
+    "mean-sqrt-len": ["mean_sqrt_len_tokens"], "cls-mean": ["cls", "mean"], "mean-cls": ["mean", "cls"],
+}  # fmt: skip
 EMPTY_PROMPTS = ("query", "document")  # every model has these
 MAX_SHOWN_CHARACTERS = 60  # characters of a foreign value in an error
 POOLING_CURE = "give `pooling` to read the backbone alone"
@@ -139,6 +176,7 @@ KEYS: dict[str, dict[str, Any]] = {
         "in_features": OBEYED, "out_features": OBEYED, "bias": OBEYED, "activation_function": OBEYED,
         "module_input_name": OWN_INPUT, "module_output_name": OWN_INPUT, "use_residual": (None, False),
     },
+    "LayerNorm": {"dimension": OBEYED},
     "Normalize": {"module_input_name": OWN_INPUT, "module_output_name": OWN_INPUT},
     "Dropout": {"dropout": NOTHING},
 }  # fmt: skip
@@ -146,13 +184,13 @@ KEYS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class RecordedPooling:
-    """Pooling, maximum length in tokens (special ones included) and the linear layer after the pooling of a
+    """Pooling, maximum length in tokens (special ones included) and the layers after the pooling of a
     sentence-transformers model, defaults of its calls, and settings by the names of `cse.methods.method.Reading`.
     """
 
     pooling: str
     max_length: int | None
-    dense: RecordedDense | None = None
+    head: RecordedLayers | None = None
     prompts: tuple[tuple[str, str], ...] = ()  # by name
     default_prompt_name: str | None = None
     truncate_dim: int | None = None
@@ -173,26 +211,55 @@ class RecordedPooling:
 def recorded_pooling(name: str) -> RecordedPooling | None:
     """Return the pooling that a model records; None for a plain transformers model.
 
-    Raises ArtefactError for a pipeline other than a backbone, a pooling by mean, first token or both, at most one
-    linear layer, and at most one normalisation, and for a setting that is not supported.
+    Raises ArtefactError for a pipeline other than a backbone, a pooling, and linear layers and normalisations, and for
+    a setting that is not supported.
     """
     modules = modules_of(name)
     if modules is None:
         return None
-    paths, order = dict(modules), [kind for kind, _ in modules if kind != IDLE]
-    if order != [kind for kind in PIPELINE if kind in paths] or not {"Transformer", "Pooling"} <= paths.keys():
+    work = [(kind, path) for kind, path in modules if kind != IDLE]
+    order = [kind for kind, _ in work]
+    if order[:2] != ["Transformer", "Pooling"] or not set(order[2:]) <= set(AFTER_POOLING):
         raise ArtefactError(
-            f"{name}: its pipeline ({', '.join(order)}) is not a backbone with a pooling, at most one linear layer and "
-            f"at most one normalisation; {POOLING_CURE}"
+            f"{name}: its pipeline ({', '.join(order)}) is not a backbone with a pooling, then linear layers and "
+            f"normalisations; {POOLING_CURE}"
         )
-    if paths["Transformer"] and not Path(name).is_dir():
-        raise ArtefactError(f"{name}: its backbone lies in {paths['Transformer']}; download it and give the folder")
-    recorded = recorded_settings(name, modules)
-    return replace(recorded, dense=recorded_dense(name, paths["Dense"]) if "Dense" in paths else None)
+    if work[0][1] and not Path(name).is_dir():
+        raise ArtefactError(f"{name}: its backbone lies in {work[0][1]}; download it and give the folder")
+    return replace(recorded_settings(name, modules), head=RecordedLayers.of(name, modules))
+
+
+def check_vectors(name: str) -> None:
+    """Raise ArtefactError, with the cure, for a model that gives no dense vector of a sentence."""
+    kinds = [kind for kind, _ in modules_of(name) or ()]
+    kind = next((kind for kind in (*kinds, str(_object(name, CALLS).get("model_type"))) if kind in OTHER_MODELS), None)
+    if not kinds and str(_object(name, "config.json").get("architectures")).endswith("ForSequenceClassification']"):
+        kind = "CrossEncoder"  # as saved before version 6, or by transformers
+    if kind:
+        raise ArtefactError(f"{name} {OTHER_MODELS[kind]}")
+
+
+def static_folder(name: str) -> str | None:
+    """Return the subfolder ("" for its own) of a model's table of static embeddings; None if it has another kind."""
+    modules = modules_of(name)
+    if modules is None:
+        return "" if _object(name, "config.json").get("model_type") == "model2vec" else None
+    return dict(modules).get(STATIC)
+
+
+def recorded_static(name: str) -> RecordedPooling:
+    """Return what a model of static embeddings records. Raises ArtefactError for other modules beside its table."""
+    modules = modules_of(name)
+    if modules is None:
+        return RecordedPooling("static", None, normalised=bool(_object(name, "config.json").get("normalize")))
+    order = [kind for kind, _ in modules if kind != IDLE]
+    if order not in ([STATIC], [STATIC, "Normalize"]):
+        raise ArtefactError(f"{name}: its pipeline ({', '.join(order)}) is not a {STATIC}, normalised or not")
+    return RecordedPooling("static", None, **_recorded_calls(name), normalised=order[-1] == "Normalize")
 
 
 def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPooling:
-    """Return what the files of these modules say, but not the linear layer. Raises ArtefactError as above."""
+    """Return what the files of these modules say, but not the layers. Raises ArtefactError as above."""
     paths = dict(modules)
     files = {kind: _checked(name, _joined(path, "config.json"), kind) for kind, path in modules if kind in KEYS}
     pooling, backbone = files["Pooling"], paths["Transformer"]
@@ -205,17 +272,25 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
     pooled = next((name for name, order in READ_POOLINGS.items() if modes == order), None)
     if pooled is None:
         wrong = " and ".join(map(_shown, modes)) if isinstance(modes, list) else _shown(modes)
-        raise ArtefactError(f"{name}: its pooling is {wrong}, but only cls, mean or both are supported; {POOLING_CURE}")
+        known = ", ".join(POOLINGS.values())
+        raise ArtefactError(
+            f"{name}: its pooling is {wrong}, but only {known}, and cls with mean, are supported; {POOLING_CURE}"
+        )
     options = transformer_options(name, backbone)
     tokenizer = _object(name, _joined(backbone, "tokenizer_config.json"))
     normalizer = json.dumps(_object(name, _joined(backbone, "tokenizer.json")).get("normalizer"))
     lowers = '"lowercase": true' in normalizer and tokenizer.get("do_lower_case", True)
     return RecordedPooling(
-        pooled, _length(name, options, tokenizer), **_recorded_calls(name), normalised="Normalize" in paths,
+        pooled, _length(name, options, tokenizer), **_recorded_calls(name),
+        normalised=_ends_normalised(modules),
         prompt_pooled=bool(pooling.get("include_prompt", True)),
         typed_specials=not tokenizer.get("split_special_tokens"),
         lower_case=bool(options.get("do_lower_case")) and not ('"Lowercase"' in normalizer or lowers),
     )  # fmt: skip
+
+
+def _ends_normalised(modules: Sequence[tuple[str, str]]) -> bool:
+    return [kind for kind, _ in modules if kind != IDLE][-1:] == ["Normalize"]
 
 
 def transformer_options(name: str, folder: str = "") -> dict[str, Any]:
@@ -252,7 +327,8 @@ def transformer_folder(folder: str) -> str:
         modules = modules_of(folder) if Path(folder).is_dir() else None
     except ArtefactError:  # whoever reads the modules says why
         return folder
-    return str(Path(folder) / dict(modules or ()).get("Transformer", ""))
+    kinds = dict(modules or ())
+    return str(Path(folder) / kinds.get("Transformer", kinds.get(STATIC, "")))
 
 
 def _recorded_calls(name: str) -> dict[str, Any]:

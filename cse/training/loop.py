@@ -128,10 +128,11 @@ def train(
         if run.selects and "start" not in loop.state["dev"]:
             loop.state["dev"] = {"start": loop.score(0)}
         loop.run_steps(Path(output), storage, report)
+        summary = loop.summary(output)
         with together():
             if first:
-                publish(loop.work, Path(output), overwrite, loop.state["dev"])
-    return loop.summary(output)
+                publish(loop.work, Path(output), overwrite, loop.state["dev"], run.texts(summary["steps"]))
+    return summary
 
 
 @dataclass

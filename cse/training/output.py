@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +27,7 @@ from cse.files.writing import (
 )
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
 from cse.models.config import DevScores
+from cse.models.fitted_texts import write_fitted_texts
 from cse.models.names import record_file
 from cse.training.records import RUN_FILE, STATE_FOLDER, TOKENS_FOLDER
 from cse.training.resume import check_resume
@@ -100,10 +101,11 @@ def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str
     return path.open("a")
 
 
-def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -> None:
+def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any], texts: Iterable[str]) -> None:
     """Replace `output` by the best checkpoint and the log, unless something else was written there during the run.
 
-    Raises ArtefactError if the best checkpoint is damaged or its step is not that of `dev`.
+    The `texts` that the run was fitted on are recorded. Raises ArtefactError if the best checkpoint is damaged or its
+    step is not that of `dev`.
     """
     check_output(output, resume=True, overwrite=overwrite)
     if check_best(work).get("best_step") != dev.get("best_step"):
@@ -112,6 +114,7 @@ def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any]) -
     def fill(target: Path) -> None:
         shutil.copytree(work / BEST_FOLDER, target, dirs_exist_ok=True)
         shutil.copy2(work / LOG, target / LOG)
+        write_fitted_texts(target, texts)
 
     published = {PUBLISHED_KEY: _digests(work / BEST_FOLDER, work)}  # for `_is_left_over`
     write_json(work / RUN_FILE, read_json(work / RUN_FILE) | published)

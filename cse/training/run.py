@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,17 +15,19 @@ import torch
 from cse.corpus.corpus import IN_MEMORY, Corpus
 from cse.corpus.formats import Options
 from cse.corpus.supervised import Examples, Note, Pair, is_items, pairs_in_memory, scored_pairs, training_examples
-from cse.encoder.backbone import load_backbone
+from cse.encoder.backbone import has_dropout, load_backbone
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
 from cse.files.writing import digest
-from cse.methods.method import TRAINED_POOLINGS, Method
+from cse.methods.method import JOINED, TRAINED_POOLINGS, Method, Pooling, When
 from cse.methods.presets import backbone_key, preset
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig, to_json
 from cse.models.names import BACKBONE, location, resolve_backbone
 from cse.training.held_out import HELD_OUT_SELECTION, hold_out
 
 EXAMPLES_PER_READ = 10_000  # examples at a time
+DROPOUT = 0.1  # BERT's, for backbones without
+MAX_RECORDED = 100_000  # examples whose texts are recorded: 13 bytes for each text
 AUTO_DEV = "auto"  # dev: texts are held out
 
 
@@ -146,6 +148,13 @@ class Run:
         size = self.config.batch_size
         return order[within * size : (within + 1) * size]
 
+    def texts(self, steps: int) -> Iterator[str]:
+        """Yield the texts that the first steps read; none of a run of more than `MAX_RECORDED` examples."""
+        numbers = np.unique([self.numbers(step) for step in range(steps)]).astype(int)
+        for start in range(0, len(numbers) if len(numbers) <= MAX_RECORDED else 0, EXAMPLES_PER_READ):
+            for texts in self.examples[numbers[start : start + EXAMPLES_PER_READ]].values():
+                yield from texts
+
     def batch(self, step: int) -> dict[str, list[str]]:
         """The texts of a step by column."""
         return self.examples[self.numbers(step)]
@@ -191,13 +200,20 @@ def prepare(request: TrainRequest, note: Note = lambda line: None) -> tuple[Torc
     model, tokenizer = load_backbone(location(name))
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
     if reference.recorded and request.settings.get("pooling") is None and method.settings["pooling"]:
-        if reference.recorded.pooling not in TRAINED_POOLINGS:
+        pooling = reference.recorded.pooling
+        if Pooling._value2member_map_.get(pooling) in JOINED:
             raise ValueError(f"{name} joins two readings, of which training takes one; give `pooling` mean or cls")
-        method = method.changed(pooling=reference.recorded.pooling, head=request.settings.get("head"))
+        if pooling in TRAINED_POOLINGS:
+            method = method.changed(pooling=pooling, head=request.settings.get("head"))
+        else:
+            method = method.replaced(pooling=Pooling(pooling), training_pooling=None, head_when=When.NEVER)
     examples, held_out = hold_out(examples, config.seed) if request.dev == AUTO_DEV else (examples, ())
     if len(examples) < config.batch_size:
         config = replace(config, batch_size=max(2, len(examples)))
         note(f"only {len(examples)} examples: batch size {config.batch_size}")
+    if config.dropout is None and not has_dropout(model):
+        config = replace(config, dropout=DROPOUT)
+        note(f"{name} has no dropout, by which the views of a sentence differ: set to {DROPOUT}")
     torch.manual_seed(config.seed)  # the new head, prefix and slots
     encoder = TorchEncoder(model, tokenizer, method, name=request.method, backbone=name)
     encoder.select_learned(config.freeze_embeddings)

@@ -114,3 +114,15 @@ def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(
     (tmp_path / "kept.json").replace(adapted.output / "fitted_texts.json")
     assert done.exit_code != 0
     assert "holds no digests" in done.output
+
+
+def test_a_run_of_train_is_marked_on_the_texts_that_it_read(
+    adapted: Adapted, bert_folder: Path, tmp_path: Path
+) -> None:
+    texts = [line.split("\t")[1] for line in adapted.held.read_text().splitlines()]
+    cse.train(
+        "simcse", texts[:40], backbone=bert_folder, output=tmp_path / "run", batch_size=8, max_steps=3, progress=False,
+        precision="no",
+    )  # fmt: skip
+    marks, _, _ = judged((bert_folder, tmp_path / "run"), adapted.held)
+    assert marks == ["", f"fitted on 24 of these {len(texts)} texts"]

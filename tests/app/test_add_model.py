@@ -14,17 +14,14 @@ from gradio.context import LocalContext
 
 import cse
 from cse.app import show
-from cse.app.models.admission import Admission
 from cse.app.models.models import Failure, error_line
-from cse.app.models.naming import title
-from cse.app.models.recent import Recent
+from cse.app.models.naming import Admission, title
+from cse.app.models.recent import Bounds, Recent
 from cse.app.results.search import Search
-from cse.app.state.adding import add_column, add_own
-from cse.app.state.app_state import AppState, open_state
+from cse.app.state.app_state import AppState, admit_model, open_state
 from cse.app.state.corpora import Demo
-from cse.app.training.opened import FOLDERS_REFUSED
-from cse.app.training.rules import GUESTS, OWN
-from cse.app.training.trainings import Trainings
+from cse.app.training.request import GUESTS, OWN
+from cse.app.training.trainings import FOLDERS_REFUSED, Trainings
 from cse.files import hub
 
 PAIR = ("the dog is happy", "the cat is sad")
@@ -132,8 +129,8 @@ def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("cse.files.hub._answers", lambda: True)
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", model_info)
     cached = {"known/one"}
-    monkeypatch.setattr("cse.app.models.admission.in_cache", cached.__contains__)
-    monkeypatch.setattr("cse.app.models.admission.MOST_FETCHED", 2)
+    monkeypatch.setattr("cse.app.models.naming.in_cache", cached.__contains__)
+    monkeypatch.setattr("cse.app.models.naming.MAX_FETCHED", 2)
     admission = Admission(fetch=True)
     assert hub.download_size("some/model") == 1_900_001_000
     for name in ("some/model", "known/one", "some/model", "other/model"):
@@ -150,53 +147,53 @@ def test_what_visitors_fetch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_visitor_sees_his_own_columns_and_no_one_elses(state: AppState, root: Path) -> None:
     with asking("a"):
-        assert add_column(state, "other").name == "other"
+        assert admit_model(state, "other").name == "other"
         assert hits(state)["other"] == pytest.approx(best(str(root / "other")), abs=1e-5)
         with pytest.raises(ValueError, match="other is on your page already"):
-            add_column(state, "deep/../other")
+            admit_model(state, "deep/../other")
     for visitor in ("b", None):
         with asking(visitor):
             assert list(hits(state)) == ["third"]
     with asking(None), pytest.raises(ValueError, match="has none"):
-        add_column(state, "other")
+        admit_model(state, "other")
     assert [column.name for column in state.models.columns] == ["third"]
 
 
 def test_a_reading_of_the_untrained_backbone_is_added_by_its_name(state: AppState) -> None:
     with asking("a"):
-        column = add_column(state, "Untrained (prompt)")
+        column = admit_model(state, "Untrained (prompt)")
         assert (column.name, column.opened_by) == ("untrained (prompt)", ("bundled", "prompt", None))
         assert title(column.name) == "Untrained (prompt)"
         assert hits(state)[column.name] == pytest.approx(best("bundled", "prompt"), abs=1e-5)
         with pytest.raises(ValueError, match=r"Untrained \(prompt\) is on your page already"):
-            add_column(state, "untrained (prompt)")
-        opened = [add_column(state, name).opened_by for name in ("untrained", "untrained (cls)")]
+            admit_model(state, "untrained (prompt)")
+        opened = [admit_model(state, name).opened_by for name in ("untrained", "untrained (cls)")]
         assert opened == [("bundled", "mean", None), ("bundled", "cls", None)]
         with pytest.raises(ValueError, match=r"Untrained \(mean\) is on your page already"):
-            add_column(state, "untrained (mean)")
+            admit_model(state, "untrained (mean)")
     with pytest.raises(ValueError, match=r'There is no model "untrained \(best\)" to add'):
         Admission().model("untrained (best)")
 
 
 def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cse.app.models.columns.MOST_COLUMNS", 2)
-    monkeypatch.setattr(state.models._visiting, "_most", 1)
+    monkeypatch.setattr("cse.app.models.models.MAX_COLUMNS", 2)
+    monkeypatch.setattr(state.models._visiting, "bounds", Bounds(1))
     with asking("a"):
-        added = [add_column(state, name) for name in ("fourth", "deep/dcpcse")]
+        added = [admit_model(state, name) for name in ("fourth", "deep/dcpcse")]
         with pytest.raises(ValueError, match="remove yours"):
-            add_column(state, "other")
+            admit_model(state, "other")
         assert [state.models._visiting.get(column.opened_by) is not None for column in added] == [False, True]
         assert {type(score) for score in hits(state).values()} == {float}
-        state.models.added.clear()
+        state.models.remove_added()
         assert [column.name for column in state.models.columns] == ["third"]
 
 
 def test_a_column_taken_away_while_it_answers_is_opened_as_a_visitors(state: AppState) -> None:
     """His own corpus still names it: it must not stay open for good, nor be fetched where nothing may be."""
     with asking("a"):
-        column = add_column(state, "fourth")
-        state.models.added.clear()
-        state.models._visiting = Recent(1)
+        column = admit_model(state, "fourth")
+        state.models.remove_added()
+        state.models._visiting = Recent(Bounds(1))
         assert state.models.apply(lambda *_: 1, [column]) == {"fourth": 1}
         assert state.models._visiting.get(column.opened_by) is not None
         assert column.opened_by not in state.models._encoders
@@ -205,7 +202,7 @@ def test_a_column_taken_away_while_it_answers_is_opened_as_a_visitors(state: App
 def test_a_model_that_fails_is_not_added_and_no_path_is_shown(state: AppState, root: Path) -> None:
     with asking("a"):
         with pytest.raises(ValueError, match="broken was not added") as refused:
-            add_column(state, "broken")
+            admit_model(state, "broken")
         assert str(root.parent) not in str(refused.value)
         assert [column.name for column in state.models.columns] == ["third"]
     failed = state.models.apply(lambda column, encoder: (_ for _ in ()).throw(OSError(f"{root}/x.bin, '/etc/pass wd'")))
@@ -217,23 +214,23 @@ def test_the_owner_may_add_a_folder_by_its_path_and_others_an_archive_where_they
     key, folder = "1" * 32, root.parent / "outside"
     for path in (str(folder), str(root), "/nowhere", "~", "../x"):
         with asking("a"), pytest.raises(ValueError, match=re.escape(FOLDERS_REFUSED)):
-            add_own(state, key, path, None)
+            admit_model(state, path)
     archive = Path(shutil.make_archive(str(tmp_path / "sent"), "zip", folder))
     kept = tmp_path / "models"
     kept.mkdir()
     owned = replace(state, trainings=Trainings(OWN, kept))
     with asking("a"):
-        assert add_own(owned, key, str(folder), None).name == "outside"
+        assert admit_model(owned, str(folder)).name == "outside"
         with pytest.raises(ValueError, match="outside is on your page already"):
-            add_own(owned, key, f" {folder}/ ", None)
+            admit_model(owned, f" {folder}/ ")
         with pytest.raises(ValueError, match=r"no config\.json in it"):
-            add_own(owned, key, str(tmp_path), None)
+            admit_model(owned, str(tmp_path))
     guests = replace(state, trainings=Trainings(GUESTS, kept))
     with asking("b"):
-        assert add_own(guests, key, "", str(archive)).name == "sent"
+        assert admit_model(guests, "", key, str(archive)).name == "sent"
         assert not archive.exists()
         assert [made.name for made, request in guests.trainings.models(key) if request is None] == ["sent"]
     with asking("c"), pytest.raises(ValueError, match="Models are taken from the owner"):
-        add_own(state, key, "", str(tmp_path / "none.zip"))
+        admit_model(state, "", key, str(tmp_path / "none.zip"))
     for trainings in (owned.trainings, guests.trainings):
         trainings.close()

@@ -13,8 +13,8 @@ from command_line import exit_code, options_of
 from released import release
 
 from cse.app import serving as app
-from cse.app.models.columns import opened_by
-from cse.app.server.budget import client_of
+from cse.app.models.models import opened_by
+from cse.app.server.access import client_address
 from cse.models.names import resolve
 
 
@@ -158,7 +158,7 @@ def test_behind_a_spaces_proxy_a_visitors_own_address_counts(monkeypatch):
     found = []
 
     async def asked(scope, receive, send):
-        found.append(client_of(scope))
+        found.append(client_address(scope))
 
     for variable in ("SPACE_HOST", "FORWARDED_ALLOW_IPS"):
         monkeypatch.setenv(variable, "")

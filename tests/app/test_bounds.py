@@ -1,4 +1,4 @@
-"""Bounds on one visitor's resources: names, open requests, unfinished bodies, and answers that are not fetched."""
+"""Bounds on one visitor: session names, streams, open requests, unfinished bodies, and answers that are not fetched."""
 
 import asyncio
 import json
@@ -12,11 +12,14 @@ import gradio as gr
 import httpx
 import pytest
 from gradio.queueing import Queue
-from gradio.server_messages import EstimationMessage, ProcessCompletedMessage
+from gradio.server_messages import ProcessCompletedMessage
 from ports import free_port
 
 from cse.app.page import Page, launch_options
-from cse.app.server.hosts import Names
+from cse.app.server import gradio_adapter
+from cse.app.server.access import Names
+from cse.app.server.bodies import Budget, read_body
+from cse.app.server.gate import Gate
 
 WRONG = ("\ud800", "", "x" * 65, "a b", "caf\u00e9", "a/b", 5, ["a"])
 
@@ -29,9 +32,7 @@ def url():
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.api(say, api_name="say")
     blocks.queue()
-    from cse.app.server.answers import bound_answers
-
-    bound_answers(blocks)
+    gradio_adapter.set_up_queue(blocks)
     _, address, _ = blocks.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **launch_options())
     yield f"{address}gradio_api"
     blocks.close()
@@ -79,6 +80,28 @@ def test_a_stream_is_asked_for_by_a_plain_name(url, name) -> None:
     assert not name or httpx.get(f"{url}/heartbeat/{name}", timeout=5).status_code == 422
 
 
+def test_a_stream_of_an_unknown_session_ends_with_one_message_and_logs_nothing(url, capfd) -> None:
+    answer = httpx.get(f"{url}/queue/data", params={"session_hash": "unknown"}, timeout=5)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    (message, rest) = answer.text.split("\n\n")
+    assert rest == ""
+    told = json.loads(message.removeprefix("data: "))
+    assert (told["msg"], told["session_not_found"], told["success"]) == ("unexpected_error", True, False)
+    assert told["message"] == "There is no such session, or it was forgotten; make a call first."
+    assert httpx.get(f"{url}/queue/data", timeout=5).status_code == 422
+    assert capfd.readouterr().err == ""
+
+
+def test_a_stream_of_a_session_brings_its_results(url) -> None:
+    sent = {"data": ["x"], "fn_index": 0, "session_hash": "mine"}
+    assert httpx.post(f"{url}/queue/join", json=sent).status_code == 200
+    found = httpx.get(f"{url}/queue/data", params={"session_hash": "mine"}, timeout=60)
+    assert found.status_code == 200
+    assert '"data":["xxx' in found.text
+    assert "close_stream" in found.text
+
+
 def test_plain_names_are_taken(url) -> None:
     for name in ("a", "x" * 64, "0f-A_b.c", None):
         assert post(f"{url}/call/say", {"data": ["a"], "session_hash": name}).status_code == 200
@@ -87,50 +110,57 @@ def test_plain_names_are_taken(url) -> None:
 
 
 def test_answers_that_nobody_fetches_make_room_for_later_ones(url, monkeypatch) -> None:
-    monkeypatch.setattr("cse.app.server.answers.ALL_BYTES", 100_000)
+    monkeypatch.setattr(gradio_adapter, "MAX_BYTES", 100_000)
     events = [post(f"{url}/call/say", {"data": [letter * 20]}).json()["event_id"] for letter in "abcdefghij"]
     last = httpx.get(f"{url}/call/say/{events[-1]}", timeout=60).text  # comes once all others are there
     assert last == f'event: complete\ndata: ["{"j" * 20_000}"]\n\n'
-    first = httpx.get(f"{url}/call/say/{events[0]}", timeout=60).text
-    said = "The answer was not fetched in time, or was too large to be kept; call again."
-    assert json.loads(first.removeprefix("event: error\ndata: "))["error"] == said
+    first = httpx.get(f"{url}/call/say/{events[0]}", timeout=60)
+    assert (first.status_code, first.json()["detail"].split(",")[0]) == (404, f"There is no call {events[0]}")
 
 
 def mailboxes():
-    from cse.app.server.answers import Mailboxes
-
-    events: dict[str, set[str]] = {}
-    return Mailboxes(events, lambda session: None), events
+    calls: dict[str, set[str]] = {}
+    queue, held = SimpleNamespace(pending_event_ids_session=calls), SimpleNamespace(session_data={}, time_last_used={})
+    return gradio_adapter.Mailboxes(SimpleNamespace(_queue=queue, state_holder=held)), calls
 
 
 def ended(number, size=0):
     return ProcessCompletedMessage(output={"data": ["x" * size]}, success=True, event_id=str(number))
 
 
-def test_a_session_keeps_a_bounded_number_of_bytes(monkeypatch) -> None:
-    monkeypatch.setattr("cse.app.server.answers.SESSION_BYTES", 40_000)
-    boxes, events = mailboxes()
-    for name in ("greedy", "other"):
-        boxes[name] = asyncio.Queue()
-        events[name] = set(map(str, range(50)))
-        boxes[name].put_nowait(EstimationMessage(rank=0, queue_size=1, rank_eta=None))
-    boxes["other"].put_nowait(ended(0, 1000))
-    for number in range(50):
-        boxes["greedy"].put_nowait(ended(number, 1000))
-    assert boxes.size <= 2 * 40_000
-    told = boxes["greedy"].emptied()
-    assert told[0].output["error"].startswith("The answer was not fetched in time")
-    assert told[-1].output == {"data": ["x" * 1000]}
-    assert {message.event_id for message in told} == events["greedy"]  # what was forgotten is not waited for
-    assert boxes["other"].emptied()[-1].output == {"data": ["x" * 1000]}
+def test_the_session_that_was_read_longest_ago_is_forgotten_first(monkeypatch) -> None:
+    monkeypatch.setattr(gradio_adapter, "MAX_SESSIONS", 3)
+    monkeypatch.setattr(gradio_adapter, "MAX_BYTES", 40_000)
+    boxes, calls = mailboxes()
+
+    async def passed() -> None:
+        for name in ("a", "b", "c"):
+            boxes[name] = asyncio.Queue()
+            calls[name] = {"1"}
+            boxes[name].put_nowait(ended(1, 10))
+        await boxes["a"].get()
+        boxes["d"] = asyncio.Queue()
+        assert (list(boxes), sorted(calls)) == (["c", "a", "d"], ["a", "c"])
+        boxes["b"].put_nowait(ended(1))  # its call ends later, to nobody
+        boxes["d"].put_nowait(ended(2, 30_000))
+        boxes["a"].put_nowait(ended(3, 30_000))
+        assert (await boxes["a"].get()).output == {"data": ["x" * 30_000]}
+        assert list(boxes) == ["a"]
+        for number in range(50):
+            boxes["a"].put_nowait(ended(number, 1000))
+            assert boxes.size <= 40_000  # a session that never reads is forgotten, too
+
+    asyncio.run(passed())
+    for name in list(boxes):
+        del boxes[name], boxes[name]
     assert boxes.size == 0
 
 
 def test_an_old_answer_is_dropped_and_one_that_is_waited_for_is_not(monkeypatch) -> None:
     boxes, _ = mailboxes()
     now = [0.0]
-    monkeypatch.setattr("cse.app.server.answers.time", SimpleNamespace(monotonic=lambda: now[0]))
-    for name in ("left", "reading", "new"):
+    monkeypatch.setattr(gradio_adapter, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    for name in ("left", "reading"):
         boxes[name] = asyncio.Queue()
 
     async def passed() -> object:
@@ -139,32 +169,10 @@ def test_an_old_answer_is_dropped_and_one_that_is_waited_for_is_not(monkeypatch)
         reading = asyncio.create_task(boxes["reading"].get())
         await asyncio.sleep(0)
         boxes["reading"].put_nowait(ended(1, 50_000))
-        boxes["new"].put_nowait(ended(2, 50_000))
         return (await reading).output
 
     assert asyncio.run(passed()) == {"data": ["x" * 50_000]}
-    assert "error" in boxes["left"].emptied()[0].output
-    assert list(boxes) == ["left", "new", "reading"]
-
-
-def test_of_too_many_sessions_the_longest_unread_is_forgotten(monkeypatch) -> None:
-    monkeypatch.setattr("cse.app.server.answers.MOST_SESSIONS", 3)
-    boxes, events = mailboxes()
-
-    async def passed() -> None:
-        for name in ("a", "b", "c"):
-            boxes[name] = asyncio.Queue()
-            events[name] = {"1"}
-            boxes[name].put_nowait(ended(1, 10))
-        await boxes["a"].get()
-        boxes["d"] = asyncio.Queue()
-
-    asyncio.run(passed())
-    assert (sorted(boxes), sorted(events)) == (["a", "c", "d"], ["a", "c"])
-    boxes["b"].put_nowait(ended(1))  # its call ends later, to nobody
-    del boxes["b"]
-    del boxes["c"]
-    assert boxes.size == 0
+    assert list(boxes) == ["reading"]
 
 
 def test_a_body_that_does_not_end_is_answered_and_its_connection_closed(url, monkeypatch) -> None:
@@ -181,9 +189,6 @@ def test_a_body_that_does_not_end_is_answered_and_its_connection_closed(url, mon
 def test_unfinished_bodies_hold_a_bounded_number_of_bytes() -> None:
     from starlette.exceptions import HTTPException
 
-    from cse.app.server.bodies import read
-    from cse.app.server.budget import Budget
-
     budget, sent = Budget(100, 150), asyncio.Event
 
     async def body(client, size, end) -> tuple[bytes, bool]:
@@ -195,7 +200,7 @@ def test_unfinished_bodies_hold_a_bounded_number_of_bytes() -> None:
             await end.wait()
             return {"type": "http.request", "body": b"y", "more_body": False}
 
-        return await read(receive, budget, client)
+        return await read_body(receive, budget, client)
 
     async def passed() -> list[object]:
         end = sent()
@@ -211,8 +216,6 @@ def test_unfinished_bodies_hold_a_bounded_number_of_bytes() -> None:
 
 
 def test_a_client_holds_a_bounded_number_of_requests_open_and_so_do_all() -> None:
-    from cse.app.server.budget import Budget
-    from cse.app.server.gate import Gate
 
     blocks = SimpleNamespace(share_url=None)
 

@@ -15,7 +15,7 @@ from conftest import WORDS
 from given_corpus import GivenCorpus
 
 from cse.analysis.duplicates import threshold
-from cse.app.models.columns import Column
+from cse.app.models.models import Column
 from cse.app.places import clusters
 from cse.app.places.clusters import (
     Clusters,

@@ -11,17 +11,18 @@ import httpx
 import pytest
 from app_models import GOOD, serving, write_model
 from ports import free_port
+from starlette.exceptions import HTTPException
 
 from cse.app.models.models import Models, error_line
 from cse.app.page import launch_options
-from cse.app.server import bodies, uploads
-from cse.app.server.answers import bound_answers
-from cse.app.server.calls import reason_of, refusal
-from cse.app.server.gate import Gate
-from cse.app.server.hosts import Names, audience, served_names
-from cse.app.server.response_headers import security_headers
+from cse.app.server import bodies
+from cse.app.server.access import Client, Names, audience, served_names
+from cse.app.server.gate import Gate, checked_call, security_headers
+from cse.app.server.gradio_adapter import set_up_queue
+from cse.app.validation import MAX_FILE_BYTES
 
 FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+MAX_UPLOAD = MAX_FILE_BYTES + bodies.FORM
 
 
 @pytest.fixture(scope="module")
@@ -148,13 +149,6 @@ def test_a_foreign_page_gets_one_line_and_no_answer(url, header, value, status):
             422,
             "/similarity takes s1, s2, corpus, key, models; z is none of them.",
         ),
-        ("call/similarity", {"data": ["a", FILE]}, 422, "s2 is a file; send text."),
-        ("call/similarity", {"data": ["a", [{"x": FILE}]]}, 422, "s2 is a file; send text."),
-        *(
-            ("call/similarity", {"data": [value, "b"]}, 422, "s1 is a file; send text.")
-            for meta in ([], "x", None, 1, True)
-            for value in ({"path": "a", "meta": meta}, {"x": [[{"path": "a", "meta": meta}]]})
-        ),
         (
             "call/v2/similarity",
             {"s1": "a", "s2": "b", "\ud800": 1},
@@ -181,19 +175,6 @@ def test_a_call_may_leave_out_the_last_values_that_have_a_default(url):
     event = httpx.post(call, json={"data": ["a cat", "a dog"]}).json()["event_id"]
     answer = httpx.get(f"{call}/{event}", timeout=60).text
     assert set(json.loads(answer.split("data: ")[1])[0]) == set(GOOD[:2])
-
-
-def test_a_refused_value_is_told_at_its_field(url):
-    config = httpx.get(f"{url}/config").json()
-    (field,) = [part["id"] for part in config["components"] if part["props"].get("label") == "Results per model"]
-    shown = {part["id"]: part["props"].get("value") for part in config["components"]}
-    call = next(each for each in config["dependencies"] if field in each["inputs"] and each["backend_fn"])
-    data = [0 if part == field else shown[part] for part in call["inputs"]]
-    sent = {"data": data, "fn_index": call["id"], "session_hash": "x"}
-    detail = httpx.post(f"{url}/gradio_api/queue/join", json=sent).json()["detail"]
-    assert [each["is_valid"] for each in detail] == [True] * call["inputs"].index(field) + [False]
-    assert detail[-1]["message"] == "Results per model cannot be 0; give a number from 1 to 50."
-    assert len(detail) > 1
 
 
 @pytest.mark.parametrize("version", ["", "v2/"])
@@ -232,20 +213,6 @@ def test_nobody_has_a_sessions_values_written_to_the_disk(url):
     )
 
 
-def test_a_number_beside_a_name_hides_no_file(url):
-    functions = httpx.get(f"{url}/config").json()["dependencies"]
-    alone = next(each["id"] for each in functions if not each["backend_fn"])  # it runs in the page
-    sent = {"data": [FILE, "b"], "fn_index": alone, "session_hash": "x"}
-    calls = {kind: httpx.post(f"{url}/gradio_api/{kind}/similarity", json=sent) for kind in ("call", "run", "api")}
-    calls["queue"] = httpx.post(f"{url}/gradio_api/queue/join", json=sent)
-    calls["v2"] = httpx.post(f"{url}/gradio_api/call/v2/similarity", json={"s1": FILE, "s2": "b", "fn_index": alone})
-    assert {kind: answer.status_code for kind, answer in calls.items()} == dict.fromkeys(calls, 422)
-    said = {kind: answer.json()["error"] for kind, answer in calls.items()}
-    assert said["call"] == "s1 is a file; send text."  # Gradio runs what the name says
-    assert all(" runs in the page alone; " in said[kind] for kind in ("run", "api", "queue"))
-    assert said["v2"] == "/similarity takes s1, s2, corpus, key, models; fn_index is none of them."
-
-
 @pytest.mark.parametrize("end", ["", "/", "/close"])
 def test_a_waiting_calls_values_cannot_be_replaced(url, end):
     call = f"{url}/gradio_api/call/ledger"
@@ -256,49 +223,17 @@ def test_a_waiting_calls_values_cannot_be_replaced(url, end):
     assert httpx.get(f"{call}/{event}", timeout=60).text.startswith("event: complete")
 
 
-def test_gradios_own_client_shows_the_reason(url):
-    from clients import app_client
-    from gradio_client.exceptions import ValidationError
-
-    client = app_client(url)
-    with pytest.raises(ValidationError, match=r"the call: s2 is a file; send text\."):
-        client.predict("a", FILE, api_name="/similarity")
-    assert set(client.predict("a", "b", api_name="/similarity")) == set(GOOD[:2])
-
-
-def test_only_a_file_that_was_uploaded_here_is_a_file(url):
+def test_no_call_reads_a_file_of_the_server(url):
     config = httpx.get(f"{url}/config").json()
-    label, *_ = [part["id"] for part in config["components"] if part["type"] == "file"]
-    call, *_ = [each for each in config["dependencies"] if label in each["inputs"] and len(each["inputs"]) > 2]
-    lines = {
-        "dict": "File was not uploaded here, or too long ago",
-        "list": "File has a file whose meta is not an object",
-    }
-    for meta in (FILE["meta"], []):
-        data = [FILE | {"meta": meta} if part == label else "" for part in call["inputs"]]
-        sent = {"data": data, "fn_index": call["id"], "session_hash": "x"}
-        answer = httpx.post(f"{url}/gradio_api/queue/join", json=sent)
-        assert answer.json()["error"] == f"{lines[type(meta).__name__]}; upload it again."
-
-
-def test_a_value_that_is_no_file_gets_the_reason(url, capfd):
-    config = httpx.get(f"{url}/config").json()
-    label, *_ = [part["id"] for part in config["components"] if part["type"] == "file"]
-    call, *_ = [each for each in config["dependencies"] if label in each["inputs"] and len(each["inputs"]) > 2]
-    (path,) = httpx.post(f"{url}/gradio_api/upload", files={"files": ("a.txt", b"one")}).json()
-    file = {"path": path, "meta": {"_type": "gradio.FileData"}}
-    wrong = ["x", 5, True, [], [None], {}, {"path": path}, [file], {"a": file}, {**file, "size": "x"}]
-    for value in wrong:
-        data = [value if part == label else "" for part in call["inputs"]]
-        for kind, name in (("queue/join", {"fn_index": call["id"]}), (f"call/{call['api_name']}", {})):
-            answer = httpx.post(f"{url}/gradio_api/{kind}", json={"data": data, "session_hash": "x", **name})
-            assert answer.status_code == 422, value
-            assert answer.json()["error"].startswith('File takes {"path": ..., "meta": {"_type": "gradio.FileData"}}')
-            assert answer.json()["error"].endswith(f"or null, not {json.dumps(value)[:60]}.")
-    function = SimpleNamespace(cancels=[], fn=print, api_name="own", inputs=[gr.File(label="File")])
-    blocks = SimpleNamespace(upload_file_set={path}, fns={})
-    assert [reason_of(function, [value], blocks) for value in (file, None)] == [(0, None)] * 2
-    assert capfd.readouterr().err == ""
+    (field, *_) = [part["id"] for part in config["components"] if part["type"] == "file"]
+    (call, *_) = [each for each in config["dependencies"] if field in each["inputs"]]
+    with_file = [FILE if part == field else "" for part in call["inputs"]]
+    for name, data in (("similarity", ["a", FILE]), ("search", [[{"x": FILE}]]), (call["api_name"], with_file)):
+        sent = httpx.post(f"{url}/gradio_api/call/{name}", json={"data": data})
+        assert sent.status_code == 200, sent.text
+        answer = httpx.get(f"{url}/gradio_api/call/{name}/{sent.json()['event_id']}", timeout=60).text
+        assert answer.startswith("event: error"), name
+        assert "root:" not in answer
 
 
 def test_a_function_of_the_page_alone_is_not_called(url, capfd):
@@ -321,12 +256,12 @@ def test_requests_are_bounded_before_they_are_read(url, announced):
     kind = "multipart/form-data; boundary=b"
     form = b'--b\r\ncontent-disposition: form-data; name="files"; filename="a.txt"\r\n\r\n%s\r\n--b--\r\n'
     call = b'{"data": ["a", "%s"]}'
-    for size, status in ((100, 200), (uploads.MOST_UPLOAD, 413)):
+    for size, status in ((100, 200), (MAX_UPLOAD, 413)):
         answer = post("upload", form % (b"x" * size), kind)
         assert answer.status_code == status
     if announced:  # where it is not, Gradio may count a file's 16 MB before all of the request's are counted here
-        assert answer.text == f"The request has more than {uploads.MOST_UPLOAD:,} bytes; send less."
-    for size, status in ((100, 200), (bodies.MOST_BODY, 413)):
+        assert answer.text == f"The request has more than {MAX_UPLOAD:,} bytes; send less."
+    for size, status in ((100, 200), (bodies.MAX_BODY, 413)):
         assert post("call/similarity", call % (b"x" * size), "application/json").status_code == status
     assert post("process_recording", form % b"x", kind).status_code == 415
 
@@ -336,16 +271,18 @@ def test_an_app_without_a_file_field_takes_no_upload():
         gr.Textbox()
     headers = [(b"content-type", b"multipart/form-data; boundary=b"), (b"content-length", b"10")]
     scope = {"path": "/gradio_api/upload", "headers": headers, "app": SimpleNamespace(get_blocks=lambda: blocks)}
-    answer, _ = asyncio.run(Gate(None, Names()).body(scope, None, "client"))
-    assert (answer.status_code, json.loads(answer.body)["detail"][:36]) == (415, "No part of this app takes files here")
+    with pytest.raises(HTTPException, match="No part of this app takes files here") as refused:
+        asyncio.run(Gate(None, Names()).body(scope, None, Client("client")))
+    assert refused.value.status_code == 415
 
 
 def test_a_handler_without_fields_is_called_without_values():
     with gr.Blocks() as blocks:
         blocks.load(lambda progress=None: progress)
-    assert refusal(blocks, "queue/join", b'{"fn_index": 0, "data": []}') is None
-    assert refusal(blocks, "queue/join", b'{"fn_index": 0, "data": [1]}') is not None
-    assert refusal(blocks, "queue/join", b"[" * 100_000) is None  # Gradio's own to refuse
+    for body in (b'{"fn_index": 0, "data": []}', b"[" * 100_000):  # the other is Gradio's own to refuse
+        assert checked_call(blocks, "queue/join", body) == body
+    with pytest.raises(HTTPException):
+        checked_call(blocks, "queue/join", b'{"fn_index": 0, "data": [1]}')
 
 
 def test_an_error_tells_no_path_of_the_server(tmp_path):
@@ -373,7 +310,7 @@ def test_a_call_without_a_session_leaves_none_behind(session, kept):
 
     with gr.Blocks(analytics_enabled=False) as blocks:
         gr.api(say, api_name="say")
-    bound_answers(blocks.queue())
+    set_up_queue(blocks.queue())
     server, url, _ = blocks.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **launch_options())
     try:
         call = f"{url}gradio_api/call/say"
@@ -391,7 +328,7 @@ def test_a_page_leaves_no_copies_of_its_fields_behind():
     with gr.Blocks(analytics_enabled=False) as blocks:
         text = gr.Textbox()
         text.submit(lambda said: said.upper(), text, text, api_name="shout")
-    bound_answers(blocks.queue())
+    set_up_queue(blocks.queue())
     server, url, _ = blocks.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **launch_options())
     try:
         sent = {"data": ["x" * 1000], "fn_index": 0, "session_hash": "page"}

@@ -13,8 +13,7 @@ from cse.app.models.models import Models
 from cse.app.models.recent import Recent
 from cse.app.results.map import ModelMap
 from cse.app.state.app_state import AppState
-from cse.app.state.corpora import Corpus, Demo
-from cse.app.state.own_corpora import OwnCorpora
+from cse.app.state.corpora import Corpus, Demo, OwnCorpora
 
 MB = 2**20
 # Twelve threads that live at once allocate small blocks; prints the number of glibc's arenas.

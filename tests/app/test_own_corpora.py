@@ -9,11 +9,23 @@ import pytest
 
 import cse
 from cse.app.corpus.chosen import VisitorCorpus
-from cse.app.models.columns import Column
-from cse.app.models.models import Failure
-from cse.app.state import encodings, own_corpora
-from cse.app.state.encodings import BLOCK, CHARACTERS, Encoding, Order, quick
-from cse.app.state.own_corpora import FAILED, FULL, KEPT, NO_ROOM, UNDO, OwnCorpora, OwnCorpus
+from cse.app.models.models import Column, Failure
+from cse.app.models.recent import Bounds
+from cse.app.state import corpora
+from cse.app.state.corpora import (
+    BLOCK,
+    CHARACTERS,
+    FAILED,
+    FULL,
+    KEPT,
+    NO_ROOM,
+    UNDO,
+    Encoding,
+    Order,
+    OwnCorpora,
+    OwnCorpus,
+    quick,
+)
 from cse.app.top import progress
 from cse.vectors import cosines
 
@@ -87,13 +99,13 @@ def test_texts_are_kept_for_two_hours_after_their_last_use_and_new_ones_take_the
 
 
 def test_the_least_lately_used_goes_where_there_are_too_many_or_too_large_ones():
-    kept = OwnCorpora(Models(), Clock(), most=2)
+    kept = OwnCorpora(Models(), Clock(), Bounds(2, own=2))
     for key in (ONE, TWO):
         kept.put(key, own(key), [])
     assert labels(kept, ONE) == [f"{ONE} (2)"]  # used now
     kept.put(THREE, own("three"), [])
     assert labels(kept, ONE, TWO, THREE) == [f"{ONE} (2)", None, "three (2)"]
-    kept = OwnCorpora(Models(), Clock(), most_bytes=1000)
+    kept = OwnCorpora(Models(), Clock(), Bounds(64, 1000))
     for key in (ONE, TWO, THREE):
         kept.put(key, own("x" * 20, 5), [])  # 400 bytes
     assert labels(kept, ONE, TWO, THREE) == [None, *["x" * 20 + " (5)"] * 2]
@@ -101,7 +113,7 @@ def test_the_least_lately_used_goes_where_there_are_too_many_or_too_large_ones()
 
 def test_texts_that_are_encoded_stay_and_others_are_refused_while_there_is_no_room():
     models = Models(held=True)
-    kept = OwnCorpora(models, Clock(), most_bytes=1000)
+    kept = OwnCorpora(models, Clock(), Bounds(64, 1000, own=8))
     for key in (ONE, TWO):
         kept.put(key, own("x" * 20, 5), [FIRST])
     with pytest.raises(ValueError, match=FULL):
@@ -191,10 +203,12 @@ def test_an_encoding_that_no_thread_could_begin_is_refused_and_begins_with_the_n
 
     kept = OwnCorpora(Models())
     with monkeypatch.context() as patch:
-        patch.setattr(own_corpora.Thread, "start", start)
+        patch.setattr(corpora.Thread, "start", start)
         with pytest.raises(ValueError, match=FULL):
             kept.put(ONE, own("a"), [FIRST])
-    kept.put(TWO, own("b"), [FIRST])
+        assert kept.corpus(ONE) is None
+    for key in (ONE, TWO):
+        kept.put(key, own("b"), [FIRST])
     done(kept)
     assert [kept.corpus(key).encodings[FIRST].complete for key in (ONE, TWO)] == [True, True]
 
@@ -262,9 +276,8 @@ def test_removed_texts_are_gone_and_no_longer_encoded():
     assert len(models.order) <= 1
 
 
-def test_a_corpus_of_more_than_its_share_keeps_the_vectors_that_fit(monkeypatch):
-    monkeypatch.setattr(own_corpora, "MOST_BYTES_EACH", 2 * 74 + 3 * 8)
-    kept = OwnCorpora(Models())
+def test_a_corpus_of_more_than_its_share_keeps_the_vectors_that_fit():
+    kept = OwnCorpora(Models(), bounds=Bounds(64, own=8, own_size=2 * 74 + 3 * 8))
     kept.put(ONE, own("a"), [FIRST, SECOND])
     done(kept)
     first, second = kept.corpus(ONE).encodings.values()
@@ -295,7 +308,7 @@ def test_blocks_are_of_similar_lengths_and_bounded_and_have_every_text_once():
     assert sorted(seen) == list(range(1000))
     assert (np.diff(lengths[seen]) >= 0).all()
     long = Order(["x" * 10 * CHARACTERS] * 2 * BLOCK)  # of which models read the beginning
-    assert len(long.block(0)) == CHARACTERS // (encodings.LONGEST + 1)
+    assert len(long.block(0)) == CHARACTERS // (corpora.MAX_COUNTED + 1)
 
 
 def test_vectors_stand_in_the_order_of_the_texts():
@@ -315,9 +328,9 @@ def test_texts_are_encoded_in_bfloat16_only_by_openvino_and_where_that_is_fast(b
     opened = cse.load(str(bert_folder), "mean", backend="openvino")
     on_torch = cse.load(str(bert_folder), "mean", backend="torch")
     texts = ["the cat sat on the mat", "a dog"]
-    monkeypatch.setattr(encodings, "computes_in_bf16", lambda *_: False)
+    monkeypatch.setattr(corpora, "computes_in_bf16", lambda *_: False)
     assert quick(opened) is opened
-    monkeypatch.setattr(encodings, "computes_in_bf16", lambda *_: True)
+    monkeypatch.setattr(corpora, "computes_in_bf16", lambda *_: True)
     fast = quick(opened)
     assert fast is quick(opened) is not opened
     assert (opened.graphs.precision, fast.graphs.precision, fast.fingerprint) == ("f32", "bf16", opened.fingerprint)
@@ -340,7 +353,7 @@ made: list[Later] = []
 
 
 def test_a_removal_can_be_undone_until_its_time_ends(monkeypatch) -> None:
-    monkeypatch.setattr(own_corpora, "Timer", Later)
+    monkeypatch.setattr(corpora, "Timer", Later)
     models = Models(held=True)
     kept, corpus, ended = OwnCorpora(models), OwnCorpus("a", ["a"] * (2 * BLOCK), ["x"] * (2 * BLOCK)), []
     kept.put(ONE, corpus, [FIRST])
@@ -358,19 +371,20 @@ def test_a_removal_can_be_undone_until_its_time_ends(monkeypatch) -> None:
     assert (kept.corpus(ONE), ended, made[-1].seconds >= UNDO) == (corpus, [], True)
     kept.set_aside(ONE, lambda: ended.append(2))
     made[-1].end()
-    assert (kept.restore(ONE), ended, kept._aside) == (None, [2], {})
+    assert (kept.restore(ONE), ended) == (None, [2])
 
 
-def test_new_texts_take_the_place_of_removed_ones_and_those_count_while_they_are_kept(monkeypatch) -> None:
-    monkeypatch.setattr(own_corpora, "Timer", Later)
-    size = OwnCorpus("a", ["a"] * 9).size
-    kept = OwnCorpora(Models(), most_bytes=2 * size)
+def test_new_texts_take_the_place_of_removed_ones_which_go_where_there_is_no_room(monkeypatch) -> None:
+    monkeypatch.setattr(corpora, "Timer", Later)
+    size, ended = OwnCorpus("a", ["a"] * 9).size, []
+    kept = OwnCorpora(Models(), bounds=Bounds(64, 2 * size))
     for key in (ONE, TWO):
         kept.put(key, OwnCorpus("a", ["a"] * 9), [])
-        kept.set_aside(key)
-    with pytest.raises(ValueError, match=FULL):
-        kept.put(THREE, OwnCorpus("a", ["a"] * 9), [])
-    made[-1].end()
-    kept.put(ONE, new := OwnCorpus("b", ["b"] * 9), [])
+        kept.set_aside(key, lambda key=key: ended.append(key))
+    kept.put(THREE, OwnCorpus("a", ["a"] * 9), [])
     assert kept.restore(ONE) is None
-    assert kept.corpus(ONE) is new
+    made[-2].end()
+    assert ended
+    kept.put(TWO, new := OwnCorpus("b", ["b"] * 9), [])
+    assert kept.restore(TWO) is None
+    assert kept.corpus(TWO) is new

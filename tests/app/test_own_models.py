@@ -7,15 +7,15 @@ from random import Random
 
 import pytest
 
-from cse.app.training import archive
-from cse.app.training.archive import unpack_model
-from cse.app.training.opened import OpenedModels, Workplace
-from cse.app.training.rules import Rules
+from cse.app.training import trainings
+from cse.app.training.request import Rules
+from cse.app.training.trainings import Trainings, unpack_model
 
 CONFIG, WEIGHTS = ("m/config.json", b"{}"), ("m/model.safetensors", b"weights")
 
 
 def packed(path, *members):
+    path.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as opened:
         for name, content in members:
             opened.writestr(name, content)
@@ -31,31 +31,36 @@ def link(name):
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
-        ([("../config.json", b"{}"), WEIGHTS], "leads out of it"),
-        ([("/etc/config.json", b"{}"), WEIGHTS], "leads out of it"),
-        ([("C:\\config.json", b"{}"), WEIGHTS], "leads out of it"),
-        ([CONFIG, (link("m/model.safetensors"), b"/etc/passwd")], "a link or device"),
+        ([("../config.json", b"{}"), WEIGHTS], "has no config.json"),
+        ([("C:\\config.json", b"{}"), WEIGHTS], "has no config.json"),
         ([CONFIG, ("m/model.safetensors", bytes(2000))], "unpacks to"),
-        ([(f"m/{number}.json", b"") for number in range(archive.MOST_FILES + 1)], "has 201 entries"),
-        ([("a/b/c/d/e.json", b"{}")], "folders deeper"),
+        ([(f"m/{number}.json", b"") for number in range(trainings.MAX_FILES + 1)], "has 201 entries"),
+        ([("a/b/c/d/e.json", b"{}")], "has no config.json"),
         ([WEIGHTS], "has no config.json"),
         ([CONFIG, ("m/pytorch_model.bin", b"pickle")], "pickled weights are never opened"),
-        ([CONFIG, WEIGHTS, WEIGHTS], "twice"),
     ],
 )  # fmt: skip
 def test_a_bad_archive_is_refused_in_one_line_and_leaves_nothing(tmp_path, members, reason):
-    with pytest.warns(UserWarning, match="Duplicate") if reason == "twice" else _nothing():
-        path = packed(tmp_path / "x.zip", *members)
+    path = packed(tmp_path / "x.zip", *members)
     with pytest.raises(ValueError, match=reason) as error:
         unpack_model(path, tmp_path / "out", 1000)
     assert "\n" not in str(error.value)
     assert [each.name for each in tmp_path.iterdir()] == ["x.zip"]
 
 
-def _nothing():
-    from contextlib import nullcontext
-
-    return nullcontext()
+def test_an_archive_writes_plain_files_within_its_folder_whatever_it_names(tmp_path):
+    members = [
+        CONFIG,
+        (link("m/model.safetensors"), b"/etc/passwd"),
+        ("/m/../x/vocab.txt", b"a"),
+        ("/etc/a.json", b"{}"),
+    ]
+    folder = unpack_model(packed(tmp_path / "in" / "x.zip", *members), tmp_path / "out", 1000)
+    assert folder == tmp_path / "out" / "m"
+    weights = folder / "model.safetensors"
+    assert (weights.is_symlink(), weights.read_bytes()) == (False, b"/etc/passwd")  # the name of a file, not the file
+    written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == {"in/x.zip", "out/m/config.json", "out/m/model.safetensors", "out/etc/a.json"}
 
 
 def test_a_file_that_is_no_archive_or_lies_about_its_size_is_refused(tmp_path):
@@ -98,14 +103,14 @@ def test_an_archive_that_the_disk_has_no_room_for_is_a_line_and_leaves_nothing(t
         raise OSError(28, "No space left on device")
 
     path = packed(tmp_path / "x.zip", CONFIG, WEIGHTS)
-    models = OpenedModels(lambda: Rules(allowed=True), Workplace(tmp_path))
-    monkeypatch.setattr(archive.zipfile.ZipExtFile, "read", full)
+    models = Trainings(Rules(allowed=True), tmp_path)
+    monkeypatch.setattr(trainings.zipfile.ZipExtFile, "read", full)
     with pytest.raises(
         OSError, match=r"^x\.zip: cannot be written \(.*No space left on device\); free some space"
     ) as error:
-        models.unpack("1" * 32, path, "mine")
+        models.unpack("1" * 32, path)
     assert str(tmp_path) not in str(error.value)
-    assert [each for each in tmp_path.rglob("*") if each.is_file()] == [path]
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == []  # what was sent goes, too
 
 
 def test_only_configurations_weights_and_vocabularies_are_unpacked(tmp_path):

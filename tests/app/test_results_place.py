@@ -14,8 +14,7 @@ from scipy.stats import t
 from typer.testing import CliRunner
 
 import cse
-from cse.app.models.columns import Column, columns
-from cse.app.models.models import Failure
+from cse.app.models.models import Column, Failure, columns
 from cse.app.results.scores import Labels, Ledger, Scores, board_of, held_out, names_of, protocol_lines, scoring_command
 from cse.app.session import Session, open_session
 from cse.app.show import answer, ask, page_html

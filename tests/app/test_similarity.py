@@ -21,7 +21,7 @@ from cse.app.results.words import Changes, Words
 from cse.app.session import open_session
 from cse.app.show import answer, ask, page_html, read_first
 from cse.app.state.app_state import AppState, open_state
-from cse.app.state.own_corpora import OwnCorpus
+from cse.app.state.corpora import OwnCorpus
 from cse.app.validation import FieldError
 
 KINDS = (Similarity, Pairs, Words, Changes, Disagreements)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from cse.app.models.turns import Turns
+from cse.app.models.models import Turns
 
 TEXTS = (["a", "bb"], ["ccc"], ["dddd", "a"])
 

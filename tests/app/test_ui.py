@@ -1,11 +1,9 @@
-"""The modules of the page: columns of models, scripts that make no markup, notes about indexes."""
+"""Columns of models, and scripts that make no markup."""
 
 from app_models import write_model
 from conftest import ROOT
 
-from cse.app.models.columns import Column, columns, free_name
-from cse.app.models.models import Failure, Models
-from cse.app.state.corpora import unknown_models_note
+from cse.app.models.models import Column, Failure, Models, columns, free_name
 
 
 def test_a_model_that_appears_later_is_found_on_the_next_try(tmp_path, bert_folder):
@@ -35,10 +33,3 @@ def test_no_script_makes_markup_of_texts():
         script = path.read_text()
         assert "innerHTML" not in script, path
         assert "insertAdjacent" not in script, path
-
-
-def test_an_index_of_a_model_that_is_no_column_says_what_to_do():
-    models = Models(["simcse", "dcpcse"])
-    assert unknown_models_note(models.columns, models) == ""
-    note = unknown_models_note([models.columns[0], Column("bert-mean", "bert", "mean")], models)
-    assert note.startswith("Indexed with bert-mean, which is no column of this page. To compare, start the app with ")

@@ -15,6 +15,7 @@ from gradio.context import LocalContext
 
 import cse
 from cse.analysis.votes import questions, verdict
+from cse.app.models.recent import Bounds
 from cse.app.places.votes import LOST, MEANING, Voting, end, question_html, undo, verdict_html, vote
 from cse.app.places.your_model import Trainer, dial_of, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
@@ -30,13 +31,10 @@ from cse.app.results.judge import FIRST, LEAST_VOTES, SECOND, UNTRAINED, Judge, 
 from cse.app.results.scores import Labels
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, answer, page_html
-from cse.app.state.adding import attach
-from cse.app.state.app_state import AppState, open_state
-from cse.app.state.ballots import TEXT, Ballots
-from cse.app.state.own_corpora import KEPT, OwnCorpus
+from cse.app.state.app_state import MAX_SHOWN, AppState, Ballots, attach, open_state
+from cse.app.state.corpora import KEPT, OwnCorpus
 from cse.app.training import training as module
-from cse.app.training.request import checked
-from cse.app.training.rules import OWN
+from cse.app.training.request import OWN, checked
 from cse.app.training.trainings import Trainings
 from cse.app.validation import FieldError
 
@@ -189,7 +187,7 @@ def test_label_neighbours_of_results_are_those_of_the_report(adapted):
 
 
 def attach_start(state, training):
-    from cse.app.models.columns import Column, opened_by
+    from cse.app.models.models import Column, opened_by
 
     return Column("start", *opened_by(training.request.start))
 
@@ -301,7 +299,7 @@ def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_shown_agai
     assert stop(5, KEY).verdict.lstrip().startswith('<h3 class="cse-verdict">')
     assert LOST in give(0, OTHER).status
     assert voting.resume("", OTHER).verdict == ""
-    state.ballots.drop(KEY)
+    state.ballots.pop(KEY)
     assert LOST in give(4, KEY).status
 
 
@@ -387,12 +385,12 @@ def test_bad_input_is_refused_at_the_field_it_concerns(state) -> None:
 
 def test_long_texts_are_shortened(state) -> None:
     ballot = Judge("simcse", "promptbert", 6).ballot(session(state, [f"{text} {'dog ' * 200}" for text in TEXTS], None))
-    assert {len(text) for text in ballot.texts.values()} == {TEXT}
+    assert {len(text) for text in ballot.texts.values()} == {MAX_SHOWN}
 
 
 def test_votes_are_kept_for_a_time_for_a_number_of_visitors_and_until_they_are_replaced() -> None:
     now, keys = [0.0], [f"{number:032x}" for number in range(4)]
-    kept = Ballots(lambda: now[0], most=3)
+    kept = Ballots(Bounds(3, own=3, seconds=KEPT), clock=lambda: now[0])
     for key in keys:
         kept.put(key, key)  # type: ignore[arg-type]
     assert [kept.get(key) for key in keys] == [None, *keys[1:]]

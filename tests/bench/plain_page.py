@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from cse.evaluation import geometry, published, sts
-from cse.evaluation.figures import sweep, template_bars
+from cse.evaluation import geometry, sts
+from cse.evaluation.figures import ranked_bars, sweep
 from cse.evaluation.metrics import Difference, over_seeds, seeds_differ
+from cse.evaluation.reproduction import rows as published_rows
+from cse.evaluation.results import TEMPLATES
 from cse.files.writing import write_file
 from tests.bench.plain import CONFIGURATIONS, GRIDS, MORE_TASKS, STATIC_BIAS, TEMPLATE_SCORES, Configuration, trial_name
 
@@ -143,7 +145,7 @@ def _published(row: Configuration) -> str:
     if row.published is None:
         return "–"
     paper, table, name = row.published
-    return _known(next(known.average for known in published.rows(paper, table) if known.name == name))
+    return _known(next(known.average for known in published_rows(paper, table) if known.name == name))
 
 
 def _known(value: float | None) -> str:
@@ -182,14 +184,14 @@ def geometry_table(results: Results) -> list[str]:
 def template_table(results: Results) -> list[str]:
     """PromptBERT's Table 4: each template untrained on STS-B dev, beside the paper's number."""
     scores = results["records"].get(TEMPLATE_SCORES, {}).get("templates", {})
-    rows = [(f"`{text}`", f"{score:.2f}", f"{published.TEMPLATES[text]:.2f}") for text, score in scores.items()]
+    rows = [(f"`{text}`", f"{score:.2f}", f"{TEMPLATES[text]:.2f}") for text, score in scores.items()]
     return _table(("template", "STS-B dev", "BERT-base, published"), rows or [(MISSING, "", "")])
 
 
 def removal_table(results: Results) -> list[str]:
     """PromptBERT's Table 3: averaged word embeddings as biased tokens are removed."""
     removal = results["records"].get(STATIC_BIAS, {}).get("removal", {})
-    papers = [*published.rows("promptbert", "3"), *published.rows("promptbert", "1")]
+    papers = [*published_rows("promptbert", "3"), *published_rows("promptbert", "1")]
     known = {row.name.removeprefix("bert-base-uncased").strip(", "): row.average for row in papers}
     rows = [
         (f"`{name}`", _spreads(runs(results, STATIC_BIAS, "removal", name)), _known(known.get(name)))
@@ -251,7 +253,7 @@ def write_page(results: Results, page: Path) -> list[Path]:
         text = "\n".join([before + start, "", *table(results), "", end + after])
     write_file(page, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     averages = {row.title: float(np.mean(values)) for row in _rows() if (values := runs(results, row.name))}
-    figures = [template_bars(averages, page.with_name(f"{page.stem}-average.svg"), "Average of seven STS tasks")]
+    figures = [ranked_bars(averages, page.with_name(f"{page.stem}-average.svg"), "Average of seven STS tasks")]
     lengths = {CONFIGURATIONS[name].prefix or 0: values for name in PREFIXES if (values := runs(results, name))}
     if len(lengths) > 1:
         title = "Average of seven STS tasks by prompt length"

@@ -21,8 +21,7 @@ from cse.app.corpus.chosen import chosen_corpus
 from cse.app.results.search import Search
 from cse.app.show import ask
 from cse.app.state.app_state import open_state
-from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD
-from cse.app.state.own_corpora import OwnCorpus
+from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD, OwnCorpus
 from cse.evaluation.retrieval import score
 from index import VectorIndex
 from index.export import fill

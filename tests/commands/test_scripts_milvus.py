@@ -136,7 +136,7 @@ def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys
     from cse.app.results.search import Search
     from cse.app.show import ask
     from cse.app.state.app_state import open_state
-    from cse.app.state.corpora import opener
+    from cse.app.state.corpora import Corpus
 
     location, folder = built
     options = options_of("--store", location, "--index", str(folder), "--port", str(free_port()))
@@ -152,4 +152,4 @@ def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys
     assert "no Milvus server there" in capsys.readouterr().err
     away = f"milvus://127.0.0.1:{free_port()}/x"
     with pytest.raises(IndexFolderError, match=r"^x: no Milvus server there"):
-        opener({column: away for column in state.corpora[key].columns})(state.corpora[key].columns[0], Other())
+        Corpus(key, key, dict.fromkeys(state.corpora[key].columns, away)).index(state.corpora[key].columns[0], Other())

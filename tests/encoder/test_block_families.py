@@ -12,7 +12,7 @@ from conftest import SENTENCES
 from encoders import make
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, BertModel, DynamicCache
 
-from cse.encoder.stored_backbone import MODEL_TYPES
+from cse.encoder.stored_backbone import FAMILIES as MODEL_TYPES
 
 FORWARD = BertModel.forward
 NAME = next(name for name in ("cache", "past_key_values") if name in inspect.signature(FORWARD).parameters)

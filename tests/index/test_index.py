@@ -16,8 +16,7 @@ from index_corpus import FACTORIES, FLOORS, D, N, brute_force, build, in_batches
 from cse.corpus.corpus import Corpus
 from index import BuildSettings, FewHitsWarning, Hit, VectorIndex
 from index.folder import unit_rows
-from index.milvus import MilvusIndex
-from index.milvus_server import parse_address
+from index.milvus import MilvusIndex, parse_address
 
 
 @pytest.fixture

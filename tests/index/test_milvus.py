@@ -16,7 +16,7 @@ from index_corpus import CPU, D, N, brute_force, in_batches, overlap, sentences,
 from milvus_server import free_port, needs_server, served
 
 from cse.corpus import Corpus
-from index import BuildSettings, IndexFolderError, VectorIndex, milvus, milvus_server
+from index import BuildSettings, IndexFolderError, VectorIndex, milvus
 from index.milvus import MilvusIndex
 from index.stores import location_of, manifest_at, open_at, store_of
 
@@ -50,7 +50,7 @@ def collections(location: str) -> list[str]:
 
 
 def client_of(location: str) -> Any:
-    from index.milvus_server import connect, parse_address
+    from index.milvus import connect, parse_address
 
     return connect(parse_address(location))
 
@@ -248,7 +248,7 @@ def test_a_temporary_index_leaves_nothing(location: str) -> None:
 
 
 def test_what_a_killed_build_left_goes_with_the_next(location: str) -> None:
-    from index.milvus_server import create
+    from index.milvus import create
 
     name = location.rpartition("/")[2]
     create(client_of(location), f"{name}_00000000", D, name)  # written to and never marked
@@ -309,8 +309,8 @@ class SlowServer:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, answers_at: int) -> None:
         self.asked, self.now, self.answers_at = 0, 0.0, answers_at
         monkeypatch.setattr("pymilvus.MilvusClient", self.client)
-        monkeypatch.setattr(milvus_server, "monotonic", lambda: self.now)
-        monkeypatch.setattr(milvus_server, "sleep", lambda seconds: None)
+        monkeypatch.setattr(milvus, "monotonic", lambda: self.now)
+        monkeypatch.setattr(milvus, "sleep", lambda seconds: None)
 
     def client(self, uri: str, timeout: float) -> str:
         from pymilvus import MilvusException

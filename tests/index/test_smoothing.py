@@ -11,8 +11,7 @@ from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, senten
 
 from cse.vectors import smoothed
 from index import BuildSettings, FewHitsWarning, VectorIndex
-from index.milvus import MilvusIndex
-from index.milvus_server import parse_address
+from index.milvus import MilvusIndex, parse_address
 
 
 def mixed_queries(index: VectorIndex, queries: np.ndarray, count: int) -> np.ndarray:

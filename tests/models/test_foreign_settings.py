@@ -24,8 +24,8 @@ BACKENDS = ("openvino", "torch")
 TEXTS = ["is it a small dog?", "the cat [MASK] is [SEP] [PAD] happy.", "A Man.", "rain and sun " * 40, ""]
 WIDTH, OUTPUTS = 32, 12
 FILES = {
-    "Pooling": "1_Pooling/config.json", "Dense": "2_Dense/config.json", "Normalize": "3_Normalize/config.json",
-    "Dropout": "4_Dropout/config.json",
+    "Pooling": "1_Pooling/config.json", "Dense": "2_Dense/config.json", "LayerNorm": "3_LayerNorm/config.json",
+    "Normalize": "4_Normalize/config.json", "Dropout": "5_Dropout/config.json",
 }  # fmt: skip
 SAME, NO = True, False  # sentence-transformers' vectors, or refused
 VALUES: dict[tuple[str, str], list[tuple[Any, bool]]] = {
@@ -63,8 +63,8 @@ VALUES: dict[tuple[str, str], list[tuple[Any, bool]]] = {
     ("tokenizer_args", "use_fast"): [(True, SAME)],
     ("tokenizer_args", "trust_remote_code"): [(True, SAME)],
     ("config_args", "trust_remote_code"): [(True, SAME)],
-    ("Pooling", "pooling_mode"): [("cls", SAME), (["mean"], SAME), (["cls", "max"], NO), ("lasttoken", NO)],
-    **{("Pooling", key): [(True, mode in ("cls", "mean")), (False, SAME)] for key, mode in POOLINGS.items()},
+    ("Pooling", "pooling_mode"): [("cls", SAME), (["mean"], SAME), (["cls", "max"], NO), ("lasttoken", SAME)],
+    **{("Pooling", key): [(True, SAME), (False, SAME)] for key in POOLINGS},
     ("Pooling", "include_prompt"): [(False, SAME), (True, SAME)],
     ("Pooling", "word_embedding_dimension"): [(WIDTH, SAME)],
     ("Pooling", "embedding_dimension"): [(WIDTH, SAME)],
@@ -75,6 +75,7 @@ VALUES: dict[tuple[str, str], list[tuple[Any, bool]]] = {
     ("Dense", "module_input_name"): [("sentence_embedding", SAME), ("token_embeddings", NO)],
     ("Dense", "module_output_name"): [("sentence_embedding", SAME), ("other", NO)],
     ("Dense", "use_residual"): [(False, SAME), (True, NO)],
+    ("LayerNorm", "dimension"): [(OUTPUTS, SAME), (16, NO)],
     ("Normalize", "module_input_name"): [("sentence_embedding", SAME), ("token_embeddings", NO)],
     ("Normalize", "module_output_name"): [("sentence_embedding", SAME), ("other", NO)],
     ("Dropout", "dropout"): [(0.5, SAME)],
@@ -131,10 +132,10 @@ def saved(
 def whole(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> Path:
     """A folder with every module that is read, and a prompt."""
     import torch
-    from sentence_transformers.sentence_transformer.modules import Dense, Dropout, Normalize
+    from sentence_transformers.sentence_transformer.modules import Dense, Dropout, LayerNorm, Normalize
 
     torch.manual_seed(3)
-    more = [Dense(WIDTH, OUTPUTS), Normalize(), Dropout(0.1)]
+    more = [Dense(WIDTH, OUTPUTS), LayerNorm(OUTPUTS), Normalize(), Dropout(0.1)]
     return saved(tmp_path_factory.mktemp("whole") / "m", bert_folder, *more, prompts={"query": "by this kitchen : "})
 
 
@@ -193,6 +194,7 @@ def test_a_setting_is_obeyed_or_refused(
     with pytest.raises(ArtefactError) as caught:
         cse.load(str(folder))
     names = {"path": MODULES, "type": "mine.Pooling", "pooling_mode": "pooling", "in_features": "2_Dense"}
+    names |= {"dimension": "3_LayerNorm", "model_type": "SparseEncoder"}
     named = {"out_features": "2_Dense", "bias": "2_Dense", "activation_function": "the activation torch.nn.GELU"}
     expected = "pooling" if key in POOLINGS else (names | named).get(key, key)
     assert expected in str(caught.value)

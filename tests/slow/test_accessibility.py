@@ -8,7 +8,7 @@ from clients import app_client
 from colour_vision import contrast
 from playwright.sync_api import expect
 
-from cse.app.training.rules import OWN
+from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
 from cse.models.names import BUNDLED_NAMES
 

@@ -10,7 +10,7 @@ from barriers import violations
 from clients import app_client
 from playwright.sync_api import expect
 
-from cse.app.training.rules import OWN
+from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
 from cse.models.names import BUNDLED_NAMES
 

@@ -11,9 +11,9 @@ from playwright.sync_api import expect
 from sentence_transformers import SentenceTransformer
 
 import cse
-from cse.app.server.rights import Rights, owner_address
+from cse.app.server.access import Rights, owner_address
 from cse.app.training import training as training_module
-from cse.app.training.rules import GUESTS, OWN, REFUSED
+from cse.app.training.request import GUESTS, OWN, REFUSED
 from cse.app.training.trainings import Trainings
 
 pytestmark = NEEDS_BROWSER

@@ -53,7 +53,6 @@ ASKED = {
     "/duplicates": {"model": "simcse"},
     "/judge": {"first": "simcse", "second": "dcpcse", "votes": 6},
     "/texts": {"texts": [ONE, OTHER]},
-    "/vectors": {"model": "simcse", "corpus": "demo"},
     "/forget": {"key": "0" * 32},
     "/models": {},
     "/add_model": {"name": "bundled"},

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cse.app.corpus.chosen import ChosenCorpus
-from cse.app.models.columns import Column
+from cse.app.models.models import Column
 
 
 class GivenCorpus(ChosenCorpus):

@@ -10,10 +10,8 @@ import numpy as np
 
 from cse.analysis.maps import evenly
 from cse.app import validation
-from cse.app.models.columns import Column
-from cse.app.models.remembered import fingerprint_of, number_of
-from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD, Corpus
-from cse.app.state.own_corpora import GONE, OwnCorpus
+from cse.app.models.models import Column, fingerprint_of, number_of
+from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, SPREAD, Corpus, OwnCorpus
 from cse.corpus.corpus import fields_of
 from cse.errors import command_line
 

@@ -22,9 +22,7 @@ from cse.app import validation
 from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus
 from cse.app.corpus.reading import SUFFIXES
 from cse.app.drawing.components import file_stem
-from cse.app.models.columns import Column
-from cse.app.models.models import Failure
-from cse.app.models.remembered import fingerprint_of
+from cse.app.models.models import Column, Failure, fingerprint_of
 from cse.corpus.corpus import free_name
 from cse.corpus.output import csv_text
 

@@ -18,7 +18,7 @@ from cse.app.models.naming import BEFORE, title
 from cse.models.names import BACKBONE
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
 
 # Colours of topics, twelve in each scheme, and of models: distinct for every kind of colour vision (tested).
 LIGHT = (

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from cse.app.drawing.components import NUMBERS
-from cse.app.models.recent import Recent
-from cse.app.models.visitors import MOST_VISITORS, current_request
+from cse.app.models.recent import MAX_VISITORS, Bounds, Recent
+from cse.app.server.gradio_adapter import current_request
 from cse.app.validation import FieldError
 from cse.training.records import Report
 
@@ -62,7 +62,7 @@ class Newest:
     """The newest request of each visitor, so that older ones can stop. Gradio drops those of closed pages."""
 
     def __init__(self) -> None:
-        self._newest: Recent[int] = Recent(MOST_VISITORS)
+        self._newest: Recent[int] = Recent(Bounds(MAX_VISITORS))
 
     def ask(self, request: gr.Request | None) -> int:
         """Return the number of a visitor's new request, before it is queued; 0 outside of one."""
@@ -94,7 +94,7 @@ def refusing(
     """
     inputs = list(fields.values())
     for component in inputs:
-        component.elem_id = component.elem_id or f"field-{component._id}"  # the script finds it by this
+        component.elem_id = component.elem_id or f"field-{next(NUMBERS)}"  # the script finds it by this
     usual = next((component for component in inputs if isinstance(component, gr.Textbox)), inputs[0])
     above = next((output.elem_id for output in outputs if isinstance(output, gr.HTML)), None)
     notice = gr.HTML(

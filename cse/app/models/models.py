@@ -1,37 +1,65 @@
-"""The columns of the app. Each model is opened on first use and kept; a failure is shown in its column alone."""
+"""The models of the app, each a column of the page, opened on first use; a failure is shown in its column alone."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import numpy as np
 
 import cse
-from cse.app.models.columns import Added, Column, columns
-from cse.app.models.recent import Recent
-from cse.app.models.remembered import MOST_BYTES, MOST_TEXTS, Reader
-from cse.app.models.turns import Turn, Turns
-from cse.app.models.visitors import ClientLeft, client_left
+from cse.app.models.naming import BEFORE
+from cse.app.models.recent import MAX_VISITORS, Bounds, Recent, visitor
+from cse.app.server.gradio_adapter import client_left
 from cse.files import hub
+from cse.methods.method import Pooling
+from cse.models.names import BACKBONE, canonical_name, location, resolve
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from cse.encoder.encoder import Encoder
+    from cse.models.checkpoint import CheckpointConfig
 
 T = TypeVar("T")
+Opening = tuple[str, str | None, str | None]  # name, pooling and family
 
 log = logging.getLogger(__name__)
-MOST_OPEN, MOST_OPEN_BYTES = 8, 6 * 2**30  # models that visitors added, kept open by the server
+MAX_COLUMNS = 4  # added by one visitor
+MAX_SESSIONS = 100  # of a client, whose columns are remembered
+MAX_OPEN = Bounds(8, 6 * 2**30)  # models that visitors added, kept open by the server
 PARAMETER_BYTES = 12  # the weights as float32, and the engines' copies of them
+MAX_TEXTS = Bounds(8192, 32 * 2**20)  # cached vectors of all models; those of 384 numbers have 12 MB
+MAX_CACHED = 1000  # characters of a text whose vector is cached
 PATH = re.compile(r"(?<![\w:/.])(?:/[^\s/'\"`,;:()]+)+/([^\s/'\"`,;:()]+)")
+
+_fingerprints: WeakKeyDictionary[Encoder, str] = WeakKeyDictionary()
+_numbers: WeakKeyDictionary[Encoder, int] = WeakKeyDictionary()
+_unused, _marking = count(1), Lock()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A model on the page: its heading, the arguments of `cse.load`, and the name by which a visitor `added` it."""
+
+    name: str
+    model: str
+    pooling: str | None = None
+    family: str | None = None
+    added: str = ""
+
+    @property
+    def opened_by(self) -> Opening:
+        """Name, pooling and family."""
+        return self.model, self.pooling, self.family
 
 
 @dataclass(frozen=True)
@@ -41,10 +69,180 @@ class Failure:
     reason: str
 
 
+class ClientLeft(ValueError):
+    """The client of a request has disconnected, so that its turn in the queue is free."""
+
+    def __init__(self) -> None:
+        super().__init__("The client has left.")
+
+
+def columns(models: Sequence[str], family: str | None = None, pooling: str | None = None) -> tuple[Column, ...]:
+    """Return a column per model, without duplicates; the second of two folders of one name is headed by its path."""
+    known: dict[str, Column] = {}
+    for reading in dict.fromkeys(opened_by(model, family, pooling) for model in models):
+        name = free_name((Path(reading[0]).name, reading[0]), known)
+        known[name] = Column(name, *reading)
+    return tuple(known.values())
+
+
+def opened_by(model: str, family: str | None = None, pooling: str | None = None) -> Opening:
+    """Return the name, pooling and family that `cse.load` opens a model by; a wrong name is returned as it is.
+
+    `family` is that of a published checkpoint, `pooling` that of a plain backbone.
+    """
+    try:
+        reference = resolve(model, pooling, family, lenient=True)
+    except ValueError:
+        return canonical_name(model), None, family
+    return reference.name, reference.pooling, reference.family
+
+
+def free_name(candidates: Iterable[str], known: Iterable[str]) -> str:
+    """Return the first candidate that is neither empty nor known; there must be one."""
+    used = {"", *known}
+    return next(name for name in candidates if name not in used)
+
+
+@lru_cache(256)
+def checkpoint_of(model: str) -> tuple[Path, CheckpointConfig] | None:
+    """Return the folder of a bundled name or a checkpoint, with its configuration; None for any other model."""
+    from cse.models.checkpoint import read_checkpoint_config
+
+    folder = Path(location(model))
+    if not folder.is_dir():  # no hub is asked
+        return None
+    try:
+        return folder, read_checkpoint_config(folder)
+    except ValueError:
+        return None
+
+
+def before(column: Column) -> Column | None:
+    """Return the model of a column as it was before its first training step; None if its folder does not tell.
+
+    That is its backbone, read where the method reads it. What a method adds, as a prefix, is not there yet.
+    """
+    checkpoint = checkpoint_of(column.model) if column.family is None else None
+    if checkpoint is None:
+        return None
+    folder, config = checkpoint
+    reading = config.method.reading
+    pooling = reading.pooling.value
+    if reading.pooling is Pooling.TOKEN:
+        pooling = "prompt" if reading.at_mask else "cls"
+    return Column(f"{column.name}{BEFORE}", config.backbone.place(folder), pooling)
+
+
+def seed_of(model: str) -> int | None:
+    """Return the seed of a model's training; None if it is not recorded."""
+    checkpoint = checkpoint_of(model)
+    return checkpoint[1].training.get("settings", {}).get("seed") if checkpoint else None
+
+
+def trained_numbers(model: str) -> int | None:
+    """Return the number of a model's trained parameters; None if it is not recorded."""
+    checkpoint = checkpoint_of(model)
+    return 0 if canonical_name(model) == BACKBONE else checkpoint[1].learned_numbers if checkpoint else None
+
+
+def fingerprint_of(encoder: Encoder) -> str:
+    """Return the fingerprint of an encoder of the app, whose weights never change; it is computed once."""
+    with _marking:
+        if encoder not in _fingerprints:
+            _fingerprints[encoder] = encoder.fingerprint
+        return _fingerprints[encoder]
+
+
+def number_of(encoder: Encoder) -> int:
+    """Return a number for cache keys, unique to this encoder object.
+
+    The fingerprint covers the weights and the vocabulary, but not the normalisation of the tokenizer.
+    """
+    with _marking:
+        return _numbers.setdefault(encoder, next(_unused))
+
+
+@dataclass(frozen=True)
+class Reader:
+    """An encoder that looks up vectors in the cache `kept` first."""
+
+    encoder: Encoder
+    kept: Recent[np.ndarray]
+
+    def encode(self, texts: Sequence[str], **prompt: Any) -> np.ndarray:
+        """Return (N, d) float32; the last digits may differ from the encoder's, because batches differ.
+
+        `prompt` may be the encoder's argument of this name.
+        """
+        if not texts:
+            return self.encoder.encode([])
+        key = number_of(self.encoder), *prompt.values()
+        cached = {text: self.kept.get((*key, text)) for text in texts}
+        vectors = {text: vector for text, vector in cached.items() if vector is not None}
+        missing = [text for text in cached if text not in vectors]
+        for text, row in zip(missing, self.encoder.encode(missing, **prompt) if missing else [], strict=True):
+            vectors[text] = row.copy()  # a view would keep the whole batch
+            if len(text) <= MAX_CACHED:
+                self.kept.put((*key, text), vectors[text])
+        return np.stack([vectors[text] for text in texts])
+
+
+class Turn:
+    """The texts of one turn, and their vectors once they are encoded."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = list(texts)
+        self.vectors: np.ndarray | None = None
+
+
+class Turns:
+    """The lock of one encoder, which is not thread-safe, and the turns that wait for it."""
+
+    def __init__(self) -> None:
+        self._lock, self._guard = RLock(), Lock()
+        self._waiting: list[Turn] = []  # under the guard
+
+    @contextmanager
+    def turn(self, texts: Sequence[str] = ()) -> Iterator[Turn]:
+        """Hold the encoder's lock; turns before this one may encode its texts."""
+        turn = Turn(texts)
+        with self._guard:
+            self._waiting.append(turn)
+        try:
+            with self._lock:
+                yield turn
+        finally:
+            with self._guard:
+                self._waiting.remove(turn)
+
+    def vectors(self, encoder: Encoder | Reader, turn: Turn) -> np.ndarray:
+        """Return the (N, d) float32 vectors of a turn's texts, encoded by an earlier turn or now.
+
+        The texts of waiting turns are encoded too. Raises what `encode` raises for the turn's own texts alone.
+        """
+        if turn.vectors is None:
+            with self._guard:
+                others = [other for other in self._waiting if other is not turn and other.vectors is None]
+            try:
+                encode_together(encoder, [turn, *others])
+            except Exception:  # any error of another turn's text
+                encode_together(encoder, [turn])
+        assert turn.vectors is not None
+        return turn.vectors
+
+
+def encode_together(encoder: Encoder | Reader, turns: Sequence[Turn]) -> None:
+    """Encode the texts of several turns in one batch."""
+    vectors = encoder.encode([text for turn in turns for text in turn.texts])
+    ends = np.cumsum([len(turn.texts) for turn in turns])
+    for turn, own in zip(turns, np.split(vectors, ends[:-1]), strict=True):
+        turn.vectors = own
+
+
 class Models:
     """The page's columns and the encoders opened so far; requests use an encoder one at a time.
 
-    Visitors may have `added` columns of their own; only the encoders used last of these stay open.
+    Visitors may add columns of their own, which no other visitor sees; only the encoders used last of these stay open.
     """
 
     def __init__(
@@ -54,19 +252,36 @@ class Models:
 
         With `fetch`, visitors' models may be downloaded from the hub.
         """
-        self.own, self.added, self._fetch = columns(models, family, pooling), Added(), fetch
-        self._encoders: dict[tuple[str, str | None, str | None], Encoder] = {}
+        self.own, self._fetch = columns(models, family, pooling), fetch
+        self._added: Recent[tuple[Column, ...]] = Recent(Bounds(MAX_VISITORS, own=MAX_SESSIONS))
+        self._encoders: dict[Opening, Encoder] = {}
         self._visiting: Recent[Encoder] = Recent(
-            MOST_OPEN, most_bytes=MOST_OPEN_BYTES, size=lambda encoder: PARAMETER_BYTES * encoder.parameter_count
+            MAX_OPEN, size=lambda encoder: PARAMETER_BYTES * encoder.parameter_count
         )
-        self._texts: Recent[np.ndarray] = Recent(MOST_TEXTS, most_bytes=MOST_BYTES)
-        self._turns: WeakValueDictionary[tuple[str, str | None, str | None], Turns] = WeakValueDictionary()
-        self._turns_lock = Lock()
+        self._texts: Recent[np.ndarray] = Recent(MAX_TEXTS)
+        self._turns: WeakValueDictionary[Opening, Turns] = WeakValueDictionary()  # dropped when no request holds them
+        self._lock = Lock()
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The page's columns, and those that the visitor of the current request has added."""
-        return (*self.own, *self.added.columns())
+        return (*self.own, *(self._added.get(visitor()) or ()))
+
+    def add(self, column: Column) -> None:
+        """Add a column of the visitor. Raises ValueError outside of a session, and beyond `MAX_COLUMNS`."""
+        if visitor() is None:
+            raise ValueError("A model is added to a page or to a client's session, and this request has none.")
+        with self._lock:  # a visitor may send two requests at once
+            added = self._added.get(visitor()) or ()
+            if len(added) >= MAX_COLUMNS:
+                raise ValueError(f"You have added {MAX_COLUMNS} models; remove yours to add others.")
+            self._added.put(visitor(), (*added, column))
+
+    def remove_added(self, column: Column | None = None) -> None:
+        """Remove one of the visitor's columns, by default all of them."""
+        with self._lock:
+            added = self._added.get(visitor()) or ()
+            self._added.put(visitor(), tuple(own for own in added if column not in (None, own)))
 
     def admitting(self) -> AbstractContextManager[None]:
         """Return a context for opening a visitor's model: it reads the hub's cache alone if nothing may be fetched."""
@@ -79,12 +294,12 @@ class Models:
             if key not in self._encoders:
                 self._encoders[key] = cse.load(column.model, column.pooling, family=column.family)
             return self._encoders[key]
-        found = self._visiting.get(key)
-        if found is None:
+        encoder = self._visiting.get(key)
+        if encoder is None:
             with self.admitting():
-                found = cse.load(column.model, column.pooling, family=column.family)
-            self._visiting.put(key, found)
-        return found
+                encoder = cse.load(column.model, column.pooling, family=column.family)
+            self._visiting.put(key, encoder)
+        return encoder
 
     def reader(self, encoder: Encoder) -> Reader:
         """Return an encoder that encodes only texts whose vectors are not cached."""
@@ -100,7 +315,7 @@ class Models:
 
         Each call has exclusive use of its encoder. `report` gets (columns done, columns in all, name of the next).
         """
-        return self._answers(lambda column, encoder, *_: function(column, encoder), (), columns, report)
+        return self.apply_to((), lambda column, encoder, _: function(column, encoder), columns, report)
 
     def apply_to(
         self,
@@ -114,41 +329,28 @@ class Models:
 
         Texts with a `prompt`, which is recorded as `Encoder.query_prompt` is, are encoded by themselves.
         """
-
-        def answer(column: Column, encoder: Encoder, turns: Turns, turn: Turn) -> T:
-            reader, before = self.reader(encoder), prompt(column, encoder)
-            vectors = turns.vectors(reader, turn) if before is None else reader.encode(texts, prompt=before)
-            return function(column, encoder, vectors)
-
-        return self._answers(answer, texts, columns, report)
-
-    def _answers(
-        self,
-        function: Callable[[Column, Encoder, Turns, Turn], T],
-        texts: Sequence[str],
-        columns: Sequence[Column] | None,
-        report: Report,
-    ) -> dict[str, T | Failure]:
-        chosen = self.columns if columns is None else columns
+        asked = self.columns if columns is None else columns
         results: dict[str, T | Failure] = {}
-        for done, column in enumerate(chosen):
+        for done, column in enumerate(asked):
             if client_left():
                 raise ClientLeft
-            report(done, len(chosen), column.name)
+            report(done, len(asked), column.name)
             try:
-                turns = self._turns_at(column)
+                with self._lock:
+                    turns = self._turns.setdefault(column.opened_by, Turns())
                 with turns.turn(texts) as turn:
-                    results[column.name] = function(column, self.encoder(column), turns, turn)
+                    encoder = self.encoder(column)
+                    vectors = self._vectors(encoder, turns, turn, prompt(column, encoder)) if texts else np.empty(0)
+                    results[column.name] = function(column, encoder, vectors)
             except Exception as error:  # any error of a model concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):
                     log.exception("%s failed", column.name)
                 results[column.name] = Failure(error_line(error, column.model, column.name))
         return results
 
-    def _turns_at(self, column: Column) -> Turns:
-        """Return the turns at a column's encoder, which are dropped when no request holds them."""
-        with self._turns_lock:
-            return self._turns.setdefault(column.opened_by, Turns())
+    def _vectors(self, encoder: Encoder, turns: Turns, turn: Turn, prompt: str | None) -> np.ndarray:
+        reader = self.reader(encoder)
+        return turns.vectors(reader, turn) if prompt is None else reader.encode(turn.texts, prompt=prompt)
 
 
 def error_line(error: BaseException, model: str = "", name: str = "") -> str:
@@ -159,21 +361,7 @@ def error_line(error: BaseException, model: str = "", name: str = "") -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     if Path(model).is_absolute():
         text = text.replace(model, name).replace(f"{Path(model).parent}/", "")
-    for each in (error, error.__cause__, error.__context__):
-        file = getattr(each, "filename", None)
+    for cause in (error, error.__cause__, error.__context__):
+        file = getattr(cause, "filename", None)
         text = text.replace(str(file), Path(str(file)).name) if file else text
     return PATH.sub(r"\1", text)
-
-
-def divided(results: Mapping[str, T | Failure]) -> tuple[dict[str, T], dict[str, Failure]]:
-    """Split answers into results and failures."""
-    found = {name: value for name, value in results.items() if not isinstance(value, Failure)}
-    return found, {name: value for name, value in results.items() if isinstance(value, Failure)}
-
-
-def plain(results: Mapping[str, Any], fields: Callable[[Any], Any] = lambda value: value) -> dict[str, Any]:
-    """Return results as JSON values made by `fields`; a failure becomes `{"error": reason}`."""
-    return {
-        name: {"error": value.reason} if isinstance(value, Failure) else fields(value)
-        for name, value in results.items()
-    }

@@ -20,11 +20,11 @@ from cse.app.drawing.html import DARK, LIGHT, MODELS
 from cse.app.forms.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors, refusing
 from cse.app.forms.links import Linked
 from cse.app.models.naming import TITLES, choices, title
-from cse.app.models.visitors import current_request
 from cse.app.result import by_models
 from cse.app.results.duplicates import DEFAULT, Duplicates, advised, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
 from cse.app.results.map import Map, further_columns, near_of
+from cse.app.server.gradio_adapter import current_request, data_of
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, Shown, page_html, read_first
 from cse.app.state.app_state import AppState
@@ -302,7 +302,7 @@ def said(text: str) -> str:
 
 def sent(event: gr.EventData, name: str) -> Any:
     """Return a value that a script sent with its event; None without one."""
-    return event._data.get(name) if isinstance(event._data, dict) else None
+    return data_of(event).get(name)
 
 
 def pinned(pin: Any) -> int | None:

@@ -15,9 +15,8 @@ from cse.app.forms.links import Linked
 from cse.app.models.naming import choices, title
 from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, Record, columns_of
 from cse.app.session import open_session
-from cse.app.state.app_state import AppState
-from cse.app.state.ballots import Ballot
-from cse.app.state.own_corpora import KEPT
+from cse.app.state.app_state import AppState, Ballot
+from cse.app.state.corpora import KEPT
 from cse.app.top import Top
 
 MEANING = (

@@ -28,12 +28,10 @@ from cse.app.results.adaptation import (
 )
 from cse.app.results.judge import Judge, columns_of
 from cse.app.show import Answer, Shown, page_html, plot_value
-from cse.app.state.adding import attach
+from cse.app.state.app_state import attach
 from cse.app.top import Top, model_choices
-from cse.app.training.archive import opened_by
-from cse.app.training.request import ADAPT, LONGEST_NAME, TrainingRequest, checked
-from cse.app.training.rules import REFUSED, UNOWNED
-from cse.app.training.training import State, Training
+from cse.app.training.request import ADAPT, MAX_NAME, REFUSED, UNOWNED, TrainingRequest, checked
+from cse.app.training.training import State, Training, how_to_open
 from cse.app.validation import FieldError
 from cse.models.names import BACKBONE, BUNDLED_NAMES, resolve
 
@@ -209,7 +207,7 @@ class Trainer:
     def opening(self, key: str, name: str) -> str:
         """Return how the .zip of a model is opened."""
         found = next((made.folder for made, _ in self._trainings.models(key) if made.name == name), None)
-        return html.hint(opened_by(found)) if found else ""
+        return html.hint(how_to_open(found)) if found else ""
 
     def adapt(
         self, corpus: str, key: str, start: str, name: str, purpose: str, minutes: float, models: list[str]
@@ -277,7 +275,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
                 allow_custom_value=True,
                 min_width=200,
             )
-            name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=LONGEST_NAME)
+            name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=MAX_NAME)
             purpose = gr.Dropdown(PURPOSES, value=BOTH, label="What for", min_width=160)
             minutes = gr.Slider(1, max(2, owner.minutes), min(30, owner.minutes), step=1, label="Minutes at most")
             begin = gr.Button("Adapt", variant="primary", scale=0, min_width=110, elem_classes="cse-submit")

@@ -15,9 +15,10 @@ from markupsafe import Markup
 from cse.analysis.attribution import MAX_COMPARED_WORDS, changes, compared
 from cse.app.corpus.chosen import FIELD
 from cse.app.drawing import html
+from cse.app.models.models import ClientLeft
 from cse.app.models.naming import title
-from cse.app.models.visitors import ClientLeft, client_left
 from cse.app.result import Result, choice, number, records, text, whole
+from cse.app.server.gradio_adapter import client_left
 from cse.app.session import chosen_columns
 from cse.app.validation import FieldError, counted
 

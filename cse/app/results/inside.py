@@ -14,7 +14,7 @@ from cse.app.result import Result, by_models, listed, percent, stacked, text, wh
 from cse.app.results.tokens import SENTENCES
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 

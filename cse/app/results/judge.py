@@ -29,13 +29,11 @@ from cse.analysis.votes import (
 )
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD
-from cse.app.models.columns import Column
-from cse.app.models.models import Failure
+from cse.app.models.models import Column, Failure, fingerprint_of
 from cse.app.models.naming import POOLED, title
-from cse.app.models.remembered import fingerprint_of
 from cse.app.result import Result, choice, records, whole
-from cse.app.state.ballots import MOST_ASKED, TEXT, Ballot
-from cse.app.state.encodings import Encoding, Order, encode_block
+from cse.app.state.app_state import MAX_ASKED, MAX_SHOWN, Ballot
+from cse.app.state.corpora import Encoding, Order, encode_block
 from cse.corpus.corpus import Corpus
 from cse.models.names import BACKBONE
 
@@ -114,12 +112,12 @@ class Judge(Result):
             raise validation.FieldError(SECOND, reason)
         setup = Setup(judged[0], judged[1], chosen.label, None, None, texts_digest(texts), len(texts), SEED)
         asked = []
-        for question in differing[:MOST_ASKED]:  # by rows of the corpus instead of the sample's
+        for question in differing[:MAX_ASKED]:  # by rows of the corpus instead of the sample's
             start, result = (tuple(int(rows[row]) for row in near) for near in (question.start, question.result))
             asked.append(replace(question, row=int(rows[question.row]), start=start, result=result))
         told = {row for question in asked for row in (question.row, *question.start, *question.result)}
         lines = {row: " ".join(chosen.texts[row].split()) for row in told}
-        cut = {row: line if len(line) <= TEXT else f"{line[: TEXT - 1]}…" for row, line in lines.items()}
+        cut = {row: line if len(line) <= MAX_SHOWN else f"{line[: MAX_SHOWN - 1]}…" for row, line in lines.items()}
         return Ballot(Judgement(setup, self.votes), tuple(asked), cut, len(differing) / len(texts))
 
     def _columns(self, state: AppState) -> tuple[Column, Column]:

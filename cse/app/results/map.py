@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from cse.app.charts import chart, tips
+from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import title
-from cse.app.models.remembered import fingerprint_of
 from cse.app.result import Result, by_models, percent, plain, whole, wide
 from cse.methods.settings import MAX_SEED
 
 if TYPE_CHECKING:
     from cse.app.corpus.chosen import ChosenCorpus
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
     from cse.evaluation import Encode

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from cse.adaptation.projection import PROJECTION_RECORD
-from cse.app.models.remembered import fingerprint_of
+from cse.app.models.models import fingerprint_of
 from cse.app.result import Result, records, stacked
 from cse.methods.catalogue import METHODS
 from cse.methods.method import Pooling
 from cse.models.names import BACKBONE, START, location
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 

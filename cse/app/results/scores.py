@@ -12,11 +12,9 @@ import pandas as pd
 from cse.app import validation
 from cse.app.charts import by_model, chart, tips
 from cse.app.corpus.chosen import FIELD
-from cse.app.models.columns import free_name
-from cse.app.models.models import Failure
+from cse.app.models.models import Failure, free_name, trained_numbers
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, choice, stacked, titled
-from cse.app.state.records import record_of
 from cse.corpus.corpus import Corpus
 from cse.errors import as_called, command_line
 from cse.evaluation.clustering import label_scores, neighbour_values
@@ -28,7 +26,7 @@ from cse.models.names import BACKBONE, START
 
 if TYPE_CHECKING:
     from cse.app.corpus.chosen import ChosenCorpus
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.app.state.app_state import AppState
     from cse.evaluation.results import Row, Scoreboard
@@ -220,7 +218,7 @@ def row_of(board: Scoreboard, label: str) -> dict[str, Any]:
     return {
         "untrained": READINGS[row.pooling].summary if row.pooling else "",
         "seeds": ", ".join(map(str, row.seeds)), "strongest": label == board.strongest,
-        "trained": record_of(row.record.model).trained,
+        "trained": trained_numbers(row.record.model),
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from cse.app.validation import FieldError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 

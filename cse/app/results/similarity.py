@@ -16,7 +16,7 @@ from cse.app.result import Result, by_models, choice, lines, listed, stacked, te
 from cse.app.validation import LIST, PAIR, FieldError
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 

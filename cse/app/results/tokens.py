@@ -16,7 +16,7 @@ from cse.app.state.corpora import DEMO
 from cse.methods.templates import MANUAL, MEANS, MEANS_OF
 
 if TYPE_CHECKING:
-    from cse.app.models.columns import Column
+    from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
 

@@ -1,88 +1,200 @@
-"""Request bodies, bounded in size, in time, and in the memory of unfinished ones."""
+"""Request bodies and uploaded files, bounded in size, in time, and in what clients hold together."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+import secrets
+import shutil
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from http import HTTPStatus
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import anyio
+import gradio as gr
+from gradio_client.utils import strip_invalid_filename_characters
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
 
-from cse.app.server.budget import Budget
+from cse.app.server.access import Scope
+from cse.app.validation import MAX_FILE_BYTES
 
-Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 
-MOST_BODY = 4 * 2**20  # fits two texts of `validation.MAX_CHARACTERS` with every character escaped
-SECONDS = 30.0  # from a request's head to the end of its body
-MOST_UNFINISHED = 16 * 2**20, 64 * 2**20  # bytes, of a client and of all
+MAX_BODY = 4 * 2**20  # fits two texts of `validation.MAX_CHARACTERS` with every character escaped
+SECONDS, UPLOAD_SECONDS = 30.0, 120.0  # from a request's head to the end of its body
+MAX_UNFINISHED = 16 * 2**20, 64 * 2**20  # bytes of bodies on their way, of a client and of all
+FORM = 2**16  # bytes of a multipart form around its file
+MAX_KEPT = 4 * (MAX_FILE_BYTES + FORM), 32 * (MAX_FILE_BYTES + FORM)  # bytes of uploads, of a client and of all
+AGE = 3600  # seconds that an unread file is kept
 
 
-async def read(receive: Receive, bodies: Budget, client: str) -> tuple[bytes, bool]:
+class Budget:
+    """Amounts held by clients: at most `own` per client and `total` in all."""
+
+    def __init__(self, own: int, total: int) -> None:
+        self.own, self.total = own, total
+        self._held: Counter[str] = Counter()
+
+    def check(self, client: str, amount: int, what: str) -> None:
+        """Raise HTTPException, 429 or 503, if `amount` more is beyond the client's bound or that of all."""
+        if self._held[client] + amount > self.own:
+            raise HTTPException(HTTPStatus.TOO_MANY_REQUESTS, f"This address has too many {what}; try again later.")
+        if self._held.total() + amount > self.total:
+            line = f"All clients together have too many {what}; try again later."
+            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, line)
+
+    def add(self, client: str, amount: int) -> None:
+        """Add `amount`, which may be negative, to what a client holds."""
+        self._held[client] += amount
+        if not self._held[client]:
+            del self._held[client]
+
+    @contextmanager
+    def held(self, client: str, amount: int, what: str) -> Iterator[None]:
+        """Hold `amount` for the client within this context. Raises HTTPException as `check` does."""
+        self.check(client, amount, what)
+        self.add(client, amount)
+        try:
+            yield
+        finally:
+            self.add(client, -amount)
+
+
+def too_large(limit: int) -> HTTPException:
+    """Return the error for more than `limit` bytes."""
+    return HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request has more than {limit:,} bytes; send less.")
+
+
+def too_slow(seconds: float) -> HTTPException:
+    """Return the error for a body that is incomplete after some seconds; the connection is closed."""
+    line = f"The request's body was not complete after {seconds:.0f} seconds; send it again."
+    return HTTPException(HTTPStatus.REQUEST_TIMEOUT, line, {"Connection": "close"})
+
+
+def counted(receive: Receive, limit: int) -> Receive:
+    """Return a `receive` that raises HTTPException after more than `limit` bytes."""
+    size = 0
+
+    async def next_message() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > limit:
+            raise too_large(limit)
+        return message
+
+    return next_message
+
+
+async def read_body(receive: Receive, bodies: Budget, client: str) -> tuple[bytes, bool]:
     """Return a request's body, and False if the client disconnected before its end.
 
     Raises HTTPException if it is too large or too slow, or if unfinished bodies exceed their bound.
     """
-    parts: list[bytes] = []
-    size = 0
+    body, receive = bytearray(), counted(receive, MAX_BODY)
     try:
         with anyio.fail_after(SECONDS):
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    return b"".join(parts), False
+                    return bytes(body), False
                 part = message.get("body", b"")
-                if size + len(part) > MOST_BODY:
-                    raise too_large(MOST_BODY)
-                if (status := bodies.exceeded(client, len(part))) is not None:
-                    raise HTTPException(status, "Too many unfinished requests are on their way; try again.")
+                bodies.check(client, len(part), "unfinished requests")
                 bodies.add(client, len(part))
-                size += len(part)
-                parts.append(part)
+                body += part
                 if not message.get("more_body"):
-                    return b"".join(parts), True
+                    return bytes(body), True
     except TimeoutError:
         raise too_slow(SECONDS) from None
     finally:
-        bodies.add(client, -size)
+        bodies.add(client, -len(body))
 
 
-def replayed(body: bytes, ended: bool, receive: Receive) -> Receive:
-    """Return a `receive` that replays a body that was read, then passes further messages on."""
-    waiting: list[Message] = [
-        {"type": "http.request", "body": body, "more_body": False} if ended else {"type": "http.disconnect"}
-    ]
+class Kept(NamedTuple):
+    """A stored file: path, size in bytes, client, and time of arrival."""
 
-    async def again() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return again
+    path: Path
+    size: int
+    client: str
+    since: float
 
 
-def counted(receive: Receive, most: int) -> Receive:
-    """Return a `receive` that raises HTTPException after more than `most` bytes."""
-    size = 0
+class Uploads:
+    """The files that wait to be read. Their reader deletes them, which frees room.
 
-    async def each() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > most:
-            raise too_large(most)
-        return message
+    Gradio would name a file's folder after its content, so two visitors with the same file would share a path that the
+    first reader deletes.
+    """
 
-    return each
+    def __init__(self, largest: int = MAX_FILE_BYTES, budget: Budget | None = None) -> None:
+        """A file has at most `largest` bytes, and a form `limit`; one always has room in the default `budget`."""
+        self.largest, self.limit = largest, largest + FORM
+        self.budget = budget or Budget(*(max(size, self.limit) for size in MAX_KEPT))
+        self.kept: list[Kept] = []
+
+    async def answer(self, scope: Scope, receive: Receive, client: str, announced: int) -> Response:
+        """Store an upload and return its path in Gradio's JSON form. Raises HTTPException for a refusal.
+
+        `announced` is the length of the request, 0 if unknown.
+        """
+        blocks, folder = scope["app"].get_blocks(), Path(scope["app"].uploaded_file_dir)
+        self.clear(blocks)
+        with self.budget.held(client, announced or self.limit, "uploads that wait to be read"):
+            file = await self._received(scope, receive, folder)
+        self.kept.append(Kept(file, file.stat().st_size, client, time.monotonic()))
+        self.budget.add(client, self.kept[-1].size)
+        blocks.upload_file_set.add(str(file))
+        return JSONResponse([str(file)])
+
+    def clear(self, blocks: gr.Blocks) -> None:
+        """Drop the files that were read, and delete those unread for `AGE` seconds."""
+        for file in list(self.kept):
+            if file.path.is_file() and time.monotonic() - file.since <= AGE:
+                continue
+            shutil.rmtree(file.path.parent, ignore_errors=True)
+            self.kept.remove(file)
+            self.budget.add(file.client, -file.size)
+            blocks.upload_file_set.discard(str(file.path))
+
+    async def _received(self, scope: Scope, receive: Receive, folder: Path) -> Path:
+        """Store a form's file in a new folder within `folder`, and return its path."""
+        request = Request(scope, counted(receive, self.limit))
+        try:
+            with anyio.fail_after(UPLOAD_SECONDS):
+                form = await request.form(max_files=1, max_fields=1)
+            try:
+                file = form.get("files")
+                if not isinstance(file, UploadFile):
+                    raise HTTPException(HTTPStatus.BAD_REQUEST, "The form has no file called files.")
+                if (file.size or 0) > self.largest:
+                    raise too_large(self.largest)
+                name = strip_invalid_filename_characters(Path(file.filename or "").name)
+                path = folder / secrets.token_hex(16) / (name if name.strip(".") else "file")
+                await anyio.to_thread.run_sync(store, file.file, path)
+                return path
+            finally:
+                await form.close()
+        except TimeoutError:
+            raise too_slow(UPLOAD_SECONDS) from None
+        except ClientDisconnect:  # nobody receives the response
+            raise HTTPException(HTTPStatus.BAD_REQUEST, "The client left.") from None
+        except OSError as error:  # a large file is spooled to the disk first
+            line = f"The file cannot be stored here ({error.strerror or error}); try again later."
+            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, line) from error
 
 
-def too_large(most: int) -> HTTPException:
-    """Return the error for more than `most` bytes."""
-    return HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The request has more than {most:,} bytes; send less.")
-
-
-def too_slow(seconds: float) -> HTTPException:
-    """Return the error for a body that is incomplete after some seconds."""
-    return HTTPException(
-        HTTPStatus.REQUEST_TIMEOUT, f"The request's body was not complete after {seconds:.0f} seconds; send it again."
-    )
+def store(source: Any, path: Path) -> None:
+    """Copy a file to `path`, in a new folder. Raises OSError, and leaves nothing, if it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True)
+        with path.open("wb") as target:
+            shutil.copyfileobj(source, target)
+    except OSError:
+        shutil.rmtree(path.parent, ignore_errors=True)
+        raise

@@ -1,36 +1,55 @@
-"""ASGI middleware: reject other hosts and origins, requests beyond a client's bounds, and invalid calls."""
+"""ASGI middleware: reject other hosts and origins, requests beyond a client's bounds, and calls without an answer."""
 
 from __future__ import annotations
 
-import sys
+import inspect
+import json
+import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Any
 
 import gradio as gr
-from starlette.datastructures import Headers, QueryParams
+from gradio.block_function import BlockFunction
+from gradio.components.api_component import Api
+from gradio.server_messages import UnexpectedErrorMessage
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from cse.app.server.bodies import MOST_BODY, MOST_UNFINISHED, Receive, Scope, read, replayed, too_large
-from cse.app.server.budget import Budget
-from cse.app.server.calls import API, FIELD, Refusal, completed, names_in, refusal, unknown_event, wrong_name
-from cse.app.server.calls import refused as refused_call
-from cse.app.server.hosts import OPTION, VARIABLE, Names
-from cse.app.server.response_headers import Send, security_headers, with_headers
-from cse.app.server.rights import Client, Rights
-from cse.app.server.streams import MOST as MOST_STREAMS
-from cse.app.server.streams import PATH as STREAM
-from cse.app.server.streams import refused_stream
-from cse.app.server.uploads import PATH as UPLOAD
-from cse.app.server.uploads import PROGRESS, Uploads, finished
+from cse.app.server.access import MARKED, Client, Names, Rights, Scope
+from cse.app.server.bodies import MAX_BODY, MAX_UNFINISHED, Budget, Message, Receive, Uploads, read_body, too_large
+from cse.app.server.gradio_adapter import knows_call, knows_session
+from cse.app.validation import counted
 
-MOST_OPEN = 256, 768  # open requests of a kind, of a client and of all; a page holds two streams
+Send = Callable[[Message], Awaitable[None]]
+
+API = "/gradio_api/"  # before Gradio's routes
+STREAM, HEARTBEAT, UPLOAD, PROGRESS = "queue/data", "heartbeat/", "upload", "upload_progress"
+DEEP_LINK = "deep_link"  # Gradio would write the session's data to the disk and never delete it
+SESSION = "session_hash"  # Gradio's name of a session, which clients choose, in bodies and queries
+SESSION_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+MAX_OPEN = 256, 768  # open requests of a kind, of a client and of all; a page holds two streams
 KINDS = ("heartbeat", "queue", "call")  # first parts of paths that have their own budgets
-BODIES = ("POST", "PUT", "PATCH", "DELETE")
-DEEP_LINK = "deep_link"
+MAX_NAMED = 20  # endpoints listed in a message
+REQUIRED = inspect.Parameter.empty
+
+# Gradio's page has inline scripts, and compiles the JavaScript functions of events.
+SOURCES = {
+    "default-src": "'self'",
+    "script-src": "'self' 'unsafe-inline' 'unsafe-eval'",
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "worker-src": "'self' blob:",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+}
+HUGGING_FACE = "https://huggingface.co https://*.huggingface.co https://*.hf.space"
 
 
 @dataclass(frozen=True)
@@ -44,9 +63,8 @@ class Gate:
     app: Callable[[Scope, Receive, Send], Awaitable[None]]
     names: Names
     rights: Rights = field(default_factory=Rights)
-    streams: Budget = field(default_factory=lambda: Budget(MOST_STREAMS, sys.maxsize))  # open ones, by session
-    open: defaultdict[str, Budget] = field(default_factory=lambda: defaultdict(lambda: Budget(*MOST_OPEN)))
-    bodies: Budget = field(default_factory=lambda: Budget(*MOST_UNFINISHED))
+    open: defaultdict[str, Budget] = field(default_factory=lambda: defaultdict(lambda: Budget(*MAX_OPEN)))
+    bodies: Budget = field(default_factory=lambda: Budget(*MAX_UNFINISHED))
     uploads: Uploads = field(default_factory=Uploads)
     owner_uploads: Uploads = field(default_factory=Uploads)
 
@@ -56,85 +74,67 @@ class Gate:
             await self.app(scope, receive, send)
             return
         client = scope["user"] = self.rights.client(scope)  # Starlette's key of who asks
-        send = with_headers(send, security_headers(self.names.public) | self.rights.mark_headers(scope, client))
+        added = security_headers(self.names.public)
+        if not client.name and scope["path"] in MARKED:
+            added["Set-Cookie"] = self.rights.cookie(scope)
+        send = with_headers(send, added)
         kind = path_of(scope).partition("/")[0]
-        open_now = self.open[kind if kind in KINDS else "other"]
-        status = open_now.exceeded(client.address)
-        if status is not None:
-            whose = "This address has" if status == HTTPStatus.TOO_MANY_REQUESTS else "All clients together have"
-            await refused(status, f"{whose} too many requests open; try again later.")(scope, receive, send)
-            return
-        with open_now.held(client.address):
+        with ExitStack() as stack:
             try:
-                stopped, receive = await self.inspected(scope, receive, client)
+                held = self.open[kind if kind in KINDS else "other"].held(client.address, 1, "requests open")
+                stack.enter_context(held)
+                answer, receive = await self.inspected(scope, receive, client)
             except HTTPException as error:
-                shown = path_of(scope) == UPLOAD  # the page shows the body as it is
-                line, status = error.detail, error.status_code
-                stopped = PlainTextResponse(line, status) if shown else refused(status, line)
-                if error.status_code == HTTPStatus.REQUEST_TIMEOUT:
-                    stopped.headers["Connection"] = "close"
-            session = session_of(scope) if stopped is None else None
-            with nullcontext() if session is None else self.streams.held(session):
-                await (stopped or self.app)(scope, receive, send)
+                answer = refused(error, plain=path_of(scope) == UPLOAD)
+            await (answer or self.app)(scope, receive, send)
 
     async def inspected(self, scope: Scope, receive: Receive, client: Client) -> tuple[Response | None, Receive]:
-        """Return the answer to a request that is stopped here, or None, and the app's `receive`.
+        """Return the answer to a request that needs no app, or None, and the app's `receive`.
 
-        Raises HTTPException for a body that is too large or too slow, or beyond a client's bounds.
+        Raises HTTPException for a request that is refused.
         """
         headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
-        stopped = self.foreign_refusal(headers, blocks.share_url)
-        reasons = [reason for reason in map(wrong_name, names_in(scope, path)) if reason is not None]
-        if stopped is None and reasons:
-            stopped = answered(refused_call(reasons[0], HTTPStatus.UNPROCESSABLE_ENTITY))
-        stopped = stopped or self.rights.entrance(scope, client)
-        if stopped is not None:
-            return stopped, receive
-        if scope["method"] in BODIES:
+        self.names.check(headers.get("host", ""), headers.get("origin"), blocks.share_url)
+        sessions = QueryParams(scope["query_string"]).getlist(SESSION)
+        for session in (*sessions, *([path.removeprefix(HEARTBEAT)] if path.startswith(HEARTBEAT) else [])):
+            check_session(session)
+        if (entrance := self.rights.entrance(scope, client)) is not None:
+            return entrance, receive
+        if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
             return await self.body(scope, receive, client)
-        return (self.stream(scope) if scope["method"] == "GET" else None), receive
-
-    def stream(self, scope: Scope) -> Response | None:
-        """Return the refusal of a GET request for a deep link, an unknown call or a surplus stream; None for others."""
-        path, session, blocks = path_of(scope), session_of(scope), scope["app"].get_blocks()
-        if path == DEEP_LINK:  # Gradio would write the session's data to the disk and never delete it
-            return refused(HTTPStatus.NOT_FOUND, "This app stores no pages; share the page's address.")
-        if path == PROGRESS:
-            return finished()
-        if session is not None:
-            return refused_stream(blocks, session, self.streams)
-        return answered(unknown_event(blocks, path))
+        if scope["method"] != "GET":
+            return None, receive
+        if path == DEEP_LINK:
+            raise HTTPException(HTTPStatus.NOT_FOUND, "This app stores no pages; share the page's address.")
+        if path == PROGRESS:  # uploads are small
+            return Response('data: {"msg": "done"}\n\n', media_type="text/event-stream"), receive
+        if path == STREAM and sessions and not knows_session(blocks, sessions[-1]):
+            return no_session(), receive
+        check_event(blocks, path)
+        return None, receive
 
     async def body(self, scope: Scope, receive: Receive, client: Client) -> tuple[Response | None, Receive]:
-        """Return the answer to a request with a body that is stopped here, or None, and the app's `receive`."""
+        """Return the answer to an upload, or None, and the app's `receive`. Raises HTTPException as `inspected`."""
         headers, blocks, path = Headers(scope=scope), scope["app"].get_blocks(), path_of(scope)
         form = headers.get("content-type", "").lower().startswith("multipart/")
         if form and not (path == UPLOAD and any(isinstance(block, gr.File) for block in blocks.blocks.values())):
-            return refused(
-                HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "No part of this app takes files here; send JSON."
-            ), receive
+            line = "No part of this app takes files here; send JSON."
+            raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, line)
         uploads = self.owner_uploads if client.owner else self.uploads
-        most, announced = uploads.most if form else MOST_BODY, headers.get("content-length", "0")
-        if not announced.isdecimal() or int(announced) > most:
-            raise too_large(most)
+        limit, announced = uploads.limit if form else MAX_BODY, headers.get("content-length", "0")
+        if not announced.isdecimal() or int(announced) > limit:
+            raise too_large(limit)
         if form:
             return await uploads.answer(scope, receive, client.address, int(announced)), receive
-        body, ended = await read(receive, self.bodies, client.address)
-        body = completed(blocks, path, body)
-        return answered(refusal(blocks, path, body)), replayed(body, ended, receive)
+        body, whole = await read_body(receive, self.bodies, client.address)
+        ready: list[Message] = [{"type": "http.disconnect"}]
+        if whole:
+            ready = [{"type": "http.request", "body": checked_call(blocks, path, body), "more_body": False}]
 
-    def foreign_refusal(self, headers: Headers, share: str | None) -> Response | None:
-        """Return the refusal of a request to another host name or from another site's page."""
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if not self.names.serves(host, share):
-            cure = f"if it should, start it with {OPTION} NAME, or set {VARIABLE}"
-            return refused(
-                HTTPStatus.MISDIRECTED_REQUEST, f"This app does not answer to the name {host[:200]!r}; {cure}."
-            )
-        if origin is not None and not self.names.trusts(origin, host, share):
-            cure = f"if its site should, start the app with {OPTION} NAME, or set {VARIABLE}"
-            return refused(HTTPStatus.FORBIDDEN, f"A page of {origin[:200]!r} may not use this app; {cure}.")
-        return None
+        async def replayed() -> Message:
+            return ready.pop() if ready else await receive()
+
+        return None, replayed
 
 
 def path_of(scope: Scope) -> str:
@@ -142,18 +142,144 @@ def path_of(scope: Scope) -> str:
     return str(scope["path"]).partition(API)[2].strip("/")
 
 
-def session_of(scope: Scope) -> str | None:
-    """Return the session whose stream a request opens, or None."""
-    if scope["method"] != "GET" or path_of(scope) != STREAM:
-        return None
-    return QueryParams(scope["query_string"]).get(FIELD)
+def refused(error: HTTPException, *, plain: bool) -> Response:
+    """Return the response of one line to a refused request; `plain` for an upload, which the page shows as it is."""
+    if plain:
+        return PlainTextResponse(error.detail, error.status_code, error.headers)
+    content = error.detail if isinstance(error.detail, dict) else {"detail": error.detail}
+    return JSONResponse(content, error.status_code, error.headers)
 
 
-def answered(reason: Refusal | None) -> Response | None:
-    """Return a refusal as a response, or None."""
-    return None if reason is None else JSONResponse(*reason)
+def security_headers(public: bool) -> dict[str, str]:
+    """Return a server's headers; Hugging Face's pages may frame a `public` Space."""
+    policy = {**SOURCES, "frame-ancestors": HUGGING_FACE if public else "'none'"}
+    headers = {
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+    }
+    return headers if public else {**headers, "X-Frame-Options": "DENY"}
 
 
-def refused(status: int, line: str) -> Response:
-    """Return a response of one line."""
-    return JSONResponse({"detail": line}, status)
+def with_headers(send: Send, added: dict[str, str]) -> Send:
+    """Return a `send` that adds the headers that a response lacks."""
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in added.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return send_with_headers
+
+
+def no_session() -> Response:
+    """Return the answer to a stream of an unknown session, which makes a page reconnect.
+
+    Gradio sends the same message, but breaks off the response and logs several tracebacks.
+    """
+    line = "There is no such session, or it was forgotten; make a call first."
+    event = UnexpectedErrorMessage(message=line, session_not_found=True)
+    return Response(f"data: {event.model_dump_json()}\n\n", HTTPStatus.NOT_FOUND, media_type="text/event-stream")
+
+
+def check_session(name: Any) -> None:
+    """Raise HTTPException for a session name that is neither missing nor valid."""
+    if name is not None and not (isinstance(name, str) and SESSION_NAME.fullmatch(name)):
+        cure = "give 1 to 64 letters a-z, digits, hyphens, underscores or dots"
+        raise invalid(f"{SESSION} is {json.dumps(name)[:60]}; {cure}.")
+
+
+def check_event(blocks: gr.Blocks, path: str) -> None:
+    """Raise HTTPException for a request for the results of an unknown call, on which Gradio logs a traceback."""
+    requested = path.removeprefix("call/").removeprefix("v2/").split("/")
+    if path.startswith("call/") and len(requested) == 2 and not knows_call(blocks, requested[1]):
+        line = f"There is no call {requested[1][:60]}, or its results were fetched; call /{requested[0][:60]} again."
+        raise HTTPException(HTTPStatus.NOT_FOUND, line)
+
+
+def invalid(line: str) -> HTTPException:
+    """Return the refusal of a call in the form of Gradio's validation errors, which its clients show.
+
+    A lone surrogate, which JSON can contain but UTF-8 cannot encode, becomes `?`.
+    """
+    line = line.encode("utf-8", "replace").decode()
+    detail: Any = {"__type__": "validate", "is_valid": False, "message": line, "parameter_name": "the call"}
+    detail = {"detail": [detail], "error": line}
+    return HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
+
+
+def checked_call(blocks: gr.Blocks, path: str, body: bytes) -> bytes:
+    """Return the body of a call, with the defaults of the last values that it leaves out; other bodies as they are.
+
+    `path` is the part after `API`. Raises HTTPException for a call without an answer.
+    """
+    kind, _, name = path.partition("/")
+    if kind == "stream":  # Gradio would replace the values of a waiting call by unchecked ones
+        raise HTTPException(HTTPStatus.NOT_FOUND, "No part of this app takes streams; call an endpoint.")
+    try:
+        sent = json.loads(body)
+    except (ValueError, RecursionError):
+        return body  # Gradio reports it
+    if not isinstance(sent, dict):
+        return body
+    check_session(sent.get(SESSION))
+    if (kind, name) != ("queue", "join") and kind not in ("call", "run", "api"):
+        return body
+    function = called_function(blocks, kind, name.removeprefix("v2/"), sent)
+    if name.startswith("v2/"):
+        check_names(function, sent)
+        return body
+    values = sent.get("data")
+    if not isinstance(values, list):
+        return body
+    rest = [parameter.default for parameter in parameters_of(function).values()][len(values) :]
+    if rest and kind == "call" and function.api_visibility == "public" and REQUIRED not in rest:
+        values = [*values, *rest]
+        body = json.dumps({**sent, "data": values}).encode()
+    check_values(function, values)
+    return body
+
+
+def called_function(blocks: gr.Blocks, kind: str, name: str, sent: dict[str, Any]) -> BlockFunction:
+    """Return the function of a call. Raises HTTPException if there is none, or if it runs in the page alone."""
+    number = None if kind == "call" else sent.get("fn_index")  # of Gradio's routes only `call` ignores a number
+    by_name = (function for function in blocks.fns.values() if function.api_name == name)
+    if kind == "queue" or number is not None:
+        function = blocks.fns.get(number) if isinstance(number, int) else None
+    else:
+        function = next(by_name, None)
+    public = [f"/{known.api_name}" for known in blocks.fns.values() if known.api_visibility == "public"]
+    choices = f"choose {', '.join(public[:MAX_NAMED])}"
+    if function is None:
+        line = f"There is no endpoint {str(number if kind == 'queue' else f'/{name}')[:60]}; {choices}."
+        raise HTTPException(HTTPStatus.NOT_FOUND, line.encode("utf-8", "replace").decode())
+    if function.fn is None:
+        raise invalid(f"/{function.api_name} runs in the page alone; {choices}.")
+    return function
+
+
+def parameters_of(function: BlockFunction) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of an endpoint's function by name."""
+    return inspect.signature(function.fn).parameters if callable(function.fn) else {}
+
+
+def check_names(function: BlockFunction, sent: dict[str, Any]) -> None:
+    """Raise HTTPException if a named value is missing or unknown."""
+    known = parameters_of(function)
+    wrong = [f"{name[:60]} is none of them" for name in sent if name not in known]
+    wrong += [f"{name} is missing" for name in known if known[name].default is REQUIRED and name not in sent]
+    if wrong:
+        raise invalid(f"/{function.api_name} takes {', '.join(known) or 'no values'}; {wrong[0]}.")
+
+
+def check_values(function: BlockFunction, values: list[Any]) -> None:
+    """Raise HTTPException for a wrong number of values."""
+    if function.inputs and all(isinstance(field, Api) for field in function.inputs):
+        names = list(parameters_of(function))
+    else:
+        names = [getattr(field, "label", None) or type(field).__name__ for field in function.inputs]
+    shown = [name for name, field in zip(names, function.inputs, strict=True) if not field.skip_api]
+    if len(values) not in (len(names), len(shown)):
+        listed = f" ({', '.join(shown)})" if shown else ""
+        raise invalid(f"/{function.api_name} takes {counted(len(shown), 'value')}{listed}, not {len(values)}.")

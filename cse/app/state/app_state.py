@@ -1,19 +1,19 @@
-"""The state that tabs and endpoints share."""
+"""The state that the page and the endpoints share, and the models that visitors add to it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cse.app.models.admission import Admission
-from cse.app.models.models import Failure, Models, error_line
-from cse.app.models.recent import Recent
-from cse.app.state.ballots import Ballots
-from cse.app.state.corpora import Corpus, Demo, indexed_corpora
-from cse.app.state.own_corpora import OwnCorpora
+from cse.app.models.models import Column, Failure, Models, before, error_line, free_name, opened_by
+from cse.app.models.naming import BEFORE, POOLED, Admission, title
+from cse.app.models.recent import Bounds, Recent
+from cse.app.state.corpora import KEPT, Corpus, Demo, OwnCorpora, indexed_corpora
 from cse.app.training.trainings import Trainings
+from cse.app.validation import checked_key
 from cse.models.names import BUNDLED
 
 if TYPE_CHECKING:
@@ -21,15 +21,47 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cse.analysis.duplicates import NearDuplicates
+    from cse.analysis.votes import Judgement, Question
     from cse.evaluation.results import Scoreboard
 
 RESULTS = BUNDLED / "results"
+MAX_MAPS = Bounds(64, 32 * 2**20)  # of a model each; so for groups and random pairs
+MAX_NEAR = Bounds(16, 32 * 2**20)  # 1.3 MB each for 50,000 texts
+MAX_FRAMES, ROW_BYTES = Bounds(16, 32 * 2**20), 300  # tables of maps; bytes of a row, whose texts are the corpus's
+MAX_BALLOTS = Bounds(64, own=8, seconds=KEPT)
+MAX_ASKED = 120  # questions of a ballot
+MAX_SHOWN = 300  # characters kept of a text: a ballot takes at most 400 kB
+PATHS = ("/", "~", ".", "\\")  # begin a path
 
-MOST_MAPS = 64  # of a model each
-MOST_SPEEDS = 64
-MOST_NEAR = 16  # 1.3 MB each for 50,000 texts
-MOST_BYTES = 32 * 2**20  # of maps, of groups, and of near-duplicates
-MOST_FRAMES, ROW_BYTES = 16, 300  # tables of maps, and bytes of a row, whose texts are those of the corpus
+
+@dataclass
+class Ballot:
+    """Blind questions on two models with the votes so far; `texts` are those of the questions and lists, by row.
+
+    `differing` is the share of the compared texts whose neighbours differ; `ended` is true if the visitor asked for the
+    verdict before the last vote.
+    """
+
+    judgement: Judgement
+    questions: tuple[Question, ...]
+    texts: Mapping[int, str]
+    differing: float
+    ended: bool = False
+
+    @property
+    def question(self) -> Question | None:
+        """The next question; None if the votes wanted are given, if there is no other, or if the visitor has ended."""
+        if self.ended or self.judgement.counted >= self.judgement.target:
+            return None
+        return next(self.judgement.open(self.questions, self.texts), None)
+
+
+class Ballots(Recent[Ballot]):
+    """A ballot per visitor key; `lock` is held to change one."""
+
+    def put(self, key: Any, value: Ballot) -> None:
+        """Keep the ballot of a key in place of an earlier one. Raises FieldError for an invalid key."""
+        super().put(checked_key(key, "votes"), value)
 
 
 @dataclass(frozen=True)
@@ -48,17 +80,15 @@ class AppState:
     corpora: dict[str, Corpus]
     boards: dict[str, Scoreboard] | Failure
     admission: Admission = field(default_factory=Admission)
-    speeds: Recent[float] = field(default_factory=lambda: Recent(MOST_SPEEDS))
-    maps: Recent[Any] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
-    groups: Recent[tuple[np.ndarray, np.ndarray]] = field(
-        default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES)
-    )
+    speeds: Recent[float] = field(default_factory=lambda: Recent(Bounds(64)))
+    maps: Recent[Any] = field(default_factory=lambda: Recent(MAX_MAPS))
+    groups: Recent[tuple[np.ndarray, np.ndarray]] = field(default_factory=lambda: Recent(MAX_MAPS))
     frames: Recent[tuple[pd.DataFrame, dict[str, str], tuple[str, ...]]] = field(
-        default_factory=lambda: Recent(MOST_FRAMES, most_bytes=MOST_BYTES, size=lambda kept: ROW_BYTES * len(kept[0]))
+        default_factory=lambda: Recent(MAX_FRAMES, size=lambda kept: ROW_BYTES * len(kept[0]))
     )
-    near: Recent[NearDuplicates] = field(default_factory=lambda: Recent(MOST_NEAR, most_bytes=MOST_BYTES))
-    references: Recent[np.ndarray] = field(default_factory=lambda: Recent(MOST_MAPS, most_bytes=MOST_BYTES))
-    ballots: Ballots = field(default_factory=Ballots)
+    near: Recent[NearDuplicates] = field(default_factory=lambda: Recent(MAX_NEAR))
+    references: Recent[np.ndarray] = field(default_factory=lambda: Recent(MAX_MAPS))
+    ballots: Ballots = field(default_factory=lambda: Ballots(MAX_BALLOTS))
     trainings: Trainings = field(default_factory=Trainings)
 
 
@@ -71,9 +101,9 @@ def open_state(
 ) -> AppState:
     """Make the state of an app, without reading weights. Raises IndexFolderError for a bad index."""
     admitted = admission or Admission()
-    opened, demo = Models(models, family, pooling, fetch=admitted.fetch), Demo()
+    opened = Models(models, family, pooling, fetch=admitted.fetch)
     corpora = {corpus.key: corpus for corpus in indexed_corpora(indexes, opened)}
-    return AppState(opened, demo, OwnCorpora(opened), corpora, open_boards(), admitted)
+    return AppState(opened, Demo(), OwnCorpora(opened), corpora, open_boards(), admitted)
 
 
 def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
@@ -84,3 +114,71 @@ def open_boards(folder: Path = RESULTS) -> dict[str, Scoreboard] | Failure:
         return read_scoreboards(folder)
     except ValueError as error:
         return Failure(error_line(error))
+
+
+def admit_model(state: AppState, name: Any, key: str = "", archive: str | None = None) -> Column:
+    """Open a model and add it to the current visitor's columns: that of a name or, for the owner, of a folder's path.
+
+    With an `archive`, a .zip that the visitor of the `key` sent, its model is added. Raises ValueError, in one line, if
+    the model is not admitted, is there already, or fails, and for what the rules of the server do not allow.
+    """
+    requested, pooling = str(name or "").strip(), None
+    if archive is None and not requested.startswith(PATHS):
+        model, pooling = state.admission.model(name), POOLED.get(requested.lower())
+        heading = requested.lower() if pooling else Path(model).name
+        names: Iterable[str] = (heading, requested, f"{requested} again")
+    else:
+        trainings = state.trainings
+        made = trainings.unpack(key, Path(archive)) if archive else trainings.local_model(requested)
+        model, heading, requested, names = str(made.folder), made.name, made.name, numbered(made.name)
+    column = put_column(state, model, requested, names, pooling)
+    if column is None:
+        raise ValueError(f"{title(heading)} is on your page already.")
+    return column
+
+
+def numbered(name: str) -> Iterator[str]:
+    """Yield a name, and the name with numbers from 2."""
+    yield name
+    yield from (f"{name} {number}" for number in itertools.count(2))
+
+
+def put_column(
+    state: AppState, model: str, requested: str, names: Iterable[str], pooling: str | None = None
+) -> Column | None:
+    """Add a model to the current visitor's columns under the first of the `names` that is free; None if it is one.
+
+    `pooling` is that of a plain backbone. Raises ValueError, and adds nothing, if the model does not open, and as
+    `Models.add` does.
+    """
+    models = state.models
+    with models.admitting():
+        reading = opened_by(model, pooling=pooling)
+    if any(column.opened_by == reading for column in models.columns):
+        return None
+    column = Column(free_name(names, [column.name for column in models.columns]), *reading, added=requested)
+    models.add(column)
+    answer = models.apply(lambda _, encoder: encoder.dim, [column])[column.name]
+    if isinstance(answer, Failure):
+        models.remove_added(column)
+        raise ValueError(f"{column.name} was not added: {answer.reason}")
+    return column
+
+
+def attach(state: AppState, key: str) -> list[str]:
+    """Add the models of a visitor's key that are not on the page, and return their names, each with that of its start.
+
+    A name that is there gets a number. A start that the model's folder does not tell is added, too. Raises ValueError
+    as `put_column`.
+    """
+    names: list[str] = []
+    for made, request in state.trainings.models(key):
+        column = put_column(state, str(made.folder), made.name, numbered(made.name))
+        if column is None:
+            continue
+        start = f"{column.name}{BEFORE}"
+        started = before(column) is not None
+        if request and not started:
+            started = put_column(state, request.start, start, [start], request.pooling) is not None
+        names += [column.name, start] if started else [column.name]
+    return names

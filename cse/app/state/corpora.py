@@ -1,71 +1,111 @@
-"""The demo corpus, and indexes grouped by the sentences they hold."""
+"""The corpora of the app: the demo, indexes grouped by the sentences they hold, and the texts of visitors.
+
+A visitor's texts do not depend on a page or session: the encoding continues, and they stay, after its page is closed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+import sys
+import time
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Thread, Timer
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from cse.app.models.columns import Column, free_name
-from cse.app.models.models import Failure, Models
+from cse.app.models.models import Column, Failure, Models, error_line, fingerprint_of, free_name, number_of
 from cse.app.models.naming import title
-from cse.app.models.recent import Recent
-from cse.app.models.remembered import fingerprint_of, number_of
+from cse.app.models.recent import Bounds, Recent, current_client
+from cse.app.validation import checked_key
+from cse.encoder.devices import computes_in_bf16
 from cse.errors import command_line
 from cse.models.names import BACKBONE, BUNDLED, canonical_name
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cse.corpus.corpus import Corpus as Table
     from cse.encoder.encoder import Encoder
     from index.manifest import Manifest
     from index.stores import Index, Location
 
+log = logging.getLogger(__name__)
 DEMO = BUNDLED / "demo"
 DEMO_KEY, OWN_KEY = "demo", "own"  # reserved: no index has these keys
 VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
-MOST_KEPT, MOST_BYTES_KEPT = 32, 64 * 2**20  # models whose vectors and indexes are cached; vectors of the demo
-MOST_READ = 50_000  # sentences of an index, for what needs all of them
+MAX_MODELS, MAX_DEMO_VECTORS = Bounds(32), Bounds(32, 64 * 2**20)  # models whose vectors and indexes are cached
+MAX_READ = 50_000  # sentences of an index, for what needs all of them
 SPREAD = 200  # sentences that make the random pairs
 
-Opener = Callable[[Column, "Encoder"], "Index"]
+KEPT = 2 * 60 * 60  # seconds after the last use of a visitor's texts
+MAX_KEPT = Bounds(64, 512 * 2**20, 8, 256 * 2**20, KEPT)  # visitors' texts with their vectors, and those of a client
+TEXT_BYTES = 24  # of a text besides its characters: its positions in a list and in the order
+BLOCK, CHARACTERS = 256, 16_384  # most texts and characters encoded before other requests may use the model
+MAX_COUNTED = 2_048  # characters of a text that count; about as many as models read
+UNDO = 10  # seconds in which a removal can be undone
+GRACE = 2  # seconds more than a page offers that, for the way to the server
+PAUSE = 0.01  # seconds between blocks, so that a waiting thread gets the lock
+SUMMARY = f"Kept for {KEPT // 3600} hours, for this browser alone"
+PROMISE = (
+    f"The server keeps them for {KEPT // 3600} hours after their last use, under a key that only this browser has: you "
+    f"find them in other tabs and after a reload, and no one else can. It keeps those of {MAX_KEPT.number} visitors, "
+    f"{MAX_KEPT.size // 2**20} MB in all; where newer ones need the room, or it restarts, they go earlier."
+)
+GONE = (
+    f"There are no texts of yours on this server. It keeps them for {KEPT // 3600} hours after their last use, until "
+    "it restarts or newer ones need the room. Upload or paste them above the places, or choose another corpus."
+)
+NO_ROOM = f"Your texts and vectors have more than {MAX_KEPT.own_size // 2**20} MB; give fewer texts."
+FAILED = "The server failed at these texts; upload or paste them again, or try other ones."
+FULL = "The server holds as many texts as it can; try again in a few minutes."
+
+_in_bf16: WeakKeyDictionary[Encoder, Encoder] = WeakKeyDictionary()
 
 
 class Corpus:
     """Sentences that are indexed, and each column's index of them, opened once."""
 
-    def __init__(
-        self,
-        key: str,
-        label: str,
-        columns: Sequence[Column],
-        opener: Opener,
-        note: str = "",
-        place: Location | None = None,
-    ) -> None:
+    def __init__(self, key: str, label: str, sources: Mapping[Column, Location], note: str = "") -> None:
         """`key` names the corpus to clients; the page shows its `label`, and its `note` above results.
 
-        The texts are read from the index at `place`.
+        `sources` are the indexes by the columns that built them; the texts are read from the first.
         """
-        self.key, self.label, self.note, self.columns = key, label, note, tuple(columns)
-        self._opener, self._place = opener, place
-        self._open: Recent[Index] = Recent(MOST_KEPT)
+        self.key, self.label, self.note, self.columns = key, label, note, tuple(sources)
+        self._sources = sources
+        self._open: Recent[Index] = Recent(MAX_MODELS)
         self._texts: tuple[np.ndarray, list[str]] | None = None
 
     def index(self, column: Column, encoder: Encoder) -> Index:
-        """Return the column's index. Raises IndexFolderError if another model than `encoder` built it."""
-        key = column, number_of(encoder)  # a folder's model may have been replaced
+        """Return the column's index. Raises IndexFolderError, without paths, if another model than `encoder` built it.
+
+        A model in a folder may have been replaced, so that its number is part of the key.
+        """
+        from index import IndexFolderError
+        from index.stores import open_at
+
+        key, source = (column, number_of(encoder)), self._sources[column]
         index = self._open.get(key)
         if index is None:
-            index = self._opener(column, encoder)
+            try:
+                index = open_at(source, fingerprint_of(encoder), model=encoder.name)
+            except IndexFolderError as error:
+                line = str(error).replace(str(source), Path(source).name).replace(column.model, Path(column.model).name)
+                raise IndexFolderError(line) from error
             self._open.put(key, index)
         return index
 
     def texts(self) -> tuple[np.ndarray, list[str]]:
-        """Return the row numbers (n,) and texts of the sentences, of more than `MOST_READ` an even sample."""
+        """Return the row numbers (n,) and texts of the sentences, of more than `MAX_READ` an even sample."""
         if self._texts is None:
             index = self.opened()
-            rows = index.sample(MOST_READ)
+            rows = index.sample(MAX_READ)
             self._texts = rows, index.texts(rows)
         return self._texts
 
@@ -73,8 +113,7 @@ class Corpus:
         """Return the index that the texts are read from."""
         from index.stores import open_at
 
-        assert self._place is not None
-        return open_at(self._place)
+        return open_at(next(iter(self._sources.values())))
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the (n, d) float32 unit vectors of `texts`. Raises ValueError if the column has no index of them."""
@@ -85,6 +124,45 @@ class Corpus:
         return self.index(column, encoder).vectors(self.texts()[0])
 
 
+def indexed_corpora(indexes: Sequence[Location], models: Models) -> list[Corpus]:
+    """Return a corpus for each set of sentences among the indexes; its columns are the models that indexed it."""
+    from index.stores import manifest_at
+
+    locations = [source.resolve() if isinstance(source, Path) else source for source in indexes]
+    groups: dict[str, dict[Location, Manifest]] = {}
+    for location in locations:
+        manifest = manifest_at(location)
+        groups.setdefault(manifest.corpus_sha256, {})[location] = manifest
+    corpora: dict[str, Corpus] = {}
+    for checksum, manifests in groups.items():
+        first = next(iter(manifests.values()))
+        name = " + ".join(Path(source).name for source in first.corpora if source)
+        key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, OWN_KEY, *corpora})
+        sources = index_columns(manifests, models)
+        unknown = ", ".join(column.name for column in sources if column not in models.columns)
+        note = (
+            f"Indexed with {unknown}, which is no column of this page. To compare, start the app with that --model, or "
+            f"index the same sentences with the page's models ({command_line('build_index')}) and give each folder "
+            "with --index."
+        )
+        corpora[key] = Corpus(key, f"{key} ({first.count:,} sentences)", sources, note if unknown else "")
+    return list(corpora.values())
+
+
+def index_columns(manifests: Mapping[Location, Manifest], models: Models) -> dict[Column, Location]:
+    """Return a column for each index: the page's column of that model if there is one."""
+    columns: dict[Column, Location] = {}
+    for location, manifest in manifests.items():
+        opened_by = (canonical_name(manifest.model), manifest.pooling, manifest.family)
+        own = [column.name for column in models.columns if column.opened_by == opened_by]
+        others = {column.name for column in models.columns} - set(own)
+        name = own[0] if own else "-".join(part for part in (Path(manifest.model).name, manifest.pooling) if part)
+        candidates = (name, f"{name} {manifest.factory}", f"{name} {Path(location).name}", str(location))
+        known = others | {column.name for column in columns}
+        columns[Column(free_name(candidates, known), *opened_by)] = location
+    return columns
+
+
 class Demo:
     """The bundled sentences with their topics, and each model's vectors of them, cached."""
 
@@ -92,8 +170,8 @@ class Demo:
         """Read the sentences; no model is opened yet."""
         rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
         self.topics, self.sentences = ([row[side] for row in rows] for side in (0, 1))
-        self._vectors = Recent[np.ndarray](MOST_KEPT, most_bytes=MOST_BYTES_KEPT)
-        self._random = Recent[np.ndarray](MOST_KEPT)
+        self._vectors: Recent[np.ndarray] = Recent(MAX_DEMO_VECTORS)
+        self._random: Recent[np.ndarray] = Recent(MAX_MODELS)
 
     def vectors(self, encoder: Encoder) -> np.ndarray:
         """Return the (N, d) float32 vectors of all sentences, in the corpus's order: shipped or computed."""
@@ -147,65 +225,296 @@ def write_vectors(models: Models, demo: Demo) -> list[Path]:
     return files
 
 
-def indexed_corpora(indexes: Sequence[Location], models: Models) -> list[Corpus]:
-    """Return a corpus for each set of sentences among the indexes; its columns are the models that indexed it."""
-    from index.stores import manifest_at
+@dataclass
+class Encoding:
+    """The vectors of N texts by a column: `done` of `total` rows (N, d) float16, or the reason of a `failure`.
 
-    places = [place.resolve() if isinstance(place, Path) else place for place in indexes]
-    manifests = {place: manifest_at(place) for place in places}
-    groups: dict[str, list[Location]] = {}
-    for place, manifest in manifests.items():
-        groups.setdefault(manifest.corpus_sha256, []).append(place)
-    found: dict[str, Corpus] = {}
-    for checksum, members in groups.items():
-        first = manifests[members[0]]
-        name = " + ".join(Path(source).name for source in first.corpora if source)
-        key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, OWN_KEY, *found})
-        sources = index_columns({place: manifests[place] for place in members}, models)
-        label, note = f"{key} ({first.count:,} sentences)", unknown_models_note(list(sources), models)
-        found[key] = Corpus(key, label, list(sources), opener(sources), note, members[0])
-    return list(found.values())
-
-
-def unknown_models_note(columns: Sequence[Column], models: Models) -> str:
-    """Return a note that names columns of an index that the page lacks; empty if there are none."""
-    odd = ", ".join(column.name for column in columns if column not in models.columns)
-    if not odd:
-        return ""
-    return (
-        f"Indexed with {odd}, which is no column of this page. To compare, start the app with that --model, or index "
-        f"the same sentences with the page's models ({command_line('build_index')}) and give each folder with --index."
-    )
-
-
-def index_columns(manifests: dict[Location, Manifest], models: Models) -> dict[Column, Location]:
-    """Return a column for each index: the page's column of that model if there is one."""
-    found: dict[Column, Location] = {}
-    for place, manifest in manifests.items():
-        opened_by = (canonical_name(manifest.model), manifest.pooling, manifest.family)
-        own = [column.name for column in models.columns if column.opened_by == opened_by]
-        others = {column.name for column in models.columns} - set(own)
-        name = own[0] if own else "-".join(part for part in (Path(manifest.model).name, manifest.pooling) if part)
-        candidates = (name, f"{name} {manifest.factory}", f"{name} {Path(place).name}", str(place))
-        found[Column(free_name(candidates, others | {column.name for column in found}), *opened_by)] = place
-    return found
-
-
-def opener(sources: dict[Column, Location]) -> Opener:
-    """Return a function that opens a column's index and raises if another model built it.
-
-    Its errors name the index and the model without their paths.
+    `share` is the part of all characters that is done.
     """
 
-    def load(column: Column, encoder: Encoder) -> Index:
-        from index import IndexFolderError
-        from index.stores import open_at
+    column: Column
+    total: int
+    done: int = 0
+    failure: str = ""
+    fingerprint: str = ""
+    rows: np.ndarray | None = None
+    begun: float = 0.0  # seconds of the clock
+    share: float = 0.0
 
-        place = sources[column]
+    @property
+    def ended(self) -> bool:
+        """True if all texts are encoded, or none can be."""
+        return bool(self.failure) or self.complete
+
+    @property
+    def complete(self) -> bool:
+        """True if all texts are encoded."""
+        return not self.failure and self.done == self.total
+
+    def fail(self, reason: str) -> None:
+        """Drop the vectors for a reason."""
+        self.failure, self.rows = reason, None
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds that the rest takes at the pace so far; None before the first block."""
+        if not self.share:
+            return None
+        return (time.monotonic() - self.begun) / self.share * (1 - self.share)
+
+    def vectors(self) -> np.ndarray:
+        """Return the (N, d) float32 vectors. Raises ValueError with the progress if they are not complete."""
+        rows, complete = self.rows, self.complete  # which another thread may drop now
+        if self.failure:
+            raise ValueError(self.failure)
+        if rows is None or not complete:
+            left = self.seconds_left()
+            when = "in a while" if left is None else f"in {max(1, round(left))} seconds"
+            done = int(100 * self.done / self.total)
+            raise ValueError(f"{title(self.column.name)} has encoded {done} % of your texts; try again {when}.")
+        return rows.astype(np.float32)
+
+
+class Order:
+    """Texts by their length, so that the texts of a block fill a model's passes without padding."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Sort the texts, the shortest first."""
+        lengths = np.array([1 + min(len(text), MAX_COUNTED) for text in texts])
+        self._order = np.argsort(lengths, kind="stable")
+        self._ends = np.cumsum(lengths[self._order])
+
+    def block(self, done: int) -> np.ndarray:
+        """Return the numbers of the texts that come after the first `done` ones."""
+        before = self._ends[done - 1] if done else 0
+        fits = int(np.searchsorted(self._ends, before + CHARACTERS, side="right"))
+        return self._order[done : max(done + 1, min(done + BLOCK, fits))]
+
+    def share(self, done: int) -> float:
+        """Return the part of all characters that the first `done` texts have."""
+        return float(self._ends[done - 1] / self._ends[-1]) if done else 0.0
+
+
+def encode_block(models: Models, texts: Sequence[str], order: Order, encoding: Encoding) -> None:
+    """Encode the next block of texts. Raises ValueError if the model fails."""
+    encoding.begun = encoding.begun or time.monotonic()
+    chosen = order.block(encoding.done)
+    block, column = [texts[row].strip() for row in chosen], encoding.column
+    answers = models.apply(
+        lambda _, encoder: (fingerprint_of(encoder), quick(encoder).encode_document(block)), [column]
+    )
+    answer = answers[column.name]
+    if isinstance(answer, Failure):
+        raise ValueError(answer.reason)
+    encoding.fingerprint, vectors = answer
+    if encoding.rows is None:
+        encoding.rows = np.empty((len(texts), vectors.shape[1]), np.float16)
+    encoding.rows[chosen] = vectors
+    encoding.done += len(block)
+    encoding.share = order.share(encoding.done)
+
+
+def quick(encoder: Encoder) -> Encoder:
+    """Return the encoder, or one of the same weights that computes in bfloat16 if the processor is fast at that.
+
+    The cosine of a vector with its float32 one is above .9999 (docs/benchmarks.md). PyTorch's stays as it is, because
+    that would round its weights.
+    """
+    if getattr(encoder, "backend", "") != "openvino" or not computes_in_bf16("auto", "cpu"):
+        return encoder
+    if encoder not in _in_bf16:
+        _in_bf16[encoder] = copy(encoder).bfloat16()
+    return _in_bf16[encoder]
+
+
+class OwnCorpus:
+    """A visitor's texts, a label of each if there are labels, and each model's `Encoding` in the order of the work.
+
+    A text without a label has "", and texts that all have none have no labels.
+    `rows` are the texts' rows in their file, None if they are 1, 2, 3, …; those `without_text` were left out. `table`
+    has the further columns of the file, a row for each text; None for a list of texts.
+    """
+
+    _numbers = count(1)
+
+    def __init__(
+        self,
+        label: str,
+        texts: Sequence[str],
+        labels: Sequence[str] | None = None,
+        rows: Sequence[int] = (),
+        without_text: int = 0,
+        table: pa.Table | None = None,
+    ) -> None:
+        """`label` names the texts to their visitor; their number is added to it."""
+        self.table = table
+        counted = not rows or rows[-1] == len(texts)
+        self.rows, self.without_text = None if counted else array("i", rows), without_text
+        self.label, self.texts = f"{label} ({len(texts):,})", list(texts)
+        self.labels = list(labels) if labels and any(labels) else None
+        self.number = next(self._numbers)
+        self.order = Order(self.texts)
+        self.turn = 0  # of the last block, to encode those of all visitors in turns
+        self.encodings: Mapping[Column, Encoding] = {}  # replaced, never changed: loops over it need no lock
+        # An emoji makes all characters of its text four bytes long.
+        self._text_size = sum(sys.getsizeof(text) + TEXT_BYTES for text in (*self.texts, *(self.labels or ())))
+        self._text_size += 0 if table is None else table.nbytes
+
+    @classmethod
+    def of(cls, label: str, corpus: Table) -> OwnCorpus:
+        """Return the texts of a file with its rows, labels and further columns."""
+        kept = corpus.with_text
+        further = kept.source_table.drop_columns([corpus.text])
+        return cls(
+            label, kept.texts, kept.labels, kept.rows.tolist(), corpus.without_text,
+            further if further.num_columns else None,
+        )  # fmt: skip
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory, about."""
+        rows = [encoding.rows for encoding in self.encodings.values()]
+        return self._text_size + sum(vectors.nbytes for vectors in rows if vectors is not None)
+
+    @property
+    def current(self) -> Encoding | None:
+        """The encoding to go on with: the first that has not ended."""
+        return next((encoding for encoding in self.encodings.values() if not encoding.ended), None)
+
+    @property
+    def complete(self) -> int:
+        """The number of encodings that have ended."""
+        return sum(encoding.ended for encoding in self.encodings.values())
+
+
+class OwnCorpora:
+    """The visitors' corpora by secret key, within `bounds`; a corpus that is encoded leaves only for its own client.
+
+    One thread encodes all of them, a block of texts at a time and in turns, those without any vectors first.
+    """
+
+    def __init__(self, models: Models, clock: Callable[[], float] = time.monotonic, bounds: Bounds = MAX_KEPT) -> None:
+        """`clock` returns seconds."""
+        self._models = models
+        self._kept: Recent[OwnCorpus] = Recent(
+            bounds, size=lambda corpus: corpus.size, clock=clock, pinned=lambda corpus: corpus.current is not None
+        )
+        self._lock, self._turns, self._encoding = self._kept.lock, count(1), False
+
+    def corpus(self, key: Any) -> OwnCorpus | None:
+        """Return the corpus of a key, or None."""
+        return self._kept.get(key)
+
+    def put(self, key: Any, corpus: OwnCorpus, columns: Sequence[Column]) -> None:
+        """Keep a corpus in place of the key's earlier one, and have the columns encode it in this order.
+
+        Raises ValueError for an invalid key, and if those that are encoded leave no room.
+        """
+        checked_key(key, "texts")
+        client, bounds = current_client(), self._kept.bounds
+        with self._lock:
+            entries = self._kept.entries()
+            busy = [entry for other, entry in entries if other != key and entry.value.current is not None]
+            near = [entry for entry in busy if client and entry.client and entry.client.address == client.address]
+            for those, share in ((busy, 1), (near, 2)):  # half of the room for one address
+                size = sum(entry.size for entry in those) + corpus.size
+                if share * len(those) >= bounds.number or (those and share * size > bounds.size):
+                    raise ValueError(FULL)
+            self.encode(corpus, columns)
+            self._kept.pop(removed(key))
+            self._kept.put(key, corpus)
+
+    def encode(self, corpus: OwnCorpus, columns: Sequence[Column], stale: Encoding | None = None) -> None:
+        """Have the columns encode a corpus after those that do already; a `stale` encoding is dropped.
+
+        Raises ValueError if the system starts no thread; the next call begins these, too.
+        """
+        with self._lock:
+            known = {column: encoding for column, encoding in corpus.encodings.items() if encoding is not stale}
+            fresh = {column: Encoding(column, len(corpus.texts)) for column in columns if column not in known}
+            corpus.encodings = {**known, **fresh}
+            if self._encoding:
+                return
+            try:
+                Thread(target=self._encode_all, name="encoding corpora", daemon=True).start()
+            except RuntimeError as error:
+                raise ValueError(FULL) from error
+            self._encoding = True
+
+    def remove(self, key: Any) -> None:
+        """Delete the corpus of a key."""
+        self._kept.pop(key)
+
+    def set_aside(self, key: str, then: Callable[[], Any] = lambda: None) -> OwnCorpus | None:
+        """Remove the corpus of a key and return it; `restore` brings it back until `then` is called, at its end."""
+        with self._lock:
+            corpus = self._kept.get(key)
+            if corpus is None:
+                return None
+            self._kept.pop(key)
+            self._kept.put(removed(key), corpus)
+        timer = Timer(UNDO + GRACE, self._forget, (key, corpus, then))
+        timer.daemon = True
+        timer.start()
+        return corpus
+
+    def restore(self, key: str) -> OwnCorpus | None:
+        """Return the corpus of a key that was set aside, kept as before; None if it is gone."""
+        with self._lock:
+            corpus = self._kept.pop(removed(key))
+            if corpus is not None:
+                self._kept.put(key, corpus)
+                self.encode(corpus, ())  # goes on where it was
+            return corpus
+
+    def _forget(self, key: str, corpus: OwnCorpus, then: Callable[[], Any]) -> None:
+        """End the time in which a removal can be undone, unless it was."""
+        with self._lock:
+            if self._kept.get(key) is corpus:
+                return
+            if self._kept.get(removed(key)) is corpus:
+                self._kept.pop(removed(key))
+        then()
+
+    def _encode_all(self) -> None:
         try:
-            return open_at(place, fingerprint_of(encoder), model=encoder.name)
-        except IndexFolderError as error:
-            message = str(error).replace(str(place), Path(place).name).replace(column.model, Path(column.model).name)
-            raise IndexFolderError(message) from error
+            while (work := self._next()) is not None:
+                key, corpus, encoding = work
+                try:
+                    self._encode_block(key, corpus, encoding)
+                except BaseException:  # the thread has no caller; libraries in Rust panic outside of Exception
+                    encoding.fail(FAILED)
+                    log.exception("an encoding failed")
+                time.sleep(PAUSE)
+        except BaseException:
+            self._encoding = False  # the next call begins another thread
+            raise
 
-    return load
+    def _next(self) -> tuple[str, OwnCorpus, Encoding] | None:
+        """Return the key and corpus whose turn it is, and its encoding; None, after which the thread ends, if none."""
+        with self._lock:
+            known = [(key, entry.value) for key, entry in self._kept.entries() if not key.startswith(REMOVED)]
+            waiting = [(key, corpus) for key, corpus in known if corpus.current is not None]
+            if not waiting:
+                self._encoding = False
+                return None
+            key, corpus = min(waiting, key=lambda item: (item[1].complete, item[1].turn))
+            corpus.turn = next(self._turns)
+            assert corpus.current is not None
+            return key, corpus, corpus.current
+
+    def _encode_block(self, key: str, corpus: OwnCorpus, encoding: Encoding) -> None:
+        try:
+            encode_block(self._models, corpus.texts, corpus.order, encoding)
+        except (ValueError, OSError) as error:
+            encoding.fail(error_line(error, encoding.column.model, encoding.column.name))
+        if corpus.size > self._kept.bounds.own_size:
+            encoding.fail(NO_ROOM)
+        self._kept.measure(key)
+
+
+REMOVED = "removed "
+
+
+def removed(key: str) -> str:
+    """Return the key of a corpus whose removal can be undone."""
+    return f"{REMOVED}{key}"

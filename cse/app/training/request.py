@@ -1,4 +1,4 @@
-"""A training that a visitor asks for: its values checked, and the command that runs it."""
+"""A training that a visitor asks for: the rules of the server, its values checked, and the command that runs it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from cse.adaptation.choice import BOTH, GROUPS, PURPOSES
 from cse.app import validation
-from cse.app.training.rules import Rules
+from cse.app.validation import MAX_FILE_BYTES
 from cse.corpus.corpus import check_texts
 from cse.corpus.output import csv_text
 from cse.errors import command_line
@@ -18,14 +18,64 @@ from cse.methods.presets import BUNDLED_ROW, preset
 from cse.models.names import BACKBONE, BUNDLED_NAMES
 from cse.training.held_out import can_hold_out
 
+OPTION, VARIABLE = "--train", "CSE_TRAIN"
+HOUR = 3600.0
+BY_OWNER = f"with the option {OPTION} (or {VARIABLE}=1 in its environment)"
+UNOWNED = f"This server does not train models. Its owner can allow it {BY_OWNER}."
+REFUSED = (
+    "Training is for the owner of this server: open the address that it printed at its start. The owner can allow it "
+    f"to everyone {BY_OWNER}."
+)
 ADAPT = "adapt"
 METHODS = (ADAPT, *BUNDLED_NAMES)
 TEXTS, MODEL = "texts.csv", "model"  # in the folder of a run
 TEXT, LABEL = "text", "label"  # columns of the texts
-LONGEST_NAME = 40
+MAX_NAME = 40
 EVALUATIONS = 10  # of a run with held-out texts
 REPEATED = 10  # texts that a label has at least, in the mean
 FINISHING = "0.01"  # minutes of a run that only publishes what an earlier one has: no further stage fits in them
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Whether a client may train (`allowed`), and bounds; `own`: it may open folders, as the owner of the server.
+
+    `texts` and `minutes` are those of a run, `runs` those that a visitor keeps and `all_runs` those of all visitors,
+    `model_bytes` the size of an unpacked model, `file_bytes` that of an upload, `kept` the seconds that a run stays
+    after its last use.
+    """
+
+    allowed: bool = False
+    own: bool = False
+    texts: int = 5_000
+    minutes: int = 15
+    runs: int = 2
+    all_runs: int = 6
+    model_bytes: int = 2**30
+    file_bytes: int = MAX_FILE_BYTES
+    kept: float = 2 * HOUR
+
+    def check(self) -> None:
+        """Raise ValueError if a client may not train."""
+        if not self.allowed:
+            raise ValueError(REFUSED)
+
+    @property
+    def promise(self) -> str:
+        """The bounds in words."""
+        kept = "until it stops" if self.kept > 24 * HOUR else f"for {self.kept / HOUR:.0f} hours after their last use"
+        return (
+            f"Up to {self.texts:,} texts and {self.minutes} minutes a run, one run at a time. The server keeps your "
+            f"newest {self.runs} runs {kept}: download what you want to keep."
+        )
+
+
+CLOSED = Rules()
+GUESTS = Rules(allowed=True, file_bytes=100 * 2**20)
+OWN = Rules(
+    allowed=True, own=True, texts=50_000, minutes=240, runs=8, all_runs=8, model_bytes=8 * 2**30, file_bytes=2**30,
+    kept=10_000 * HOUR,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,34 +103,25 @@ class TrainingRequest:
     minutes: float = 30.0
     purpose: str = BOTH
 
-    @property
-    def guarded(self) -> bool:
-        """True if texts are held out to guard the run."""
-        return self.method == ADAPT or can_hold_out(self.texts)
-
-    @property
-    def steps(self) -> int:
-        """About as many steps as a run of a method takes."""
-        config = preset(self.method, BUNDLED_ROW)[1]
-        examples = int(len(self.texts) * (0.8 if self.guarded else 1.0))
-        return steps_of(examples, config.batch_size, config.epochs, config.max_steps)
-
     def words(self, output: str = MODEL, *, finish: bool = False) -> list[str]:
         """Return the command's words after `cse`, run in the folder of the texts.
 
         With `finish` it publishes what an interrupted adaptation has, without another stage.
         """
+        shared: dict[str, Any] = {"backbone": self.start, "column": TEXT, "output": output}
         if self.method == ADAPT:
-            named = {
-                "backbone": self.start, "pooling": self.pooling, "column": TEXT,
-                "label": LABEL if self.labels else None,
+            own = {
+                "pooling": self.pooling, "label": LABEL if self.labels else None,
                 "for": None if self.purpose == BOTH else self.purpose,
-                "minutes": FINISHING if finish else f"{self.minutes:g}", "output": output,
+                "minutes": FINISHING if finish else f"{self.minutes:g}",
             }  # fmt: skip
-            return [ADAPT, TEXTS, *options(named), *(["--resume"] if finish else [])]
-        dev = {"dev": "auto" if self.guarded else "none", "eval_every": max(1, self.steps // EVALUATIONS)}
-        given = {"data": TEXTS, "backbone": self.start, "column": TEXT, "output": output}
-        return ["train", self.method, *options({**given, **dev})]
+            return [ADAPT, TEXTS, *options({**shared, **own}), *(["--resume"] if finish else [])]
+        guarded = can_hold_out(self.texts)
+        config = preset(self.method, BUNDLED_ROW)[1]
+        examples = int(len(self.texts) * (0.8 if guarded else 1.0))
+        steps = steps_of(examples, config.batch_size, config.epochs, config.max_steps)
+        guard = {"dev": "auto" if guarded else "none", "eval_every": max(1, steps // EVALUATIONS)}
+        return ["train", self.method, *options({"data": TEXTS, **shared, **guard})]
 
     @property
     def command(self) -> str:
@@ -108,8 +149,8 @@ def steps_of(examples: int, batch_size: int, epochs: int, max_steps: int | None)
 
 def options(values: Mapping[str, Any]) -> list[str]:
     """Return the options of a command, those that are None left out."""
-    given = {name: value for name, value in values.items() if value is not None}
-    return [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    named = {name: value for name, value in values.items() if value is not None}
+    return [word for name, value in named.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
 def checked(
@@ -129,14 +170,14 @@ def checked(
         check_texts(corpus or "the corpus", texts, 2, "training")
     except ValueError as error:
         raise validation.FieldError("The corpus", str(error)) from error
-    called = validation.text(name, "The name").strip() or f"my {method}"
-    if len(called) > LONGEST_NAME:
-        raise validation.FieldError("The name", f"The name has {len(called)} characters; give at most {LONGEST_NAME}.")
+    label = validation.text(name, "The name").strip() or f"my {method}"
+    if len(label) > MAX_NAME:
+        raise validation.FieldError("The name", f"The name has {len(label)} characters; give at most {MAX_NAME}.")
     limit = validation.between(rules.minutes if minutes is None else minutes, "Minutes", 1, rules.minutes)
-    aim, known = validation.one_of(purpose, "What for", PURPOSES), usable(labels)
-    if aim == GROUPS and known is None:
+    aim, judging = validation.one_of(purpose, "What for", PURPOSES), usable(labels)
+    if aim == GROUPS and judging is None:
         raise validation.FieldError("What for", "Grouping is measured by labels, and this corpus has none that repeat.")
-    return TrainingRequest(called, method, texts, known, corpus, start, pooling, limit, aim)
+    return TrainingRequest(label, method, texts, judging, corpus, start, pooling, limit, aim)
 
 
 def usable(labels: Sequence[str] | None) -> Sequence[str] | None:

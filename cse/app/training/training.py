@@ -1,11 +1,15 @@
-"""One training of a visitor: its folder, its process, and what is known of it so far."""
+"""One training of a visitor: its folder, its command as a process of its own, and what is known of it so far."""
 
 from __future__ import annotations
 
 import logging
 import os
 import shutil
+import signal
+import subprocess
 import time
+import zipfile
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,30 +18,109 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
+import cse
 from cse.adaptation.choice import PROJECTION, START, UNMEASURED
 from cse.adaptation.workspace import CANDIDATE, MARK_FILE, REPORT
 from cse.app.models.models import error_line
-from cse.app.models.visitors import Client
-from cse.app.training.archive import add_export, write_archive
-from cse.app.training.process import CommandProcess
 from cse.app.training.request import ADAPT, MODEL, Made, TrainingRequest, steps_of
-from cse.app.training.rules import CLOSED
+from cse.encoder.devices import without_bound
+from cse.encoder.processes import start_command
 from cse.files.writing import partial_folder, read_json
-from cse.training.listing import RunRecord, read_run
+from cse.training.listing import read_run
 
 log = logging.getLogger(__name__)
+ROOT = Path(cse.__file__).parents[1]
+NICE = 10  # the page comes first
 POLL = 1.0  # seconds between two looks at the process
 GRACE = 120.0  # seconds beyond its minutes, in which an adaptation ends by itself
-PATIENCE = 20.0  # seconds in which an interrupted process ends by itself
+PATIENCE, KILL_PATIENCE = 20.0, 10.0  # seconds to end after an interrupt, and after a request to end
+MAX_LINES, MAX_LINE = 50, 1_000  # kept of its messages; characters of one
+BAR = "%|"  # in a line of a progress bar
 INSIDE = "training"  # the folder of the run within that of an unfinished adaptation
 JUDGE = "Compare the two on your own texts, by votes, before you use it."
 TO_JUDGE = "to judge"
 ASKED = "training takes about "  # the command's line before the stage of minutes
 
 
+class CommandProcess:
+    """A running `cse` command in a folder that also holds its temporary files; `lines` are its last messages.
+
+    It has its own process group, and ends with this process. Its messages go through a pipe, so that a full disk hides
+    none of them.
+    """
+
+    def __init__(self, words: Sequence[str], folder: Path) -> None:
+        """Start the command. Raises OSError if the system cannot."""
+        self.lines: deque[str] = deque(maxlen=MAX_LINES)
+        self._process = start_command(
+            words, environment(folder), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            errors="replace", start_new_session=True,
+        )  # fmt: skip
+        self.pid = self._process.pid
+        with suppress(OSError, AttributeError):  # it has ended, or Windows
+            os.setpriority(os.PRIO_PROCESS, self.pid, NICE)
+        self._reader = Thread(target=self._read, name="training messages", daemon=True)
+        self._reader.start()
+
+    def ended(self, seconds: float) -> bool:
+        """Wait up to `seconds`; return True if the process has ended and all its messages were read."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._reader.join(KILL_PATIENCE)
+        return True
+
+    def interrupt(self) -> None:
+        """Ask the process to end with what it has, as Ctrl-C does."""
+        with suppress(OSError):
+            self._process.send_signal(signal.SIGINT)
+
+    def end(self, patience: float = KILL_PATIENCE) -> None:
+        """End the process and those that it started, by SIGKILL if it does not within the seconds of `patience`."""
+        if self.ended(0):
+            return
+        for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+            with suppress(OSError):
+                os.killpg(self.pid, number) if hasattr(os, "killpg") else self._process.send_signal(number)
+            if self.ended(patience):
+                return
+
+    @property
+    def failure(self) -> str:
+        """Why it failed, in a line; empty if it did not."""
+        code = self._process.returncode
+        if not code:
+            return ""
+        if code < 0:
+            return f"The training process was killed (signal {-code}); the machine may lack memory."
+        error = next((line for line in reversed(tuple(self.lines)) if line.startswith("Error: ")), "")
+        return error.removeprefix("Error: ") or f"The training process ended with code {code}."
+
+    def _read(self) -> None:
+        assert self._process.stderr is not None
+        with self._process.stderr as messages:
+            for line in messages:
+                if (text := line.strip()) and BAR not in text:
+                    self.lines.append(text[:MAX_LINE])
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the environment of a command that finds this project, with temporary copies of texts in `folder`.
+
+    The app's limit of compiled kernels is not in it, which suits texts of many lengths, not training.
+    """
+    known = {name: value for name, value in without_bound(os.environ).items() if name != "CSE_DEBUG"}
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]
+    temporary = {name: str(folder / "temporary") for name in ("TMPDIR", "HF_DATASETS_CACHE")}
+    return {**known, **temporary, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+
+
 @dataclass(frozen=True)
 class Progress:
-    """Steps taken and those of the whole run (0: unknown yet), losses and guard's scores by step, and the first score.
+    """Steps done and those of the whole run (0: unknown yet), losses and guard's scores by step.
 
     `rate` is the time of a step in seconds; `stages` are the finished ones of an adaptation.
     """
@@ -46,7 +129,6 @@ class Progress:
     steps: int = 0
     losses: Sequence[tuple[int, float]] = ()
     scores: Sequence[tuple[int, float]] = ()
-    start: float | None = None
     rate: float | None = None
     stages: Mapping[str, Any] = field(default_factory=dict)
 
@@ -68,22 +150,19 @@ def read_progress(folder: Path) -> Progress:
     stages: Mapping[str, Any] = {}
     with suppress(ValueError, OSError, KeyError):
         stages = read_json(work / MARK_FILE)["stages"]
-    for place in (work, work / INSIDE, partial_folder(work / INSIDE), output):
+    for run_folder in (work, work / INSIDE, partial_folder(work / INSIDE), output):
         with suppress(ValueError, OSError):  # not begun, replaced at this moment, or damaged: the command says so
-            run = read_run(place, place.name)
-            if run.log:
-                return progress_of(run, stages)
+            run = read_run(run_folder, run_folder.name)
+            if not run.log:
+                continue
+            losses = [(entry["step"], entry["loss"]) for entry in run.log]
+            scores = [(entry["step"], entry["dev"]) for entry in run.log if entry.get("dev") is not None]
+            examples, size, epochs = (run.settings.get(key) for key in ("examples", "batch_size", "epochs"))
+            max_steps = run.settings.get("max_steps")
+            steps = steps_of(examples, size, epochs, max_steps) if examples and size and epochs else 0
+            rate = None if run.seconds is None else run.seconds / len(run.log)
+            return Progress(losses[-1][0], steps, losses, scores, rate, stages)
     return Progress(stages=stages)
-
-
-def progress_of(run: RunRecord, stages: Mapping[str, Any]) -> Progress:
-    """Return the progress of a run."""
-    losses = [(entry["step"], entry["loss"]) for entry in run.log]
-    scores = [(entry["step"], entry["dev"]) for entry in run.log if entry.get("dev") is not None]
-    examples, size, epochs, most = (run.settings.get(key) for key in ("examples", "batch_size", "epochs", "max_steps"))
-    steps = steps_of(examples, size, epochs, most) if examples and size and epochs else 0
-    rate = None if run.seconds is None else run.seconds / len(run.log)
-    return Progress(losses[-1][0], steps, losses, scores, run.dev.get("start"), rate, stages)
 
 
 @dataclass(frozen=True)
@@ -130,7 +209,7 @@ class State(str, Enum):
 class Training:
     """A training in a private `folder`; `progress`, `failure` and `outcome` are the newest known."""
 
-    def __init__(self, request: TrainingRequest, folder: Path, most_bytes: int) -> None:
+    def __init__(self, request: TrainingRequest, folder: Path) -> None:
         """Write the texts. Raises OSError if it cannot."""
         self.request, self.folder = request, folder
         self.state, self.failure, self.seconds = State.STOPPED, "", 0.0
@@ -139,11 +218,7 @@ class Training:
         self.outcome: Outcome | None = None
         self.process: CommandProcess | None = None
         self.continued = False  # the visitor has seen the first answer, and wants the stage of minutes
-        self.used = 0.0  # by the clock of `Trainings`
-        self.rules = CLOSED  # of its start, as the client
-        self.client: Client | None = None
-        self._most_bytes, self._lock = most_bytes, Lock()
-        self._stopping, self._deleting = Event(), Event()
+        self._stopping, self._deleting, self._lock = Event(), Event(), Lock()
         self._thread: Thread | None = None
         request.write_texts(folder)
         (folder / "temporary").mkdir()
@@ -161,14 +236,8 @@ class Training:
     @property
     def asks(self) -> str:
         """The command's line on what the stage of minutes takes and may add, until the visitor has answered it."""
-        said = next((line for line in reversed(self.lines) if line.startswith(ASKED)), "")
         waits = self.running and self.progress.answered and not (self.continued or self.stopping)
-        return said if waits else ""
-
-    @property
-    def _published(self) -> bool:
-        """True if the command has published its result, which it does in one step."""
-        return (self.folder / MODEL).is_dir()
+        return next((line for line in reversed(self.lines) if line.startswith(ASKED)), "") if waits else ""
 
     def begin(self) -> None:
         """Start the process."""
@@ -203,16 +272,21 @@ class Training:
                 write_archive(made.folder, target, target.stem)
         return target
 
+    def _published(self) -> bool:
+        """True if the command has published its result, which it does in one step."""
+        return (self.folder / MODEL).is_dir()
+
     def _run(self) -> None:
         try:
             failure = self._watched(self.request.words())
-            left = not self._published and self.progress.answered and not self._deleting.is_set()
+            left = not self._published() and self.progress.answered and not self._deleting.is_set()
             if left and self.request.method == ADAPT:  # whatever ended it, the best so far is kept
                 again = self._watched(self.request.words(finish=True), finishing=True)
                 failure = failure or again
-            if self._published:  # a published model is whole, whatever ended the process
-                ended = "" if self._stopping.is_set() or not left else failure
-                self.failure, self.state = self._finish() or ended, State.FINISHED
+            if self._published():  # a published model is whole, whatever ended the process
+                self.outcome = outcome_of(self.request, self.folder)
+                self.failure = "" if self._stopping.is_set() or not left else failure
+                self.state = State.FINISHED
             elif self._stopping.is_set() or self._deleting.is_set():
                 self.state = State.STOPPED
             else:
@@ -225,53 +299,48 @@ class Training:
     def _watched(self, words: Sequence[str], *, finishing: bool = False) -> str:
         """Run a command to its end, and return why it failed; empty if it did not."""
         began, earlier = time.monotonic(), self.seconds
-        process, reason, interrupted = self._start(words), "", 0.0
+        process = self.process = CommandProcess(words, self.folder)
+        reason, interrupted = "", 0.0
         try:
             while not process.ended(POLL):
                 self.seconds, self.lines = earlier + time.monotonic() - began, tuple(process.lines)
                 self.progress = read_progress(self.folder)
-                reason = "" if finishing else self._reason_to_end()
-                if self._stopping.is_set() and not finishing and not interrupted:
-                    process.interrupt()
-                    interrupted = time.monotonic()
+                if not finishing:
+                    if self.seconds > 60 * self.request.minutes + GRACE:
+                        reason = f"It took longer than its {self.request.minutes:g} minutes; give fewer texts."
+                    if self._stopping.is_set() and not interrupted:
+                        process.interrupt()
+                        interrupted = time.monotonic()
                 late = interrupted and time.monotonic() - interrupted > PATIENCE
                 if reason or late or self._deleting.is_set():
                     process.end()
         finally:
             process.end()
-        if not self._published:
+        if not self._published():
             self.progress = read_progress(self.folder)
         return error_line(ValueError(reason or process.failure)) if reason or process.failure else ""
 
-    def _start(self, words: Sequence[str]) -> CommandProcess:
-        self.process = CommandProcess(words, self.folder)
-        return self.process
 
-    def _reason_to_end(self) -> str:
-        """Return why the process has to end now; empty if it may go on."""
-        if self.seconds > 60 * self.request.minutes + GRACE:
-            return f"It took longer than the {self.request.minutes:g} minutes that it was given; give fewer texts."
-        if size_of(self.folder) > self._most_bytes:
-            return f"It wrote more than the {self._most_bytes / 1e9:.1f} GB that a run may take on this server."
-        return ""
+def how_to_open(model: Path) -> str:
+    """Return how the unpacked .zip of a model is opened."""
+    from cse.models.checkpoint import CHECKPOINT, read_checkpoint_config
 
-    def _finish(self) -> str:
-        """Set the outcome, and return why the model could not be exported; empty if it could."""
-        outcome, failure = outcome_of(self.request, self.folder), ""
-        if outcome.models:
-            try:
-                add_export(outcome.models[0].folder, self.folder, self._start)
-            except (ValueError, OSError) as error:
-                failure = error_line(error)
-        self.outcome = outcome
-        return failure
+    record = read_checkpoint_config(model) if CHECKPOINT.is_marked(model) else None
+    reason = "" if record is None else record.reason or ("" if record.whole else "lacks its backbone")
+    if reason:
+        return f'Unpack it and open it with cse.load("FOLDER"). sentence-transformers cannot, as it {reason}.'
+    return 'Unpack it and open it with SentenceTransformer("FOLDER") of sentence-transformers, or cse.load("FOLDER").'
 
 
-def size_of(folder: Path) -> int:
-    """Return the bytes of the files in a folder, those that vanish meanwhile left out."""
-    total = 0
-    for place, _, names in os.walk(folder):  # passes over folders that vanish
-        for name in names:
-            with suppress(OSError):
-                total += os.lstat(os.path.join(place, name)).st_size
-    return total
+def write_archive(model: Path, target: Path, name: str) -> None:
+    """Write the folder of a model as a .zip with the one folder `name`; other models within it are left out."""
+    partial = target.with_suffix(".writing")
+    try:
+        with zipfile.ZipFile(partial, "w") as archive:  # weights do not compress
+            for path in sorted(model.rglob("*")):
+                inside = path.relative_to(model)
+                if path.is_file() and inside.parts[0] != CANDIDATE:
+                    archive.write(path, f"{name}/{inside.as_posix()}")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)

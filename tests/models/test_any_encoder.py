@@ -1,0 +1,285 @@
+"""Any encoder of transformers opens, trains and is saved; its vectors are those of a plain pass and a loop."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from architectures import ARCHITECTURES, DECODERS, random_model
+from conftest import SENTENCES, fresh_backbone
+from encoders import reading
+from model_files import POOLING, TRANSFORMER, with_pipeline
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+import cse
+from cse.encoder.rows import TokenRows
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.errors import ArtefactError
+from cse.methods.catalogue import METHODS, UNTRAINED
+from cse.methods.method import When
+from cse.models.export import export_model
+from cse.models.names import Kind, resolve
+from cse.training.step import cut_off, shuffled
+
+Folder = Callable[..., Path]
+TEXTS = [*SENTENCES, "", "the dog [MASK] a cat [SEP]"]
+READ = {  # mode of sentence-transformers -> a vector of the states (n, d) of a text's tokens
+    "mean": lambda states: sum(states) / len(states),
+    "cls": lambda states: states[0],
+    "lasttoken": lambda states: states[-1],
+    "max": lambda states: np.array([max(column) for column in states.T]),
+    "mean_sqrt_len_tokens": lambda states: sum(states) / np.sqrt(len(states)),
+    "weightedmean": lambda states: (
+        sum(place * state for place, state in enumerate(states, 1)) / sum(range(1, len(states) + 1))
+    ),
+}
+MODES = dict(zip((*ARCHITECTURES, *DECODERS), [*READ, "lasttoken", "mean"], strict=True))
+
+
+@pytest.fixture(scope="module")
+def folder_of(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """Write a model of an architecture once."""
+    root = tmp_path_factory.mktemp("architectures")
+
+    def made(kind: str, *, head: bool = True) -> Path:
+        folder = root / f"{kind}-{head}"
+        return folder if folder.exists() else random_model(kind, folder, bert_folder, head=head)
+
+    return made
+
+
+def states_of(folder: Path, text: str, length: int = 80) -> np.ndarray:
+    """The states (n, d) of a text's tokens by transformers alone."""
+    model: Any = AutoModel.from_pretrained(folder).eval()
+    ids = AutoTokenizer.from_pretrained(folder)(text, truncation=True, max_length=length, return_tensors="pt")
+    run = model.encoder if model.config.is_encoder_decoder else model
+    with torch.no_grad():
+        return run(input_ids=ids["input_ids"]).last_hidden_state[0].numpy()
+
+
+@pytest.mark.parametrize("kind", MODES)
+def test_a_folder_is_read_as_its_modules_say(folder_of: Folder, kind: str) -> None:
+    folder, mode = folder_of(kind, head=False), MODES[kind]
+    with_pipeline(folder, [TRANSFORMER, POOLING], {"pooling_mode": mode}, length=8)
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "the park : "}}))
+    encoder = cse.load(str(folder))
+    assert (encoder.backend, encoder.max_seq_length, encoder.dim) == ("torch", 8, 32)
+    expected = [READ[mode](states_of(folder, text, 8)) for text in TEXTS]
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
+    query = READ[mode](states_of(folder, f"the park : {TEXTS[0]}", 8))
+    np.testing.assert_allclose(encoder.encode_query(TEXTS[0]), query, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", READ)
+@pytest.mark.parametrize("backend", ["torch", "openvino"])
+def test_every_pooling_is_read_by_both_engines(bert_folder: Path, tmp_path: Path, mode: str, backend: str) -> None:
+    folder = random_copy(bert_folder, tmp_path / "model")
+    with_pipeline(folder, [TRANSFORMER, POOLING], {f"pooling_mode_{KEYS.get(mode, mode)}": True})
+    expected = [READ[mode](states_of(folder, text)) for text in TEXTS]
+    encoder = cse.load(str(folder), backend=backend)
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
+    export_model(cse.load(str(folder), backend="torch"), "sentence-transformers", tmp_path / "export")
+    np.testing.assert_allclose(cse.load(str(tmp_path / "export")).encode(TEXTS), expected, atol=1e-5)
+
+
+KEYS = {"cls": "cls_token", "max": "max_tokens", "mean": "mean_tokens", "weightedmean": "weightedmean_tokens"}
+
+
+def random_copy(source: Path, target: Path) -> Path:
+    AutoModel.from_pretrained(source).save_pretrained(target)
+    AutoTokenizer.from_pretrained(source).save_pretrained(target)
+    return target
+
+
+def with_layers(folder: Path) -> tuple[Path, Callable[[np.ndarray], np.ndarray]]:
+    """Add layers to a folder with a mean, and return what they compute of a vector."""
+    rng = np.random.default_rng(3)
+    first, second, norm = (rng.normal(size=size).astype(np.float32) for size in ((12, 32), (6, 12), 6))
+    shift = rng.normal(size=12).astype(np.float32)
+    written = {
+        "2_Dense": ({"in_features": 32, "out_features": 12}, {"linear.weight": first, "linear.bias": shift}),
+        "4_Dense": (
+            {"in_features": 12, "out_features": 6, "bias": False, "activation_function": "torch.nn.Identity"},
+            {"linear.weight": second},
+        ),
+        "5_LayerNorm": ({"dimension": 6}, {"norm.weight": norm, "norm.bias": norm + 1}),
+    }  # fmt: skip
+    for name, (config, arrays) in written.items():
+        (folder / name).mkdir()
+        (folder / name / "config.json").write_text(json.dumps(config))
+        save_file(arrays, folder / name / "model.safetensors")
+    paths = ["2_Dense", "3_Normalize", "4_Dense", "5_LayerNorm", "6_Normalize"]
+    more = [{"path": path, "type": f"sentence_transformers.models.{path[2:]}"} for path in paths]
+    with_pipeline(folder, [TRANSFORMER, POOLING, *more], {"pooling_mode": "mean"})
+
+    def headed(vector: np.ndarray) -> np.ndarray:
+        inner = np.tanh(first @ vector + shift)
+        inner = second @ (inner / np.linalg.norm(inner))
+        inner = norm * (inner - inner.mean()) / np.sqrt(inner.var() + 1e-5) + norm + 1
+        return inner / np.linalg.norm(inner)
+
+    return folder, headed
+
+
+@pytest.mark.parametrize(("kind", "backend"), [("bert", "openvino"), ("bert", "torch"), ("mpnet", "auto")])
+def test_layers_after_the_pooling_are_obeyed_in_their_order(
+    bert_folder: Path, tmp_path: Path, kind: str, backend: str
+) -> None:
+    model = tmp_path / "model"
+    random_copy(bert_folder, model) if kind == "bert" else random_model(kind, model, bert_folder, head=False)
+    folder, headed = with_layers(model)
+    expected = [headed(READ["mean"](states_of(folder, text))) for text in TEXTS]
+    encoder = cse.load(str(folder), backend=backend)
+    assert encoder.dim == 6
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
+    export_model(cse.load(str(folder), backend="torch"), "sentence-transformers", tmp_path / "export")
+    opened = cse.load(str(tmp_path / "export"), backend=backend)
+    np.testing.assert_allclose(opened.encode(TEXTS), expected, atol=1e-5)
+    with pytest.raises(ArtefactError, match=r"has a layer after its pooling \(2_Dense\), which training would leave"):
+        cse.train("simcse", SENTENCES, output=tmp_path / "run", backbone=str(folder))
+
+
+TRAINED = [(kind, method) for kind in ARCHITECTURES for method in ("simcse", "promptbert")]
+TRAINED += [("modernbert", "conpvp"), ("electra", "esimcse"), ("albert", "consert"), ("qwen3", "simcse")]
+
+
+@pytest.mark.parametrize(("kind", "method"), TRAINED)
+def test_a_method_trains_and_its_run_opens(folder_of: Folder, tmp_path: Path, kind: str, method: str) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    run, start = tmp_path / "run", str(folder_of(kind))
+    cse.train(method, SENTENCES, output=run, backbone=start, batch_size=4, max_steps=1, progress=False)
+    encoder = cse.load(str(run))
+    vectors = encoder.encode(SENTENCES)
+    before = AutoModel.from_pretrained(start).get_input_embeddings().weight
+    assert not np.array_equal(encoder.word_embeddings()[: len(before)], before.detach().numpy())
+    if method != "consert":
+        theirs = SentenceTransformer(str(run), device="cpu").encode(SENTENCES)
+        np.testing.assert_allclose(vectors, theirs, atol=1e-5)
+
+
+def test_training_keeps_the_pooling_that_a_folder_records(folder_of: Folder, tmp_path: Path) -> None:
+    start = random_copy(folder_of("qwen3"), tmp_path / "start")
+    with_pipeline(start, [TRANSFORMER, POOLING], {"pooling_mode": "lasttoken"})
+    cse.train("simcse", SENTENCES, output=tmp_path / "run", backbone=str(start), batch_size=4, max_steps=1)
+    assert cse.load(str(tmp_path / "run")).reading.pooling.value == "last"
+
+
+def test_tokens_in_columns_read_as_tokens_with_positions(bert_folder: Path) -> None:
+    """BERT reads rows either way: prompts and their biases, permuted positions, and dimensions that are cut."""
+    rng, method = np.random.default_rng(2), UNTRAINED["prompt"].replaced(denoise=When.ALWAYS)
+    encoders = [reading(str(bert_folder), method) for _ in range(2)]
+    encoders[1].placed = encoders[1].reads_at = False
+    np.testing.assert_allclose(encoders[1].encode(TEXTS), encoders[0].encode(TEXTS), atol=1e-5)
+    contents = encoders[0].tokenise(SENTENCES, [encoders[0].views[0][0]] * len(SENTENCES))
+    rows = TokenRows.of(contents, [encoders[0].views[0][0]] * len(contents))
+    rows = cut_off(shuffled(rows, np.arange(4), rng), np.arange(3, 6), 0.5, 32, rng)
+    for pooling in ("cls", "mean", "max"):
+        read_by = [encoder.reading_by(UNTRAINED[pooling].reading) for encoder in encoders]
+        pooled = [encoder.pool(rows).detach().numpy() for encoder in read_by]
+        np.testing.assert_allclose(pooled[1], pooled[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_likely_tokens_are_those_of_the_models_own_head(folder_of: Folder, kind: str) -> None:
+    encoder = TorchEncoder(*fresh_backbone(folder_of(kind)), UNTRAINED["prompt"], name="any")
+    row = encoder.rows_of([SENTENCES[0]], [encoder.prompt])
+    whole = AutoModelForMaskedLM.from_pretrained(folder_of(kind)).eval()
+    with torch.no_grad():
+        expected = whole(input_ids=torch.from_numpy(row.ids[None].astype(np.int64))).logits[0, int(row.read_at[0])]
+    np.testing.assert_allclose(encoder.mask_logits(SENTENCES[0])[0], expected.numpy(), atol=1e-4)
+
+
+def test_a_method_that_a_model_cannot_learn_is_refused_with_those_that_it_can(folder_of: Folder) -> None:
+    with pytest.raises(ValueError, match=r"dcpcse learns keys .* of bert, roberta.* is mpnet; simcse, esimcse and"):
+        TorchEncoder(*fresh_backbone(folder_of("mpnet")), METHODS["dcpcse"], name="")
+    with pytest.raises(ValueError, match=r"promptbert reads a vector at \[MASK\], and this electra model has no"):
+        TorchEncoder(*fresh_backbone(folder_of("electra", head=False)), METHODS["promptbert"], name="")
+
+
+def test_a_backbone_without_dropout_gets_it_for_training(folder_of: Folder, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    cse.train("simcse", SENTENCES, output=run, backbone=str(folder_of("modernbert")), batch_size=4, max_steps=1)
+    assert json.loads((run / "cse_checkpoint.json").read_text())["settings"]["dropout"] == 0.1
+
+
+def static_model(folder: Path, bert_folder: Path, **changes: Any) -> tuple[Path, np.ndarray]:
+    """Write a model2vec folder whose tokens share rows and have weights; return each token's own row."""
+    folder.mkdir()
+    (folder / "tokenizer.json").write_text((bert_folder / "tokenizer.json").read_text())
+    tokens = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab_size()
+    rng = np.random.default_rng(5)
+    rows, mapping, weights = rng.normal(size=(30, 8)), rng.integers(30, size=tokens), rng.random(tokens)
+    arrays = {"embeddings": rows.astype(np.float16), "mapping": mapping.astype(np.int32), "weights": weights}
+    save_file({**arrays, **changes}, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({"model_type": "model2vec", "normalize": True}))
+    return folder, arrays["embeddings"].astype(np.float64)[mapping] * weights[:, None]
+
+
+def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder: Path, tmp_path: Path) -> None:
+    folder, rows = static_model(tmp_path / "static", bert_folder)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    expected = np.zeros((len(TEXTS), 8))
+    for number, text in enumerate(TEXTS):
+        if ids := tokenizer.encode(text, add_special_tokens=False).ids:
+            mean = sum(rows[token] for token in ids) / len(ids)
+            expected[number] = mean / np.linalg.norm(mean)
+    encoder = cse.load(str(folder), device="cpu", backend="torch")
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-6)
+    assert (encoder.backend, resolve(str(folder)).kind) == ("static", Kind.STATIC)
+    with pytest.raises(ArtefactError, match="is a table of static embeddings, without layers to train; give a backb"):
+        cse.train("simcse", SENTENCES, output=tmp_path / "run", backbone=str(folder))
+    with pytest.raises(ArtefactError, match="predicts no words"):
+        encoder.top_tokens("a dog")
+
+
+def test_a_static_embedding_of_sentence_transformers_opens(bert_folder: Path, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    table = StaticEmbedding(Tokenizer.from_file(str(bert_folder / "tokenizer.json")), embedding_dim=8)
+    theirs = SentenceTransformer(modules=[table], device="cpu", prompts={"query": "the dog "})
+    theirs.save(str(tmp_path / "model"))
+    encoder = cse.load(str(tmp_path / "model"))
+    np.testing.assert_allclose(encoder.encode_query(TEXTS), theirs.encode_query(TEXTS), atol=1e-6)
+
+
+def test_a_damaged_static_table_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+    folder, _ = static_model(tmp_path / "static", bert_folder, mapping=np.array([99], np.int32))
+    with pytest.raises(ArtefactError, match="its mapping or weights do not fit its embeddings; copy it again"):
+        cse.load(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "model_type", "message"),
+    [
+        (["Router"], "SentenceTransformer", r"has several routes \(Router\); give the folder of one of them"),
+        (["Transformer"], "CrossEncoder", "is a CrossEncoder, which scores pairs of texts; give a model of dense"),
+        (["Transformer", "SpladePooling"], "SparseEncoder", "is a sparse encoder .*; give a model of dense sentence"),
+    ],
+)
+def test_other_models_of_sentence_transformers_are_refused_by_name(
+    bert_folder: Path, tmp_path: Path, kinds: list[str], model_type: str, message: str
+) -> None:
+    folder = random_copy(bert_folder, tmp_path / "model")
+    modules = [{"path": "", "type": f"sentence_transformers.models.{kind}"} for kind in kinds]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"model_type": model_type}))
+    with pytest.raises(ArtefactError, match=message):
+        cse.load(str(folder))
+    if kinds != ["Router"]:
+        assert cse.load(str(folder), "mean").dim == 32  # the cure
+
+
+def test_a_cross_encoder_without_modules_is_refused_too(bert_folder: Path, tmp_path: Path) -> None:
+    folder = random_copy(bert_folder, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    config["architectures"] = ["BertForSequenceClassification"]
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ArtefactError, match="is a CrossEncoder"):
+        cse.load(str(folder))
