@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 
 FIRST = DEMO / "first"  # first answers of the bundled models, `<key>.parquet`; `app.py --precompute` writes them
 FACTS = b"cse"  # the key of an answer's facts beside its table in the file
-MODELS_ABOUT = 'names of models to ask, as /models lists them, "NAME (before)" for one before its training; [] for all.'
-CORPUS_ABOUT = '"demo", the name of a corpus the app was started with, or "own" for the texts under the key.'
-KEY_ABOUT = 'for "own" the key that /texts answers.'
+ABOUTS = {  # of what every result is asked for
+    "corpus": '"demo", the name of a corpus the app was started with, or "own" for the texts under the key.',
+    "key": 'for "own" the key that /texts answers.',
+    "models": 'names of models to ask, as /models lists them, "NAME (before)" for one before its training; [] for all.',
+}
+NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD
 NO_ANSWER = "No model has an answer."
 
 
@@ -110,27 +113,20 @@ def endpoint(state: AppState, kind: type[Result]) -> Callable[..., Any]:
     asks = kind.asks()
     names = [*asks, *(("corpus", "key") if kind.reads_corpus else ()), "models"]
     defaults = {**kind().inputs(), "corpus": DEMO_KEY, "key": "", "models": []}
-    types = {**{name: TYPES[each.kind] for name, each in asks.items()}, "corpus": str, "key": str, "models": list[str]}
+    types = {**{name: TYPES[ask.kind] for name, ask in asks.items()}, "corpus": str, "key": str, "models": list[str]}
 
     def call(*args: Any, **named: Any) -> Any:
         values = {**defaults, **dict(zip(names, args, strict=False)), **named}
         return ask(state, kind, values).json()
 
-    parameters = []
-    for place, name in enumerate(names):
-        required = all(
-            each in asks and asks[each].kind == "text" and not asks[each].may_be_empty for each in names[: place + 1]
-        )
-        parameters.append(
-            inspect.Parameter(
-                name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=types[name],
-                default=inspect.Parameter.empty if required else defaults[name],
-            )
-        )  # fmt: skip
+    parameters, required = [], True
+    for name in names:  # the first texts have no default
+        required = required and name in asks and asks[name].kind == "text" and not asks[name].may_be_empty
+        default = inspect.Parameter.empty if required else defaults[name]
+        parameters.append(inspect.Parameter(name, NAMED, annotation=types[name], default=default))
     call.__signature__ = inspect.Signature(parameters, return_annotation=Any)  # type: ignore[attr-defined]
-    call.__annotations__ = {each.name: each.annotation for each in parameters}
-    abouts = {**{name: each.about for name, each in asks.items()}, "corpus": CORPUS_ABOUT, "key": KEY_ABOUT}
-    abouts["models"] = MODELS_ABOUT
+    call.__annotations__ = {name: types[name] for name in names}
+    abouts = {**{name: ask.about for name, ask in asks.items()}, **ABOUTS}
     call.__doc__ = "\n".join([kind.about(), "", "Args:", *(f"    {name}: {abouts[name]}" for name in names)])
     call.__name__ = kind.key
     return call
@@ -263,9 +259,9 @@ def handler(state: AppState, kind: type[Result], names: Sequence[str]) -> Callab
         found = ask(state, kind, values, report=reporter(progress))
         return [page_html(found), *plot_updates(found, kind.plots)] if kind.plots else page_html(found)
 
-    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in given]
-    parameters[-1] = parameters[-1].replace(default=PROGRESS)  # Gradio adds what has this default
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    parameters = [inspect.Parameter(name, NAMED) for name in given[:-1]]
+    progress = inspect.Parameter("progress", NAMED, default=PROGRESS)  # Gradio adds what has this default
+    run.__signature__ = inspect.Signature([*parameters, progress])  # type: ignore[attr-defined]
     return run
 
 
