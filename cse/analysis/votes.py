@@ -53,6 +53,10 @@ class Verdict:
         """The model with more votes, None if both have the same number."""
         return None if self.start == self.result else RESULT if self.result > self.start else START
 
+    def interval(self, side: str) -> tuple[float, float, float]:
+        """Return the share of START or RESULT and the bounds of its interval."""
+        return (self.share, self.low, self.high) if side == RESULT else (1 - self.share, 1 - self.high, 1 - self.low)
+
     def sentence(self, start: str = "START", result: str = "RESULT") -> str:
         """Return the verdict in one sentence, with names for the two models."""
         if not self.decided:

@@ -100,7 +100,7 @@ def test_a_model_that_fails_keeps_what_it_has_and_the_others_are_scored(sts: Pat
 
 
 def test_a_selection_refuses_what_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match="unknown 'max'; choose from"):
-        ModelSelection(["m"], poolings=["max"])
+    with pytest.raises(ValueError, match="unknown 'median'; choose from"):
+        ModelSelection(["m"], poolings=["median"])
     with pytest.raises(ValueError, match="give `postprocess` and `fit` together"):
         ModelSelection(["m"], postprocess="flow")
