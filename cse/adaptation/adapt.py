@@ -171,13 +171,14 @@ def tried(
 
 def _run_stage(trial: Trial, name: str, note: Note) -> None:
     """Try candidates, unless they are finished already."""
-    make, what = {
+    stages: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
         START: (trial.start, f"scoring {trial.encoder.name}"),
         READING: (trial.reading, "scoring its other pooling"),
         PROJECTION: (partial(trial.projected, PROJECTION, START), "fitting projections"),
         LANGUAGE: (trial.language, "masked language modelling"), TRAINING: (trial.training, "training"),
         TRAINED: (partial(trial.projected, TRAINED, TRAINING), "fitting projections of the trained model"),
-    }[name]  # fmt: skip
+    }  # fmt: skip
+    make, what = stages[name]
     is_backbone = trial.reference.kind is Kind.BACKBONE
     if name == TRAINED and "scores" not in trial.workspace.stages[TRAINING]:
         return

@@ -372,10 +372,11 @@ def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
             return fresh
         if document["format"] != VOTES_FORMAT:
             raise ValueError(f"format {document['format']}")
-        answers = [
-            Answer(**{name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()})
+        votes: list[dict[str, Any]] = [
+            {name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()}
             for answer in document["votes"]
         ]
+        answers = [Answer(**vote) for vote in votes]
         if wrong := [answer.vote for answer in answers if answer.vote not in VOTES]:
             raise ValueError(f"vote {wrong[0]!r}")
         recorded = {name: document[name] for name in ("simulated", *(setting.name for setting in fields(Setup)))}

@@ -131,8 +131,9 @@ def sweep(scores: Mapping[str, Mapping[int, Sequence[float]]], path: Path, title
     figure, (axes,) = _panels(scores, title, LINE_PLOT_SIZE, names=[""])
     for number, (model, of_setting) in enumerate(scores.items()):
         runs = [of_setting[setting] for setting in sorted(of_setting)]
-        spread = [np.std(values, ddof=1) if len(values) > 1 else 0.0 for values in runs]
-        axes.errorbar(sorted(of_setting), [*map(np.mean, runs)], spread, label=model, capsize=3, **_look(number))
+        spread = [float(np.std(values, ddof=1)) if len(values) > 1 else 0.0 for values in runs]
+        means = [float(np.mean(values)) for values in runs]
+        axes.errorbar(sorted(of_setting), means, spread, label=model, capsize=3, **_look(number))
     axes.set(xticks=sorted({*chain(*scores.values())}), xlabel=varied, ylabel="Spearman x 100")
     axes.legend()
     return _save(figure, path)

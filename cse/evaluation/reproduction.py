@@ -500,11 +500,11 @@ def _reproduced(row: PublishedRow, plan: Plan, report: Callable[[str], None]) ->
 def read_ledger(path: Path) -> list[LedgerEntry]:
     """The entries of a ledger file. Raises ValueError, naming the file, if it is not a ledger."""
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))["rows"]
-        return [
-            LedgerEntry(**{key: tuple(item) if isinstance(item, list) else item for key, item in value.items()})
-            for value in read
+        rows: list[dict[str, Any]] = [
+            {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
+            for value in json.loads(path.read_text(encoding="utf-8"))["rows"]
         ]
+        return [LedgerEntry(**row) for row in rows]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a ledger ({error}); move it away or give another `output`") from error
 

@@ -249,7 +249,7 @@ def _with_ones(rows: np.ndarray) -> np.ndarray:
     return np.hstack([rows, np.ones((len(rows), 1))]).astype(np.float32)
 
 
-CLASSIFIERS = {LOGISTIC: Logistic(), "senteval": SentEval()}
+CLASSIFIERS: dict[str, Logistic | SentEval] = {LOGISTIC: Logistic(), "senteval": SentEval()}
 
 
 def units(data: TaskData) -> dict[str, Unit]:

@@ -52,7 +52,7 @@ def test_train_writes_a_checkpoint_that_load_and_encode_accept(
     assert done.exit_code == 0, done.output
     summary = json.loads(done.stdout)
     assert {"start", "best", "best_step", "steps"} <= summary.keys()
-    small = {"README.md", "config.json", "model.safetensors", "train_log.jsonl"}
+    small = {"README.md", "config.json", "model.safetensors", "train_log.jsonl", "fitted_texts.json"}
     whole = {"cse_checkpoint.json", "modules.json", "tokenizer.json", "tokenizer_config.json"}
     files = {file.name for file in output.iterdir()}
     assert files == small if method == "dcpcse" else files > small | whole
