@@ -23,6 +23,7 @@ from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS, UNTRAINED
 from cse.methods.method import When
 from cse.models.export import export_model
+from cse.models.loading import on_torch
 from cse.models.names import Kind, resolve
 from cse.training.step import cut_off, shuffled
 
@@ -246,6 +247,8 @@ def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder: Path, tmp_p
         cse.train("simcse", SENTENCES, output=tmp_path / "run", backbone=str(folder))
     with pytest.raises(ArtefactError, match="predicts no words"):
         encoder.top_tokens("a dog")
+    with pytest.raises(ValueError, match="is a table of static embeddings, which has no layers"):
+        on_torch(encoder)
 
 
 def test_a_static_embedding_of_sentence_transformers_opens(bert_folder: Path, tmp_path: Path) -> None:
