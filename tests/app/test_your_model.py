@@ -16,7 +16,7 @@ from gradio.context import LocalContext
 import cse
 from cse.analysis.votes import questions, verdict
 from cse.app.models.recent import Bounds
-from cse.app.places.votes import LOST, MEANING, Voting, end, question_html, undo, verdict_html, vote
+from cse.app.places.votes import LOST, MEANING, Voting, change, question_html, verdict_html
 from cse.app.places.your_model import Trainer, dial_of, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
     Adaptation,
@@ -268,7 +268,7 @@ def test_a_question_shows_both_lists_and_neither_name(voting, state) -> None:
         assert not any(name in shown for name in ("simcse", "SimCSE", "promptbert", "PromptBERT", HOSTILE))
         first = TEXTS[asked.lists[0][0]].replace("<", "&lt;").replace(">", "&gt;")
         assert shown.index("<h3>A</h3>") < shown.index(first) < shown.index("<h3>B</h3>")
-        vote(cast)(ballot)
+        change(ballot, cast)
     given = [answer.vote for answer in ballot.judgement.answers]
     assert given[2:4] == ["same", "skip"]
     sides = [answer.first for answer in ballot.judgement.answers]
@@ -283,7 +283,7 @@ def test_the_fewest_votes_can_find_a_model_better_and_the_page_says_how_many_mus
 
 
 def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_shown_again(voting, state) -> None:
-    give, back, stop = (voting.changing(change) for change in (vote("a"), undo, end))
+    give, back, stop = map(voting.changing, ("a", "u", "end"))
     assert give(0, KEY).answers == 1
     assert give(0, KEY).answers == 1  # another tab showed an earlier question
     assert back(1, KEY).answers == 0
@@ -304,7 +304,7 @@ def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_shown_agai
 
 
 def test_a_code_opens_the_verdict_for_everyone_and_says_where_it_comes_from(voting, state) -> None:
-    ended = voting.changing(end)(0, KEY)
+    ended = voting.changing("end")(0, KEY)
     assert Record.read(ended.code) == Record.of(state.ballots.get(KEY))
     assert len(ended.code) < 1000
     assert ended.code in ended.verdict
@@ -333,16 +333,16 @@ def test_the_verdict_says_in_one_sentence_what_the_votes_tell() -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    "values",
     [
         {"for_start": -1}, {"same": 10**9}, {"same": None}, {"start": 1}, {"corpus": 5}, {"corpus": "x" * 121},
         {"differing": float("nan")}, {"compared": True}, {"start_fingerprint": ["a"]},
     ],
 )  # fmt: skip
-def test_a_code_with_other_values_is_refused(change: dict) -> None:
+def test_a_code_with_other_values_is_refused(values: dict) -> None:
     assert Record.read(coded(RECORD)) == RECORD
     with pytest.raises(ValueError, match="This code holds no verdict"):
-        Record.read(coded(RECORD._replace(**change)))
+        Record.read(coded(RECORD._replace(**values)))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cse.evaluation.harness import ComparedModel, EvaluationRequest, ModelSelection, evaluate, new_results
-from cse.evaluation.results import open_results, read_results
+from cse.evaluation.harness import EvaluationRequest, ModelSelection, evaluate, new_results
+from cse.evaluation.results import ModelRecord, open_results, read_results
 from cse.evaluation.tasks import TaskData, find_task
 
 
@@ -31,8 +31,10 @@ class LetterCounts:
 
 
 def request(task: str, folder: Path, *encoders: LetterCounts, **more: object) -> EvaluationRequest:
-    compared = [ComparedModel("given", "key", None, None, encoder) for encoder in encoders]
-    candidates = [SimpleNamespace(name=one.encoder.name, open=lambda one=one: one) for one in compared]
+    candidates = [
+        SimpleNamespace(name=one.name, open=lambda one=one: (one, ModelRecord("given", one.fingerprint, key="key")))
+        for one in encoders
+    ]
     models = SimpleNamespace(candidates=lambda: candidates, fit=None)
     return EvaluationRequest(find_task(task), TaskData(folder), models, **more)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -103,9 +104,8 @@ def in_words(training: Training) -> str:
         left = f", about {max(1, round(seconds / 60))} min left" if (seconds := progress.seconds_left) else ""
         return f"{'Training' if steps else 'At work'}: {what}{left if progress.step >= 3 else ''}; {spent} so far."
     if training.state is State.STOPPED:
-        return (
-            "Stopped: there is no model yet." if training.request.method == ADAPT else f"Stopped at {steps or 'once'}."
-        )
+        without = training.request.method == ADAPT
+        return "Stopped: there is no model yet." if without else f"Stopped at {steps or 'once'}."
     return f"Failed after {spent}." if training.state is State.FAILED else f"Finished in {spent}."
 
 
@@ -206,24 +206,20 @@ class Trainer:
 
     def opening(self, key: str, name: str) -> str:
         """Return how the .zip of a model is opened."""
-        found = next((made.folder for made, _ in self._trainings.models(key) if made.name == name), None)
-        return html.hint(how_to_open(found)) if found else ""
+        folder = next((made.folder for made, _ in self._trainings.models(key) if made.name == name), None)
+        return html.hint(how_to_open(folder)) if folder else ""
 
-    def adapt(
-        self, corpus: str, key: str, start: str, name: str, purpose: str, minutes: float, models: list[str]
-    ) -> list[Any]:
-        """Begin an adaptation."""
-        values = {"name": name, "purpose": purpose, "minutes": minutes}
-        self._trainings.begin(key, requested(self._state, corpus, key, start, **values))
-        return self.draw(key, None, models)
+    def beginning(self, option: str) -> Callable[..., list[Any]]:
+        """Return the handler that begins an adaptation for a "purpose", or a training by a "method" as published."""
 
-    def train(
-        self, corpus: str, key: str, start: str, name: str, method: str, minutes: float, models: list[str]
-    ) -> list[Any]:
-        """Begin a training by a method as published."""
-        values = {"name": name, "method": method, "minutes": minutes}
-        self._trainings.begin(key, requested(self._state, corpus, key, start, **values))
-        return self.draw(key, None, models)
+        def begin(
+            corpus: str, key: str, start: str, name: str, value: str, minutes: float, models: list[str]
+        ) -> list[Any]:
+            values = {"name": name, "minutes": minutes, option: value}
+            self._trainings.begin(key, requested(self._state, corpus, key, start, **values))
+            return self.draw(key, None, models)
+
+        return begin
 
     def turn(self, key: str, dial: float) -> tuple[Any, str]:
         """Show a place of the dial."""
@@ -268,13 +264,8 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     with gr.Column(visible=visitors.allowed, elem_id="own-training") as work:
         heading("A model to start from, and your corpus", more=f"<p>{ABOUT}</p>", words=("grouping", "finding"))
         with gr.Row(equal_height=True, elem_id="model-start"):
-            start = gr.Dropdown(
-                choices(state.admission.offered()),
-                value=BACKBONE,
-                label="Start",
-                allow_custom_value=True,
-                min_width=200,
-            )
+            offered = choices(state.admission.offered())
+            start = gr.Dropdown(offered, value=BACKBONE, label="Start", allow_custom_value=True, min_width=200)
             name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=MAX_NAME)
             purpose = gr.Dropdown(PURPOSES, value=BOTH, label="What for", min_width=160)
             minutes = gr.Slider(1, max(2, owner.minutes), min(30, owner.minutes), step=1, label="Minutes at most")
@@ -314,9 +305,9 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     ]  # fmt: skip
     fields = {FIELD: top.corpus, "The key": top.key, START: start, "The name": name}
     others = {"Minutes": minutes, "The models": top.models}
-    adapting = refusing(trainer.adapt, {**fields, "What for": purpose, **others}, outputs, keep=True)
-    training = refusing(trainer.train, {**fields, "The method": method, **others}, outputs, keep=True)
-    for button, run in ((begin, adapting), (train, training)):
+    choice = ((begin, "purpose", {"What for": purpose}), (train, "method", {"The method": method}))
+    for button, option, field in choice:
+        run = refusing(trainer.beginning(option), {**fields, **field, **others}, outputs, keep=True)
         button.click(run.fn, list(run.inputs), list(run.outputs), **LANE)
     for button in (stop, keep):
         button.click(trainer.stop, [top.key, top.models], outputs, **LANE)
