@@ -52,6 +52,8 @@ class StaticEncoder(Encoder):
     device = "cpu"
     first_position = 0
     row_limit = MAX_TOKENS
+    reference: Any = None  # what opened it
+    on_torch: Any = None
 
     def __init__(self, table: np.ndarray, tokenizer: Tokenizer, method: Method, *, name: str, backbone: str) -> None:
         vocabulary = tokenizer.get_vocab()

@@ -175,6 +175,7 @@ def _static(reference: ModelReference) -> Encoder:
     method = recorded.applied_to(UNTRAINED[recorded.pooling])
     encoder = StaticEncoder(table, tokenizer, method, name=reference.label, backbone=reference.name)
     call_as(recorded, encoder, reference.name)
+    encoder.reference = reference
     return encoder
 
 

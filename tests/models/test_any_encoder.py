@@ -23,6 +23,7 @@ from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS, UNTRAINED
 from cse.methods.method import When
 from cse.models.export import export_model
+from cse.models.loading import on_torch
 from cse.models.names import Kind, resolve
 from cse.training.step import cut_off, shuffled
 
@@ -76,15 +77,14 @@ def test_a_folder_is_read_as_its_modules_say(folder_of: Folder, kind: str) -> No
 
 
 @pytest.mark.parametrize("mode", READ)
-@pytest.mark.parametrize("backend", ["torch", "openvino"])
-def test_every_pooling_is_read_by_both_engines(bert_folder: Path, tmp_path: Path, mode: str, backend: str) -> None:
+def test_every_pooling_is_read_by_both_engines_and_by_an_export(bert_folder: Path, tmp_path: Path, mode: str) -> None:
     folder = random_copy(bert_folder, tmp_path / "model")
     with_pipeline(folder, [TRANSFORMER, POOLING], {f"pooling_mode_{KEYS.get(mode, mode)}": True})
     expected = [READ[mode](states_of(folder, text)) for text in TEXTS]
-    encoder = cse.load(str(folder), backend=backend)
-    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
     export_model(load_torch(folder), "sentence-transformers", tmp_path / "export")
-    np.testing.assert_allclose(cse.load(str(tmp_path / "export")).encode(TEXTS), expected, atol=1e-5)
+    for opened in (folder, tmp_path / "export"):
+        for backend in ("torch", "openvino"):
+            np.testing.assert_allclose(cse.load(str(opened), backend=backend).encode(TEXTS), expected, atol=1e-5)
 
 
 def load_torch(folder: Path) -> TorchEncoder:
@@ -246,6 +246,8 @@ def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder: Path, tmp_p
         cse.train("simcse", SENTENCES, output=tmp_path / "run", backbone=str(folder))
     with pytest.raises(ArtefactError, match="predicts no words"):
         encoder.top_tokens("a dog")
+    with pytest.raises(ValueError, match="is a table of static embeddings, which has no layers"):
+        on_torch(encoder)
 
 
 def test_a_static_embedding_of_sentence_transformers_opens(bert_folder: Path, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_a_small_checkpoint_moves_together_with_its_backbone(bert_folder: Path, 
     shutil.copytree(bert_folder, tmp_path / "here" / "base")
     folder = train(method, tmp_path / "here" / "runs" / "one", tmp_path / "here" / "base")
     assert {path.name for path in folder.iterdir()} == {
-        "README.md", "config.json", "model.safetensors", "train_log.jsonl", "fitted_texts.json"
+        "README.md", "config.json", "fitted_texts.json", "model.safetensors", "train_log.jsonl"
     }  # fmt: skip
     expected = cse.load(str(folder)).encode(SENTENCES)
     (tmp_path / "here").rename(tmp_path / "there")
