@@ -63,3 +63,14 @@ def tips(**fields: str) -> list[Mapping[str, Any]]:
         {"field": name, "title": heading.removesuffix("#"), **({"format": ".3f"} if heading.endswith("#") else {})}
         for name, heading in fields.items()
     ]
+
+
+def intervals(across: Mapping[str, Any], field: str, axis: str, told: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the layers of a chart with a point for each row of a frame, and its interval from `low` to `high`."""
+    x: dict[str, Any] = {"type": "quantitative", "scale": {"zero": False}, "title": axis}
+    return [
+        {"mark": {"type": "rule", "strokeWidth": 2},
+         "encoding": {**across, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},
+        {"mark": {"type": "point", "filled": True, "size": 70},
+         "encoding": {**across, "x": {**x, "field": field}, "tooltip": told}},
+    ]  # fmt: skip

@@ -8,6 +8,7 @@ first answer of it; a lesson asks it as a visitor does.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -91,14 +92,15 @@ class Result:
     """The base of all results.
 
     `key` names the endpoint, the files, and the macro in the template that is named as the result's module; `title`
-    heads the part of the page; `summary` is the first line of the endpoint. `lane` is the queue that it waits in. A
-    `live` result answers while its fields are edited, any other when its button is pressed. `plots` is the number of
-    its charts on the page. The rows of a model in the frame of a `separable` one do not depend on the other models.
+    heads the part of the page; `summary` describes the endpoint where it does not answer the table. `lane` is the queue
+    that it waits in. A `live` result answers while its fields are edited, any other when its button is pressed. `plots`
+    is the number of its charts on the page. The rows of a model in the frame of a `separable` one do not depend on the
+    other models.
     """
 
     key: ClassVar[str]
     title: ClassVar[str]
-    summary: ClassVar[str]
+    summary: ClassVar[str] = ""
     button: ClassVar[str] = "Compare"
     words: ClassVar[Sequence[str]] = ()  # terms of the glossary that the part uses
     examples: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # values of the first fields by their label
@@ -114,6 +116,12 @@ class Result:
     def asks(cls) -> dict[str, Ask]:
         """Return what the result asks for, by the names of its fields."""
         return {each.name: each.metadata["ask"] for each in dataclasses.fields(cls)}
+
+    @classmethod
+    def about(cls) -> str:
+        """Return what programs read of the endpoint."""
+        rows = str(inspect.getdoc(cls.frame)).removeprefix("Return ")
+        return cls.summary or f"{inspect.getdoc(cls)}\n\nThe answer has by model, with null for what is missing, {rows}"
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:

@@ -127,7 +127,7 @@ def endpoint(state: AppState, kind: type[Result]) -> Callable[..., Any]:
     call.__signature__ = inspect.Signature(parameters, return_annotation=Any)  # type: ignore[attr-defined]
     call.__annotations__ = {name: types[name] for name in names}
     abouts = {**{name: ask.about for name, ask in asks.items()}, **ABOUTS}
-    call.__doc__ = "\n".join([kind.summary, "", "Args:", *(f"    {name}: {abouts[name]}" for name in names)])
+    call.__doc__ = "\n".join([kind.about(), "", "Args:", *(f"    {name}: {abouts[name]}" for name in names)])
     call.__name__ = kind.key
     return call
 

@@ -241,7 +241,10 @@ def check_vectors(name: str) -> None:
 
 def static_folder(name: str) -> str | None:
     """Return the subfolder ("" for its own) of a model's table of static embeddings; None if it has another kind."""
-    modules = modules_of(name)
+    try:
+        modules = modules_of(name)
+    except ArtefactError:  # whoever reads the modules says why
+        return None
     if modules is None:
         return "" if _object(name, "config.json").get("model_type") == "model2vec" else None
     return dict(modules).get(STATIC)

@@ -173,11 +173,10 @@ def test_maps_come_one_by_one_are_kept_and_a_broken_model_is_told(state, monkeyp
 
 
 def test_the_endpoint_has_the_json_of_the_frame(state, drawn) -> None:
-    lines = "\n".join(TEXTS[:30])
-    found = ask(state, Map, {"source": "lines", "lines": lines, "groups": 3, "models": ["simcse", "promptbert"]})
-    answer = json.loads(json.dumps(found.json(), allow_nan=False))
+    frame = Map(groups=3).frame(session_of(state, TEXTS[:30], names=GOOD[:2]))
+    answer = json.loads(json.dumps(Map().answer(frame), allow_nan=False))
     assert (answer["labels"], answer["texts"]) == (None, TEXTS[:30])
-    for name, rows in by_models(found.frame).items():
+    for name, rows in by_models(frame).items():
         made = answer["maps"][name]
         assert made["xy"] == rows[["x", "y"]].to_numpy().tolist()
         assert made["near"] == rows["near"].tolist()
@@ -190,9 +189,9 @@ def test_the_endpoint_has_the_json_of_the_frame(state, drawn) -> None:
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [({"source": "x"}, "The source is unknown"), ({"most": 99}, "The most points must be"),
+    [({"most": 99}, "The most points must be"),
      ({"groups": 101}, "The number of groups must be"), ({"seed": -1}, "The seed must be"),
-     ({"source": "lines", "lines": " "}, "The list is empty"), ({"models": ["x"]}, "The models is unknown"),
+     ({"models": ["x"]}, "The models is unknown"),
      ({"corpus": "x"}, "The corpus is unknown")],
 )  # fmt: skip
 def test_wrong_values_of_a_map_are_refused_by_name(state, values, message) -> None:

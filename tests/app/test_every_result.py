@@ -94,8 +94,6 @@ def test_every_form_is_a_file_or_says_why_not(state, kind, form) -> None:
 @pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.key)
 def test_wrong_values_are_refused_by_their_name(state, kind) -> None:
     for name, ask in kind.asks().items():
-        if (kind.key, name) == ("map", "lines"):  # read only where the lines are the source
-            continue
         for wrong in (None, [], {"a": 1}):
             with pytest.raises(FieldError) as refused:
                 show.ask(state, kind, {**kind().inputs(), name: wrong})

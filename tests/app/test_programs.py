@@ -25,7 +25,7 @@ ENDPOINTS = {
     "search": ["query", "k", "threshold", "where", *SHARED], "tokens": ["sentence", "k", "share", "models"],
     "template": ["sentence", "template", "k", "models"], "attention": ["sentence", "layer", "head", "models"],
     "prefix": ["sentence", "other", *SHARED], "prototypes": ["sentence", "models"],
-    "map": ["source", "lines", "most", "seed", "groups", *SHARED], "groups": ["model", "groups", "most", *SHARED],
+    "map": ["most", "seed", "groups", *SHARED], "groups": ["model", "groups", "most", *SHARED],
     "neighbours": ["first", "second", "most", *SHARED],
     "duplicates": ["model", "nines", "keep", "page", "rejected", *SHARED],
     "judge": ["first", "second", "votes", *SHARED], "scores": ["task", "models"], "labels": SHARED,
@@ -176,7 +176,7 @@ def test_a_program_keeps_texts_searches_them_and_deletes_them(client):
         ("template", ["a", "[MASK]", 5], 'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
         ("tokens", ["", 5], "The sentence is empty; write a few words."),
         ("tokens", ["a", 31], "k must be a whole number from 1 to 30."),
-        ("map", ["moon"], "The source is unknown; choose corpus or lines."),
+        ("map", ["moon"], "The most points must be a whole number from 100 to 10,000."),
         ("judge", ["simcse", "simcse"], "Both models are SimCSE; choose two different ones."),
     ],
 )

@@ -193,7 +193,7 @@ def test_wrong_values_are_refused_at_their_field(state, key, values, field, reas
 def test_all_results_of_the_place_read_one_sentence_and_open_with_the_shipped_answers() -> None:
     state, seen = open_state(BUNDLED_NAMES, ()), {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page_module, "link", lambda *given: seen.update(linked=given[3], shared=given[4]))
+        patch.setattr(page_module, "link", lambda *given: seen.update(linked=given[2], shared=given[3]))
         page_module.page(state)
     parts = [("tokens", each) for each in seen["linked"]["tokens"][1]]
     names = [name for _, part in parts for name in part.names]

@@ -16,8 +16,8 @@ from gradio.context import LocalContext
 import cse
 from cse.analysis.votes import questions, verdict
 from cse.app.models.recent import Bounds
-from cse.app.places.votes import LOST, MEANING, Voting, end, question_html, undo, verdict_html, vote
-from cse.app.places.your_model import Trainer, own_dial, picture, reading_html, requested, start_of, training_html
+from cse.app.places.votes import LOST, MEANING, Voting, change, question_html, verdict_html
+from cse.app.places.your_model import Trainer, dial_of, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
     Adaptation,
     at_dial,
@@ -100,7 +100,6 @@ def test_the_dial_has_the_candidates_that_differ_in_it_alone_and_stands_at_the_c
     points = dial_points(frame)
     assert points["dial"].tolist() == [-0.25, 0.0, 0.25]
     assert points["grouping_gain"].tolist() == [-1.0, 1.0, 2.5]
-    assert own_dial(points) == 0.25
     assert at_dial(points, 0.2)["candidate"] == "projection 0.25"
     assert dial_sentence(points, -0.25) == (
         "Dial -0.25: grouping -1.0 (-1.5 to -0.5), finding +0.9 (+0.4 to +1.4), in points over the start. Not the "
@@ -171,8 +170,7 @@ def test_the_page_says_the_verdict_of_the_report_and_only_to_its_visitor(adapted
     assert json.loads(json.dumps(Adaptation().answer(frame)))[0]["candidate"] == "start"
     with pytest.raises(ValueError, match="no adaptation of yours"):
         Adaptation().frame(open_session(state, key=OTHER))
-    spec = picture(training)
-    assert (spec is None) == dial_points(frame).empty
+    assert (dial_of(training)[2] is None) == dial_points(frame).empty
 
 
 def test_label_neighbours_of_results_are_those_of_the_report(adapted):
@@ -270,7 +268,7 @@ def test_a_question_shows_both_lists_and_neither_name(voting, state) -> None:
         assert not any(name in shown for name in ("simcse", "SimCSE", "promptbert", "PromptBERT", HOSTILE))
         first = TEXTS[asked.lists[0][0]].replace("<", "&lt;").replace(">", "&gt;")
         assert shown.index("<h3>A</h3>") < shown.index(first) < shown.index("<h3>B</h3>")
-        vote(cast)(ballot)
+        change(ballot, cast)
     given = [answer.vote for answer in ballot.judgement.answers]
     assert given[2:4] == ["same", "skip"]
     sides = [answer.first for answer in ballot.judgement.answers]
@@ -285,7 +283,7 @@ def test_the_fewest_votes_can_find_a_model_better_and_the_page_says_how_many_mus
 
 
 def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_shown_again(voting, state) -> None:
-    give, back, stop = (voting.changing(change) for change in (vote("a"), undo, end))
+    give, back, stop = map(voting.changing, ("a", "u", "end"))
     assert give(0, KEY).answers == 1
     assert give(0, KEY).answers == 1  # another tab showed an earlier question
     assert back(1, KEY).answers == 0
@@ -306,7 +304,7 @@ def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_shown_agai
 
 
 def test_a_code_opens_the_verdict_for_everyone_and_says_where_it_comes_from(voting, state) -> None:
-    ended = voting.changing(end)(0, KEY)
+    ended = voting.changing("end")(0, KEY)
     assert Record.read(ended.code) == Record.of(state.ballots.get(KEY))
     assert len(ended.code) < 1000
     assert ended.code in ended.verdict
@@ -335,16 +333,16 @@ def test_the_verdict_says_in_one_sentence_what_the_votes_tell() -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    "values",
     [
         {"for_start": -1}, {"same": 10**9}, {"same": None}, {"start": 1}, {"corpus": 5}, {"corpus": "x" * 121},
         {"differing": float("nan")}, {"compared": True}, {"start_fingerprint": ["a"]},
     ],
 )  # fmt: skip
-def test_a_code_with_other_values_is_refused(change: dict) -> None:
+def test_a_code_with_other_values_is_refused(values: dict) -> None:
     assert Record.read(coded(RECORD)) == RECORD
     with pytest.raises(ValueError, match="This code holds no verdict"):
-        Record.read(coded(RECORD._replace(**change)))
+        Record.read(coded(RECORD._replace(**values)))
 
 
 @pytest.mark.parametrize(

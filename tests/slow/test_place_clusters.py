@@ -43,7 +43,7 @@ def page(browser, url):
 
 @pytest.fixture(scope="module")
 def maps(url):
-    return app_client(url).predict("corpus", most=120, groups=6, api_name="/map")
+    return app_client(url).predict(most=120, groups=6, api_name="/map")
 
 
 def drawn(page):

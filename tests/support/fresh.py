@@ -42,7 +42,7 @@ ASKED = {
     "/search": {"query": ONE, "k": 2},
     "/tokens": {"sentence": ONE, "k": 2},
     "/template": {"sentence": ONE, "template": '"[X]" is [MASK]', "k": 2},
-    "/map": {"source": "lines", "lines": LINES},
+    "/map": {"most": 100},
     "/groups": {"groups": 2},
     "/neighbours": {},
     "/changes": {"sentence": ONE},

@@ -106,8 +106,8 @@ class Voting:
             return View(*[gr.skip()] * len(View._fields))
         return view(ballot)
 
-    def changing(self, change: Callable[[Ballot], None]) -> Callable[[float, str], View]:
-        """Return a handler that changes the visitor's ballot, unless the page shows an earlier state of it."""
+    def changing(self, name: str) -> Callable[[float, str], View]:
+        """Return the handler of a button, which changes the ballot unless the page shows an earlier state of it."""
 
         def changed(answers: float, key: str) -> View:
             with self._ballots.lock:
@@ -115,32 +115,22 @@ class Voting:
                 if ballot is None:
                     return View(html.alert(LOST))
                 if answers == len(ballot.judgement.answers):
-                    change(ballot)
+                    change(ballot, name)
                 return view(ballot)
 
         return changed
 
 
-def vote(name: str) -> Callable[[Ballot], None]:
-    """Return the change that counts a vote for list "a" or "b", "s" for the same, or "k" to skip."""
-
-    def give(ballot: Ballot) -> None:
-        if (question := ballot.question) is not None:
-            cast = {"s": SAME, "k": SKIP}.get(name) or question.chosen(second=name == "b")
-            ballot.judgement.add(question, ballot.texts, cast)
-
-    return give
-
-
-def undo(ballot: Ballot) -> None:
-    """Take the last vote back."""
-    ballot.judgement.undo()
-    ballot.ended = False
-
-
-def end(ballot: Ballot) -> None:
-    """Ask for no more votes."""
-    ballot.ended = True
+def change(ballot: Ballot, name: str) -> None:
+    """Count a vote for list "a" or "b", "s" for the same, or "k" to skip; "u" takes the last back, "end" ends."""
+    question = ballot.question
+    if name in ("u", "end"):
+        ballot.ended = name == "end"
+        if name == "u":
+            ballot.judgement.undo()
+    elif question is not None:
+        cast = {"s": SAME, "k": SKIP}.get(name) or question.chosen(second=name == "b")
+        ballot.judgement.add(question, ballot.texts, cast)
 
 
 class Votes(NamedTuple):
@@ -179,9 +169,8 @@ def votes_part(state: AppState, top: Top) -> Votes:
         begun.fn, list(begun.inputs), list(begun.outputs), show_progress_on=outputs[0], **HIDDEN, **COMPARISONS
     )
     started.then(None, js=TO_QUESTION, **HIDDEN)
-    changes = {button: undo if name == "u" else vote(name) for name, button in cast.items()}
-    for button, change in {**changes, last: end, back: undo}.items():
-        button.click(voting.changing(change), [answers, top.key], outputs, **QUICK)
+    for name, button in (*cast.items(), ("end", last), ("u", back)):
+        button.click(voting.changing(name), [answers, top.key], outputs, **QUICK)
     resumed = refusing(voting.resume, {"The verdict": code, "The key": top.key}, outputs)
     linked = Linked(("verdict",), resumed, (code.change,), QUICK)
     return Votes(first, second, linked, Run(voting.reopen, [top.key], outputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -9,7 +10,6 @@ import pandas as pd
 from markupsafe import Markup
 
 from cse.adaptation.choice import BOTH, GROUPS, SEARCH
-from cse.app.charts import chart
 from cse.app.corpus.chosen import FIELD, chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import NUMBERS, heading, result
@@ -22,7 +22,6 @@ from cse.app.results.adaptation import (
     DIAL_MOST,
     DIAL_STEP,
     Adaptation,
-    at_dial,
     dial_points,
     dial_sentence,
     first_answer,
@@ -105,9 +104,8 @@ def in_words(training: Training) -> str:
         left = f", about {max(1, round(seconds / 60))} min left" if (seconds := progress.seconds_left) else ""
         return f"{'Training' if steps else 'At work'}: {what}{left if progress.step >= 3 else ''}; {spent} so far."
     if training.state is State.STOPPED:
-        return (
-            "Stopped: there is no model yet." if training.request.method == ADAPT else f"Stopped at {steps or 'once'}."
-        )
+        without = training.request.method == ADAPT
+        return "Stopped: there is no model yet." if without else f"Stopped at {steps or 'once'}."
     return f"Failed after {spent}." if training.state is State.FAILED else f"Finished in {spent}."
 
 
@@ -129,56 +127,20 @@ def training_html(training: Training) -> str:
     )  # fmt: skip
 
 
-def picture(training: Training, dial: float | None = None) -> dict[str, Any] | None:
-    """Return the chart of both axes along the dial, or that of a training's loss and guard's score by step."""
-    progress, report = training.progress, training.outcome.report if training.outcome else None
-    if report:
-        frame = report_frame(report)
-        if (points := dial_points(frame)).empty:
-            return None
-        place = float(at_dial(points, own_dial(points) if dial is None else dial)["dial"])
-        return Adaptation(place).charts(frame)[0]
-    if len(progress.losses) < 2:
-        return None
-    kinds = {"loss": progress.losses, "guard's score": progress.scores}
-    rows = pd.DataFrame(
-        [(what, *point) for what, points in kinds.items() for point in points], columns=["of", "x", "y"]
-    )
-    across = {"field": "x", "type": "quantitative", "title": "step"}
-    up = {"field": "y", "type": "quantitative", "scale": {"zero": False}}
-    layers = [
-        {"transform": [{"filter": {"field": "of", "equal": what}}],
-         "mark": {"type": "line", "color": colour, "point": True},
-         "encoding": {"x": across, "y": {**up, "title": what}}}
-        for what, colour in zip(kinds, ("#3d8eff", "#178267"), strict=True)
-    ]  # fmt: skip
-    independent = {"scale": {"y": "independent"}}
-    return chart(rows, "Loss and guard's score by step", height=200, layer=layers, resolve=independent)
+def dial_of(training: Training, dial: float | None = None) -> tuple[pd.DataFrame, float, dict[str, Any] | None]:
+    """Return the places of the dial that a finished adaptation has tried, the place that is shown, and their chart.
 
-
-def asked_html(training: Training) -> str:
-    """Return what the stage of minutes takes and may add, in place of the command's line."""
-    said = training.asks.partition(":")[0]
-    if not said:
-        return ""
-    return html.verdict(f"First answer. {said[0].upper()}{said[1:]}. It has begun: keep the answer, or let it go on.")
-
-
-def command_html(what: str, command: str) -> str:
-    """Return a command that one press selects."""
-    return f'<p class="cse-note">{what}: <code class="cse-code">{html.escape(command)}</code></p>'
-
-
-def points_of(training: Training) -> pd.DataFrame:
-    """Return the places of the dial that a finished adaptation has tried."""
+    That is the chosen candidate's if it is among them, or else 0. Without several places there is no chart.
+    """
     report = training.outcome.report if training.outcome else None
-    return dial_points(report_frame(report)) if report else pd.DataFrame()
-
-
-def own_dial(points: pd.DataFrame) -> float:
-    """Return the dial of the chosen candidate if it is among the points, else the one nearest to 0."""
+    frame = report_frame(report) if report else pd.DataFrame()
+    points = dial_points(frame) if report else frame
+    if points.empty:
+        return points, 0.0, None
     own = points.loc[points["chosen"], "dial"]
-    return float(own.iloc[0]) if len(own) else 0.0
+    shown = float(own.iloc[0]) if len(own) else 0.0
+    shown = shown if dial is None else dial
+    return points, shown, Adaptation(shown).charts(frame)[0]
 
 
 class Trainer:
@@ -203,19 +165,21 @@ class Trainer:
         )  # fmt: skip
         if now == known:
             return self.unchanged
-        points, spec = points_of(training), picture(training)
+        points, dial, spec = dial_of(training)
         names = [made.name for made, _ in self._trainings.models(key)]
-        name, place = names[0] if names else "", 0.0 if points.empty else own_dial(points)
-        slider = gr.update(visible=False)
-        if not points.empty:
+        name, slider = names[0] if names else "", gr.update(visible=False)
+        if spec:
             ends = points["dial"].min(), points["dial"].max()
-            slider = gr.update(visible=True, minimum=ends[0], maximum=ends[1], value=place)
+            slider = gr.update(visible=True, minimum=ends[0], maximum=ends[1], value=dial)
+        command = html.escape(training.request.command)
+        asks = training.asks.partition(":")[0]  # what the stage of minutes takes and may add
+        begun = f"First answer. {asks[:1].upper()}{asks[1:]}. It has begun: keep the answer, or let it go on."
         return [
-            training_html(training), gr.update(visible=bool(training.asks)), asked_html(training), slider,
+            training_html(training), gr.update(visible=bool(asks)), html.verdict(begun if asks else ""), slider,
             gr.update(value=spec and plot_value(spec), visible=spec is not None),
-            "" if points.empty else html.hint(dial_sentence(points, place)), gr.update(visible=bool(names)),
+            html.hint(dial_sentence(points, dial)) if spec else "", gr.update(visible=bool(names)),
             gr.update(choices=names, value=name or None), self.opening(key, name),
-            command_html("The command that repeats this", training.request.command),
+            f'<p class="cse-note">The command that repeats this: <code class="cse-code">{command}</code></p>',
             gr.Timer(active=running), now, gr.update(interactive=running), gr.update(interactive=not running),
             gr.update(interactive=not running),
             *(self.unchanged[: self.page] if running else self._added(key, models)),
@@ -242,40 +206,28 @@ class Trainer:
 
     def opening(self, key: str, name: str) -> str:
         """Return how the .zip of a model is opened."""
-        found = next((made.folder for made, _ in self._trainings.models(key) if made.name == name), None)
-        return html.hint(how_to_open(found)) if found else ""
+        folder = next((made.folder for made, _ in self._trainings.models(key) if made.name == name), None)
+        return html.hint(how_to_open(folder)) if folder else ""
 
-    def adapt(
-        self, corpus: str, key: str, start: str, name: str, purpose: str, minutes: float, models: list[str]
-    ) -> list[Any]:
-        """Begin an adaptation."""
-        values = {"name": name, "purpose": purpose, "minutes": minutes}
-        self._trainings.begin(key, requested(self._state, corpus, key, start, **values))
-        return self.draw(key, None, models)
+    def beginning(self, option: str) -> Callable[..., list[Any]]:
+        """Return the handler that begins an adaptation for a "purpose", or a training by a "method" as published."""
 
-    def train(
-        self, corpus: str, key: str, start: str, name: str, method: str, minutes: float, models: list[str]
-    ) -> list[Any]:
-        """Begin a training by a method as published."""
-        values = {"name": name, "method": method, "minutes": minutes}
-        self._trainings.begin(key, requested(self._state, corpus, key, start, **values))
-        return self.draw(key, None, models)
+        def begin(
+            corpus: str, key: str, start: str, name: str, value: str, minutes: float, models: list[str]
+        ) -> list[Any]:
+            values = {"name": name, "minutes": minutes, option: value}
+            self._trainings.begin(key, requested(self._state, corpus, key, start, **values))
+            return self.draw(key, None, models)
 
-    def command(self, corpus: str, key: str, start: str, name: str, method: str) -> str:
-        """Return the command of a method as published, or why there is none."""
-        try:
-            asked = requested(self._state, corpus, key, start, name=name, method=method)
-            return command_html("Its command", asked.command)
-        except ValueError as error:
-            return html.hint(str(error))
+        return begin
 
-    def turn(self, key: str, place: float) -> tuple[Any, str]:
+    def turn(self, key: str, dial: float) -> tuple[Any, str]:
         """Show a place of the dial."""
         training = self._trainings.newest(key)
-        if training is None or (points := points_of(training)).empty:
+        points, dial, spec = dial_of(training, dial) if training else (pd.DataFrame(), dial, None)
+        if spec is None:
             return gr.skip(), ""
-        spec = picture(training, place)
-        return gr.update(value=spec and plot_value(spec)), html.hint(dial_sentence(points, place))
+        return gr.update(value=plot_value(spec)), html.hint(dial_sentence(points, dial))
 
     def stop(self, key: str, models: list[str]) -> list[Any]:
         """End the visitor's training with what it has."""
@@ -312,13 +264,8 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     with gr.Column(visible=visitors.allowed, elem_id="own-training") as work:
         heading("A model to start from, and your corpus", more=f"<p>{ABOUT}</p>", words=("grouping", "finding"))
         with gr.Row(equal_height=True, elem_id="model-start"):
-            start = gr.Dropdown(
-                choices(state.admission.offered()),
-                value=BACKBONE,
-                label="Start",
-                allow_custom_value=True,
-                min_width=200,
-            )
+            offered = choices(state.admission.offered())
+            start = gr.Dropdown(offered, value=BACKBONE, label="Start", allow_custom_value=True, min_width=200)
             name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=MAX_NAME)
             purpose = gr.Dropdown(PURPOSES, value=BOTH, label="What for", min_width=160)
             minutes = gr.Slider(1, max(2, owner.minutes), min(30, owner.minutes), step=1, label="Minutes at most")
@@ -330,7 +277,6 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
             with gr.Row(equal_height=True):
                 method = gr.Radio(choices(BUNDLED_NAMES), value=BUNDLED_NAMES[0], label="Method", scale=3)
                 train = gr.Button("Train", scale=0, min_width=110, elem_classes="cse-submit")
-            of_method = gr.HTML("", apply_default_css=False, elem_id="its-command")
         promise = gr.HTML(html.hint(visitors.promise), apply_default_css=False)
         heading("Is it better, and at what?", words=("dial",))
         with gr.Column(visible=False, elem_id="first-answer") as asking:
@@ -359,17 +305,15 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     ]  # fmt: skip
     fields = {FIELD: top.corpus, "The key": top.key, START: start, "The name": name}
     others = {"Minutes": minutes, "The models": top.models}
-    adapting = refusing(trainer.adapt, {**fields, "What for": purpose, **others}, outputs, keep=True)
-    training = refusing(trainer.train, {**fields, "The method": method, **others}, outputs, keep=True)
-    for button, run in ((begin, adapting), (train, training)):
+    choice = ((begin, "purpose", {"What for": purpose}), (train, "method", {"The method": method}))
+    for button, option, field in choice:
+        run = refusing(trainer.beginning(option), {**fields, **field, **others}, outputs, keep=True)
         button.click(run.fn, list(run.inputs), list(run.outputs), **LANE)
     for button in (stop, keep):
         button.click(trainer.stop, [top.key, top.models], outputs, **LANE)
     go_on.click(trainer.go_on, top.key, asking, **QUICK)
     timer.tick(trainer.draw, [top.key, mark, top.models], outputs, **LANE)
     start.change(lambda name: reading_html(state, name), start, reading, **QUICK)
-    commanded = [top.corpus, top.key, start, name, method]
-    gr.on([method.change, start.change], trainer.command, commanded, of_method, trigger_mode="always_last", **QUICK)
     turning = Run(trainer.turn, [top.key, dial], [plot, turned])
     dial.release(turning.fn, list(turning.inputs), list(turning.outputs), **QUICK)
     plot.change(None, None, None, js=RESIZED, **HIDDEN)

@@ -37,7 +37,6 @@ class Adaptation(Result):
 
     key = "adaptation"
     title = "Better at what?"
-    summary = "The candidates of an adaptation, each with its scores on both axes and its gains over the start."
     words = ("grouping", "finding", "dial")
     live = False
     ships = False

@@ -30,7 +30,6 @@ class Groups(Result):
 
     key = "groups"
     title = "Groups"
-    summary = 'Groups of texts: {"simcse": [{"group": 1, "name": "dog cat", "size": 90, "typical": ["..."], ...}]}.'
     lane = "maps"
     separable = ships = False
 
@@ -39,7 +38,7 @@ class Groups(Result):
     most: int = whole("Points at most", MAX_POINTS, "The most points", "as of the map.", MIN_POINTS, MAX_POINTS)
 
     def frame(self, session: Session) -> pd.DataFrame:
-        """Return a row for each model and group, as `of_map`."""
+        """Return a row for each model and group: name, words, size, label, typical and odd texts."""
         drawn = Map(groups=self.groups, most=self.most).frame(session)
         if self.model:
             one_of(self.model, "The model", [column.name for column in session.columns])

@@ -33,11 +33,6 @@ class Attention(Result):
 
     key = "attention"
     title = "Where does the token that is read look?"
-    summary = (
-        'Attention by layer and head: {"dcpcse": [{"layer": 1, "head": 1, "place": 1, "token", "share": 0.1, '
-        '"on_prefix", "read"}]}, the share that the token "read" gives to each token; "read" is empty if the vector is '
-        "the mean of all tokens, whose mean the shares are then."
-    )
     button = "Show attention"
     words = ("attention",)
     reads_corpus = False
@@ -114,12 +109,6 @@ class Prefix(Result):
 
     key = "prefix"
     title = "What does the prefix do?"
-    summary = (
-        'Prefix by layer: {"dcpcse": [{"layers": "1", "attention": 0.2, "moved": 0.1, "cosine": 0.8, ...}, ...]}. '
-        '"layers" are those without their prefix: "none", each, "all". "attention" is the share that the token that is '
-        'read gives to the prefix, "all_tokens" the mean of all, "even" a uniform share; "moved" is how far the vector '
-        'goes, 1 as far as an unrelated sentence; "cosine" is that with the other sentence.'
-    )
     button = "Switch off the prefix"
     words = ("prefix", "attention")
     live = False  # each layer without its prefix is a run of the model
@@ -215,10 +204,6 @@ class Prototypes(Result):
 
     key = "prototypes"
     title = "Which prototypes are near?"
-    summary = (
-        'Prototypes, nearest first: {"conpvp": [{"rank": 1, "template": "[X] means [MASK]", "kind": "affirms", '
-        '"cosine": 0.9}, ...]}, of the models that were trained with prototypes.'
-    )
     button = "Compare prototypes"
     words = ("prototype",)
     reads_corpus = False

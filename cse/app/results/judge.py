@@ -56,7 +56,6 @@ class Judge(Result):
 
     key = "judge"
     title = "Which of two suits these texts?"
-    summary = "The texts on whose five nearest two models differ most, with both lists: records of text, model, place."
     lane = "comparisons"
     live = False
     ships = False
@@ -183,7 +182,8 @@ class Record(NamedTuple):
         names = (setup.start.name, setup.result.name, setup.start.fingerprint, setup.result.fingerprint, setup.data)
         values: list[Any] = [name[:MAX_NAME] for name in names]
         values += [votes.count(vote) for vote in (START, RESULT, SAME, SKIP)]
-        return cls(*values, setup.compared, round(100 * ballot.differing))
+        values += [setup.compared, round(100 * ballot.differing)]
+        return cls(*values)
 
     @property
     def verdict(self) -> Verdict:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,20 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from cse.app import validation
 from cse.app.charts import chart, tips
 from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import title
-from cse.app.result import Result, by_models, choice, lines, percent, plain, whole, wide
+from cse.app.result import Result, by_models, percent, plain, whole, wide
 from cse.methods.settings import MAX_SEED
 
 if TYPE_CHECKING:
+    from cse.app.corpus.chosen import ChosenCorpus
     from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
     from cse.evaluation import Encode
 
-MIN_POINTS, MAX_POINTS, MAX_LINES = 100, 10_000, 2_000
+MIN_POINTS, MAX_POINTS = 100, 10_000
 GROUPS, MAX_GROUPS, SEED = 12, 100, 42  # number of groups, and the seed of k-means
 NAME_WORDS, WORDS = 3, 8
 FEW, MARGIN = 20, 1.96  # texts of which too little follows about neighbours; standard errors in half of a 95 % interval
@@ -32,19 +31,7 @@ OWN_COLUMNS = (
     "model", "position", "row", "text", "label", "group", "name", "words", "x", "y", "near", "lost", "typicality",
     "disagreement", "trustworthiness", "continuity", "same_topic",
 )  # fmt: skip
-
-
-class Points(NamedTuple):
-    """N texts to draw with a label each, if they have labels, their rows in the file and their further `cells`.
-
-    `vectors` returns a model's (N, d) vectors of them.
-    """
-
-    texts: list[str]
-    labels: list[str] | None
-    rows: list[int]
-    cells: Mapping[str, Sequence[Any]]
-    vectors: Callable[[Column, Encoder], np.ndarray]
+TEXT_COLUMNS = ["position", "row", "text", "label"]  # of these
 
 
 class ModelMap(NamedTuple):
@@ -81,44 +68,12 @@ class Map(Result):
     separable = False
     words = ("trustworthiness", "continuity", "label neighbours")
 
-    source: str = choice(
-        "Texts", "corpus", "The source", '"corpus" or "lines".', [("The corpus", "corpus"), ("Lines", "lines")]
-    )
-    lines: str = lines("Lines", "", "The list", 'for "lines" up to 2,000 sentences, one a line.', 1, MAX_LINES)
     most: int = whole(
         "Points at most", MAX_POINTS, "The most points", "how many texts of a corpus, sampled evenly.", MIN_POINTS,
         MAX_POINTS,
     )  # fmt: skip
     seed: int = whole("Seed", 0, "The seed", "the seed of t-SNE; the same seed gives the same map.", 0, MAX_SEED)
     groups: int = whole("Groups", GROUPS, "The number of groups", "how many groups.", 1, MAX_GROUPS)
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Map:
-        """Return the result for values that a client sent; lines are read only where they are the source."""
-        return super().of(
-            {name: value for name, value in values.items() if name != "lines" or values.get("source") == name}
-        )
-
-    def points(self, session: Session) -> Points:
-        """Return the texts to draw. Raises FieldError for lines that are none."""
-        from cse.analysis.maps import evenly
-
-        if self.source == "lines":
-            texts = validation.lines(self.lines, 1, MAX_LINES)
-            return Points(texts, None, list(range(1, len(texts) + 1)), {}, lambda _, encoder: encoder.encode(texts))
-        corpus = session.corpus
-        kept = evenly(len(corpus.texts), self.most)
-
-        def some(values: Sequence[Any]) -> list[Any]:
-            return [values[row] for row in kept.tolist()]
-
-        if len(kept) < len(corpus.texts):
-            session.notes.append(f"{len(kept):,} of {len(corpus.texts):,} texts are drawn, sampled evenly.")
-        return Points(
-            some(corpus.texts), some(corpus.labels) if corpus.labels else None, some(corpus.numbers),
-            {name: some(values) for name, values in corpus.cells.items()},
-            lambda column, encoder: corpus.vectors(column, encoder)[kept],
-        )  # fmt: skip
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return a row for each model and text, from `frames`."""
@@ -133,20 +88,27 @@ class Map(Result):
         `near` are the positions of the nearest texts, `disagreement` the mean share of them that another model lacks,
         and `typicality` the cosine to the mean direction of the text's group.
         """
+        from cse.analysis.maps import evenly
+        from cse.analysis.votes import texts_digest
+
         known = session.state.frames.get(self.cache_key(session))
         if known is not None:
             frame, session.models, notes = known[0], dict(known[1]), known[2]
             session.notes.extend(notes)
             yield frame
             return
-        points = self.points(session)
-        digest = hashlib.sha256("\0".join(points.texts).encode("utf-8", "replace")).hexdigest()
+        points = evenly(len(session.corpus.texts), self.most)
+        texts = texts_of(session.corpus, points)
+        if len(texts) < len(session.corpus.texts):
+            session.notes.append(f"{len(texts):,} of {len(session.corpus.texts):,} texts are drawn, sampled evenly.")
+        labels = None if session.corpus.labels is None else texts["label"].tolist()
+        digest = texts_digest(texts["text"])
         drawn: dict[str, tuple[ModelMap, np.ndarray, np.ndarray]] = {}
         first: Hashable = None
 
         def read(column: Column, encoder: Encoder) -> tuple[Hashable, np.ndarray]:
             # Models of one fingerprint may have different tokenizers.
-            return (column.opened_by, fingerprint_of(encoder)), points.vectors(column, encoder)
+            return (column.opened_by, fingerprint_of(encoder)), session.vectors(column, encoder)[points]
 
         frame, count = pd.DataFrame(), len(session.columns)
         for number, column in enumerate(session.columns):
@@ -157,14 +119,14 @@ class Map(Result):
                 if not drawn:
                     first, named_by = model, (vectors, word_encoder(session, column))
                 reference = next(iter(drawn.values()))[0].xy if drawn else None
-                made = one_map(session, (model, first, digest, self.seed), vectors, points.labels, reference)
+                made = one_map(session, (model, first, digest, self.seed), vectors, labels, reference)
                 drawn[column.name] = made, *groups_of(session, (model, digest, self.groups), vectors, self.groups)
-                frame, said = table(points, drawn, *named_by)
+                frame, said = table(texts, drawn, *named_by)
                 if number + 1 < count:
                     yield frame
         if drawn:
             session.notes.extend(said)
-        if not session.failed and self.source == "corpus":
+        if not session.failed:
             session.state.frames.put(self.cache_key(session), (frame, dict(session.models), tuple(session.notes)))
         yield frame
 
@@ -172,7 +134,7 @@ class Map(Result):
         """Return the key of the table among those of other corpora, models and values."""
         columns = tuple((column.name, column.opened_by) for column in session.columns)
         corpus = (session.corpus.key, session.corpus.number, len(session.corpus.texts))
-        return self.source, corpus, columns, self.most, self.seed, self.groups
+        return corpus, columns, self.most, self.seed, self.groups
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the maps beside each other, coloured by group."""
@@ -272,8 +234,23 @@ def groups_of(session: Session, key: Hashable, vectors: np.ndarray, count: int) 
     return known
 
 
+def texts_of(corpus: ChosenCorpus, rows: np.ndarray) -> pd.DataFrame:
+    """Return the texts at these rows with their own columns: position, row, text and label, then the corpus's."""
+
+    def some(values: Sequence[Any]) -> list[Any]:
+        return [values[row] for row in rows.tolist()]
+
+    columns = {"row": corpus.numbers, "text": corpus.texts, **({"label": corpus.labels} if corpus.labels else {})}
+    own = {"position": range(len(rows)), "label": None, **{name: some(values) for name, values in columns.items()}}
+    cells = {f"{name} " if name in OWN_COLUMNS else name: some(values) for name, values in corpus.cells.items()}
+    return pd.DataFrame({**{name: own[name] for name in TEXT_COLUMNS}, **cells})
+
+
 def table(
-    points: Points, drawn: Mapping[str, tuple[ModelMap, np.ndarray, np.ndarray]], vectors: np.ndarray, encode: Encode
+    texts: pd.DataFrame,
+    drawn: Mapping[str, tuple[ModelMap, np.ndarray, np.ndarray]],
+    vectors: np.ndarray,
+    encode: Encode,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows of the maps, and notes on the words of the groups' names; the first model's vectors decide."""
     from cse.analysis.maps import squared, unshared
@@ -285,7 +262,7 @@ def table(
     # Groups beyond those of the first model are named by the models that have them.
     beyond = [np.where(groups > reference.max(), groups, 0) for groups in of.values()]
     naming = np.max([reference, *beyond], axis=0)
-    names = group_names(points.texts, naming, WORDS, vectors, encode)
+    names = group_names(texts["text"].tolist(), naming, WORDS, vectors, encode)
     words = np.array([" ".join(group) for group in names.words], dtype=object)
     titles = np.array(
         [" ".join(group[:NAME_WORDS]) or f"group {number}" for number, group in enumerate(names.words, 1)], dtype=object
@@ -293,16 +270,14 @@ def table(
     square = squared({name: made.xy for name, (made, *_) in drawn.items()})
     parts = []
     for name, (made, _, typical) in drawn.items():
-        others = [unshared(made.near, other.near) for each, (other, *_) in drawn.items() if each != name]
-        parts.append(pd.DataFrame({
-            "model": name, "position": np.arange(len(points.texts)), "row": points.rows, "text": points.texts,
-            "label": points.labels if points.labels else None, "group": of[name] + 1, "name": titles[of[name]],
-            "words": words[of[name]], "x": square[name][:, 0], "y": square[name][:, 1], "near": made.near.tolist(),
-            "lost": made.lost, "typicality": typical, "disagreement": np.mean(others, axis=0) if others else np.nan,
-            "trustworthiness": made.trustworthiness, "continuity": made.continuity, "same_topic": made.same_topic,
-            **{f"{name} " if name in OWN_COLUMNS else name: values for name, values in points.cells.items()},
-        }))  # fmt: skip
-    notes = word_notes(points.texts, (word for group in names.words for word in group))
+        others = [unshared(made.near, other.near) for model, (other, *_) in drawn.items() if model != name]
+        parts.append(texts[TEXT_COLUMNS].assign(
+            model=name, group=of[name] + 1, name=titles[of[name]], words=words[of[name]], x=square[name][:, 0],
+            y=square[name][:, 1], near=made.near.tolist(), lost=made.lost, typicality=typical,
+            disagreement=np.mean(others, axis=0) if others else np.nan, trustworthiness=made.trustworthiness,
+            continuity=made.continuity, same_topic=made.same_topic,
+        )[list(OWN_COLUMNS)].join(texts.drop(columns=TEXT_COLUMNS)))  # fmt: skip
+    notes = word_notes(texts["text"].tolist(), (word for group in names.words for word in group))
     if names.left_out:
         quoted = ", ".join(f"“{word}”" for word in names.left_out[:WORDS])
         more = f" and {len(names.left_out) - WORDS} more" if len(names.left_out) > WORDS else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cse.app import validation
-from cse.app.charts import by_model, chart, tips
+from cse.app.charts import by_model, chart, intervals, tips
 from cse.app.corpus.chosen import FIELD
 from cse.app.models.models import Failure, free_name, trained_numbers
 from cse.app.models.naming import BEFORE, title
@@ -57,7 +57,6 @@ class Scores(Result):
 
     key = "scores"
     title = "Scores of the bundled models"
-    summary = "The models' shipped scores on a task, a record for each set and measure; no model is run."
     words = ("significance",)
     reads_corpus = False
     separable = False
@@ -99,7 +98,7 @@ class Scores(Result):
         rows = []
         for number in range(len(board.columns)):
             for label in sorted(board.rows, key=rank):
-                name, told = names[label], {**row_of(board, label), **about, **figure_of(board, label, number)}
+                name, told = names[label], {**figure_of(board, label, number), **about}
                 if name in asked or (name not in own and own <= asked):
                     rows.append({"model": name, **told})
                 start = f"{name}{BEFORE}"
@@ -132,7 +131,7 @@ class Scores(Result):
         across = {"y": {"field": "column", "type": "nominal", "sort": None, "title": None},
                   "yOffset": {"field": "model", "sort": None}, "color": by_model(names)}  # fmt: skip
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
-        layers = with_intervals(across, "value", unit, told)
+        layers = intervals(across, "value", unit, told)
         height = 11 * len(names) * frame["column"].nunique() + 40
         return [chart(shown, "Scores of each model by set, with 95 % intervals", height=height, layer=layers)]
 
@@ -169,17 +168,6 @@ class Scores(Result):
         return super().answer(frame.drop(columns=["about", "protocol", "command"]))
 
 
-def with_intervals(across: Mapping[str, Any], field: str, unit: str, told: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the layers of a chart with a point for each row of a frame, and its interval from `low` to `high`."""
-    x: dict[str, Any] = {"type": "quantitative", "scale": {"zero": False}, "title": unit}
-    return [
-        {"mark": {"type": "rule", "strokeWidth": 2},
-         "encoding": {**across, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},
-        {"mark": {"type": "point", "filled": True, "size": 70},
-         "encoding": {**across, "x": {**x, "field": field}, "tooltip": told}},
-    ]  # fmt: skip
-
-
 def board_of(state: AppState, task: str) -> Scoreboard:
     """Return a task's scoreboard. Raises ValueError for an unknown task, or if the results cannot be read."""
     if isinstance(state.boards, Failure):
@@ -213,16 +201,6 @@ def scoring_command(task: str, columns: Sequence[Column]) -> str:
     return command_line("evaluate", *words, "--data", task)
 
 
-def row_of(board: Scoreboard, label: str) -> dict[str, Any]:
-    """Return what all rows of a model say: its seeds, the reading of an untrained one, and what was trained."""
-    row = board.rows[label]
-    return {
-        "untrained": READINGS[row.pooling].summary if row.pooling else "",
-        "seeds": ", ".join(map(str, row.seeds)), "strongest": label == board.strongest,
-        "trained": trained_numbers(row.record.model),
-    }  # fmt: skip
-
-
 def figure_of(board: Scoreboard, label: str, number: int) -> dict[str, Any]:
     """Return a model's figure in a column of the board, whose name is unique, with its interval by Student's t."""
     row, column, verdict = board.rows[label], board.columns[number], board.verdicts[number]
@@ -238,6 +216,8 @@ def figure_of(board: Scoreboard, label: str, number: int) -> dict[str, Any]:
         alone = [other.unit for other in board.columns].count(column.unit) == 1
         name, of = column.unit if alone else f"{column.unit} {measure}", measure
     return {
+        "untrained": READINGS[row.pooling].summary if row.pooling else "", "seeds": ", ".join(map(str, row.seeds)),
+        "strongest": label == board.strongest, "trained": trained_numbers(row.record.model),
         "column": name, "measure": of, "unit": unit, "score": column.score,
         "value": None if figure is None else figure.value, "deviation": figure and figure.deviation,
         "runs": figure.count if figure else 0, "low": low, "high": high, "before": before and before.value,
@@ -279,7 +259,6 @@ class Ledger(Result):
 
     key = "ledger"
     title = "The papers' numbers beside them"
-    summary = "Published scores and those of the bundled models, from the shipped results; no model is run."
     reads_corpus = False
     separable = False
     ships = False
@@ -290,17 +269,16 @@ class Ledger(Result):
         if isinstance(session.state.boards, Failure):
             raise ValueError(session.state.boards.reason)
         entries = [entry for board in session.state.boards.values() for entry in shipped_ledger(board)]
-        rows = []
-        for entry in entries:
-            rows.append({
+        return pd.DataFrame(
+            {
                 "row": entry.row, "task": entry.task, "published": entry.published,
                 "published_deviation": entry.published_deviation, "published_on": entry.published_on,
-                "obtained": entry.mean, "obtained_deviation": entry.deviation,
-                "difference": entry.difference, "verdict": entry.verdict or "",
-                "on": entry.backbone, "seeds": ", ".join(map(str, entry.seeds)), "note": entry.note or "",
-                "remarks": entry.source,
-            })  # fmt: skip
-        return pd.DataFrame(rows)
+                "obtained": entry.mean, "obtained_deviation": entry.deviation, "difference": entry.difference,
+                "verdict": entry.verdict or "", "on": entry.backbone, "seeds": ", ".join(map(str, entry.seeds)),
+                "note": entry.note or "", "remarks": entry.source,
+            }
+            for entry in entries
+        )  # fmt: skip
 
     def says(self, frame: pd.DataFrame) -> str:
         """Return how many averages differ, and why a gap is expected."""
@@ -321,7 +299,6 @@ class Labels(Result):
 
     key = "labels"
     title = "Scores on the labels of your corpus"
-    summary = "Agreement of a corpus's vectors with its labels: neighbours with its interval, purity, NMI, nDCG@10."
     button = "Score the corpus"
     words = tuple(name for score in OF_LABELS for name in TERMS[score])
     live = False
@@ -364,7 +341,7 @@ class Labels(Result):
         across = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None},
                   "color": by_model(names, False)}  # fmt: skip
         told = tips(model="Model", neighbours="Neighbours#", low="from#", high="to#")
-        layers = with_intervals(across, "neighbours", "neighbours of the same label, %", told)
+        layers = intervals(across, "neighbours", "neighbours of the same label, %", told)
         return [chart(frame, "Neighbours of the same label by model", height=26 * len(names) + 50, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:

@@ -93,9 +93,10 @@ class Search(Result):
             fields = pd.DataFrame([hit.fields for hit in nearest.hits], index=hits.index)
             return hits.join(fields.rename(columns=lambda name: f"{name} " if name in OWN_COLUMNS else name))
 
-        hits = stacked(session.each_text([self.query], rows, corpus.query_prompt))
-        if hits.empty:
-            return hits
+        answers = session.each_text([self.query], rows, corpus.query_prompt)
+        if not answers:
+            return pd.DataFrame()
+        hits = stacked(answers)
         hits = hits[hits["position"].isin(hits.loc[hits["found"], "position"])].reset_index(drop=True)
         if hits.empty and self.where:
             session.notes.append("No row meets the condition.")

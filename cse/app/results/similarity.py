@@ -169,7 +169,6 @@ class Pairs(Result):
 
     key = "pairs"
     title = "All pairs of a list"
-    summary = 'All pairs of a list: {"simcse": [{"first": 1, "second": 2, "cosine": 0.8, "percentile": 99.1, ...}]}.'
 
     lines: str = lines(
         f"Sentences, one per line ({LEAST_SENTENCES} to {MAX_SENTENCES})", SENTENCES, LIST,
@@ -252,10 +251,6 @@ class Disagreements(Result):
 
     key = "disagreements"
     title = "Where do the models disagree?"
-    summary = (
-        'Near pairs of a corpus: {"simcse": [{"pair": 1, "s1", "s2", "cosine": 0.8, "place": 0.1, ...}]}. A place is '
-        "0 (least alike of all pairs) to 1 (most alike)."
-    )
     live = False  # a model may have to encode the corpus first
 
     def frame(self, session: Session) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from cse.app import validation
-from cse.app.charts import by_model, chart, tips
+from cse.app.charts import by_model, chart, intervals, tips
 from cse.app.models.naming import title, with_starts
 from cse.app.result import Result, by_models, listed, number, stacked, text, titled, whole
 from cse.app.state.corpora import DEMO
@@ -154,11 +154,6 @@ class Template(Result):
 
     key = "template"
     title = "What if a model read another template?"
-    summary = (
-        'Another template and each model\'s own: {"promptbert": [{"side": "own", "template", "score": 71.2, "gain", '
-        '"token": "cat", "probability": 0.1, ...}]}. A score is Spearman x 100 of the demo\'s graded pairs; the gain '
-        "of the other template has the bounds of its 95 % bootstrap interval; the tokens are the k likeliest, denoised."
-    )
     button = "Try template"
     words = ("[MASK] template", "Spearman", "significance")
     examples = {template: (template,) for template in TEMPLATES}  # noqa: RUF012
@@ -216,19 +211,12 @@ class Template(Result):
         """Return the gain over the own template with its 95 % interval."""
         gains = frame.drop_duplicates("model")[["model", "gain", "low", "high"]]
         names = gains["model"].tolist()
-        at: dict[str, Any] = {
-            "y": {"field": "model", "type": "nominal", "sort": None, "axis": {"title": None}},
-            "color": by_model(names, legend=False),
-            "tooltip": tips(model="model", gain="gain#", low="95 % from#", high="95 % to#"),
-        }
-        x: dict[str, Any] = {"type": "quantitative", "axis": {"title": "points over the own template", "tickCount": 8}}
-        layers = [
-            {"mark": {"type": "rule", "aria": False, "strokeDash": [4, 4], "color": "#8391a7"},
-             "encoding": {"x": {"datum": 0}}},
-            {"mark": {"type": "rule", "strokeWidth": 2},
-             "encoding": {**at, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},
-            {"mark": {"type": "circle", "size": 90}, "encoding": {**at, "x": {**x, "field": "gain"}}},
-        ]  # fmt: skip
+        across = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None},
+                  "color": by_model(names, legend=False)}  # fmt: skip
+        told = tips(model="model", gain="gain#", low="95 % from#", high="95 % to#")
+        zero = {"mark": {"type": "rule", "aria": False, "strokeDash": [4, 4], "color": "#8391a7"},
+                "encoding": {"x": {"datum": 0}}}  # fmt: skip
+        layers = [zero, *intervals(across, "gain", "points over the own template", told)]
         return [chart(gains, "Gain of your template over each model's own", layer=layers, height=40 + 24 * len(names))]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:

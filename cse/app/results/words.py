@@ -41,11 +41,6 @@ class Words(Result):
 
     key = "words"
     title = "Which words matter?"
-    summary = (
-        'Cosine attribution to words: {"simcse": [{"sentence": 1, "word": "cat", "value": 0.1, "cosine": 0.8, ...}]}. '
-        "A word's value is the cosine minus the cosine without it; an error is the sum of a sentence's values minus "
-        "what leaving out all of its words at once takes away."
-    )
     button = "Leave out each word"
     live = False
     reads_corpus = False
@@ -118,11 +113,6 @@ class Changes(Result):
 
     key = "changes"
     title = "What changes the vector?"
-    summary = (
-        'Displacement by small changes: {"simcse": [{"name", "keeps", "changed", "cosine", "moved": 0.1}]}. "keeps" is '
-        "true if the change keeps the meaning, null for your variants, which come first; 1 is as far away as an "
-        "unrelated sentence."
-    )
     examples = {sentence: (sentence,) for sentence in SENTENCES}  # noqa: RUF012
 
     sentence: str = text(
