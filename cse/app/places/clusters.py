@@ -222,7 +222,8 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     view.change(None, view, None, js=LOOK, **HIDDEN)
     canvas.select(place.choose, None, [pin, shown, colour], **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
-    canvas.submit(guarded(place.select), kept, [table, points], **hidden)
+    # Gradio sends the data of an older event again in the mode "always_last".
+    canvas.submit(guarded(place.select), kept, [table, points], **lane)
     save.click(guarded(place.save), [points, *kept], file, **HIDDEN)
     near_events(place, near, (view, drawn), shared, file)
     linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "view"), run, triggers[1:3], {**HIDDEN, **MAPS},

@@ -71,7 +71,7 @@ class AppState:
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
     add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps`, `groups`, near-duplicates (`near`) and
     `references`, the cosines of random pairs of a corpus by a model, are cached; `own_corpora` and `ballots` are kept
-    by the secret key of a visitor (`cse.app.forms.visitor_key`), as `trainings` are; `corpora` are indexes.
+    by the secret key of a visitor (`opened` of static/page.js), as `trainings` are; `corpora` are indexes.
     """
 
     models: Models

@@ -73,7 +73,7 @@ function draw() {
   shown = step;
 }
 
-function tell({lesson, step: number, guess, answer, outcome, right, numbers, conclusion}) {
+function tell({lesson, step: number, guess, answer, outcome, numbers, conclusion}) {
   const step = named(`${lesson} ${number}`), body = step.querySelector('.cse-lesson-body');
   const box = body.querySelector('[role="status"]');
   step.dataset.told = 'true';

@@ -187,6 +187,7 @@ function onScreen(x, y) {
 const spot = (pane, index) => onScreen(pane.points[2 * index], pane.points[2 * index + 1]);
 
 function look(scale, x, y) {
+  if (!size()[0]) return;  // the tab is hidden
   scale = Math.min(Math.max(scale, 1), MAX_SCALE);
   const [left, top] = [x, y].map((start, axis) => {
     const seen = size()[axis] / side() / scale, {least, length} = extent[axis];
