@@ -222,7 +222,8 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     view.change(None, view, None, js=LOOK, **HIDDEN)
     canvas.select(place.choose, None, [pin, shown, colour], **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
-    canvas.submit(guarded(place.select), kept, [table, points], **hidden)
+    # Each selection is answered: Gradio would repeat a waiting one with the points of the one before.
+    canvas.submit(guarded(place.select), kept, [table, points], **lane)
     save.click(guarded(place.save), [points, *kept], file, **HIDDEN)
     near_events(place, near, (view, drawn), shared, file)
     linked = Linked(("groups", "most", "seed", "pin", "maps", "colour", "view"), run, triggers[1:3], {**HIDDEN, **MAPS},
