@@ -62,18 +62,6 @@ class FewHitsWarning(UserWarning):
     """An approximate index found fewer hits than were asked for."""
 
 
-def ranked(scores: np.ndarray, rows: np.ndarray, cells: Callable[[np.ndarray], Iterable[Cells]]) -> Hits:
-    """The hits of one query's scores and positions (k,), leaving out -1; `cells` returns those of positions."""
-    if len(rows) and rows.min() < 0:
-        scores, rows = scores[rows >= 0], rows[rows >= 0]
-    return Hits(
-        Hit(rank, score, row, text, fields, position, corpus)
-        for rank, (score, position, (row, text, fields, corpus)) in enumerate(
-            zip(scores.tolist(), rows.tolist(), cells(rows), strict=True), start=1
-        )
-    )
-
-
 def row_numbers(rows: Rows, count: int) -> np.ndarray:
     """`rows` as (n,) int64. Raises ValueError for anything but a list of numbers from 0 to `count` - 1."""
     numbers = np.asarray(rows)
@@ -196,7 +184,12 @@ class Index(ABC):
         There is a FewHitsWarning then, unless `quiet`. `search` has the other arguments.
         """
         scores, rows = (answer[0] for answer in self._search(np.asarray(vector)[None], k, among, expand, probe))
-        hits = ranked(scores, rows, self._cells_of)
+        hit = rows >= 0
+        cells = zip(scores[hit].tolist(), rows[hit].tolist(), self._cells_of(rows[hit]), strict=True)
+        hits = Hits(
+            Hit(rank, score, row, text, fields, position, corpus)
+            for rank, (score, position, (row, text, fields, corpus)) in enumerate(cells, start=1)
+        )
         if not quiet and (note := self.shortfall(len(hits), len(rows), probe)):
             warnings.warn(note, FewHitsWarning, stacklevel=2)
         return hits

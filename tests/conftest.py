@@ -17,7 +17,9 @@ os.environ.update(
     HF_HUB_OFFLINE="1",
     GRADIO_ANALYTICS_ENABLED="False",
     TOKENIZERS_PARALLELISM="false",
+    CSE_CONFIG=os.devnull,  # not the defaults of whoever runs the tests
 )
+os.environ.pop("CSE_MODEL", None)
 
 import pytest
 import torch

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MAX_DEFAULT_GROUPS = 100  # of the default number
 CANDIDATE_WORDS = 20  # of a group, among which the meaning decides
 MIN_STEM, MAX_ENDING = 4, 2  # letters
+CONTRACTED = frozenset(  # the halves of "couldn't" and its kind, but not of "won't"
+    "aren couldn didn doesn don hadn hasn haven isn ll mustn needn re shan shouldn ve wasn weren wouldn".split()
+)
 MAX_SHARE, MIN_TEXTS = 0.1, 20  # share of texts that may have a word of a name; of fewer texts any share is large
 GREETING = regex.compile(
     r"^\s*(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|hallo|liebe[rs]?|sehr geehrte[rns]?|guten tag|bonjour"
@@ -180,10 +183,10 @@ def typicality(vectors: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 def _counted(texts: Sequence[str]) -> tuple[Any, np.ndarray]:
     """Counts (N, words) of the words of lower-cased texts, and the words; none if there is no word."""
-    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
     han = han_language(texts)
-    for stop_words in ("english", None):
+    for stop_words in (list(ENGLISH_STOP_WORDS | CONTRACTED), None):
         vectoriser = CountVectorizer(
             tokenizer=lambda text: [word for word in words(text, han) if len(word) > 1],
             token_pattern=None, stop_words=stop_words,

@@ -372,13 +372,12 @@ def continued(fresh: Judgement, overwrite: bool = False) -> Judgement:
             return fresh
         if document["format"] != VOTES_FORMAT:
             raise ValueError(f"format {document['format']}")
-        if wrong := [answer["vote"] for answer in document["votes"] if answer["vote"] not in VOTES]:
-            raise ValueError(f"vote {wrong[0]!r}")
-        votes: list[dict[str, Any]] = [
-            {name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()}
+        answers = [
+            Answer(**{name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()})
             for answer in document["votes"]
         ]
-        answers = [Answer(**vote) for vote in votes]
+        if wrong := [answer.vote for answer in answers if answer.vote not in VOTES]:
+            raise ValueError(f"vote {wrong[0]!r}")
         recorded = {name: document[name] for name in ("simulated", *(setting.name for setting in fields(Setup)))}
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
         raise ArtefactError(f"{fresh.path}: holds no votes that can be read ({error}); {cure}") from error

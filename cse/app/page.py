@@ -152,8 +152,9 @@ def launch_options(
     """
     rights = rights or Rights()
     owners = max(largest, OWN.file_bytes) if rights.owned else largest
-    uploads = {"uploads": Uploads(largest), "owner_uploads": Uploads(owners)}
-    gate = Middleware(Gate, names=names or Names(), rights=rights, **uploads)
+    gate = Middleware(
+        Gate, names=names or Names(), rights=rights, uploads=Uploads(largest), owner_uploads=Uploads(owners)
+    )
     return {
         "app_kwargs": {
             "middleware": [gate, Middleware(GZipMiddleware, compresslevel=COMPRESSION)],

@@ -83,9 +83,7 @@ def add_programs(state: AppState) -> None:  # noqa: C901  # a function for each 
         Args:
             key: the key that /texts answers.
         """
-        known = state.own_corpora.corpus(key) is not None
-        state.own_corpora.remove(key)
-        return {"deleted": known}
+        return {"deleted": state.own_corpora.remove(key) is not None}
 
     def add_model(name: str) -> dict[str, Any]:
         """Add a model to the columns of this client's session alone. Returns its description.

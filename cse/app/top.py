@@ -116,7 +116,8 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     def resume(key: str, request: gr.Request) -> Any:
         """Choose the texts that the visitor has here, where the address chooses nothing."""
         mine = not dict(request.query_params) and state.own_corpora.corpus(key) is not None
-        return gr.update(choices=choices_of(state, key), **({"value": OWN_KEY} if mine else {}))
+        choices = choices_of(state, key)
+        return gr.update(choices=choices, value=OWN_KEY) if mine else gr.update(choices=choices)
 
     reading: dict[str, Any] = {"show_progress": "hidden", **HIDDEN}
     used = [said, lines, corpus, about]

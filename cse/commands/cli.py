@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -332,6 +333,8 @@ def read_corpus(
 
     with _as_file(source) as path:
         corpus = Corpus.read(path, column, labels, options=Options.of(read or []))
+    if source == STDIN:
+        corpus = replace(corpus, name=STDIN_NAME)
     if not quiet:
         log(corpus.understood())
     return corpus

@@ -233,17 +233,20 @@ def _delimited(path: Path, options: Options, coding: Coding) -> Source:
     first = next(rows, None)
     if first is None:
         return Source(str(path), DELIMITED, pa.schema([]), iter(()), [], encoding)
-    width = len(first)
-    if dialect.header is not False:
-        names = _distinct([cell.strip() or str(number) for number, cell in enumerate(first, 1)])
-    else:
-        names = [TEXT_NAMES[1]] if width == 1 else [str(number) for number in range(1, width + 1)]
-        rows = chain([first], rows)
-    facts = [DELIMITERS.get(dialect.delimiter, repr(dialect.delimiter))] if width > 1 else []
+    rows = chain([first], rows) if dialect.header is False else rows
+    facts = [DELIMITERS.get(dialect.delimiter, repr(dialect.delimiter))] if len(first) > 1 else []
     facts += ["quotes are characters"] if not dialect.quotes and any('"' in line for line in lines) else []
     facts += ["no header"] if dialect.header is False else []
-    schema = pa.schema([(column, pa.large_string()) for column in names])
+    schema = _schema(first, dialect.header)
     return Source(str(path), DELIMITED, schema, _batches(rows, schema), facts, encoding, dialect.header)
+
+
+def _schema(first: Sequence[str], header: bool | None) -> pa.Schema:
+    """Return columns of texts by the names in the `first` row, or by their numbers if that is none."""
+    names = _distinct([cell.strip() or str(number) for number, cell in enumerate(first, 1)])
+    if header is False:
+        names = [TEXT_NAMES[1]] if len(first) == 1 else [str(number) for number in range(1, len(first) + 1)]
+    return pa.schema([(name, pa.large_string()) for name in names])
 
 
 def _cells(path: Path, dialect: Dialect, encoding: Encoding) -> Iterator[list[str]]:
@@ -509,12 +512,10 @@ def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     width = max(map(len, sample))
     padded = [row + [""] * (width - len(row)) for row in sample]
     header = has_header(padded) if options.header is None else options.header
-    named = _distinct([cell.strip() or str(number) for number, cell in enumerate(padded[0], 1)])
-    names = named if header is not False else [TEXT_NAMES[1]] if width == 1 else [str(n) for n in range(1, width + 1)]
     every = chain(sample if header is False else sample[1:], rows)
     facts = [f"sheet {sheet.title!r}"] if len(book.sheetnames) > 1 else []
     facts += [] if header else ["no header"]
-    schema = pa.schema([(name, pa.large_string()) for name in names])
+    schema = _schema(padded[0], header)
     cells = ((row + [""] * width)[:width] for row in every)
     return Source(str(path), XLSX, schema, _batches(cells, schema), facts, header=header)
 

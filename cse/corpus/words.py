@@ -121,7 +121,14 @@ def segmenter(language: str) -> Callable[[str], list[str]] | None:
     """Return what cuts a text of a language into words; None if no such package is installed, with its dictionary."""
     try:
         if language == "Chinese":
-            return _jieba()
+            import jieba
+
+            jieba.setLogLevel(logging.WARNING)  # else each start of it is told on stderr
+            tokenizer = jieba.Tokenizer()
+            with TemporaryDirectory() as folder:  # its default is a file of any user's in the temporary folder
+                tokenizer.tmp_dir = folder
+                tokenizer.initialize()
+            return tokenizer.lcut
         if language == "Japanese":
             from fugashi import Tagger
 
@@ -134,14 +141,3 @@ def segmenter(language: str) -> Callable[[str], list[str]] | None:
     except (ImportError, RuntimeError):  # the second: fugashi without a dictionary
         return None
     return None
-
-
-def _jieba() -> Callable[[str], list[str]]:
-    import jieba
-
-    jieba.setLogLevel(logging.WARNING)  # else each start of it is told on stderr
-    tokenizer = jieba.Tokenizer()
-    with TemporaryDirectory() as folder:  # its default is a file of any user's in the system's temporary folder
-        tokenizer.tmp_dir = folder
-        tokenizer.initialize()
-    return tokenizer.lcut

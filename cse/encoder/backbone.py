@@ -6,7 +6,7 @@ import copy
 import gc
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -31,22 +31,6 @@ HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
 MAX_POSITIONS = 512  # of a model that states no number
 
 
-def load_backbone(
-    name: str | Path, revision: str | None = None, weights: Mapping[str, np.ndarray] | None = None
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Open the model (float32, eval mode) and the tokenizer of a folder or hub id, of any architecture of transformers.
-
-    Half-precision files are converted to float32. `revision` is a hub commit and overrides one after an "@" in the id;
-    `opened_commit` returns the commit that was opened.
-    `weights` replace the stored ones. If a folder has checksums, as pretraining writes them, its files must match.
-    A model saved without its complete masked-language-model head, as by sentence-transformers, or of an architecture
-    that has none, opens without one.
-    Raises ArtefactError if there is no such model, if it is damaged, or if it holds weights that nothing reads.
-    """
-    with _uncollected():
-        return _load(name, revision, weights)
-
-
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """Disable garbage collection while transformers is imported: it creates a million objects that all stay."""
@@ -59,9 +43,19 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _load(
-    name: str | Path, revision: str | None, weights: Mapping[str, np.ndarray] | None
+@_uncollected()
+def load_backbone(
+    name: str | Path, revision: str | None = None, weights: Mapping[str, np.ndarray] | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Open the model (float32, eval mode) and the tokenizer of a folder or hub id, of any architecture of transformers.
+
+    Half-precision files are converted to float32. `revision` is a hub commit and overrides one after an "@" in the id;
+    `opened_commit` returns the commit that was opened.
+    `weights` replace the stored ones. If a folder has checksums, as pretraining writes them, its files must match.
+    A model saved without its complete masked-language-model head, as by sentence-transformers, or of an architecture
+    that has none, opens without one.
+    Raises ArtefactError if there is no such model, if it is damaged, or if it holds weights that nothing reads.
+    """
     from transformers import AutoConfig, AutoTokenizer
     from transformers.utils import logging
 
@@ -94,19 +88,27 @@ def _load(
         raise ArtefactError(
             f"cannot open backbone {str(name)!r}: {reason}; copy it again, or give another model"
         ) from error
-    _check_weights(str(name), info)
+    _check(str(name), model, tokenizer, info)
+    return model.eval(), tokenizer
+
+
+def _check(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, info: Mapping[str, Any]) -> None:
+    """Raise ArtefactError for weights, by their loading report, or a tokenizer that are not those of the model."""
+    if lacking := sorted(map(str, [*info["missing_keys"], *info["mismatched_keys"]])):
+        raise ArtefactError(f"backbone {name!r} lacks weights of a masked language model, first {lacking[0]!r}")
+    if unknown := sorted(key for key in info["unexpected_keys"] if not UNUSED_WEIGHT.fullmatch(key)):
+        raise ArtefactError(f"{name}: unknown weight {unknown[0]!r}, which may be part of the model")
     if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):  # as without tokenizer files
         raise ArtefactError(f"{name}: no vocabulary in it (tokenizer.json, vocab.txt, vocab.json); copy its tokenizer")
     needed = NEEDED_ROLES if reads_positions(model) else ()
-    if lacking := next((role for role in needed if getattr(tokenizer, f"{role}_token_id") is None), None):
-        raise ArtefactError(f"backbone {str(name)!r} has no {lacking} token in its tokenizer")
+    if absent := next((role for role in needed if getattr(tokenizer, f"{role}_token_id") is None), None):
+        raise ArtefactError(f"backbone {name!r} has no {absent} token in its tokenizer")
     if tokenizer.pad_token is None:  # beside the tokens of a row, where nothing reads it
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     piece, last = max(tokenizer.get_vocab().items(), key=lambda item: item[1])
     embeddings: Any = model.get_input_embeddings()
     if last >= (rows := embeddings.num_embeddings):
         raise ArtefactError(f"{name}: its tokenizer gives {piece!r} the number {last}, its model has {rows} embeddings")
-    return model.eval(), tokenizer
 
 
 def _with_weights(config: Any, weights: Mapping[str, np.ndarray]) -> tuple[PreTrainedModel, dict[str, Any]]:
@@ -140,13 +142,6 @@ def _classes(config: Any) -> tuple[Any, Any]:
     kind = type(config)
     bare = encoders.get(kind, None) or models[kind]
     return whole.get(kind, bare), bare
-
-
-def _check_weights(name: str, info: Mapping[str, Iterable[str]]) -> None:
-    if lacking := sorted(map(str, [*info["missing_keys"], *info["mismatched_keys"]])):
-        raise ArtefactError(f"backbone {name!r} lacks weights of a masked language model, first {lacking[0]!r}")
-    if unknown := sorted(key for key in info["unexpected_keys"] if not UNUSED_WEIGHT.fullmatch(key)):
-        raise ArtefactError(f"{name}: unknown weight {unknown[0]!r}, which may be part of the model")
 
 
 def set_dropout(model: PreTrainedModel, rate: float) -> None:
@@ -196,7 +191,7 @@ def _logits(model: PreTrainedModel, states: torch.Tensor) -> torch.Tensor:
     from transformers.modeling_outputs import BaseModelOutput
 
     whole, base = copy.copy(model), copy.copy(model.base_model)
-    base.forward = lambda *_, **__: BaseModelOutput(last_hidden_state=states[None])  # type: ignore[method-assign]
+    base.forward = lambda *_, **__: BaseModelOutput(last_hidden_state=states[None])
     whole._modules = {**model._modules, model.base_model_prefix: base}
     return whole(inputs_embeds=states[None]).logits[0]
 
@@ -236,7 +231,8 @@ def first_position(model: PreTrainedModel) -> int:
 
 def row_limit(model: PreTrainedModel) -> int:
     """Return the maximum row length in tokens, by the model's positions."""
-    return int(getattr(model.config, "max_position_embeddings", MAX_POSITIONS)) - first_position(model)
+    stated = getattr(model.config, "max_position_embeddings", None) or MAX_POSITIONS
+    return int(stated if stated > 0 else MAX_POSITIONS) - first_position(model)
 
 
 def run_behind(base: Any, prefix: torch.Tensor, mask: torch.Tensor, **inputs: Any) -> Any:

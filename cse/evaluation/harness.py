@@ -47,30 +47,14 @@ POSTPROCESSES = ("whitening", "flow")
 FIT_SENTENCES = 20_000
 
 
-@dataclass(frozen=True)
-class ComparedModel:
-    """An opened model: its name as given, its `key` in the published rows, its `group` and `seed`, its encoder.
-
-    `family` is that of a published checkpoint. `start`: before the first training step.
-    """
-
-    model: str
-    key: str | None
-    group: str | None
-    seed: int | None
-    encoder: TextEncoder
-    family: str | None = None
-    start: bool = False
-
-
 class Candidate(NamedTuple):
     """A model whose files were found: its `name` for messages, and a function that opens it.
 
-    `open` raises ArtefactError for damaged weights.
+    `open` returns the encoder and an empty record of it; it raises ArtefactError for damaged weights.
     """
 
     name: str
-    open: Callable[[], ComparedModel]
+    open: Callable[[], tuple[TextEncoder, ModelRecord]]
 
 
 @dataclass(frozen=True)
@@ -144,7 +128,9 @@ class ModelSelection:
             )
         return [name for model in self.models for name in (PUBLISHED_IDS if model == PUBLISHED else (model,))]
 
-    def _open(self, model: str, reference: ModelReference, pooling: str | None = None) -> ComparedModel:
+    def _open(
+        self, model: str, reference: ModelReference, pooling: str | None = None
+    ) -> tuple[TextEncoder, ModelRecord]:
         encoder: TextEncoder
         if reference.kind is Kind.WORD_VECTORS:
             encoder = glove(Path(reference.name))
@@ -174,8 +160,10 @@ class ModelSelection:
             corpus = Corpus.read(self.fit, limit=FIT_SENTENCES)
             log_once(corpus.understood())
             encoder = (whitened if self.postprocess == "whitening" else flowed)(encoder, corpus.sentences)
-        seed = settings.get("seed")
-        return ComparedModel(model, None if start else key, group, seed, encoder, reference.family, start)
+        return encoder, ModelRecord(
+            model, encoder.fingerprint, group=group, seed=settings.get("seed"), key=None if start else key,
+            family=reference.family, start=start,
+        )  # fmt: skip
 
 
 def _settings(reference: ModelReference) -> dict[str, Any]:
@@ -293,16 +281,16 @@ class _Scoring:
     def score(self, candidate: Candidate) -> str | None:
         """Score a model on every unit and return its label, or None if it failed."""
         try:
-            model = candidate.open()
-            label, record = self._record(model)
+            encoder, fresh = candidate.open()
+            label, record = self._record(encoder.name, fresh)
             self.report(f"{label} ({record.fingerprint})")
             read: set[str] = set()
-            units, encode = self._units(model.encoder), self._cached_encode(model.encoder, read)
+            units, encode = self._units(encoder), self._cached_encode(encoder, read)
             for name, unit in units.items():
                 if name not in record.scores:
                     read.clear()
                     scores = unit(encode)
-                    if count := fitted_count(model.model, read):  # scores on texts that it was fitted on are marked
+                    if count := fitted_count(record.model, read):  # scores on texts that it was fitted on are marked
                         scores |= {"fitted_texts": count, "texts": len(read)}
                     if not self.results.protocol.points:
                         scores = {key: value for key, value in scores.items() if key not in self.request.task.points}
@@ -324,18 +312,19 @@ class _Scoring:
         except OSError as error:
             self.failed(str(self.path), error)
 
-    def _record(self, model: ComparedModel) -> tuple[str, ModelRecord]:
-        """The label and the record of a model in the results, added if missing.
+    def _record(self, label: str, fresh: ModelRecord) -> tuple[str, ModelRecord]:
+        """The label of a model in the results, and its record there, with the scores that it has.
 
         The label is the encoder's name, with its fingerprint if another encoder has that name.
         """
-        label, fingerprint, models = model.encoder.name, model.encoder.fingerprint, self.results.models
-        if label in models and models[label].fingerprint != fingerprint:
-            label = f"{label} {fingerprint}"
-        record = models.setdefault(label, ModelRecord(model.model, fingerprint, **provenance()))
-        record.group, record.seed, record.key, record.family = model.group, model.seed, model.key, model.family
-        record.start = model.start
-        self.records[label] = record
+        models = self.results.models
+        if label in models and models[label].fingerprint != fresh.fingerprint:
+            label = f"{label} {fresh.fingerprint}"
+        if earlier := models.get(label):
+            record = replace(fresh, date=earlier.date, versions=earlier.versions, scores=earlier.scores)
+        else:
+            record = replace(fresh, **provenance())
+        models[label] = self.records[label] = record
         return label, record
 
     def _units(self, encoder: TextEncoder) -> Mapping[str, Unit]:

@@ -347,7 +347,7 @@ def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
         return named[0]
     poolings, bare = [pooling] if pooling else [], "--bare" in row.evaluate.split()
     (candidate,) = ModelSelection([model], poolings, bare=bare).candidates()
-    fingerprint = candidate.open().encoder.fingerprint
+    fingerprint = candidate.open()[1].fingerprint
     matching = next((record for record in records if record.fingerprint == fingerprint), None)
     if matching is None:
         known = ", ".join(filter(None, [pooling, fingerprint]))

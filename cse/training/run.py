@@ -201,7 +201,7 @@ def prepare(request: TrainRequest, note: Note = lambda line: None) -> tuple[Torc
     method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
     if reference.recorded and request.settings.get("pooling") is None and method.settings["pooling"]:
         pooling = reference.recorded.pooling
-        if Pooling._value2member_map_.get(pooling) in JOINED:
+        if pooling in (joined.value for joined in JOINED):
             raise ValueError(f"{name} joins two readings, of which training takes one; give `pooling` mean or cls")
         if pooling in TRAINED_POOLINGS:
             method = method.changed(pooling=pooling, head=request.settings.get("head"))

@@ -2,18 +2,26 @@
 
 import json
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import run
 from conftest import WORDS
+from given_corpus import GivenCorpus
 
 import cse
 from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.adaptation.candidates import Trial, left_out
 from cse.adaptation.facts import split
+from cse.app.files import as_csv, as_json
+from cse.app.results.scores import Labels
+from cse.app.session import Session
+from cse.app.show import answer
+from cse.app.state.app_state import open_state
 from cse.corpus import Corpus
 from cse.evaluation.clustering import label_scores
 
@@ -44,8 +52,9 @@ def adapted(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Adap
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Trial, "scores", scored)
         patched.setattr(Trial, "training", lambda self: left_out("not tried"))
-        report = adapt(AdaptRequest(str(file), str(bert_folder), column="2", label="1", seed=3), folder / "adapted")
-    kept = split(Corpus.read(file, "2", "1").distinct_sample(10_000, 3), 3)[0]
+        report = adapt(AdaptRequest(str(file), str(bert_folder), column="2", label="1"), folder / "adapted")
+    seed = AdaptRequest("").seed
+    kept = split(Corpus.read(file, "2", "1").distinct_sample(10_000, seed), seed)[0]
     held.write_text("".join(f"{label}\t{text}\n" for label, text in zip(kept.labels, kept.sentences, strict=True)))
     return Adapted(file, held, folder / "adapted", report)
 
@@ -90,6 +99,31 @@ def test_every_command_and_the_library_compute_the_same_numbers(
     }
     scored = adapted.report["stages"]
     assert adapted.report["grouping"]["result"] == scored["projection"]["variants"]["0.25"]["scores"]["neighbours"]
+
+
+def test_the_page_its_file_and_an_export_have_the_numbers_of_the_commands(
+    adapted: Adapted, bert_folder: Path, tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    _, (start, result), _ = judged((bert_folder, adapted.output), adapted.held)
+    labels, texts = zip(*(line.split("\t") for line in adapted.file.read_text().splitlines()), strict=True)
+    corpus = GivenCorpus(list(texts), list(labels))
+    state = open_state([str(bert_folder), str(adapted.output)], ())
+    page = answer(Labels(), Session(state, corpus, corpus, state.models.columns))
+    written = pd.read_csv(StringIO(as_csv(page)))
+    by_cosine = ["neighbours", "ndcg@10"]  # the page has vectors of length 1, which k-means groups otherwise
+    for shown in (page.frame, written):
+        assert shown[by_cosine].to_dict("records") == [
+            {name: side[name] for name in by_cosine} for side in (start, result)
+        ]
+    rows = json.loads(as_json(page))["rows"]
+    assert [row["neighbours"] for row in rows] == [adapted.report["grouping"][side] for side in ("start", "result")]
+    done = run("export", adapted.output, "--to", "sentence-transformers", "--output", tmp_path / "exported")
+    assert done.exit_code == 0, done.output
+    labels, texts = zip(*(line.split("\t") for line in adapted.held.read_text().splitlines()), strict=True)
+    theirs = SentenceTransformer(str(tmp_path / "exported"), device="cpu").encode(list(texts))
+    assert label_scores(theirs, labels) == result
 
 
 def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(

@@ -338,24 +338,9 @@ def test_texts_are_encoded_in_bfloat16_only_by_openvino_and_where_that_is_fast(b
     assert quick(on_torch) is on_torch
 
 
-class Later:
-    """Stands for a timer, whose time ends when the test says so."""
-
-    def __init__(self, seconds, function, words) -> None:
-        self.seconds, self.end = seconds, lambda: function(*words)
-        made.append(self)
-
-    def start(self) -> None:
-        """Wait for `end`."""
-
-
-made: list[Later] = []
-
-
-def test_a_removal_can_be_undone_until_its_time_ends(monkeypatch) -> None:
-    monkeypatch.setattr(corpora, "Timer", Later)
-    models = Models(held=True)
-    kept, corpus, ended = OwnCorpora(models), OwnCorpus("a", ["a"] * (2 * BLOCK), ["x"] * (2 * BLOCK)), []
+def test_a_removal_can_be_undone_until_its_time_ends() -> None:
+    clock, models = Clock(), Models(held=True)
+    kept, corpus, ended = OwnCorpora(models, clock), OwnCorpus("a", ["a"] * (2 * BLOCK), ["x"] * (2 * BLOCK)), []
     kept.put(ONE, corpus, [FIRST])
     models.permits.release()  # one of two blocks
     assert kept.set_aside(ONE, lambda: ended.append(1)) is corpus
@@ -364,27 +349,22 @@ def test_a_removal_can_be_undone_until_its_time_ends(monkeypatch) -> None:
     done(kept, ONE)
     assert not corpus.encodings[FIRST].ended  # what is removed is not encoded
     assert kept.restore(TWO) is None
+    clock.now = UNDO
     assert kept.restore(ONE) is kept.corpus(ONE) is corpus
     done(kept, ONE)
     assert corpus.encodings[FIRST].complete
-    made[-1].end()  # of a removal that was undone
-    assert (kept.corpus(ONE), ended, made[-1].seconds >= UNDO) == (corpus, [], True)
+    clock.now = 3 * UNDO
+    assert (kept.corpus(ONE), ended) == (corpus, [])
     kept.set_aside(ONE, lambda: ended.append(2))
-    made[-1].end()
-    assert (kept.restore(ONE), ended) == (None, [2])
-
-
-def test_new_texts_take_the_place_of_removed_ones_which_go_where_there_is_no_room(monkeypatch) -> None:
-    monkeypatch.setattr(corpora, "Timer", Later)
-    size, ended = OwnCorpus("a", ["a"] * 9).size, []
-    kept = OwnCorpora(Models(), bounds=Bounds(64, 2 * size))
-    for key in (ONE, TWO):
-        kept.put(key, OwnCorpus("a", ["a"] * 9), [])
-        kept.set_aside(key, lambda key=key: ended.append(key))
-    kept.put(THREE, OwnCorpus("a", ["a"] * 9), [])
+    clock.now = 5 * UNDO
+    assert (kept.corpus(TWO), ended) == (None, [2])
     assert kept.restore(ONE) is None
-    made[-2].end()
-    assert ended
-    kept.put(TWO, new := OwnCorpus("b", ["b"] * 9), [])
-    assert kept.restore(TWO) is None
-    assert kept.corpus(TWO) is new
+
+
+def test_new_texts_take_the_place_of_removed_ones() -> None:
+    kept = OwnCorpora(Models())
+    kept.put(ONE, own("a"), [])
+    kept.set_aside(ONE)
+    kept.put(ONE, new := own("b"), [])
+    assert kept.restore(ONE) is None
+    assert kept.corpus(ONE) is new

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from app_models import GOOD, write_model
 
-from cse.app.models.models import Turns
+from cse.app.models.models import Models, Turns
 
 TEXTS = (["a", "bb"], ["ccc"], ["dddd", "a"])
 
@@ -76,3 +77,26 @@ def test_a_turn_within_a_turn_of_the_same_visitor_does_not_wait_for_ever() -> No
     with turns.turn(), turns.turn(["a"]) as inner:
         assert turns.vectors(encoder, inner).tolist() == [[1]]
     assert encoder.batches == [["a"]]
+
+
+def test_a_model_answers_one_at_a_time_and_another_model_meanwhile(tmp_path, bert_folder):
+    """The first holds `simcse` until the second has its answer from `promptbert`."""
+    models = Models([str(write_model(tmp_path / name, bert_folder, name)) for name in GOOD[:2]])
+    inside, answered, order = threading.Event(), threading.Event(), []
+
+    def hold(column, encoder):
+        inside.set()
+        assert answered.wait(30)
+        order.append("first")
+
+    holding = threading.Thread(target=models.apply, args=(hold, models.columns[:1]))
+    holding.start()
+    assert inside.wait(30)
+    waiting = threading.Thread(target=models.apply, args=(lambda *_: order.append("second"), models.columns[:1]))
+    waiting.start()
+    assert models.apply(lambda column, encoder: encoder.dim, models.columns[1:]) == {"promptbert": 32}
+    assert order == []
+    answered.set()
+    for thread in (holding, waiting):
+        thread.join(30)
+    assert order == ["first", "second"]

@@ -1,7 +1,6 @@
-"""Columns of models, and scripts that make no markup."""
+"""Columns of models."""
 
 from app_models import write_model
-from conftest import ROOT
 
 from cse.app.models.models import Column, Failure, Models, columns, free_name
 
@@ -26,10 +25,3 @@ def test_repeated_models_share_a_column_and_names_are_told_apart(tmp_path, monke
         Column(str(tmp_path / "b" / "run"), str(tmp_path / "b" / "run")),
     )
     assert free_name(("", "a", "b"), {"a"}) == "b"
-
-
-def test_no_script_makes_markup_of_texts():
-    for path in (ROOT / "cse" / "app").rglob("*.js"):
-        script = path.read_text()
-        assert "innerHTML" not in script, path
-        assert "insertAdjacent" not in script, path

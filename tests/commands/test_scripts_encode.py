@@ -183,7 +183,7 @@ def test_tokens_of_a_file_are_those_of_its_sentences_before_and_after(bert_folde
     refused(run("tokens", "--model", bert_folder, "--file", file, "the dog"), 3, "give either a sentence or --file")
     refused(run("tokens", "--model", bert_folder, "--file", tmp_path / "none.txt"), 3, "none.txt")
     refused(run("tokens", "--model", bert_folder, "a", "-k", 9999), 3, "k is 9999")
-    refused(run("tokens", "--model", bert_folder, "a", "--pooling", "max"), 3, "unknown pooling", "first-last")
+    refused(run("tokens", "--model", bert_folder, "a", "--pooling", "median"), 3, "unknown pooling", "first-last")
 
 
 def test_tokens_of_a_table_have_its_rows_and_texts(bert_folder: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from app_models import write_model
 from typer.testing import CliRunner, Result
 
 import cse
-from cse.commands import build_index, encode, search
+from cse.commands import build_index, encode, search, topics
 from cse.encoder.openvino_encoder import OpenVinoEncoder
 from cse.vectors import smoothed
 from index import VectorIndex
@@ -182,6 +182,14 @@ def test_search_answers_each_line_of_standard_input(folder: Path, models: dict[s
     assert shown == ["a dog, a man", *run_search(folder, "a dog, a man", "-k", 2).stdout.splitlines()]
     assert [row["query"] for row in json.loads(searched("a dog\n", "--json").stdout)] == ["a dog"]
     assert_refused(searched(" \n"), 3, "standard input: no text in it")
+
+
+def test_an_index_of_standard_input_names_it(tmp_path: Path, models: dict[str, str]) -> None:
+    words = ["-", "--model", models["simcse"], "--output", str(tmp_path / "x"), "--json"]
+    done = CliRunner().invoke(build_index.app, words, input="a dog\n\na man\n")
+    assert (json.loads(done.stdout)["corpora"], json.loads(done.stdout)["count"]) == (["standard input"], 2)
+    done = CliRunner().invoke(topics.app, ["-", "--model", models["simcse"]], input="a dog\na dog\n")
+    assert_refused(done, 3, "standard input: all its texts are the same")
 
 
 def test_search_refuses_a_blank_query(folder: Path, loads: list[str]) -> None:

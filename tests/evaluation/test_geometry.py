@@ -99,20 +99,6 @@ def test_a_file_of_sentences_is_lower_cased_and_cut_to_32_words_as_released(tmp_
     assert seen == [["a cat", " ".join(["the", "rain"] * 16)]]
 
 
-def test_tokenised_text_takes_the_place_of_sts_b_test(tmp_path: Path) -> None:
-    (tmp_path / "plain").mkdir()
-    folder = folder_of(tmp_path / "plain")
-    tokenised = tmp_path / "tokenised"
-    (tokenised / "STSB").mkdir(parents=True)
-    (tokenised / "STSB" / "test.tsv").write_text("4.0\ta cow\ta cow .\n0.0\ta cow\tthe rain\n")
-    cut, other = (geometry.units(TaskData(folder, tokenised=folder_of_cut)) for folder_of_cut in (tokenised, None))
-    seen: list[list[str]] = []
-    for units in (cut, other):
-        units["anisotropy"](lambda texts: seen.append(texts) or hashed(texts))
-    assert seen[0] == ["a cow", "a cow .", "the rain"]
-    assert "a cat" in seen[1]
-
-
 def test_missing_files_and_missing_positives_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"STSB/test\.tsv: no such file; give the folder that holds STSB"):
         geometry.units(TaskData(tmp_path))

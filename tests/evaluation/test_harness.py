@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cse.evaluation.harness import ComparedModel, EvaluationRequest, ModelSelection, evaluate, new_results
-from cse.evaluation.results import open_results, read_results
+from cse.evaluation.harness import EvaluationRequest, ModelSelection, evaluate, new_results
+from cse.evaluation.results import ModelRecord, open_results, read_results
 from cse.evaluation.tasks import TaskData, find_task
 
 
@@ -31,8 +31,10 @@ class LetterCounts:
 
 
 def request(task: str, folder: Path, *encoders: LetterCounts, **more: object) -> EvaluationRequest:
-    compared = [ComparedModel("given", "key", None, None, encoder) for encoder in encoders]
-    candidates = [SimpleNamespace(name=one.encoder.name, open=lambda one=one: one) for one in compared]
+    candidates = [
+        SimpleNamespace(name=one.name, open=lambda one=one: (one, ModelRecord("given", one.fingerprint, key="key")))
+        for one in encoders
+    ]
     models = SimpleNamespace(candidates=lambda: candidates, fit=None)
     return EvaluationRequest(find_task(task), TaskData(folder), models, **more)
 
@@ -98,7 +100,7 @@ def test_a_model_that_fails_keeps_what_it_has_and_the_others_are_scored(sts: Pat
 
 
 def test_a_selection_refuses_what_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match="unknown 'max'; choose from"):
-        ModelSelection(["m"], poolings=["max"])
+    with pytest.raises(ValueError, match="unknown 'median'; choose from"):
+        ModelSelection(["m"], poolings=["median"])
     with pytest.raises(ValueError, match="give `postprocess` and `fit` together"):
         ModelSelection(["m"], postprocess="flow")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from architectures import ARCHITECTURES, DECODERS, random_model
-from conftest import SENTENCES, fresh_backbone
+from conftest import SENTENCES
 from encoders import reading
 from model_files import POOLING, TRANSFORMER, with_pipeline
 from safetensors.numpy import save_file
@@ -83,8 +83,14 @@ def test_every_pooling_is_read_by_both_engines(bert_folder: Path, tmp_path: Path
     expected = [READ[mode](states_of(folder, text)) for text in TEXTS]
     encoder = cse.load(str(folder), backend=backend)
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
-    export_model(cse.load(str(folder), backend="torch"), "sentence-transformers", tmp_path / "export")
+    export_model(load_torch(folder), "sentence-transformers", tmp_path / "export")
     np.testing.assert_allclose(cse.load(str(tmp_path / "export")).encode(TEXTS), expected, atol=1e-5)
+
+
+def load_torch(folder: Path) -> TorchEncoder:
+    encoder = cse.load(str(folder), backend="torch")
+    assert isinstance(encoder, TorchEncoder)
+    return encoder
 
 
 KEYS = {"cls": "cls_token", "max": "max_tokens", "mean": "mean_tokens", "weightedmean": "weightedmean_tokens"}
@@ -137,7 +143,7 @@ def test_layers_after_the_pooling_are_obeyed_in_their_order(
     encoder = cse.load(str(folder), backend=backend)
     assert encoder.dim == 6
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
-    export_model(cse.load(str(folder), backend="torch"), "sentence-transformers", tmp_path / "export")
+    export_model(load_torch(folder), "sentence-transformers", tmp_path / "export")
     opened = cse.load(str(tmp_path / "export"), backend=backend)
     np.testing.assert_allclose(opened.encode(TEXTS), expected, atol=1e-5)
     with pytest.raises(ArtefactError, match=r"has a layer after its pooling \(2_Dense\), which training would leave"):
@@ -187,7 +193,7 @@ def test_tokens_in_columns_read_as_tokens_with_positions(bert_folder: Path) -> N
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_likely_tokens_are_those_of_the_models_own_head(folder_of: Folder, kind: str) -> None:
-    encoder = TorchEncoder(*fresh_backbone(folder_of(kind)), UNTRAINED["prompt"], name="any")
+    encoder = reading(str(folder_of(kind)), UNTRAINED["prompt"])
     row = encoder.rows_of([SENTENCES[0]], [encoder.prompt])
     whole = AutoModelForMaskedLM.from_pretrained(folder_of(kind)).eval()
     with torch.no_grad():
@@ -197,9 +203,9 @@ def test_likely_tokens_are_those_of_the_models_own_head(folder_of: Folder, kind:
 
 def test_a_method_that_a_model_cannot_learn_is_refused_with_those_that_it_can(folder_of: Folder) -> None:
     with pytest.raises(ValueError, match=r"dcpcse learns keys .* of bert, roberta.* is mpnet; simcse, esimcse and"):
-        TorchEncoder(*fresh_backbone(folder_of("mpnet")), METHODS["dcpcse"], name="")
+        reading(str(folder_of("mpnet")), METHODS["dcpcse"])
     with pytest.raises(ValueError, match=r"promptbert reads a vector at \[MASK\], and this electra model has no"):
-        TorchEncoder(*fresh_backbone(folder_of("electra", head=False)), METHODS["promptbert"], name="")
+        reading(str(folder_of("electra", head=False)), METHODS["promptbert"])
 
 
 def test_a_backbone_without_dropout_gets_it_for_training(folder_of: Folder, tmp_path: Path) -> None:
@@ -215,7 +221,11 @@ def static_model(folder: Path, bert_folder: Path, **changes: Any) -> tuple[Path,
     tokens = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab_size()
     rng = np.random.default_rng(5)
     rows, mapping, weights = rng.normal(size=(30, 8)), rng.integers(30, size=tokens), rng.random(tokens)
-    arrays = {"embeddings": rows.astype(np.float16), "mapping": mapping.astype(np.int32), "weights": weights}
+    arrays: dict[str, Any] = {
+        "embeddings": rows.astype(np.float16),
+        "mapping": mapping.astype(np.int32),
+        "weights": weights,
+    }
     save_file({**arrays, **changes}, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps({"model_type": "model2vec", "normalize": True}))
     return folder, arrays["embeddings"].astype(np.float64)[mapping] * weights[:, None]

@@ -101,7 +101,7 @@ class ChosenCorpus:
 
         Raises ValueError as `vectors` and `rows_where`.
         """
-        from index.stores import ranked
+        from index.stores import Hit
 
         rows = self.vectors(column, encoder)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(vector)  # without a copy of the rows
@@ -109,9 +109,11 @@ class ChosenCorpus:
         best = np.argsort(-scores, kind="stable")
         if condition:
             best = best[np.isin(best, self.rows_where(condition))]
-        best, numbers = best[:count], self.numbers
-        cells = [(numbers[row], self.texts[row], self.fields(int(row)), None) for row in best]
-        return Nearest(ranked(scores[best], best, lambda rows: cells))
+        numbers = self.numbers
+        return Nearest([
+            Hit(rank, float(scores[row]), numbers[row], self.texts[row], self.fields(row), row)
+            for rank, row in enumerate(best[:count].tolist(), start=1)
+        ])  # fmt: skip
 
     def query_prompt(self, column: Column, encoder: Encoder) -> str | None:
         """Return the prompt of a query among a column's vectors, as an index records it."""

@@ -224,19 +224,18 @@ class Turns:
             with self._guard:
                 others = [other for other in self._waiting if other is not turn and other.vectors is None]
             try:
-                encode_together(encoder, [turn, *others])
+                self._encode(encoder, [turn, *others])
             except Exception:  # any error of another turn's text
-                encode_together(encoder, [turn])
+                self._encode(encoder, [turn])
         assert turn.vectors is not None
         return turn.vectors
 
-
-def encode_together(encoder: Encoder | Reader, turns: Sequence[Turn]) -> None:
-    """Encode the texts of several turns in one batch."""
-    vectors = encoder.encode([text for turn in turns for text in turn.texts])
-    ends = np.cumsum([len(turn.texts) for turn in turns])
-    for turn, own in zip(turns, np.split(vectors, ends[:-1]), strict=True):
-        turn.vectors = own
+    @staticmethod
+    def _encode(encoder: Encoder | Reader, turns: Sequence[Turn]) -> None:
+        vectors = encoder.encode([text for turn in turns for text in turn.texts])
+        ends = np.cumsum([len(turn.texts) for turn in turns])
+        for turn, own in zip(turns, np.split(vectors, ends[:-1]), strict=True):
+            turn.vectors = own
 
 
 class Models:
@@ -340,17 +339,17 @@ class Models:
                     turns = self._turns.setdefault(column.opened_by, Turns())
                 with turns.turn(texts) as turn:
                     encoder = self.encoder(column)
-                    vectors = self._vectors(encoder, turns, turn, prompt(column, encoder)) if texts else np.empty(0)
+                    reader, before = self.reader(encoder), prompt(column, encoder) if texts else None
+                    if before is not None:
+                        vectors = reader.encode(texts, prompt=before)
+                    else:
+                        vectors = turns.vectors(reader, turn) if texts else np.empty(0)
                     results[column.name] = function(column, encoder, vectors)
             except Exception as error:  # any error of a model concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):
                     log.exception("%s failed", column.name)
                 results[column.name] = Failure(error_line(error, column.model, column.name))
         return results
-
-    def _vectors(self, encoder: Encoder, turns: Turns, turn: Turn, prompt: str | None) -> np.ndarray:
-        reader = self.reader(encoder)
-        return turns.vectors(reader, turn) if prompt is None else reader.encode(turn.texts, prompt=prompt)
 
 
 def error_line(error: BaseException, model: str = "", name: str = "") -> str:

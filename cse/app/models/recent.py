@@ -115,7 +115,7 @@ class Recent(Generic[T]):
     def put(self, key: Hashable, value: T) -> None:
         """Keep a value in place of the key's earlier one; others may be dropped."""
         with self.lock:
-            self.pop(key)
+            self._remove(key)
             self._entries[key] = Entry(value, 0, self._clock(), current_client())
             self.measure(key)
 
@@ -133,8 +133,8 @@ class Recent(Generic[T]):
     def pop(self, key: Any) -> T | None:
         """Remove the value of a key and return it, or None."""
         with self.lock:
-            entry = self._entries.pop(key, None) if isinstance(key, Hashable) else None
-            self.size -= entry.size if entry else 0
+            self._sweep()
+            entry = self._remove(key)
             return entry.value if entry else None
 
     def entries(self) -> list[tuple[Any, Entry[T]]]:
@@ -169,6 +169,11 @@ class Recent(Generic[T]):
             self._drop(keys[first_to_go([entry.client for entry in entries], sizes, free)])
 
     def _drop(self, key: Hashable) -> None:
-        value = self.pop(key)
-        assert value is not None
-        self._dropped(value)
+        entry = self._remove(key)
+        assert entry is not None
+        self._dropped(entry.value)
+
+    def _remove(self, key: Any) -> Entry[T] | None:
+        entry = self._entries.pop(key, None) if isinstance(key, Hashable) else None
+        self.size -= entry.size if entry else 0
+        return entry

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 import gradio as gr
@@ -116,15 +116,6 @@ async def read_body(receive: Receive, bodies: Budget, client: str) -> tuple[byte
         bodies.add(client, -len(body))
 
 
-class Kept(NamedTuple):
-    """A stored file: path, size in bytes, client, and time of arrival."""
-
-    path: Path
-    size: int
-    client: str
-    since: float
-
-
 class Uploads:
     """The files that wait to be read. Their reader deletes them, which frees room.
 
@@ -136,7 +127,7 @@ class Uploads:
         """A file has at most `largest` bytes, and a form `limit`; one always has room in the default `budget`."""
         self.largest, self.limit = largest, largest + FORM
         self.budget = budget or Budget(*(max(size, self.limit) for size in MAX_KEPT))
-        self.kept: list[Kept] = []
+        self.kept: dict[Path, tuple[int, str, float]] = {}  # size, client and time of arrival
 
     async def answer(self, scope: Scope, receive: Receive, client: str, announced: int) -> Response:
         """Store an upload and return its path in Gradio's JSON form. Raises HTTPException for a refusal.
@@ -147,20 +138,20 @@ class Uploads:
         self.clear(blocks)
         with self.budget.held(client, announced or self.limit, "uploads that wait to be read"):
             file = await self._received(scope, receive, folder)
-        self.kept.append(Kept(file, file.stat().st_size, client, time.monotonic()))
-        self.budget.add(client, self.kept[-1].size)
+        size = file.stat().st_size
+        self.kept[file] = size, client, time.monotonic()
+        self.budget.add(client, size)
         blocks.upload_file_set.add(str(file))
         return JSONResponse([str(file)])
 
     def clear(self, blocks: gr.Blocks) -> None:
         """Drop the files that were read, and delete those unread for `AGE` seconds."""
-        for file in list(self.kept):
-            if file.path.is_file() and time.monotonic() - file.since <= AGE:
-                continue
-            shutil.rmtree(file.path.parent, ignore_errors=True)
-            self.kept.remove(file)
-            self.budget.add(file.client, -file.size)
-            blocks.upload_file_set.discard(str(file.path))
+        for file, (size, client, since) in list(self.kept.items()):
+            if not file.is_file() or time.monotonic() - since > AGE:
+                shutil.rmtree(file.parent, ignore_errors=True)
+                del self.kept[file]
+                self.budget.add(client, -size)
+                blocks.upload_file_set.discard(str(file))
 
     async def _received(self, scope: Scope, receive: Receive, folder: Path) -> Path:
         """Store a form's file in a new folder within `folder`, and return its path."""

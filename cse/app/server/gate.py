@@ -77,7 +77,14 @@ class Gate:
         added = security_headers(self.names.public)
         if not client.name and scope["path"] in MARKED:
             added["Set-Cookie"] = self.rights.cookie(scope)
-        send = with_headers(send, added)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in added.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
         kind = path_of(scope).partition("/")[0]
         with ExitStack() as stack:
             try:
@@ -86,7 +93,7 @@ class Gate:
                 answer, receive = await self.inspected(scope, receive, client)
             except HTTPException as error:
                 answer = refused(error, plain=path_of(scope) == UPLOAD)
-            await (answer or self.app)(scope, receive, send)
+            await (answer or self.app)(scope, receive, send_with_headers)
 
     async def inspected(self, scope: Scope, receive: Receive, client: Client) -> tuple[Response | None, Receive]:
         """Return the answer to a request that needs no app, or None, and the app's `receive`.
@@ -109,8 +116,15 @@ class Gate:
         if path == PROGRESS:  # uploads are small
             return Response('data: {"msg": "done"}\n\n', media_type="text/event-stream"), receive
         if path == STREAM and sessions and not knows_session(blocks, sessions[-1]):
-            return no_session(), receive
-        check_event(blocks, path)
+            # Gradio sends the same message, which makes a page reconnect, but breaks off and logs tracebacks.
+            line = "There is no such session, or it was forgotten; make a call first."
+            event = f"data: {UnexpectedErrorMessage(message=line, session_not_found=True).model_dump_json()}\n\n"
+            return Response(event, HTTPStatus.NOT_FOUND, media_type="text/event-stream"), receive
+        kind, *call = path.replace("call/v2/", "call/").split("/")
+        if kind == "call" and len(call) == 2 and not knows_call(blocks, call[1]):
+            cure = f"call /{call[0][:60]} again"
+            line = f"There is no call {call[1][:60]}, or its results were fetched; {cure}."
+            raise HTTPException(HTTPStatus.NOT_FOUND, line)
         return None, receive
 
     async def body(self, scope: Scope, receive: Receive, client: Client) -> tuple[Response | None, Receive]:
@@ -160,42 +174,11 @@ def security_headers(public: bool) -> dict[str, str]:
     return headers if public else {**headers, "X-Frame-Options": "DENY"}
 
 
-def with_headers(send: Send, added: dict[str, str]) -> Send:
-    """Return a `send` that adds the headers that a response lacks."""
-
-    async def send_with_headers(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in added.items():
-                headers.setdefault(name, value)
-        await send(message)
-
-    return send_with_headers
-
-
-def no_session() -> Response:
-    """Return the answer to a stream of an unknown session, which makes a page reconnect.
-
-    Gradio sends the same message, but breaks off the response and logs several tracebacks.
-    """
-    line = "There is no such session, or it was forgotten; make a call first."
-    event = UnexpectedErrorMessage(message=line, session_not_found=True)
-    return Response(f"data: {event.model_dump_json()}\n\n", HTTPStatus.NOT_FOUND, media_type="text/event-stream")
-
-
 def check_session(name: Any) -> None:
     """Raise HTTPException for a session name that is neither missing nor valid."""
     if name is not None and not (isinstance(name, str) and SESSION_NAME.fullmatch(name)):
         cure = "give 1 to 64 letters a-z, digits, hyphens, underscores or dots"
         raise invalid(f"{SESSION} is {json.dumps(name)[:60]}; {cure}.")
-
-
-def check_event(blocks: gr.Blocks, path: str) -> None:
-    """Raise HTTPException for a request for the results of an unknown call, on which Gradio logs a traceback."""
-    requested = path.removeprefix("call/").removeprefix("v2/").split("/")
-    if path.startswith("call/") and len(requested) == 2 and not knows_call(blocks, requested[1]):
-        line = f"There is no call {requested[1][:60]}, or its results were fetched; call /{requested[0][:60]} again."
-        raise HTTPException(HTTPStatus.NOT_FOUND, line)
 
 
 def invalid(line: str) -> HTTPException:

@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from threading import Thread, Timer
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -50,7 +50,7 @@ TEXT_BYTES = 24  # of a text besides its characters: its positions in a list and
 BLOCK, CHARACTERS = 256, 16_384  # most texts and characters encoded before other requests may use the model
 MAX_COUNTED = 2_048  # characters of a text that count; about as many as models read
 UNDO = 10  # seconds in which a removal can be undone
-GRACE = 2  # seconds more than a page offers that, for the way to the server
+MAX_REMOVED = Bounds(16, 2**28, 4, 2**28, UNDO + 2)  # a page offers it for less, for the way to the server
 PAUSE = 0.01  # seconds between blocks, so that a waiting thread gets the lock
 SUMMARY = f"Kept for {KEPT // 3600} hours, for this browser alone"
 PROMISE = (
@@ -398,10 +398,14 @@ class OwnCorpora:
         self._kept: Recent[OwnCorpus] = Recent(
             bounds, size=lambda corpus: corpus.size, clock=clock, pinned=lambda corpus: corpus.current is not None
         )
+        self._removed: Recent[tuple[OwnCorpus, Callable[[], Any]]] = Recent(
+            MAX_REMOVED, size=lambda item: item[0].size, clock=clock, dropped=lambda item: item[1]()
+        )
         self._lock, self._turns, self._encoding = self._kept.lock, count(1), False
 
     def corpus(self, key: Any) -> OwnCorpus | None:
         """Return the corpus of a key, or None."""
+        self._removed.entries()  # lets those go whose time has ended
         return self._kept.get(key)
 
     def put(self, key: Any, corpus: OwnCorpus, columns: Sequence[Column]) -> None:
@@ -420,7 +424,7 @@ class OwnCorpora:
                 if share * len(those) >= bounds.number or (those and share * size > bounds.size):
                     raise ValueError(FULL)
             self.encode(corpus, columns)
-            self._kept.pop(removed(key))
+            self._removed.pop(key)
             self._kept.put(key, corpus)
 
     def encode(self, corpus: OwnCorpus, columns: Sequence[Column], stale: Encoding | None = None) -> None:
@@ -440,40 +444,27 @@ class OwnCorpora:
                 raise ValueError(FULL) from error
             self._encoding = True
 
-    def remove(self, key: Any) -> None:
-        """Delete the corpus of a key."""
-        self._kept.pop(key)
+    def remove(self, key: Any) -> OwnCorpus | None:
+        """Delete the corpus of a key and return it, or None."""
+        return self._kept.pop(key)
 
     def set_aside(self, key: str, then: Callable[[], Any] = lambda: None) -> OwnCorpus | None:
         """Remove the corpus of a key and return it; `restore` brings it back until `then` is called, at its end."""
         with self._lock:
-            corpus = self._kept.get(key)
-            if corpus is None:
-                return None
-            self._kept.pop(key)
-            self._kept.put(removed(key), corpus)
-        timer = Timer(UNDO + GRACE, self._forget, (key, corpus, then))
-        timer.daemon = True
-        timer.start()
-        return corpus
+            corpus = self._kept.pop(key)
+            if corpus is not None:
+                self._removed.put(key, (corpus, then))
+            return corpus
 
     def restore(self, key: str) -> OwnCorpus | None:
         """Return the corpus of a key that was set aside, kept as before; None if it is gone."""
         with self._lock:
-            corpus = self._kept.pop(removed(key))
-            if corpus is not None:
-                self._kept.put(key, corpus)
-                self.encode(corpus, ())  # goes on where it was
-            return corpus
-
-    def _forget(self, key: str, corpus: OwnCorpus, then: Callable[[], Any]) -> None:
-        """End the time in which a removal can be undone, unless it was."""
-        with self._lock:
-            if self._kept.get(key) is corpus:
-                return
-            if self._kept.get(removed(key)) is corpus:
-                self._kept.pop(removed(key))
-        then()
+            removed = self._removed.pop(key)
+            if removed is None:
+                return None
+            self._kept.put(key, removed[0])
+            self.encode(removed[0], ())  # goes on where it was
+            return removed[0]
 
     def _encode_all(self) -> None:
         try:
@@ -492,7 +483,7 @@ class OwnCorpora:
     def _next(self) -> tuple[str, OwnCorpus, Encoding] | None:
         """Return the key and corpus whose turn it is, and its encoding; None, after which the thread ends, if none."""
         with self._lock:
-            known = [(key, entry.value) for key, entry in self._kept.entries() if not key.startswith(REMOVED)]
+            known = [(key, entry.value) for key, entry in self._kept.entries()]
             waiting = [(key, corpus) for key, corpus in known if corpus.current is not None]
             if not waiting:
                 self._encoding = False
@@ -510,11 +501,3 @@ class OwnCorpora:
         if corpus.size > self._kept.bounds.own_size:
             encoding.fail(NO_ROOM)
         self._kept.measure(key)
-
-
-REMOVED = "removed "
-
-
-def removed(key: str) -> str:
-    """Return the key of a corpus whose removal can be undone."""
-    return f"{REMOVED}{key}"

@@ -265,12 +265,24 @@ class Training:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def archive(self, made: Made) -> Path:
-        """Return a .zip of a model that it made, written at the first call. Raises OSError if it cannot."""
+        """Return a .zip of a model that it made, written at the first call, without other models within its folder.
+
+        Raises OSError if it cannot.
+        """
         target = self.folder / f"{self.request.slug if made.folder.name == MODEL else made.folder.name}.zip"
+        partial = target.with_suffix(".writing")
         with self._lock:
-            if not target.is_file():
-                write_archive(made.folder, target, target.stem)
-        return target
+            if target.is_file():
+                return target
+            try:
+                with zipfile.ZipFile(partial, "w") as archive:  # weights do not compress
+                    for path in sorted(made.folder.rglob("*")):
+                        inside = path.relative_to(made.folder)
+                        if path.is_file() and inside.parts[0] != CANDIDATE:
+                            archive.write(path, f"{target.stem}/{inside.as_posix()}")
+                return partial.replace(target)
+            finally:
+                partial.unlink(missing_ok=True)
 
     def _published(self) -> bool:
         """True if the command has published its result, which it does in one step."""
@@ -330,17 +342,3 @@ def how_to_open(model: Path) -> str:
     if reason:
         return f'Unpack it and open it with cse.load("FOLDER"). sentence-transformers cannot, as it {reason}.'
     return 'Unpack it and open it with SentenceTransformer("FOLDER") of sentence-transformers, or cse.load("FOLDER").'
-
-
-def write_archive(model: Path, target: Path, name: str) -> None:
-    """Write the folder of a model as a .zip with the one folder `name`; other models within it are left out."""
-    partial = target.with_suffix(".writing")
-    try:
-        with zipfile.ZipFile(partial, "w") as archive:  # weights do not compress
-            for path in sorted(model.rglob("*")):
-                inside = path.relative_to(model)
-                if path.is_file() and inside.parts[0] != CANDIDATE:
-                    archive.write(path, f"{name}/{inside.as_posix()}")
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -1,13 +1,15 @@
-"""An address restores what it was written for, and nothing that a component cannot have."""
+"""Fields and addresses: errors stand at their field, the newest request is answered, an address restores its page."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
 
 import gradio as gr
 import pytest
+from conftest import ROOT
 
-from cse.app.forms.events import Run
+from cse.app.forms.events import Run, refusing
 from cse.app.forms.links import Linked, given, restorer
+from cse.app.validation import FieldError
 
 CORPUS = gr.Dropdown([("Demo", "demo"), ("Yours", "own")], value="demo", label="Corpus")
 
@@ -91,3 +93,77 @@ def test_the_corpus_of_the_address_is_chosen_in_the_bar_and_goes_to_the_parts_th
     with pytest.warns(UserWarning, match="This address asks for &lt;b&gt; as the corpus, which is not here"):
         assert opened(tab="search", q="cats", corpus="<b>") == [None] * 6
     assert restorer(parts, {"corpus": CORPUS}, back=True)(SimpleNamespace(query_params={}))[1] == "demo"
+
+
+@pytest.fixture
+def fields() -> dict[str, gr.components.Component]:
+    with gr.Blocks():
+        return {
+            "The source": gr.Radio(["demo"], label="Source"),
+            "The first": gr.Textbox(label="Sentence A"),
+            "The second": gr.Textbox(label="Sentence B"),
+        }
+
+
+def test_a_refused_input_empties_the_outputs_and_the_next_answer_takes_the_reason_back(fields) -> None:
+    def twice(first: str, second: str) -> tuple[str, dict[str, str]]:
+        if not second:
+            raise FieldError("The second", "Sentence B is empty; write <b>a few</b> words.")
+        return first, {"second": second}
+
+    with gr.Blocks():
+        outputs = [gr.HTML("old"), gr.HTML({"old": 1}, html_template="<p></p>")]
+        run = refusing(twice, {name: fields[name] for name in ("The first", "The second")}, outputs)
+    ids = [fields[name].elem_id for name in ("The first", "The second")]
+    assert None not in ids
+    assert len(run.outputs) == 3
+    text, value, refusal = run.fn("a", "")
+    assert (text, value) == ("", {})
+    assert (refusal["about"], refusal["fields"]) == (ids[1], ids)
+    assert refusal["reason"] == "Sentence B is empty; write <b>a few</b> words."  # the script shows it as text
+    *results, answered = run.fn("a", "b")
+    assert results == ["a", {"second": "b"}]
+    assert "about" not in answered
+    assert answered["number"] > refusal["number"]
+
+
+def test_an_answer_that_comes_after_a_newer_request_changes_nothing(monkeypatch):
+    """Requests of one visitor run at once; whoever asked last is answered, and other visitors are left alone."""
+    session = ["a"]
+    monkeypatch.setattr(
+        "cse.app.forms.events.current_request", lambda: SimpleNamespace(session_hash=session[0]) if session else None
+    )
+
+    def slow(then):
+        then()
+        return ["slow", "answer"]
+
+    def steps(then):
+        yield ["first", "step"]
+        then()
+        yield ["second", "step"]
+
+    with gr.Blocks():
+        fields, outputs = {"Then": gr.Textbox()}, [gr.HTML(""), gr.HTML("")]
+        run, stepped = (refusing(function, fields, outputs).fn for function in (slow, steps))
+    answer, nothing = ["slow", "answer"], [gr.skip()] * 3
+    assert run(lambda: run(list)) == nothing
+    assert run(list)[:2] == answer
+    first, second = stepped(lambda: next(stepped(list)))
+    assert first[:2] == ["first", "step"]
+    assert second == nothing
+
+    def by_another():
+        session[0] = "b"
+        assert run(list)[:2] == answer
+
+    assert run(by_another)[:2] == answer
+    session.clear()  # no visitor, as in a call from Python
+    assert run(lambda: run(list))[:2] == answer
+
+
+def test_no_script_makes_markup_of_texts():
+    for path in (ROOT / "cse" / "app").rglob("*.js"):
+        script = path.read_text()
+        assert "innerHTML" not in script, path
+        assert "insertAdjacent" not in script, path
