@@ -222,7 +222,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     view.change(None, view, None, js=LOOK, **HIDDEN)
     canvas.select(place.choose, None, [pin, shown, colour], **QUICK)
     shown.change(guarded(place.compare), [shown, *kept], [listed, changes], **hidden)
-    # Gradio sends the data of an older event again in the mode "always_last".
+    # Each selection is answered: Gradio would repeat a waiting one with the points of the one before.
     canvas.submit(guarded(place.select), kept, [table, points], **lane)
     save.click(guarded(place.save), [points, *kept], file, **HIDDEN)
     near_events(place, near, (view, drawn), shared, file)
