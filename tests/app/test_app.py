@@ -23,7 +23,7 @@ from cse.models.names import resolve
     [
         (["--model", "nowhere"], "no model 'nowhere'; choose simcse, promptbert"),
         (["--model", "EMPTY"], "no config.json in it"),
-        (["--model", "UNREADABLE"], "cannot read config.json"),
+        (["--model", "UNREADABLE"], "config.json is damaged"),
         (["--model", "WEIGHTLESS"], "no safetensors file"),
         (["--index", "EMPTY"], "not an index folder"),
         (["--index", "nowhere"], "no such index folder"),

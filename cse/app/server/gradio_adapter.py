@@ -12,9 +12,8 @@ import orjson
 from gradio.context import LocalContext
 from gradio.server_messages import EventMessage, ProcessCompletedMessage
 
-MAX_SESSIONS = 1000
+MAX_SESSIONS, SECONDS = 1000, 600.0  # that have a mailbox; that an unread answer is kept
 MAX_BYTES = 16 * 2**20  # of unread answers, as JSON; lists of numbers take about three times as much memory
-SECONDS = 600.0  # that an unread answer is kept
 MESSAGE_BYTES = 500  # without an answer
 POLL, PROGRESS_POLL = 0.02, 0.1  # seconds between looks at the queue; Gradio's .001 and .01 take 6 % of a core at rest
 
@@ -82,8 +81,8 @@ class Mailbox(asyncio.Queue[EventMessage]):
         self.boxes.size += self.sizes[-1]
         super().put_nowait(item)
         self.boxes.shorten(self)
+        held = self.boxes.blocks.state_holder
         if isinstance(item, ProcessCompletedMessage):
-            held = self.boxes.blocks.state_holder
             if item.event_id == self.session:  # of a call without a session
                 held.session_data.pop(self.session, None)
                 held.time_last_used.pop(self.session, None)
