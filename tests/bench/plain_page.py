@@ -159,7 +159,7 @@ def _rows() -> Iterator[Configuration]:
 def main_table(results: Results) -> list[str]:
     """The seven STS tasks, their average with the deviation over seeds, and the paper's number of BERT-base."""
     rows = [
-        (row.title, str(len(runs(results, row.name)) or MISSING) if row.family else "–",
+        (row.title, str(count if row.family else "–") if (count := len(runs(results, row.name))) else MISSING,
          *(f"{np.mean(values):.2f}" if (values := runs(results, row.name, "sts", task)) else "–" for task in sts.SETS),
          _spreads(runs(results, row.name)), _published(row))
         for row in _rows()

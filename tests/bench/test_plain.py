@@ -99,6 +99,7 @@ def test_a_page_keeps_its_prose(tmp_path: Path) -> None:
     assert text.count("A word.") == len(BLOCKS)
     assert "old" not in text.split("<!-- claims -->")[0]
     assert "| untrained, cls | – | 41.50 | – |" in text
+    assert f"| untrained, mean | {MISSING} | – |" in text
     page.write_text("# Mine\n")
     with pytest.raises(ValueError, match="no marks <!-- scores -->"):
         write_page(results, page)
