@@ -141,12 +141,12 @@ def test_a_model_that_is_not_ready_says_how_far_it_is_and_one_that_fails_why():
     kept = OwnCorpora(models)
     kept.put(ONE, own("a", 4 * BLOCK), [FIRST])
     encoding = kept.corpus(ONE).encodings[FIRST]
-    with pytest.raises(ValueError, match=r"^first has encoded 0 % of your texts; try again in a while\.$"):
+    with pytest.raises(ValueError, match=r"^first has encoded 0 % of your texts; the rest takes a while\.$"):
         encoding.vectors()
     models.permits.release(1)
     while not encoding.done:
         threading.Event().wait(0.01)
-    with pytest.raises(ValueError, match=r"^first has encoded 25 % of your texts; try again in \d+ seconds\.$"):
+    with pytest.raises(ValueError, match=r"^first has encoded 25 % of your texts; the rest takes about \d+ seconds\.$"):
         encoding.vectors()
     models.apply = lambda function, columns: {"first": Failure("its weights are damaged")}
     models.permits.release(1)

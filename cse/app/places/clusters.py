@@ -354,7 +354,7 @@ def canvas_value(
     `shown` are the models of the maps, separated by commas, by default a pair; `pin` is the text to pin at first.
     """
     if frame.empty:
-        return {"hint": "No model has a map of these texts.", "request": request}
+        return {"hint": "There is no map yet; the lines below say why.", "request": request}
     models = by_models(frame)
     one = next(iter(models.values()))
     named = {} if one["label"].isna().all() else {"Label": one["label"]}

@@ -268,9 +268,9 @@ class Encoding:
             raise ValueError(self.failure)
         if rows is None or not complete:
             left = self.seconds_left()
-            when = "in a while" if left is None else f"in {max(1, round(left))} seconds"
+            rest = "a while" if left is None else f"about {max(1, round(left))} seconds"
             done = int(100 * self.done / self.total)
-            raise ValueError(f"{title(self.column.name)} has encoded {done} % of your texts; try again {when}.")
+            raise ValueError(f"{title(self.column.name)} has encoded {done} % of your texts; the rest takes {rest}.")
         return rows.astype(np.float32)
 
 
