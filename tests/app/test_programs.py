@@ -176,7 +176,7 @@ def test_a_program_keeps_texts_searches_them_and_deletes_them(client):
         ("template", ["a", "[MASK]", 5], 'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
         ("tokens", ["", 5], "The sentence is empty; write a few words."),
         ("tokens", ["a", 31], "k must be a whole number from 1 to 30."),
-        ("map", ["moon"], "The most points must be a whole number from 100 to 10,000."),
+        ("map", ["moon"], "The most points must be a whole number from 100 to 10000."),
         ("judge", ["simcse", "simcse"], "Both models are SimCSE; choose two different ones."),
     ],
 )

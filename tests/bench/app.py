@@ -117,7 +117,7 @@ def measure(url: str, visitors: int, seconds: float) -> list[Load]:
 
 def new_map() -> list[object]:
     """The values of a map of the demo corpus that is not kept yet."""
-    return ["corpus", "", POINTS, time.time_ns() % 2**32, 12, *DEMO]
+    return [POINTS, time.time_ns() % 2**32, 12, *DEMO]
 
 
 def call(url: str, endpoint: str, values: Sequence[object], visitor: str | None = None, *, leave: bool = False) -> str:

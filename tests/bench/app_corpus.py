@@ -84,7 +84,7 @@ class Job:
 
     def map(self, models: Sequence[str]) -> None:
         """Have maps and groups made in these models, or in all."""
-        self.call("map", "corpus", "", POINTS, 0, GROUPS, "own", self.key, models)
+        self.call("map", POINTS, 0, GROUPS, "own", self.key, models)
 
 
 def wait_for(url: str, key: str, session: str, models: int | None) -> None:

@@ -249,7 +249,7 @@ def test_postprocessing_and_word_vectors_are_models_too(bert_folder: Path, sts: 
     ("words", "code", "message"),
     [
         (["--model", "simcsee"], 4, "no model 'simcsee' (did you mean simcse?); choose simcse"),
-        (["--model", "HERE"], 4, "cannot read config.json, damaged"),
+        (["--model", "HERE"], 4, "config.json is damaged"),
         (["--postprocess", "flow", "--fit", "nowhere.txt"], 3, "nowhere.txt: no such file"),
         (["--model", "promptbert", "--pooling", "median"], 3, "unknown 'median'"),
         (["--model", "bundled", "--family", "elmo"], 3, "unknown family 'elmo'"),

@@ -203,7 +203,7 @@ def test_a_run_does_not_publish_a_damaged_best_checkpoint(bert_folder: Path, dam
     else:
         save(encoder, best, {"dev": {"best_step": 3}})
     with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
-        publish(best.parent, tmp_path / "out", False, {"best_step": 6})
+        publish(best.parent, tmp_path / "out", False, {"best_step": 6}, ())
     if damage != "another":  # which a later evaluation may write over
         with pytest.raises(ArtefactError, match=r"best.*start the run again with `overwrite`"):
             train(encoder, run, tmp_path / "out", resume=True)

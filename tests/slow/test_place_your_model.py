@@ -40,7 +40,7 @@ def test_an_adaptation_gives_one_verdict_a_dial_and_a_model_beside_its_start(
         page.get_by_label("Name of the result").fill(NAME)
         page.get_by_role("button", name="Adapt", exact=True).click()
         expect(page.locator("#training [role=status]")).to_contain_text(re.compile("Finished|Failed"), timeout=9 * WAIT)
-        training = trainings.newest(next(iter(trainings._owned)))
+        training = next(entry.value for kept in trainings._trainings.values() for _, entry in kept.entries())
         assert (training.failure, training.request.method) == ("", "adapt")
         outcome = page.locator("#training .cse-outcome")
         lead, dot, _ = training.outcome.sentence.partition(". ")

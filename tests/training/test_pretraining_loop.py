@@ -100,7 +100,8 @@ def test_the_rate_warms_up_and_decays_to_nothing() -> None:
 
 
 def test_the_commands_options_default_to_the_recipe() -> None:
-    options = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
+    declared = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
+    options = {name: getattr(option, "default", option) for name, option in declared.items()}
     settings = [*fields(PretrainConfig), *fields(PretrainRequest)]
     optional = [field for field in settings if field.default is not MISSING]
     shared = {field.name: field.default for field in optional if field.name in options}

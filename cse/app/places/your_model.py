@@ -219,6 +219,7 @@ class Trainer:
             self._trainings.begin(key, requested(self._state, corpus, key, start, **values))
             return self.draw(key, None, models)
 
+        begin.__name__ = "adapt" if option == "purpose" else "train"  # their names as functions of the page
         return begin
 
     def turn(self, key: str, dial: float) -> tuple[Any, str]:
