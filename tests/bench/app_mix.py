@@ -141,8 +141,8 @@ def asked(url: str, kind: str, chance: random.Random, visitor: str) -> None:
         "similarity": [first, second, *DEMO], "words": [first, second, []], "search": [first, 5, 0.0, "", *DEMO],
         "tokens": [first, 5, 1.0, []],
         "pairs": ["\n".join((first, second, text(chance), text(chance))), "cosine", *DEMO],
-        "changes": [first, "", *DEMO], "prefix": [first, second, "", *DEMO], "prototypes": [first, 5, []],
-        "template": [first, '"[X]" is [MASK] .', 5, []], "disagreements": ["graded", "", *DEMO], "models": [[]],
+        "changes": [first, "", *DEMO], "prefix": [first, second, *DEMO], "prototypes": [first, []],
+        "template": [first, '"[X]" is [MASK] .', 5, []], "disagreements": [*DEMO], "models": [[]],
         "scores": ["sts", []], "ledger": [[]],
     }  # fmt: skip
     if kind == "refused":
