@@ -10,7 +10,7 @@ import numpy as np
 from cse.encoder.encoder import Encoder
 from cse.encoder.engine import Update
 from cse.encoder.openvino_graph import INT8, Graphs
-from cse.encoder.rows import TokenRows, TokenTemplate, bias_rows, rendered
+from cse.encoder.rows import TokenRows, TokenTemplate, bias_rows, embedding_means, rendered
 from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32, head_width, read_backbone
 from cse.errors import ArtefactError
 from cse.methods.method import EMBEDDINGS, Head, Method, Pooling, When
@@ -161,7 +161,7 @@ class OpenVinoEncoder(Encoder):
     def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
         """Return (N, d) float32 vectors of rows, in the order of `passes`, their numbers."""
         if self.reading.pooling in EMBEDDINGS:
-            vectors = self._embedding_means(rows[np.concatenate(passes)])
+            vectors = embedding_means(rows[np.concatenate(passes)], self.stored.blocks[WORD_EMBEDDINGS])
             report(len(vectors))
         else:
             computed = []
@@ -171,20 +171,6 @@ class OpenVinoEncoder(Encoder):
             vectors = np.concatenate(computed)
         bias = self._bias(rows[np.concatenate(passes)]) if self.reading.denoise is When.ALWAYS else None
         return self._vectors_from(vectors, bias, self._headed if self._applied_head() else None)
-
-    def _embedding_means(self, rows: TokenRows) -> np.ndarray:
-        """Return (B, d) means of rows' word embeddings.
-
-        It is a sparse product: a graph would copy the table of embeddings at every pass.
-        """
-        from scipy.sparse import csr_array
-
-        unread = np.array([template.unread for template in rows.templates])[rows.kinds]
-        weights = (rows.tokens[2] >= np.repeat(unread, rows.sizes)).astype(np.float32)
-        distinct, numbers = np.unique(rows.ids, return_inverse=True)
-        counts = csr_array((weights, numbers, rows.offsets), (len(rows), len(distinct)))
-        sums = counts @ float32(self.stored.blocks[WORD_EMBEDDINGS][distinct])
-        return sums / np.maximum(counts.sum(1), 1)[:, None]
 
     def _headed(self, states: np.ndarray) -> np.ndarray:
         return self.graphs.headed(states, self.reading.head_layers)

@@ -349,6 +349,20 @@ class TokenRows:
         return [(self.templates[kind], n) for kind, n in numbers], np.array([numbers[pair] for pair in pairs])
 
 
+def embedding_means(rows: TokenRows, table: np.ndarray) -> np.ndarray:
+    """Return (B, d) float32 means of the rows of a `table` (V, d), which may be float16, over each row's tokens.
+
+    It is a sparse product: a graph of OpenVINO would copy the table at every pass.
+    """
+    from scipy.sparse import csr_array
+
+    unread = np.array([template.unread for template in rows.templates], np.int64)[rows.kinds]
+    weights = (rows.tokens[2] >= np.repeat(unread, rows.sizes)).astype(np.float32)
+    distinct, numbers = np.unique(rows.ids, return_inverse=True)
+    counts = csr_array((weights, numbers, rows.offsets), (len(rows), len(distinct)))
+    return (counts @ table[distinct].astype(np.float32, copy=False)) / np.maximum(counts.sum(1), 1)[:, None]
+
+
 def bias_rows(biases: Sequence[tuple[TokenTemplate, int]], specials: bool) -> TokenRows:
     """Return the row of each (template, n) without a sentence, positions as for one of n tokens (PromptBERT 4.2).
 

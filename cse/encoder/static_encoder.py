@@ -9,7 +9,7 @@ import numpy as np
 
 from cse.encoder.encoder import Encoder
 from cse.encoder.engine import Update
-from cse.encoder.rows import TokenRows, rendered
+from cse.encoder.rows import TokenRows, embedding_means, rendered
 from cse.encoder.stored_backbone import float32
 from cse.encoder.stored_tokenizer import StoredTokenizer
 from cse.errors import ArtefactError
@@ -99,11 +99,8 @@ class StaticEncoder(Encoder):
         self, contents: Sequence[Sequence[int]], batch_size: int | None = None, report: Update = lambda done: None
     ) -> np.ndarray:
         """Return (N, d) float32 vectors of N sentences' token ids; zeros for a sentence without tokens."""
-        from scipy.sparse import csr_array
-
         rows = TokenRows.of(contents, [self.views[0][0]] * len(contents))
-        counts = csr_array((np.ones(len(rows.ids), np.float32), rows.ids, rows.offsets), (len(rows), len(self.table)))
-        vectors = (counts @ self.table) / np.maximum(rows.sizes, 1)[:, None].astype(np.float32)
+        vectors = embedding_means(rows, self.table)
         report(len(rows))
         return unit_rows(vectors) if self.reading.normalised else vectors
 
