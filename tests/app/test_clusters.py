@@ -15,6 +15,7 @@ from conftest import WORDS
 from given_corpus import GivenCorpus
 
 from cse.analysis.duplicates import threshold
+from cse.analysis.topics import group_names
 from cse.app.models.models import Column
 from cse.app.places import clusters
 from cse.app.places.clusters import (
@@ -170,6 +171,20 @@ def test_maps_come_one_by_one_are_kept_and_a_broken_model_is_told(state, monkeyp
     assert not again.failed
     with pytest.raises(TypeError, match="not callable"):
         list(Map(groups=3, seed=1).frames(session_of(state, TEXTS[:40])))
+
+
+def test_groups_have_their_commonest_words_if_the_model_fails_while_they_are_named(state, monkeypatch) -> None:
+    session, ask_models, asked = session_of(state, TEXTS[:40], names=GOOD[:1]), Session.each, []
+
+    def only_at_first(self, function, columns=None):
+        asked.append(columns)
+        return ask_models(self, function, columns) if len(asked) == 1 else {}
+
+    monkeypatch.setattr(Session, "each", only_at_first)
+    frame = Map(groups=3, seed=2).frame(session)
+    assert len(asked) > 1
+    names = group_names(TEXTS[:40], frame["group"].to_numpy() - 1, 1).words
+    assert frame["name"].str.split().str[0].tolist() == [names[group - 1][0] for group in frame["group"]]
 
 
 def test_the_endpoint_has_the_json_of_the_frame(state, drawn) -> None:

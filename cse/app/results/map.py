@@ -117,7 +117,7 @@ class Map(Result):
             if answer is not None:  # drawn outside of the model's turn, for which other visitors wait
                 model, vectors = answer
                 if not drawn:
-                    first, named_by = model, (vectors, word_encoder(session, column))
+                    first, named_by = model, (vectors, word_encoder(session, column, vectors.shape[1]))
                 reference = next(iter(drawn.values()))[0].xy if drawn else None
                 made = one_map(session, (model, first, digest, self.seed), vectors, labels, reference)
                 drawn[column.name] = made, *groups_of(session, (model, digest, self.groups), vectors, self.groups)
@@ -179,15 +179,19 @@ class Map(Result):
         return {**answer, "maps": super().with_failures(answer["maps"], failed)}
 
 
-def word_encoder(session: Session, column: Column) -> Encode:
-    """Return what encodes the candidates for names of groups by a model, each once."""
+def word_encoder(session: Session, column: Column, width: int) -> Encode:
+    """Return what encodes the candidates for names of groups by a model of this width, each once.
+
+    All words are alike if the model fails now, so that their counts alone decide.
+    """
+    alike = np.ones(width, np.float32)
     known: dict[str, np.ndarray] = {}
 
     def encode(words: Sequence[str]) -> np.ndarray:
         if new := [word for word in words if word not in known]:
             for vectors in session.each(lambda _, encoder: encoder.encode(new), [column]).values():
                 known.update(zip(new, vectors, strict=True))
-        return np.stack([known[word] for word in words])
+        return np.stack([known.get(word, alike) for word in words])
 
     return encode
 
