@@ -69,7 +69,7 @@ class AppState:
     """The state of one app.
 
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
-    add; `speeds` are milliseconds per sentence by `Column.opened_by`; `maps`, `groups`, near-duplicates (`near`) and
+    add; `maps`, `groups`, near-duplicates (`near`) and
     `references`, the cosines of random pairs of a corpus by a model, are cached; `own_corpora` and `ballots` are kept
     by the secret key of a visitor (`opened` of static/page.js), as `trainings` are; `corpora` are indexes.
     """
@@ -80,7 +80,6 @@ class AppState:
     corpora: dict[str, Corpus]
     boards: dict[str, Scoreboard] | Failure
     admission: Admission = field(default_factory=Admission)
-    speeds: Recent[float] = field(default_factory=lambda: Recent(Bounds(64)))
     maps: Recent[Any] = field(default_factory=lambda: Recent(MAX_MAPS))
     groups: Recent[tuple[np.ndarray, np.ndarray]] = field(default_factory=lambda: Recent(MAX_MAPS))
     frames: Recent[tuple[pd.DataFrame, dict[str, str], tuple[str, ...]]] = field(
