@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus, reference_corpus
 from cse.app.models.models import Column, Failure, before, fingerprint_of
-from cse.app.state.corpora import DEMO_KEY
+from cse.app.state.corpora import BLOCK, DEMO_KEY
 from cse.app.validation import one_of
 from cse.training.records import Report, silent
 
@@ -70,6 +70,17 @@ class Session:
             else:
                 values[name] = value
         return values
+
+    def encoded(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return each model's (N, d) vectors of N >= 1 texts as `encode` has them; other requests go between blocks."""
+        blocks = [
+            self.each(lambda column, encoder, block=texts[first : first + BLOCK]: encoder.encode(block))  # type: ignore[misc]
+            for first in range(0, len(texts), BLOCK)
+        ]
+        import numpy as np
+
+        complete = [name for name in blocks[-1] if all(name in block for block in blocks)]
+        return {name: np.concatenate([block[name] for block in blocks]) for name in complete}
 
     def random_cosines(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the (P,) ascending cosines of random pairs of the reference corpus."""

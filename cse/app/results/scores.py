@@ -309,10 +309,12 @@ class Labels(Result):
     def frame(self, session: Session) -> pd.DataFrame:
         """Return a row per model: the scores of the held-out texts, those that an adaptation holds out, too.
 
-        So a model that was adapted to the corpus is scored on texts that it was not fitted on. `low` and `high` are
-        the 95 % interval of `neighbours` by the bootstrap, `texts` and `labels` what was scored.
+        So a model that was adapted to the corpus is scored on texts that it was not fitted on. They are encoded anew:
+        vectors of a corpus may have length 1 or be of bfloat16, which k-means groups otherwise than `judge` does.
+        `low` and `high` are the 95 % interval of `neighbours` by the bootstrap, `texts` and `labels` what was scored.
         """
         rows, labels = held_out(session.corpus)
+        texts = [session.corpus.texts[row].strip() for row in rows]
         gold = np.unique(labels, return_inverse=True)[1]
 
         def scores(vectors: np.ndarray) -> dict[str, Any]:
@@ -320,7 +322,7 @@ class Labels(Result):
             ends = mean_difference(values, np.zeros(len(values)))
             return {**label_scores(vectors, labels), "low": ends.low, "high": ends.high}
 
-        answers = {name: scores(vectors[rows]) for name, vectors in session.each(session.vectors).items()}
+        answers = {name: scores(vectors) for name, vectors in session.encoded(texts).items()}
         counts = {"texts": len(rows), "labels": len(set(labels))}
         return stacked({name: {**scored, **counts} for name, scored in answers.items()})
 
