@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from itertools import chain, takewhile
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -90,8 +91,9 @@ def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class LossNotFiniteError(ValueError):
-    """The loss of a step is infinite or not a number."""
+def steps_per_reading(device: torch.device) -> int:
+    """Return how many losses are read at a time: a GPU would idle while the host waits for each."""
+    return 1 if device.type == "cpu" else 10
 
 
 def train(
@@ -210,24 +212,29 @@ class TrainingLoop:
             with together():
                 log = stack.enter_context(open_log(self.work, state, first))
                 stack.enter_context(self.tokenised())
+            losses: list[torch.Tensor] = []  # of the steps whose loss was not read yet
+            most = steps_per_reading(self.accelerator.device)
             for step, data in zip(steps, map(self.data, steps), strict=True):
-                try:
-                    entry: LogEntry = {"step": step + 1, "loss": self.step(step, data)}
-                except LossNotFiniteError as error:
-                    if not (run.held_out and "best" in state["dev"]):
-                        raise
-                    state["step"], state["stopped"] = step, str(error)
-                    break
+                losses.append(self.step(step, data))
                 due = (step + 1) % run.config.eval_every == 0 or step + 1 == run.steps
+                if not due and len(losses) < most:
+                    continue
+                values = torch.stack(losses).tolist()
+                finite = list(takewhile(isfinite, values))
+                due, first_read = due and len(finite) == len(values), step + 1 - len(values)
                 improved = due and self.evaluate(step + 1)
-                if due:
-                    entry["dev"] = state["dev"].get("last")
                 seconds = time.perf_counter() - started
                 state["seconds"] += seconds
-                entry["sentences_per_second"] = round(run.config.batch_size / seconds, 1)
+                speed = round(run.config.batch_size * len(values) / seconds, 1)
+                entries: list[LogEntry] = [
+                    {"step": number, "loss": value, "sentences_per_second": speed}
+                    for number, value in enumerate(finite, first_read + 1)
+                ]
+                if due:
+                    entries[-1]["dev"] = state["dev"].get("last")
                 with together():
                     # before the state: a resumed run removes the lines of steps it repeats
-                    log.write(json.dumps(entry) + "\n")
+                    log.writelines(json.dumps(entry) + "\n" for entry in entries)
                     log.flush()
                     if first and improved:
                         with self.averaged():
@@ -236,10 +243,14 @@ class TrainingLoop:
                     if first and due:
                         state["log"] = file_digest(self.work / LOG)
                         save_state(self.work, self.tensors(), self.optimizer, dict(state))
-                    report({**entry, "learning_rate": run.learning_rate(step), "best": state["dev"].get("best")})
+                    for entry in entries:
+                        rate = run.learning_rate(entry["step"] - 1)
+                        report({**entry, "learning_rate": rate, "best": state["dev"].get("best")})
+                if len(finite) < len(values):
+                    self.stop(first_read + len(finite), values[len(finite)])
                 if "stopped" in state:
                     break
-                started = time.perf_counter()
+                losses, started = [], time.perf_counter()
         if first and "stopped" in state:
             report({"step": state["step"], "note": f"ended early, the best evaluation is kept: {state['stopped']}"})
 
@@ -263,11 +274,15 @@ class TrainingLoop:
         number = step * processes + rank  # each process draws its own templates and augmentation
         return step_data(self.encoder, batch, self.run.config, number)
 
-    def step(self, step: int, data: StepData) -> float:
-        """Take one optimiser step and return its loss, the mean of all processes.
+    def stop(self, step: int, loss: float) -> None:
+        """End the run because the loss of a step (from 0) is not finite. Raises ValueError if no evaluation is kept."""
+        reason = f"the loss became {loss} at step {step + 1}; lower `learning_rate`"
+        if not (self.run.held_out and "best" in self.state["dev"]):
+            raise ValueError(reason)
+        self.state["step"], self.state["stopped"] = step, reason
 
-        Raises LossNotFiniteError on all of them if one's is not finite.
-        """
+    def step(self, step: int, data: StepData) -> torch.Tensor:
+        """Take one optimiser step and return its loss (), the mean of all processes, on the device."""
         config, accelerator = self.run.config, self.accelerator
         for group in self.optimizer.param_groups:
             group["lr"] = self.run.learning_rate(step)
@@ -279,10 +294,7 @@ class TrainingLoop:
         accelerator.clip_grad_norm_(self.model.parameters(), config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        value = float(accelerator.reduce(loss.detach(), "mean"))
-        if not np.isfinite(value):
-            raise LossNotFiniteError(f"the loss became {value} at step {step + 1}; lower `learning_rate`")
-        return value
+        return cast("torch.Tensor", accelerator.reduce(loss.detach(), "mean"))
 
     def _losses(self, data: StepData, step: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The loss and its scaled form to differentiate: accelerate averages gradients, which should be summed."""

@@ -81,7 +81,7 @@ def _steps(loop: TrainingLoop) -> Iterator[float]:
     """The losses of a run's steps, begun anew after the last."""
     numbers = cycle(range(loop.run.steps))
     for number in numbers:
-        yield loop.step(number, loop.data(number))
+        yield float(loop.step(number, loop.data(number)))
 
 
 def peer_steps(encoder: TorchEncoder, run: Run, precision: str) -> Iterator[float]:

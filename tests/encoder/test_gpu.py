@@ -88,7 +88,7 @@ def step_losses(encoder: Any, device: str, precision: str = "no", **settings: An
     """The losses of four training steps without dropout, which a GPU draws from another generator."""
     run = run_of(encoder, dropout=0.0, **settings)
     loop = TrainingLoop.start(encoder, run, Path(), accelerator(device, precision))
-    return [loop.step(step, loop.data(step)) for step in range(4)]
+    return [float(loop.step(step, loop.data(step))) for step in range(4)]
 
 
 @pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)

@@ -14,10 +14,12 @@ from cse.commands.train import app
 from cse.corpus.supervised import Examples
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.config import model_card
+from cse.training import loop
 from cse.training.held_out import HeldOutScore, held_out_score, hold_out
-from cse.training.loop import train
+from cse.training.loop import TrainingLoop, train
 from cse.training.recipe import read_recipe
 from cse.training.run import TrainRequest, prepare
+from cse.training.step import StepData
 
 TEXTS = [f"{one} and {two}" for one in SENTENCES for two in SENTENCES] + [
     f"the {noun} of {other} was in the {scene}"
@@ -170,3 +172,31 @@ def test_a_loss_that_is_no_number_ends_a_run_that_has_something_to_keep(
     assert (summary["steps"], summary["best_step"]) == (3, 2)
     assert summary["stopped"] == "the loss became nan at step 4; lower `learning_rate`"
     assert np.isfinite(cse.load(str(tmp_path / "out")).encode(SENTENCES)).all()
+
+
+def test_losses_that_are_read_later_give_the_same_log_and_end(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_step = TrainingLoop.step
+
+    def spoiled(run: TrainingLoop, step: int, data: StepData) -> torch.Tensor:
+        loss = take_step(run, step, data)
+        if step == 4:
+            with torch.no_grad():
+                next(iter(run.encoder.learned().values())).fill_(float("nan"))
+        return loss
+
+    monkeypatch.setattr(TrainingLoop, "step", spoiled)
+    lines = {}
+    for steps_unread in (1, 4):  # of 3 between evaluations
+        monkeypatch.setattr(loop, "steps_per_reading", lambda device, steps=steps_unread: steps)
+        output = tmp_path / str(steps_unread)
+        settings = {**SETTINGS, "eval_every": 3, "max_steps": 9}
+        encoder, run = prepare(TrainRequest("simcse", TEXTS, str(bert_folder), dev="auto", settings=settings))
+        summary = train(encoder, run, output)
+        assert (summary["steps"], summary["best_step"]) == (5, 3)
+        assert summary["stopped"] == "the loss became nan at step 6; lower `learning_rate`"
+        log = [json.loads(line) for line in (output / "train_log.jsonl").read_text().splitlines()]
+        lines[steps_unread] = [(line["step"], line["loss"], line.get("dev")) for line in log]
+    assert lines[1] == lines[4]
+    assert [step for step, *_ in lines[4]] == [1, 2, 3, 4, 5]
