@@ -62,18 +62,13 @@ def grouped(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
     return places[groups]
 
 
-def class_words(texts: Sequence[str], groups: np.ndarray, most: int) -> list[list[tuple[str, float]]]:
+def class_words(counts: Any, vocabulary: np.ndarray, groups: np.ndarray, most: int) -> list[list[tuple[str, float]]]:
     """Return the `most` words that mark each group, best first, with their class-based TF-IDF.
 
-    It is the word's share of the group's words times log(1 + A / f), where f is the word's count in all texts and A the
-    mean number of words per group (Grootendorst 2022, BERTopic, with shares for counts). Words are lower-cased and have
-    two characters or more; English stop words are left out unless nothing else is there.
+    `counts` (N, words) and `vocabulary` are those of `word_counts`. The score is the word's share of the group's words
+    times log(1 + A / f), where f is the word's count in all texts and A the mean number of words per group
+    (Grootendorst 2022, BERTopic, with shares for counts).
     """
-    return _marking(*_counted(texts), groups, most)
-
-
-def _marking(counts: Any, vocabulary: np.ndarray, groups: np.ndarray, most: int) -> list[list[tuple[str, float]]]:
-    """`class_words` by the counts (N, words) of the words."""
     from scipy.sparse import csr_matrix
 
     if not len(vocabulary):
@@ -92,10 +87,23 @@ def _marking(counts: Any, vocabulary: np.ndarray, groups: np.ndarray, most: int)
 
 
 class Names(NamedTuple):
-    """The `words` of each group, best first, and those `left_out` because many texts have them, the commonest first."""
+    """The `scores` of each group's words, best first, and the words `left_out`, those that most texts have first."""
 
-    words: list[list[str]]
+    scores: list[list[tuple[str, float]]]
     left_out: list[str]
+
+    @property
+    def words(self) -> list[list[str]]:
+        """The words of each group."""
+        return [[word for word, _ in group] for group in self.scores]
+
+    def note(self, most: int) -> str:
+        """Return a sentence that names `most` of the words left out; empty if there are none."""
+        if not self.left_out:
+            return ""
+        quoted = ", ".join(f"“{word}”" for word in self.left_out[:most])
+        more = f" and {len(self.left_out) - most} more" if len(self.left_out) > most else ""
+        return f"Left out of the groups' names, since more than a tenth of the texts have them: {quoted}{more}."
 
 
 def group_names(
@@ -108,7 +116,7 @@ def group_names(
     of the texts have are boilerplate and left out, unless a group has no others.
     """
     bodies = (SIGN_OFF.sub("", GREETING.sub("", text)) for text in texts)
-    counts, vocabulary = _counted([body if body.strip() else text for body, text in zip(bodies, texts, strict=True)])
+    counts, vocabulary = word_counts([body if body.strip() else text for body, text in zip(bodies, texts, strict=True)])
     if not len(vocabulary):
         return Names([[] for _ in range(int(groups.max()) + 1)], [])
     shares = np.asarray((counts > 0).mean(axis=0)).ravel()
@@ -117,12 +125,13 @@ def group_names(
     columns = np.flatnonzero(named & ~many)
     common = np.flatnonzero(many)
     candidates = CANDIDATE_WORDS if encode else most
-    ranked, spare = (_marking(counts[:, of], vocabulary[of], groups, candidates) for of in (columns, common))
+    ranked, spare = (class_words(counts[:, of], vocabulary[of], groups, candidates) for of in (columns, common))
     marking = [own or other for own, other in zip(ranked, spare, strict=True)]
     if vectors is not None and encode:
         marking = telling_words(marking, groups, vectors, encode)
-    words = [[word for word, _ in group[:most]] for group in marking]
-    return Names(words, vocabulary[common[np.argsort(-shares[common], kind="stable")]].tolist())
+    return Names(
+        [group[:most] for group in marking], vocabulary[common[np.argsort(-shares[common], kind="stable")]].tolist()
+    )
 
 
 def telling_words(
@@ -181,8 +190,11 @@ def typicality(vectors: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return np.einsum("nd,nd->n", unit, unit_rows(means)[groups])
 
 
-def _counted(texts: Sequence[str]) -> tuple[Any, np.ndarray]:
-    """Counts (N, words) of the words of lower-cased texts, and the words; none if there is no word."""
+def word_counts(texts: Sequence[str]) -> tuple[Any, np.ndarray]:
+    """Return counts (N, words) of the words of lower-cased texts, and the words; none if there is no word.
+
+    Words have two characters or more; English stop words are left out unless nothing else is there.
+    """
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
     han = han_language(texts)

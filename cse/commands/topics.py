@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,7 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     """The groups and their scores as JSON values, and the group of each text (N,); equal texts are encoded once."""
     import numpy as np
 
-    from cse.analysis.topics import CANDIDATE_WORDS, class_words, default_groups, grouped, telling_words, typical
+    from cse.analysis.topics import default_groups, group_names, grouped, typical
     from cse.corpus.words import word_notes
 
     sentences, rows, labels = corpus.sentences, corpus.rows, corpus.labels
@@ -101,24 +102,25 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     vectors = encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty())
     of_text = grouped(vectors, count or default_groups(len(texts)), seed)  # (distinct texts,)
     number_of = {text: number for number, text in enumerate(texts)}
-    numbers = of_text[[number_of[text] for text in sentences]]
-    marking = class_words(sentences, numbers, CANDIDATE_WORDS)
-    words = [own[:WORDS_OF_GROUP] for own in telling_words(marking, of_text, vectors, encoder.encode)]
-    notes = word_notes(texts, (word for ranked in words for word, _ in ranked))
+    distinct = [number_of[text] for text in sentences]
+    numbers = of_text[distinct]
+    names = group_names(sentences, numbers, WORDS_OF_GROUP, vectors[distinct], encoder.encode)
+    notes = word_notes(texts, chain.from_iterable(names.words))
+    notes += filter(None, [names.note(WORDS_OF_GROUP)])
     central = typical(vectors, of_text, TYPICAL_TEXTS)
     first_of = {text: row for row, text in reversed(list(enumerate(sentences)))}
     groups = [
         {
             "group": number + 1,
             "size": int((numbers == number).sum()),
-            "words": [{"word": word, "score": round(score, 5)} for word, score in words[number]],
+            "words": [{"word": word, "score": round(score, 5)} for word, score in names.scores[number]],
             "typical": [corpus.row(first_of[texts[row]]) for row in central[number]],
             "rows": rows[numbers == number].tolist(),
             **_label([labels[row] for row in np.flatnonzero(numbers == number)]),
         }
         for number in range(len(central))
     ]
-    return {"groups": groups, "notes": notes, **_scores(labels, numbers)}, numbers
+    return {"groups": groups, "left_out": names.left_out, "notes": notes, **_scores(labels, numbers)}, numbers
 
 
 def _label(labels: list[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from cse.analysis.topics import class_words, group_names, grouped, matched, typical, typicality
+from cse.analysis.topics import class_words, group_names, grouped, matched, typical, typicality, word_counts
 from cse.evaluation.clustering import nmi
 
 
@@ -29,12 +29,12 @@ def test_words_are_ranked_by_class_based_tf_idf() -> None:
     words = {0: "fish swims fish swims swims".split(), 1: "dog barks dog runs dog eats fish".split()}
     everywhere = Counter(words[0] + words[1])
     mean = (len(words[0]) + len(words[1])) / 2
-    for group, ranked in enumerate(class_words(texts, groups, 9)):
+    for group, ranked in enumerate(class_words(*word_counts(texts), groups, 9)):
         counts = Counter(words[group])
         expected = {w: n / len(words[group]) * math.log(1 + mean / everywhere[w]) for w, n in counts.items()}
         assert dict(ranked) == pytest.approx(expected)
         assert [score for _, score in ranked] == pytest.approx(sorted(expected.values(), reverse=True))
-    assert [ranked[0][0] for ranked in class_words(texts, groups, 1)] == ["swims", "dog"]
+    assert [ranked[0][0] for ranked in class_words(*word_counts(texts), groups, 1)] == ["swims", "dog"]
 
 
 def test_typical_texts_are_those_nearest_to_the_mean_of_their_group() -> None:
@@ -66,7 +66,7 @@ def test_the_words_of_any_language_are_words_of_the_texts(
     monkeypatch: pytest.MonkeyPatch, texts: list[str], best: list[str]
 ) -> None:
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
-    ranked = class_words(texts, np.array([0, 0, 1, 1]), 9)
+    ranked = class_words(*word_counts(texts), np.array([0, 0, 1, 1]), 9)
     assert [group[0][0] for group in ranked] == best
     whole = unicodedata.normalize("NFC", " ".join(texts)).lower()
     assert all(word in whole for group in ranked for word, _ in group)

@@ -8,7 +8,7 @@ import pytest
 from command_line import refused, run
 
 import cse
-from cse.analysis.topics import class_words, grouped, telling_words, typical
+from cse.analysis.topics import group_names, grouped, typical
 from cse.corpus import Corpus
 
 TEXTS = [
@@ -43,11 +43,13 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(
     numbers = [group_of[text] for text in rows]
     topics = [*(topic for topic, _ in TEXTS), TEXTS[0][0], ""]
     assert [group["size"] for group in document["groups"]] == [numbers.count(number) for number in range(3)]
-    marking = class_words(rows, groups[[texts.index(text) for text in rows]], 20)
-    words = [told[:8] for told in telling_words(marking, groups, vectors, model.encode)]
+    distinct = [texts.index(text) for text in rows]
+    names = group_names(rows, groups[distinct], 8, vectors[distinct], model.encode)
+    assert document["left_out"] == names.left_out
+    assert names.note(8) in document["notes"]
     central = typical(vectors, groups, 3)
     for number, group in enumerate(document["groups"]):
-        assert [entry["word"] for entry in group["words"]] == [word for word, _ in words[number]]
+        assert [entry["word"] for entry in group["words"]] == names.words[number]
         first_row = {text: row for row, text in reversed(list(enumerate(rows)))}
         assert group["typical"] == [
             {"row": first_row[texts[row]] + 1, "text": texts[row], "fields": {"topic": topics[first_row[texts[row]]]}}
@@ -63,7 +65,7 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(
     assert list(table_rows[0]) == ["row", "group", "words", "topic", "text"]
     assert [(row["topic"], row["text"]) for row in table_rows] == list(zip(topics, rows, strict=True))
     lines = done.stdout.splitlines()
-    assert lines[0].split()[:3] == ["1", str(numbers.count(0)), words[0][0][0]]
+    assert lines[0].split()[:3] == ["1", str(numbers.count(0)), names.words[0][0]]
     assert lines[-1].startswith(f"purity {document['scores']['purity']:.2f}, NMI {document['scores']['nmi']:.2f}")
 
 
@@ -198,4 +200,5 @@ def test_how_words_were_cut_is_said_where_a_script_has_no_spaces(
     assert done.stdout.splitlines()[-1] == note
     assert json.loads((tmp_path / "t.json").read_text())["notes"] == [note]
     done = run("topics", table, "--model", bert_folder, "--json", "-")
-    assert json.loads(done.stdout)["notes"] == []
+    (left_out,) = json.loads(done.stdout)["notes"]
+    assert left_out.startswith("Left out of the groups' names, since more than a tenth of the texts have them: ")

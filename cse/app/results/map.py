@@ -282,10 +282,7 @@ def table(
             continuity=made.continuity, same_topic=made.same_topic,
         )[list(OWN_COLUMNS)].join(texts.drop(columns=TEXT_COLUMNS)))  # fmt: skip
     notes = word_notes(texts["text"].tolist(), (word for group in names.words for word in group))
-    if names.left_out:
-        quoted = ", ".join(f"“{word}”" for word in names.left_out[:WORDS])
-        more = f" and {len(names.left_out) - WORDS} more" if len(names.left_out) > WORDS else ""
-        notes.append(f"Left out of the groups' names, since more than a tenth of the texts have them: {quoted}{more}.")
+    notes += filter(None, [names.note(WORDS)])
     return pd.concat(parts, ignore_index=True), notes
 
 
