@@ -26,15 +26,16 @@ ENGLISH = ("eng-Latn",)
 
 
 def langchain(model: str | Encoder, **options: Any) -> EncoderEmbeddings:
-    """Return LangChain `Embeddings`: the vectors of `encode_document` and `encode_query` as lists.
+    """Return LangChain `Embeddings`: the vectors of `encode_document` and `encode_query` as lists, of length 1.
 
-    `options` are those of `encode`, such as `batch_size` or `normalize_embeddings`. Raises ImportError without
+    Its stores compare by cosine, by products or by distances, which rank unit vectors alike. `options` are those of
+    `encode`, such as `batch_size`, or `normalize_embeddings=False` for vectors as they are. Raises ImportError without
     langchain-core.
     """
     with needing("langchain-core"):
         from cse.adapters.langchain_embeddings import EncoderEmbeddings
 
-    return EncoderEmbeddings(opened(model), options)
+    return EncoderEmbeddings(opened(model), {"normalize_embeddings": True, **options})
 
 
 def documents(hits: Iterable[Hit]) -> list[Document]:

@@ -224,7 +224,7 @@ def test_a_collection_records_the_prompts(folders: dict[str, Path], corpus: Path
 
 
 def test_langchain_has_the_prompts_of_a_folder(folders: dict[str, Path]) -> None:
-    embeddings = adapters.langchain(str(folders["both"]), normalize_embeddings=True)
+    embeddings = adapters.langchain(str(folders["both"]))
     products = np.array(embeddings.embed_documents(SENTENCES)) @ np.array(embeddings.embed_query(QUERY))
     np.testing.assert_allclose(products, cosines(folders["both"]), atol=TOLERANCE)
 
