@@ -44,7 +44,7 @@ def _claim(paper: str, table: str, text: str, first: str, second: str, **more: A
 
 
 WITHOUT = [f"{STATIC_BIAS} > removal > {name}" for name in geometry.REMOVAL_ROWS]
-COLON, BARE = 'This sentence : "[X]" means [MASK].', "[X] [MASK] ."
+BARE, *_, QUOTED, COLON = TEMPLATES
 CLAIMS = (
     _claim("PromptBERT", "2", "averaged word embeddings are closer together than the word embeddings themselves",
            "static > anisotropy", f"{STATIC_BIAS} > word_cosine"),
@@ -56,7 +56,7 @@ CLAIMS = (
            f"{TEMPLATE_SCORES} > templates > {COLON}", f"{TEMPLATE_SCORES} > templates > {BARE}"),
     _claim("PromptBERT", "4", "the colon beats the \"of\" in the quoted template",
            f"{TEMPLATE_SCORES} > templates > {COLON}",
-           f'{TEMPLATE_SCORES} > templates > This sentence of "[X]" means [MASK].'),
+           f"{TEMPLATE_SCORES} > templates > {QUOTED}"),
     _claim("PromptBERT", "5", "averaged word embeddings beat the averaged last layer", "static", "mean"),
     _claim("PromptBERT", "5", "the average of first and last layer beats the last", "first-last", "mean"),
     _claim("PromptBERT", "5", "the untrained prompt beats word embeddings without biased tokens",

@@ -68,6 +68,12 @@ def test_runs_are_kept_and_the_page_has_their_numbers(data: Path, bert_folder: P
     assert f"| SimCSE | 2 | {np.mean([first['sts']['STS12'], second['sts']['STS12']]):.2f} |" in page
     assert f"| {shown} | 76.25 |" in page
     assert f"| `static` | {records['static-bias']['removal']['static']:.2f} | 56.02 |" in page
+    scores = records["templates"]["templates"]
+    *_, quoted, colon = scores
+    assert (
+        f'beats the "of" in the quoted template | *{"holds" if scores[colon] > scores[quoted] else "does not hold"}*'
+        in page
+    )
     assert (tmp_path / "made-average.svg").read_text().count("SimCSE")
 
 
