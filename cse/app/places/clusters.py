@@ -86,11 +86,20 @@ class Clusters:
                 return
 
     def open(self, seen: bool, drawn: str, *values: Any) -> Iterator[list[Any]]:
-        """Draw the maps where they are seen and show something else than what is chosen."""
-        groups, most, seed, *_, corpus, models, key = values
+        """Draw the maps where they are seen and show something else than what is chosen.
+
+        Maps of another corpus go at once, and those of other models when the first new one is done.
+        """
+        groups, most, seed, *_, number, corpus, models, key = values
         asked, session = Map(groups=groups, most=most, seed=seed), self.session(corpus, models, key)
-        if seen and drawn != repr(asked.cache_key(session)):
-            yield [gr.skip(), said("Drawing the maps…"), *[gr.skip()] * 4]
+        mark = asked.cache_key(session)
+        if seen and drawn != repr(mark):
+            begun = said("Drawing the maps…")
+            if drawn.startswith(f"({mark[0]!r}, "):
+                yield [gr.skip(), begun, *[gr.skip()] * 4]
+            else:
+                hint = f"The maps of {session.name_of(session.corpus)} are being drawn."
+                yield [{"hint": hint, "request": number}, begun, "", "", "", ""]
             yield from self.draw(*values)
         else:
             yield [gr.skip()] * 6

@@ -130,8 +130,8 @@ class Map(Result):
             session.state.frames.put(self.cache_key(session), (frame, dict(session.models), tuple(session.notes)))
         yield frame
 
-    def cache_key(self, session: Session) -> Hashable:
-        """Return the key of the table among those of other corpora, models and values."""
+    def cache_key(self, session: Session) -> tuple[Hashable, ...]:
+        """Return the key of the table among those of other corpora, models and values, that of the corpus first."""
         columns = tuple((column.name, column.opened_by) for column in session.columns)
         corpus = (session.corpus.key, session.corpus.number, len(session.corpus.texts))
         return corpus, columns, self.most, self.seed, self.groups
