@@ -97,13 +97,13 @@ class Names(NamedTuple):
         """The words of each group."""
         return [[word for word, _ in group] for group in self.scores]
 
-    def note(self, most: int) -> str:
-        """Return a sentence that names `most` of the words left out; empty if there are none."""
+    def notes(self, most: int) -> list[str]:
+        """Return a sentence that names `most` of the words left out; none if there are none."""
         if not self.left_out:
-            return ""
+            return []
         quoted = ", ".join(f"“{word}”" for word in self.left_out[:most])
         more = f" and {len(self.left_out) - most} more" if len(self.left_out) > most else ""
-        return f"Left out of the groups' names, since more than a tenth of the texts have them: {quoted}{more}."
+        return [f"Left out of the groups' names, since more than a tenth of the texts have them: {quoted}{more}."]
 
 
 def group_names(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus, reference_corpus
@@ -73,14 +74,20 @@ class Session:
 
     def encoded(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
         """Return each model's (N, d) vectors of N >= 1 texts as `encode` has them; other requests go between blocks."""
-        blocks = [
-            self.each(lambda column, encoder, block=texts[first : first + BLOCK]: encoder.encode(block))  # type: ignore[misc]
-            for first in range(0, len(texts), BLOCK)
-        ]
         import numpy as np
 
-        complete = [name for name in blocks[-1] if all(name in block for block in blocks)]
-        return {name: np.concatenate([block[name] for block in blocks]) for name in complete}
+        def encode(block: Sequence[str], column: Column, encoder: Encoder) -> np.ndarray:
+            return encoder.encode(block)
+
+        vectors: dict[str, np.ndarray] = {}
+        for column in self.columns:
+            blocks: list[np.ndarray] = []
+            for first in range(0, len(texts), BLOCK):
+                if column.name not in self.failed:
+                    blocks += self.each(partial(encode, texts[first : first + BLOCK]), [column]).values()
+            if column.name not in self.failed:
+                vectors[column.name] = np.concatenate(blocks)
+        return vectors
 
     def random_cosines(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the (P,) ascending cosines of random pairs of the reference corpus."""

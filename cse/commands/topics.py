@@ -105,8 +105,7 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     distinct = [number_of[text] for text in sentences]
     numbers = of_text[distinct]
     names = group_names(sentences, numbers, WORDS_OF_GROUP, vectors[distinct], encoder.encode)
-    notes = word_notes(texts, chain.from_iterable(names.words))
-    notes += filter(None, [names.note(WORDS_OF_GROUP)])
+    notes = [*word_notes(texts, chain.from_iterable(names.words)), *names.notes(WORDS_OF_GROUP)]
     central = typical(vectors, of_text, TYPICAL_TEXTS)
     first_of = {text: row for row, text in reversed(list(enumerate(sentences)))}
     groups = [

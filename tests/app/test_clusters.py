@@ -379,14 +379,14 @@ def test_a_newer_request_stops_the_drawing_of_an_older_one(state, monkeypatch) -
 
 def test_maps_are_drawn_where_they_are_seen_and_something_changed(state) -> None:
     place, values = Clusters(state), (3, 100, 0, "", "", "", "Groups", 0, "demo", ["simcse"], "")
-    answers = list(place.open(True, "", *values))
+    answers = list(place.open(True, (), *values))
     mark = answers[-1][-1]
     assert answers[0][0] == {"hint": "The maps of the demo corpus are being drawn.", "request": 0}
-    assert answers[0][2:] == ["", "", "", ""]
+    assert answers[0][2:] == ["", "", "", ()]
     assert answers[-1][0]["maps"][0]["name"] == "simcse"
     other_groups = next(place.open(True, mark, 4, *values[1:]))
     assert (other_groups[0]["__type__"], other_groups[-1]["__type__"]) == ("update", "update")  # the map stays
-    for seen, drawn_before in ((False, ""), (True, mark)):
+    for seen, drawn_before in ((False, ()), (True, mark)):
         assert all(
             isinstance(each, dict) and each["__type__"] == "update"
             for each in next(place.open(seen, drawn_before, *values))

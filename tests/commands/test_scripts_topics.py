@@ -46,7 +46,7 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(
     distinct = [texts.index(text) for text in rows]
     names = group_names(rows, groups[distinct], 8, vectors[distinct], model.encode)
     assert document["left_out"] == names.left_out
-    assert names.note(8) in document["notes"]
+    assert names.notes(8) == document["notes"]
     central = typical(vectors, groups, 3)
     for number, group in enumerate(document["groups"]):
         assert [entry["word"] for entry in group["words"]] == names.words[number]

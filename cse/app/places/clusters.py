@@ -73,7 +73,7 @@ class Clusters:
         if request is not None and self._newest.replaced(request, number):
             return
         asked, session = Map.of({"groups": groups, "most": most, "seed": seed}), self.session(*shared)
-        mark, begun, frame = repr(asked.cache_key(session)), time.monotonic(), pd.DataFrame()
+        mark, begun, frame = mark_of(asked, session), time.monotonic(), pd.DataFrame()
         for done, frame in enumerate(asked.frames(session), start=1):
             rest = len(session.columns) - frame["model"].nunique() - len(session.failed) if len(frame) else 0
             left = (time.monotonic() - begun) / done * rest
@@ -85,21 +85,21 @@ class Clusters:
             if rest and request is not None and self._newest.replaced(request, number):
                 return
 
-    def open(self, seen: bool, drawn: str, *values: Any) -> Iterator[list[Any]]:
+    def open(self, seen: bool, drawn: tuple[str, ...], *values: Any) -> Iterator[list[Any]]:
         """Draw the maps where they are seen and show something else than what is chosen.
 
         Maps of another corpus go at once, and those of other models when the first new one is done.
         """
         groups, most, seed, *_, number, corpus, models, key = values
         asked, session = Map(groups=groups, most=most, seed=seed), self.session(corpus, models, key)
-        mark = asked.cache_key(session)
-        if seen and drawn != repr(mark):
+        mark = mark_of(asked, session)
+        if seen and drawn != mark:
             begun = said("Drawing the maps…")
-            if drawn.startswith(f"({mark[0]!r}, "):
+            if drawn[:1] == mark[:1]:
                 yield [gr.skip(), begun, *[gr.skip()] * 4]
             else:
                 hint = f"The maps of {session.name_of(session.corpus)} are being drawn."
-                yield [{"hint": hint, "request": number}, begun, "", "", "", ""]
+                yield [{"hint": hint, "request": number}, begun, "", "", "", ()]
             yield from self.draw(*values)
         else:
             yield [gr.skip()] * 6
@@ -212,7 +212,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
                 save = gr.Button("Save as CSV", size="sm", elem_classes="cse-copy")
     pin, shown, colour = (gr.Textbox(label=name, visible="hidden") for name in ("Pinned", "Maps", "Colour"))
     number, seen = gr.Number(0, precision=0, visible="hidden"), gr.Checkbox(True, visible="hidden")
-    drawn = gr.State(repr(start.cache_key(open_session(state))) if first else "")
+    drawn = gr.State(mark_of(start, open_session(state)) if first else ())
     points, file = gr.State([]), saved_file()
 
     shared = {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
@@ -246,6 +246,11 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
         "key": top.key,
     }
     return [Shown(Map, fields, linked)]
+
+
+def mark_of(asked: Map, session: Session) -> tuple[str, ...]:
+    """Return what tells the drawn maps from others, that of the corpus first; Gradio compares values of this kind."""
+    return tuple(map(repr, asked.cache_key(session)))
 
 
 def near_fields() -> dict[str, Any]:

@@ -282,8 +282,7 @@ def table(
             continuity=made.continuity, same_topic=made.same_topic,
         )[list(OWN_COLUMNS)].join(texts.drop(columns=TEXT_COLUMNS)))  # fmt: skip
     notes = word_notes(texts["text"].tolist(), (word for group in names.words for word in group))
-    notes += filter(None, [names.note(WORDS)])
-    return pd.concat(parts, ignore_index=True), notes
+    return pd.concat(parts, ignore_index=True), [*notes, *names.notes(WORDS)]
 
 
 def further_columns(frame: pd.DataFrame) -> list[str]:
