@@ -194,6 +194,17 @@ def wide(frame: pd.DataFrame, lines: str | list[str], value: str) -> pd.DataFram
     return table.loc[list(dict.fromkeys(shown.set_index(lines).index))].reset_index()
 
 
+def further_columns(frame: pd.DataFrame, own: Sequence[str]) -> list[str]:
+    """Return the names of the corpus's columns, which come beside the `own` ones."""
+    return [name for name in frame.columns if name not in own]
+
+
+def fields_of(frame: pd.DataFrame, own: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the cells of the corpus's columns of each row; what is not there is None."""
+    cells = frame[further_columns(frame, own)]
+    return [{name.strip(): value for name, value in line.items()} for line in records(cells)] or [{}] * len(frame)
+
+
 def listed(names: Iterable[str]) -> str:
     """Return the titles of models in a sentence: "SimCSE, PromptBERT and DCPCSE"."""
     *others, last = [title(name) for name in names] or [""]

@@ -122,11 +122,13 @@ def test_a_file_shows_its_columns_and_first_rows_before_it_is_read(tmp_path) -> 
     [
         ("id,text,queue,note", "queue"),  # few values, each often
         ("id,text,queue,Topic", "Topic"),  # by its name
-        ("id,text,queue,day", None),  # two such columns
+        ("id,text,queue,day", "queue"),  # days are not labels
+        ("id,text,queue,other", None),  # two such columns
     ],
 )
 def test_the_column_of_labels_is_known_by_its_name_or_as_the_only_one_of_a_few_values(tmp_path, header, label) -> None:
-    last = {"day": lambda number: f"day {number % 3}"}.get(header.rpartition(",")[2], str)
+    kinds = {"day": lambda number: f"2026-01-0{number % 3}", "other": lambda number: f"kind {number % 3}"}
+    last = kinds.get(header.rpartition(",")[2], str)
     lines = [f"{number},A text about thing {number},{'ab'[number % 2]},{last(number)}" for number in range(20)]
     (tmp_path / "a.csv").write_text("\n".join([header, *lines]))
     assert preview(str(tmp_path / "a.csv")).label == label

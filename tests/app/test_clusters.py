@@ -8,11 +8,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from app_models import GOOD, MARKUP, write_model
 from command_line import run
 from conftest import WORDS
 from given_corpus import GivenCorpus
+from page_state import KEY, put_table
 
 from cse.analysis.duplicates import threshold
 from cse.analysis.topics import group_names
@@ -295,6 +297,36 @@ def test_the_tables_of_near_duplicates_hold_what_the_command_writes(state, tmp_p
     assert sorted(({**row, "group": ""} for row in made["groups.csv"]), key=key) == sorted(groups, key=key)
     kept = as_rows((tmp_path / "kept.csv").read_text())
     assert [row["text"] for row in made["unique.csv"]] == [row["text"] for row in kept]
+
+
+def test_near_duplicates_and_changes_show_and_save_the_columns_of_the_table(state) -> None:
+    ids = [f"T-{number}" for number in range(len(TEXTS))]
+    rows = pa.table(
+        {"id": ids, "body": TEXTS, "kind": ["pet"] * len(TEXTS), "cosine": ids[::-1], "priority": [None, 1, 2] * 58}
+    )
+    put_table(state, rows)
+    session = open_session(state, "own", KEY, list(GOOD[:2]))
+    asked = Duplicates(GOOD[0], 3.7)
+    frame = asked.frame(session)
+    for name, table in tables(frame, session).items():
+        saved = as_rows(csv_text(*table))
+        further = "cosine " if name == "groups.csv" else "cosine"
+        positions = [int(row["row"]) - 1 for row in saved]
+        assert [(row["id"], row[further], row["priority"]) for row in saved] == [
+            (ids[position], ids[-1 - position], ("", "1", "2")[position % 3]) for position in positions
+        ]
+        assert len(saved) > 10
+    member = asked.answer(frame)["page"][0][0]
+    priority = (None, 1, 2)[member["row"] % 3]
+    assert list(member["fields"].values()) == [ids[member["row"]], "pet", ids[-member["number"]], priority]
+    assert f"row {member['number']} · id: {ids[member['row']]} · kind: pet" in page_html(Answer(asked, frame, {}))
+    changes = Neighbours(most=100)
+    frame = changes.of_map(Map(most=100, groups=3).frame(session))
+    line = changes.answer(frame)["texts"][0]
+    assert list(line["fields"])[:2] == ["id", "kind"]
+    assert line["fields"]["id"] == ids[line["row"] - 1]
+    assert f"row {line['row']} · id: {ids[line['row'] - 1]} · kind: pet" in page_html(Answer(changes, frame, {}))
+    state.own_corpora.remove(KEY)
 
 
 def test_groups_come_by_certainty_exact_ones_apart_and_a_rejected_one_keeps_its_texts(state) -> None:

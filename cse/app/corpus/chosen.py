@@ -16,6 +16,7 @@ from cse.corpus.corpus import fields_of
 from cse.errors import command_line
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
     from cse.app.state.app_state import AppState
@@ -66,6 +67,15 @@ class ChosenCorpus:
     def cells(self) -> Mapping[str, Sequence[Any]]:
         """The further columns of the texts by their names."""
         return {} if self.table is None else {name: self.table[name].to_pylist() for name in self.table.schema.names}
+
+    def further(self, positions: Sequence[int], own: Sequence[str]) -> pd.DataFrame:
+        """Return the further cells of texts as columns; one that has a name of the `own` columns ends with a blank."""
+        import pandas as pd
+
+        cells = self.cells or ({"label": self.labels} if self.labels else {})
+        columns = {name: [values[position] for position in positions] for name, values in cells.items()}
+        named = {f"{name} " if name in own else name: values for name, values in columns.items()}
+        return pd.DataFrame(named, dtype=object)  # else a column of whole numbers with a gap becomes 1.0, 2.0
 
     @property
     def numbers(self) -> Sequence[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,7 @@ SUFFIXES = (*formats.SUFFIXES, *COMPRESSIONS)
 T = TypeVar("T", bound="tuple[Any, ...]")
 MOST_HEADER = 100_000  # characters of the columns' names, which the server keeps for each session as choices
 LABEL_NAMES = ("label", "labels", "topic", "category", "class")
+LETTER = re.compile(r"[^\W\d_]")  # numbers and dates are no labels
 LABEL_ROWS, MAX_LABEL_CHARACTERS = 5, 40  # rows of each label on average in a column that has another name
 SEEN = 5  # rows of a file shown for the choice of its columns
 
@@ -85,8 +87,8 @@ def label_column(batch: pa.RecordBatch, text: str | None) -> str | None:
         if not pa.types.is_large_string(field.type) or formats.is_json(field):
             continue
         counts = Counter(filter(None, batch.column(name).to_pylist()))
-        short = all(len(value) <= MAX_LABEL_CHARACTERS for value in counts)
-        if short and len(counts) > 1 and counts.total() >= LABEL_ROWS * len(counts) and min(counts.values()) > 1:
+        names_kind = all(len(value) <= MAX_LABEL_CHARACTERS and LETTER.search(value) for value in counts)
+        if names_kind and len(counts) > 1 and counts.total() >= LABEL_ROWS * len(counts) and min(counts.values()) > 1:
             few.append(name)
     return few[0] if len(few) == 1 else None
 

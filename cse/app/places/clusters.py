@@ -20,10 +20,10 @@ from cse.app.drawing.html import DARK, LIGHT, MODELS
 from cse.app.forms.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors, refusing
 from cse.app.forms.links import Linked
 from cse.app.models.naming import TITLES, choices, title
-from cse.app.result import by_models
+from cse.app.result import by_models, further_columns
 from cse.app.results.duplicates import DEFAULT, Duplicates, advised, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
-from cse.app.results.map import Map, further_columns, near_of
+from cse.app.results.map import OWN_COLUMNS, Map, near_of
 from cse.app.server.gradio_adapter import current_request, data_of
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, Shown, page_html, read_first
@@ -340,7 +340,7 @@ def selection(frame: pd.DataFrame, points: Sequence[int]) -> pd.DataFrame:
     """Return the rows at these positions: row, text, label, the corpus's columns, and the group in each model."""
     models = by_models(frame)
     one = next(iter(models.values())).iloc[list(points)]
-    kept = ["row", "text", *([] if one["label"].isna().all() else ["label"]), *further_columns(frame)]
+    kept = ["row", "text", *([] if one["label"].isna().all() else ["label"]), *further_columns(frame, OWN_COLUMNS)]
     groups = {f"group of {title(name)}": rows["name"].iloc[list(points)].to_numpy() for name, rows in models.items()}
     return one[kept].assign(**groups).reset_index(drop=True)
 
@@ -379,7 +379,7 @@ def canvas_value(
     models = by_models(frame)
     one = next(iter(models.values()))
     named = {} if one["label"].isna().all() else {"Label": one["label"]}
-    columns = {**named, **{name.strip(): one[name].map(str) for name in further_columns(frame)}}
+    columns = {**named, **{name.strip(): one[name].map(str) for name in further_columns(frame, OWN_COLUMNS)}}
     names = frame.groupby("group")["name"].first()
     known = [name for name in shown.split(",") if name in models]
     longest = max(MIN_SHOWN, MAX_CHARACTERS // len(one))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from cse.app.corpus.chosen import FIELD
 from cse.app.drawing import html
 from cse.app.models.models import ClientLeft
 from cse.app.models.naming import title
-from cse.app.result import Result, choice, number, records, text, whole
+from cse.app.result import Result, choice, fields_of, further_columns, number, records, text, whole
 from cse.app.server.gradio_adapter import client_left
 from cse.app.session import chosen_columns
 from cse.app.validation import FieldError, counted
@@ -31,6 +31,10 @@ LEAST, MOST, STEP, DEFAULT = 3.0, 7.0, 0.1, 5.0  # digits of a percentile: 5 is 
 MIN_TEXTS, SEED = 2, 42
 PER_PAGE, SHOWN_GROUPS, SHOWN_MEMBERS = 100, 40, 8
 KEPT = {"first": "The first", "longest": "The longest", "central": "The most central"}
+OWN_COLUMNS = (
+    "group", "first", "size", "exact", "weakest", "expected", "merged", "position", "row", "text", "kept", "cosine",
+    "reason",
+)  # fmt: skip
 MARKS = {"both": Markup("{}"), "first": Markup("<del>{}</del>"), "second": Markup("<ins>{}</ins>")}
 
 
@@ -43,8 +47,9 @@ class Duplicates(Result):
     summary = (
         'Near-duplicates: {"cosine": 0.9, "kept": 1190, "groups": 8, "page": [[{"row": 3, "kept": true, ...}]]}.\n\n'
         "A member of a group has its row in the corpus (from 0), the number of its row in the file (from 1), "
-        'its text, whether it is kept, its cosine with the kept one, and the reason. "expected" is how many pairs of '
-        'unrelated texts are as near by chance; "curve" has the numbers for all strictnesses, "advised" the best.'
+        'its text, the other columns as "fields", whether it is kept, its cosine with the kept one, and the reason. '
+        '"expected" is how many pairs of unrelated texts are as near by chance; "curve" has the numbers for all '
+        'strictnesses, "advised" the best.'
     )
     words = ("percentile",)
     lane = "links"
@@ -68,6 +73,8 @@ class Duplicates(Result):
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return a row for each member of a group, the groups with the fewest wrong merges to expect first.
+
+        The columns of the corpus are the last; one that has a name of ours ends with a blank.
 
         `exact` groups have equal texts; a `merged` one is not rejected. `attrs` has the numbers of the whole corpus.
         Raises FieldError for a single text, and for a model without vectors.
@@ -115,6 +122,7 @@ class Duplicates(Result):
         frame = pd.DataFrame(lines)
         if lines:
             frame.insert(0, "group", pd.factorize(frame["first"])[0] + 1)
+            frame = frame.join(corpus.further(frame["position"].tolist(), OWN_COLUMNS))
         frame.attrs = {
             **level._asdict(), "model": column.name, "texts": len(texts), "advised": near.advised, "pairs": pairs,
             "expected": pairs * (1 - level.percentile / 100), "curve": [place._asdict() for place in near.places],
@@ -134,6 +142,8 @@ class Duplicates(Result):
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the near groups and the exact ones, with the words in which a text differs from the kept one."""
+        if len(frame):
+            frame = frame.assign(fields=fields_of(frame, OWN_COLUMNS))
         groups = [members.to_dict("records") for _, members in frame.groupby("group")] if len(frame) else []
         exact, near = ([group for group in groups if group[0]["exact"] is kind] for kind in (True, False))
         shown, copies = (
@@ -154,8 +164,9 @@ class Duplicates(Result):
         facts = {name: value for name, value in frame.attrs.items() if name not in ("model", "pairs")}
         if frame.empty:
             return {**facts, "page": []}
+        frame = frame.assign(fields=fields_of(frame, OWN_COLUMNS))
         first = PER_PAGE * (self.page - 1)
-        columns = ["position", "kept", "cosine", "reason", "row", "text", "exact", "expected"]
+        columns = ["position", "kept", "cosine", "reason", "row", "text", "fields", "exact", "expected"]
         names = {"position": "row", "row": "number"}
         groups = [members[columns].rename(columns=names) for _, members in frame.groupby("group")]
         return {**facts, "page": [records(members) for members in groups[first : first + PER_PAGE]]}
@@ -228,20 +239,19 @@ def marked(line: dict[str, Any], group: list[dict[str, Any]]) -> dict[str, Any]:
     return {**line, "html": Markup(html.folding(str(inside), len(line["text"])))}
 
 
-def tables(frame: pd.DataFrame, session: Session) -> dict[str, tuple[list[str], list[tuple[Any, ...]]]]:
+def tables(frame: pd.DataFrame, session: Session) -> dict[str, tuple[list[str], Iterable[tuple[Any, ...]]]]:
     """Return the tables to save, each its columns and rows: the texts that are kept, and the groups that are merged."""
     from cse.analysis.duplicates import GROUP_COLUMNS
 
     merged = frame[frame["merged"]] if len(frame) else frame
     gone = set(merged.loc[~merged["kept"], "position"]) if len(merged) else set()
     corpus = session.corpus
-    further = {**({"label": corpus.labels} if corpus.labels else {}), **corpus.cells}
-    rows = [
-        (corpus.numbers[row], corpus.texts[row], *(values[row] for values in further.values()))
-        for row in range(len(corpus.texts)) if row not in gone
-    ]  # fmt: skip
-    groups = [
-        (line.group, line.row, "yes" if line.kept else "no", line.cosine, line.reason, line.text)
-        for line in merged.itertuples()
-    ]
-    return {"unique.csv": (["row", "text", *further], rows), "groups.csv": (list(GROUP_COLUMNS), groups)}
+    left = [row for row in range(len(corpus.texts)) if row not in gone]
+    rows = corpus.further(left, ("row", "text"))
+    rows.insert(0, "row", [corpus.numbers[row] for row in left])
+    rows.insert(1, "text", [corpus.texts[row] for row in left])
+    columns = [*GROUP_COLUMNS, *further_columns(frame, OWN_COLUMNS)] if len(frame) else list(GROUP_COLUMNS)
+    groups = merged.reindex(columns=columns)
+    groups["kept"] = groups["kept"].map({True: "yes", False: "no"})
+    return {name: (list(table.columns), table.itertuples(index=False)) for name, table in
+            (("unique.csv", rows), ("groups.csv", groups))}  # fmt: skip

@@ -12,8 +12,9 @@ import pandas as pd
 from cse.app.charts import chart
 from cse.app.drawing.html import DARK, LIGHT
 from cse.app.models.naming import BEFORE, title
-from cse.app.result import Result, by_models, choice, records, whole
+from cse.app.result import Result, by_models, choice, fields_of, further_columns, records, whole
 from cse.app.results.map import GROUPS, MAX_GROUPS, MAX_POINTS, MIN_POINTS, Map, near_of
+from cse.app.results.map import OWN_COLUMNS as MAP_COLUMNS
 from cse.app.validation import FieldError, one_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 SIGNS, GREY = "●■▲◆", "#7a89a0"  # the shapes of the points on the maps, and the colour of groups beyond the hues
 MAX_TEXTS, MAX_ELSEWHERE = 5, 3  # typical texts and odd ones; groups of another model
 MAX_SHOWN = 12  # texts that change most
+OWN_COLUMNS = (  # of the changes
+    "first", "second", "position", "row", "text", "shared", "of", "moved", "near_first", "near_second", "texts_first",
+    "texts_second",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,8 @@ class Neighbours(Result):
     def of_map(self, drawn: pd.DataFrame) -> pd.DataFrame:
         """Return row, text, the two lists of neighbours by position, how many both have, and how far the point moves.
 
-        The texts that share least come first; of these, those whose points are farthest apart on the two maps.
+        The texts that share least come first; of these, those whose points are farthest apart on the two maps. The
+        columns of the corpus are the last; one that has a name of ours ends with a blank.
         """
         models = by_models(drawn)
         first, second = pair_of(list(models), self.first, self.second)
@@ -142,6 +148,8 @@ class Neighbours(Result):
             "near_second": near[1].tolist(), "texts_first": texts[near[0]].tolist(),
             "texts_second": texts[near[1]].tolist(),
         })  # fmt: skip
+        cells = one[further_columns(one, MAP_COLUMNS)].rename(columns=str.strip)
+        changed = changed.join(cells.rename(columns=lambda name: f"{name} " if name in OWN_COLUMNS else name))
         return changed.sort_values(["shared", "moved"], ascending=[True, False], kind="stable").reset_index(drop=True)
 
     def says(self, frame: pd.DataFrame) -> str:
@@ -169,7 +177,8 @@ class Neighbours(Result):
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the histogram and the texts that change most, each with both neighbourhoods."""
-        bars, lines = self.bars(frame), frame.head(MAX_SHOWN).to_dict("records")
+        bars, shown = self.bars(frame), frame.head(MAX_SHOWN)
+        lines = shown.assign(fields=fields_of(shown, OWN_COLUMNS)).to_dict("records")
         for line in lines:
             both = set(line["near_first"]) & set(line["near_second"])
             line["sides"] = [
@@ -187,7 +196,8 @@ class Neighbours(Result):
         """Return the two models, the mean share of common neighbours, and the texts."""
         if frame.empty:
             return {"texts": []}
-        line, kept = frame.iloc[0], frame[["row", "text", "shared", "texts_first", "texts_second"]]
+        line, fields = frame.iloc[0], fields_of(frame, OWN_COLUMNS)
+        kept = frame[["row", "text", "shared", "texts_first", "texts_second"]].assign(fields=fields)
         share = float(frame["shared"].mean()) / max(1, int(line["of"]))
         return {"first": line["first"], "second": line["second"], "shared": share, "texts": records(kept)}
 

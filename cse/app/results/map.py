@@ -246,8 +246,8 @@ def texts_of(corpus: ChosenCorpus, rows: np.ndarray) -> pd.DataFrame:
 
     columns = {"row": corpus.numbers, "text": corpus.texts, **({"label": corpus.labels} if corpus.labels else {})}
     own = {"position": range(len(rows)), "label": None, **{name: some(values) for name, values in columns.items()}}
-    cells = {f"{name} " if name in OWN_COLUMNS else name: some(values) for name, values in corpus.cells.items()}
-    return pd.DataFrame({**{name: own[name] for name in TEXT_COLUMNS}, **cells})
+    texts = pd.DataFrame({name: own[name] for name in TEXT_COLUMNS})
+    return texts.join(corpus.further(rows.tolist(), OWN_COLUMNS)) if corpus.cells else texts
 
 
 def table(
@@ -283,11 +283,6 @@ def table(
         )[list(OWN_COLUMNS)].join(texts.drop(columns=TEXT_COLUMNS)))  # fmt: skip
     notes = word_notes(texts["text"].tolist(), (word for group in names.words for word in group))
     return pd.concat(parts, ignore_index=True), [*notes, *names.notes(WORDS)]
-
-
-def further_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the names of the corpus's own columns."""
-    return [name for name in frame.columns if name not in OWN_COLUMNS]
 
 
 def near_of(rows: pd.DataFrame) -> np.ndarray:

@@ -12,7 +12,7 @@ import pandas as pd
 from cse.analysis.calibration import overlap
 from cse.app.charts import by_model, chart, tips
 from cse.app.models.naming import title
-from cse.app.result import Result, by_models, number, stacked, text, whole, wide
+from cse.app.result import Result, by_models, further_columns, number, plain, stacked, text, whole, wide
 from cse.app.validation import FieldError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Search(Result):
                     "text": [hit.text for hit in nearest.hits], "index": nearest.factory, "recall": nearest.recall,
                 }
             )  # fmt: skip
-            fields = pd.DataFrame([hit.fields for hit in nearest.hits], index=hits.index)
+            fields = pd.DataFrame([hit.fields for hit in nearest.hits], index=hits.index, dtype=object)
             return hits.join(fields.rename(columns=lambda name: f"{name} " if name in OWN_COLUMNS else name))
 
         answers = session.each_text([self.query], rows, corpus.query_prompt)
@@ -139,7 +139,7 @@ class Search(Result):
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return a row for each text, in the order of its mean rank, with its hit in every model."""
-        names, further = list(frame["model"].unique()), further_columns(frame)
+        names, further = list(frame["model"].unique()), further_columns(frame, OWN_COLUMNS)
         by_position, rows = dict(iter(frame.groupby("position"))), []
         for position in by_rank(frame):
             hits = {hit["model"]: hit for hit in by_position[position].to_dict("records")}
@@ -147,7 +147,7 @@ class Search(Result):
             first = next(iter(hits.values()))
             rows.append({
                 "text": first["text"], "row": first["row"], "position": position,
-                "fields": {name.strip(): first[name] for name in further if first[name] not in (None, "")},
+                "fields": {name.strip(): plain(first[name]) for name in further},
                 "hits": [hits.get(name) for name in names],
                 "alone": finders[0] if len(finders) == 1 and len(names) > 1 else "",
             })  # fmt: skip
@@ -165,7 +165,7 @@ class Search(Result):
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return each model's own results, with the row in the file and its columns."""
-        further = further_columns(frame)
+        further = further_columns(frame, OWN_COLUMNS)
         return {
             name: [
                 {
@@ -176,11 +176,6 @@ class Search(Result):
             ]
             for name, rows in by_models(frame).items()
         }  # fmt: skip
-
-
-def further_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the names of the corpus's own columns."""
-    return [name for name in frame.columns if name not in OWN_COLUMNS]
 
 
 def by_rank(frame: pd.DataFrame) -> list[int]:
