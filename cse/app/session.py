@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass
 class Session:
-    """One request's view of the app. It notes which models answered, which failed and why, and what to say besides.
+    """One request's view of the app. It notes which models answered, which did not and why, and what to say besides.
 
     `columns` are the models that are asked; `reference` is the corpus of the random pairs, which is the chosen one
     unless that has too few different texts.
@@ -38,6 +38,7 @@ class Session:
     report: Report = silent
     models: dict[str, str] = field(default_factory=dict)  # fingerprints of those that answered
     failed: dict[str, str] = field(default_factory=dict)
+    waiting: list[str] = field(default_factory=list)  # those of the failed that still encode the corpus
     notes: list[str] = field(default_factory=list)
 
     def each(
@@ -67,6 +68,7 @@ class Session:
         for name, value in self.state.models.apply_to(texts, answer, asked, self.report, prompt).items():
             if isinstance(value, Failure):
                 self.failed[name] = value.reason
+                self.waiting += [name] * value.waits
                 self.models.pop(name, None)
             else:
                 values[name] = value

@@ -5,19 +5,23 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import gradio as gr
 from gradio.components.plot import PlotData
 from markupsafe import Markup
 
 import cse
+from cse.app.corpus.chosen import chosen_corpus
 from cse.app.drawing import html
 from cse.app.drawing.components import heading, settings
 from cse.app.drawing.components import result as result_html
-from cse.app.forms.events import HIDDEN, LANES, PRIVATE, PROGRESS, guarded, refusing, reporter
+from cse.app.forms.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, guarded, refusing, reporter
 from cse.app.forms.links import Linked
 from cse.app.models.models import seed_of
 from cse.app.result import TYPES, Ask, Result
@@ -46,15 +50,16 @@ NO_ANSWER = "No model has an answer."
 class Answer:
     """A result's table with what it came from.
 
-    `models` are the fingerprints of those that answered, `failed` the reasons of those that did not. `corpus` is
-    its key, `corpus_label` and `reference` are names of corpora; `own` says that the corpus is the visitor's, whose
-    texts a program has to send.
+    `models` are the fingerprints of those that answered, `failed` the reasons of those that did not; of these the
+    `waiting` will answer. `corpus` is its key, `corpus_label` and `reference` are names of corpora; `own` says that
+    the corpus is the visitor's, whose texts a program has to send.
     """
 
     result: Result
     frame: pd.DataFrame
     models: dict[str, str]
     failed: dict[str, str] = field(default_factory=dict)
+    waiting: Sequence[str] = ()
     notes: tuple[str, ...] = ()
     corpus: str = DEMO_KEY
     corpus_label: str = "the demo corpus"
@@ -74,7 +79,7 @@ def answer(result: Result, session: Session) -> Answer:
     frame = result.frame(session)
     named = [(column.name, column.model) for column in session.columns if column.name in session.models]
     return Answer(
-        result, frame, session.models, session.failed, tuple(session.notes), session.corpus.key,
+        result, frame, session.models, session.failed, session.waiting, tuple(session.notes), session.corpus.key,
         session.name_of(session.corpus),
         session.name_of(session.reference) if result.reads_corpus else "", session.corpus.key == "own", session.added,
         {name: seed for name, model in named if (seed := seed_of(model)) is not None},
@@ -91,8 +96,8 @@ def page_html(found: Answer) -> str:
         inside = inside or html.drawn("macros", "whole_frame", frame=frame)
         sentence = result.says(frame)
     return html.drawn(
-        "macros", "result", failed=found.failed, notes=found.notes, sentence=sentence, inside=inside,
-        empty=not len(frame) and not found.failed,
+        "macros", "result", failed=found.failed, waiting=found.waiting, notes=found.notes, sentence=sentence,
+        inside=inside, empty=not len(frame) and not found.failed,
     )  # fmt: skip
 
 
@@ -191,7 +196,7 @@ def section(
         gr.HTML(unseen, apply_default_css=False, elem_classes="cse-roomless")
     asks = kind.asks()
     read = {name: shared.fields[name] for name in asks if shared and name in shared.fields}
-    fields, button, filled = form(kind, read, (first.result if first else kind()).inputs(), more)
+    fields, button, filled = form(state, kind, read, (first.result if first else kind()).inputs(), top, more)
     output = result_html(kind.key, page_html(first) if first else "")
     plots = [
         gr.Plot(update["value"], show_label=False, visible=update["visible"], elem_classes="cse-plot")
@@ -216,9 +221,11 @@ def section(
 
 
 def form(
+    state: AppState,
     kind: type[Result],
     read: Mapping[str, gr.components.Component],
     initial: Mapping[str, Any],
+    top: Top,
     more: Callable[[dict[str, gr.components.Component]], Sequence[Any]] | None,
 ) -> tuple[dict[str, gr.components.Component], gr.Button | None, list[Any]]:
     """Add the fields that are not `read` elsewhere, the button of a result that is not live, options and examples.
@@ -238,15 +245,29 @@ def form(
             with settings(), gr.Row():
                 fields |= {name: component(ask, initial[name]) for name, ask in folded.items()}
         if kind.examples:
-            examples = [list(values) for values in kind.examples.values()]
-            leading = [fields[name] for name in asks][: len(examples[0])]
-            shown = gr.Examples(
-                examples, leading, label="Try", example_labels=list(kind.examples), api_visibility="private"
-            )
-            filled.append(shown.load_input_event)
+            names, choice = [ask.link or name for name, ask in asks.items()], [top.corpus, top.key]
+            drawn = partial(examples_html, state, kind, top.tab.id, names)
+            tries = gr.HTML(drawn(DEMO_KEY, ""), apply_default_css=False, elem_classes="cse-examples")
+            if kind.corpus_examples:
+                top.changed.change(drawn, choice, tries, **QUICK)
         if more:
             filled += more(fields)
     return {name: fields[name] for name in kind.asks()}, button, filled
+
+
+def examples_html(state: AppState, kind: type[Result], place: str, names: Sequence[str], corpus: str, key: str) -> str:
+    """Return the links that fill the first fields, whose `names` the address has: of the corpus, if it is not the demo.
+
+    A corpus that is gone has none.
+    """
+    examples = kind.examples
+    if kind.corpus_examples and corpus != DEMO_KEY:
+        with suppress(ValueError):
+            examples = {text: (text,) for text in chosen_corpus(state, corpus, key).examples()} or examples
+    links = {
+        label: urlencode({"tab": place, **dict(zip(names, values, strict=False))}) for label, values in examples.items()
+    }
+    return html.drawn("macros", "examples", links=links)
 
 
 def handler(state: AppState, kind: type[Result], names: Sequence[str]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from cse.app import validation
 from cse.app.corpus.chosen import choices_of, chosen_corpus
 from cse.app.corpus.exports import FILES, columns_of
-from cse.app.corpus.reading import MOST_TEXTS, facts_of, file_corpus, preview, queries_of
+from cse.app.corpus.reading import MOST_TEXTS, facts_of, file_corpus, preview
 from cse.app.drawing import html
 from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded
 from cse.app.models.models import MAX_COLUMNS, Column, before
@@ -29,7 +29,6 @@ POLL = 1.0  # seconds between looks at an encoding
 STEPS = 1000  # more than the encodings of one corpus
 MAX_CELL = 120  # characters shown of a cell
 NO_LABELS = "none"
-LABEL_COLUMNS = ("label", "labels", "topic", "category", "class")  # chosen for a start
 EXPLANATION = (
     f"Up to {MOST_TEXTS:,} texts: a text file with a text a line, or a table (.csv, .tsv, .jsonl, .json, .xlsx, "
     f".parquet), packed or not, of at most {MAX_FILE_BYTES // 2**20} MB. All its columns come along."
@@ -186,7 +185,8 @@ def put_texts(
         state.own_corpora.put(key, own, state.models.columns)
     except ValueError as error:  # the file stays for another column or a later try
         return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
-    about = html.drawn("top", "overview", name=own.label, facts=facts_of(own), queries=queries_of(own))
+    query = next(iter(chosen_corpus(state, OWN_KEY, key).examples()), "")
+    about = html.drawn("top", "overview", name=own.label, facts=facts_of(own), query=query)
     return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), about
 
 
@@ -201,7 +201,7 @@ def uploaded(state: AppState, path: str | None, key: str) -> tuple[Any, ...]:
         return *fields, "", html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
     cells = [[cell[:MAX_CELL] for cell in row] for row in seen.rows]
     table = html.drawn("top", "first_rows", names=seen.columns, rows=cells)
-    labels = next((name for name in seen.columns if name.lower() in LABEL_COLUMNS), NO_LABELS)
+    labels = seen.label or NO_LABELS
     if seen.columns:
         fields = [
             gr.update(choices=choices, value=value, visible=True)

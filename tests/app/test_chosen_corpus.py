@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import io
+import re
 import time
 import zipfile
 from collections import namedtuple
@@ -107,13 +108,28 @@ def test_a_file_that_the_server_has_deleted_is_asked_for_again(tmp_path) -> None
 def test_a_file_shows_its_columns_and_first_rows_before_it_is_read(tmp_path) -> None:
     rows = [[str(number), f"pet {number}"] for number in range(9)]
     (tmp_path / "a.csv").write_text("id,body\n" + "".join(f"{each},{body}\n" for each, body in rows))
-    assert preview(str(tmp_path / "a.csv")) == (["id", "body"], rows[:5], None)
+    assert preview(str(tmp_path / "a.csv")) == (["id", "body"], rows[:5], None, None)
     (tmp_path / "a.tsv").write_text("id\ttext\n1\ta cat\n")
-    assert preview(str(tmp_path / "a.tsv")) == (["id", "text"], [["1", "a cat"]], "text")
+    assert preview(str(tmp_path / "a.tsv")) == (["id", "text"], [["1", "a cat"]], "text", None)
     (tmp_path / "a.txt").write_text("A cat, a dog.\n\n It rains \n")
-    assert preview(str(tmp_path / "a.txt")) == ([], [["A cat, a dog."], ["It rains"]], None)
+    assert preview(str(tmp_path / "a.txt")) == ([], [["A cat, a dog."], ["It rains"]], None, None)
     (tmp_path / "b.txt").write_text("id,body\n\n7,a cat\n")
-    assert preview(str(tmp_path / "b.txt")) == (["id", "body"], [["7", "a cat"]], None)
+    assert preview(str(tmp_path / "b.txt")) == (["id", "body"], [["7", "a cat"]], None, None)
+
+
+@pytest.mark.parametrize(
+    ("header", "label"),
+    [
+        ("id,text,queue,note", "queue"),  # few values, each often
+        ("id,text,queue,Topic", "Topic"),  # by its name
+        ("id,text,queue,day", None),  # two such columns
+    ],
+)
+def test_the_column_of_labels_is_known_by_its_name_or_as_the_only_one_of_a_few_values(tmp_path, header, label) -> None:
+    last = {"day": lambda number: f"day {number % 3}"}.get(header.rpartition(",")[2], str)
+    lines = [f"{number},A text about thing {number},{'ab'[number % 2]},{last(number)}" for number in range(20)]
+    (tmp_path / "a.csv").write_text("\n".join([header, *lines]))
+    assert preview(str(tmp_path / "a.csv")).label == label
 
 
 def test_a_table_of_any_kind_is_read_with_its_texts_verbatim_and_the_numbers_of_its_rows(tmp_path) -> None:
@@ -170,6 +186,9 @@ def test_the_page_searches_with_the_models_that_have_encoded_and_waits_only_wher
     assert corpus.answering(columns) == [columns[0]]
     corpus._own.encodings[columns[0]] = Encoding(columns[0], len(SENTENCES))
     assert corpus.answering(columns) == list(columns)
+    waiting = show.page_html(show.ask(state, Search, {"corpus": OWN_KEY, "key": "c" * 32}))
+    assert re.findall(r"cse-failure\"><b>(.*?)<", waiting) == ["broken."]
+    assert "SimCSE has encoded 0 % of your texts" in waiting
     state.own_corpora.remove("c" * 32)
 
 

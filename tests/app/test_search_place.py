@@ -3,6 +3,8 @@
 import csv
 import io
 import re
+from html import unescape
+from urllib.parse import parse_qs
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +14,7 @@ from page_state import KEY, put_table, table, tiny_state
 from cse.app import show
 from cse.app.corpus.chosen import chosen_corpus
 from cse.app.files import as_csv, as_latex, as_markdown, as_sheet, curl_code, python_code
-from cse.app.results.search import Search
+from cse.app.results.search import QUERIES, Search
 from cse.app.state.corpora import OWN_KEY
 from cse.app.validation import FieldError
 from cse.vectors import unit_rows
@@ -51,6 +53,20 @@ def test_the_hits_are_those_of_the_highest_cosines(state, corpus) -> None:
     first = answers[state.models.own[0].name][0]
     assert set(first) == {"rank", "score", "text", "row", "fields"}
     assert set(first["fields"]) == {"id", "kind", "score"}
+
+
+def test_the_examples_of_the_page_are_texts_of_the_chosen_corpus(state, corpus) -> None:
+    def links(corpus, key):
+        html = show.examples_html(state, Search, "search", ["q", "k"], corpus, key)
+        return [parse_qs(unescape(address)) for address in re.findall(r'href="\?([^"]*)"', html)]
+
+    assert [link["q"] for link in links("demo", "")] == [[query] for query in QUERIES]
+    assert links(OWN_KEY, "9" * 32) == links("demo", "")  # texts that are gone
+    own = links(OWN_KEY, KEY)
+    assert len(own) == 3
+    for link in own:
+        assert link["tab"] == ["search"]
+        assert link["q"][0] in {" ".join(text.split()) for text in corpus.sentences}
 
 
 def test_a_condition_picks_rows(state, corpus) -> None:

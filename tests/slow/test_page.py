@@ -178,6 +178,13 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         about.locator("a.cse-go").first.click()
         row = page.locator("#search tbody tr").first
         expect(row).to_contain_text("id: 17")
+        page.get_by_role("button", name="Options").locator("visible=true").click()
+        page.get_by_label("number input for Results per model").fill("3")
+        page.locator(".cse-examples a:visible").last.click()
+        expect(page.get_by_label("Query")).to_have_value(page.locator(".cse-examples a:visible").last.text_content())
+        page.wait_for_url("**corpus=own**k=3**")  # the other fields of the place stay
+        about.locator("a.cse-go").first.click()
+        expect(row).to_contain_text("id: 17")
         expect(row).to_contain_text("row 1")
         page.get_by_label("Query").fill("-50 % was promised")
         expect(row).to_contain_text("<b>I paid</b>")  # as text

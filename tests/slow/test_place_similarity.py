@@ -46,7 +46,7 @@ def test_a_pair_is_answered_while_it_is_typed_and_the_address_keeps_it(page, url
     page.get_by_label("Sentence B").fill(" ")
     expect(page.locator("[role=alert]", has_text="Sentence B is empty; write a few words.")).to_be_visible()
     expect(numbers).to_have_count(0)
-    page.get_by_role("button", name="negation").click()
+    page.get_by_role("link", name="negation").click()
     expect(page.locator("#similarity .cse-says")).to_contain_text("One word reverses the meaning.")
 
 

@@ -26,6 +26,7 @@ FIELD = "The corpus"
 EXACT = "Flat"
 NONE_YET = "Your texts"
 MAX_CONDITION_STEPS = 50_000_000  # of SQLite's machine: a second or two, so that no visitor keeps a core busy
+EXAMPLES, MAX_EXAMPLE_CHARACTERS = 3, 120
 LEAST_PAIRED = 20  # different texts; fewer have too few random pairs
 
 
@@ -70,6 +71,12 @@ class ChosenCorpus:
     def numbers(self) -> Sequence[int]:
         """The number of each text's row, counted from 1, in the visitor's file or else in the corpus."""
         return self.rows or range(1, len(self.texts) + 1)
+
+    def examples(self) -> list[str]:
+        """Return a few short, different texts that are spread over the corpus."""
+        spread = (" ".join(self.texts[row].split()) for row in evenly(len(self.texts), 8 * EXAMPLES))
+        short = list(dict.fromkeys(text for text in spread if 0 < len(text) <= MAX_EXAMPLE_CHARACTERS))
+        return short[:: max(1, len(short) // EXAMPLES)][:EXAMPLES]
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return a column's (N, d) float32 vectors of the texts. Raises ValueError while there are none."""

@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from cse.analysis.maps import evenly
 from cse.app.state.corpora import OwnCorpus
 from cse.app.validation import MAX_FILE_BYTES, counted
 from cse.corpus import formats
 from cse.corpus.corpus import Corpus, text_column
 from cse.corpus.lines import COMPRESSIONS, DAMAGED, opened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MOST_TEXTS, MOST_CHARACTERS = 50_000, 16_000_000
 MOST_UNPACKED = 128 * 2**20  # bytes of a table, and of what a compressed file holds
@@ -24,12 +26,13 @@ MOST_JSON = 2 * MAX_FILE_BYTES  # unpacked; it is read as a whole, and takes 20 
 SUFFIXES = (*formats.SUFFIXES, *COMPRESSIONS)
 T = TypeVar("T", bound="tuple[Any, ...]")
 MOST_HEADER = 100_000  # characters of the columns' names, which the server keeps for each session as choices
+LABEL_NAMES = ("label", "labels", "topic", "category", "class")
+LABEL_ROWS, MAX_LABEL_CHARACTERS = 5, 40  # rows of each label on average in a column that has another name
 SEEN = 5  # rows of a file shown for the choice of its columns
-QUERIES, MAX_QUERY_CHARACTERS = 3, 120
 
 
 class Preview(NamedTuple):
-    """The columns of a file and its first rows; `text` is the column of the texts if that is clear.
+    """The columns of a file and its first rows; `text` and `label` are those of texts and labels if that is clear.
 
     There are no columns if there is nothing to choose: in a text file, and in a table of one column of sentences.
     """
@@ -37,6 +40,7 @@ class Preview(NamedTuple):
     columns: list[str]
     rows: list[list[str]]
     text: str | None = None
+    label: str | None = None
 
 
 def preview(path: str) -> Preview:
@@ -62,10 +66,29 @@ def preview(path: str) -> Preview:
         with suppress(ValueError):  # asked for below
             text = text_column(source, batch)
         if len(names) > 1 or source.header:
-            return Preview(names, rows[:SEEN], text)
+            return Preview(names, rows[:SEEN], text, label_column(batch, text))
         if source.format == formats.DELIMITED and text is None:
             return Preview(rows[0], rows[1:])  # a single word may be a heading
         return Preview([], rows[:SEEN])
+
+
+def label_column(batch: pa.RecordBatch, text: str | None) -> str | None:
+    """Return the column of labels in the first rows of a table: by its name, else the only one with a few values."""
+    import pyarrow as pa
+
+    names = [name for name in batch.schema.names if name != text]
+    if usual := next((name for name in names if name.lower() in LABEL_NAMES), None):
+        return usual
+    few = []
+    for name in names:
+        field = batch.schema.field(name)
+        if not pa.types.is_large_string(field.type) or formats.is_json(field):
+            continue
+        counts = Counter(filter(None, batch.column(name).to_pylist()))
+        short = all(len(value) <= MAX_LABEL_CHARACTERS for value in counts)
+        if short and len(counts) > 1 and counts.total() >= LABEL_ROWS * len(counts) and min(counts.values()) > 1:
+            few.append(name)
+    return few[0] if len(few) == 1 else None
 
 
 def check(file: Path) -> None:
@@ -167,10 +190,3 @@ def facts_of(own: OwnCorpus) -> list[str]:
     if own.table is not None:
         facts.append(f"columns kept: {', '.join(own.table.schema.names[:8])}")
     return facts
-
-
-def queries_of(own: OwnCorpus) -> list[str]:
-    """Return a few short, different texts spread over the corpus."""
-    spread = (" ".join(own.texts[row].split()) for row in evenly(len(own.texts), 8 * QUERIES))
-    texts = list(dict.fromkeys(text for text in spread if len(text) <= MAX_QUERY_CHARACTERS))
-    return texts[:: max(1, len(texts) // QUERIES)][:QUERIES]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import inspect
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -142,5 +143,11 @@ def emptied(output: gr.components.Component) -> Any:
 
 
 def reporter(progress: gr.Progress) -> Report:
-    """Return a function that shows progress on the page."""
-    return lambda done, total, name: progress((done, total), desc=name, unit="steps")
+    """Return a function that shows progress on the page, after the first of `total` steps with the time to go."""
+    begun = time.monotonic()
+
+    def report(done: int, total: int, name: str) -> None:
+        left = (time.monotonic() - begun) / done * (total - done) if done else 0.0
+        progress((done, total), desc=f"{name}, about {max(1, round(left))} s to go" if done else name)
+
+    return report

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 
 import cse
-from cse.app.models.naming import BEFORE
+from cse.app.models.naming import BEFORE, title
 from cse.app.models.recent import MAX_VISITORS, Bounds, Recent, visitor
 from cse.app.server.gradio_adapter import client_left
 from cse.files import hub
@@ -67,6 +67,11 @@ class Failure:
     """The reason that a column shows in place of a result."""
 
     reason: str
+    waits: bool = False  # there will be a result
+
+
+class NotYet(ValueError):
+    """A model has not encoded a corpus so far."""
 
 
 class ClientLeft(ValueError):
@@ -333,7 +338,7 @@ class Models:
         for done, column in enumerate(asked):
             if client_left():
                 raise ClientLeft
-            report(done, len(asked), column.name)
+            report(done, len(asked), title(column.name))
             try:
                 with self._lock:
                     turns = self._turns.setdefault(column.opened_by, Turns())
@@ -348,7 +353,7 @@ class Models:
             except Exception as error:  # any error of a model concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):
                     log.exception("%s failed", column.name)
-                results[column.name] = Failure(error_line(error, column.model, column.name))
+                results[column.name] = Failure(error_line(error, column.model, column.name), isinstance(error, NotYet))
         return results
 
 

@@ -78,9 +78,9 @@ class Clusters:
             rest = len(session.columns) - frame["model"].nunique() - len(session.failed) if len(frame) else 0
             left = (time.monotonic() - begun) / done * rest
             status = f"Drawing {rest} more, about {max(1, round(left))} s to go" if rest else ""
-            answer = Answer(asked, frame, session.models, session.failed, tuple(session.notes))
+            answer = Answer(asked, frame, session.models, session.failed, session.waiting, tuple(session.notes))
             with one_line_errors():  # a pin has no visible field
-                value = canvas_value(frame, pinned(pin), shown, colour, number)
+                value = canvas_value(frame, pinned(pin), shown, colour, number, bool(session.waiting))
             yield [value, said(status), page_html(answer), *panels(frame, shown), mark]
             if rest and request is not None and self._newest.replaced(request, number):
                 return
@@ -361,14 +361,21 @@ def selection_html(frame: pd.DataFrame, points: Sequence[int]) -> str:
 
 
 def canvas_value(
-    frame: pd.DataFrame, pin: int | None = None, shown: str = "", colour: str = "", request: int = 0
+    frame: pd.DataFrame,
+    pin: int | None = None,
+    shown: str = "",
+    colour: str = "",
+    request: int = 0,
+    waits: bool = False,
 ) -> dict[str, Any]:
     """Return the value of the maps' component, whose scripts treat texts and names as plain text, never as HTML.
 
     `shown` are the models of the maps, separated by commas, by default a pair; `pin` is the text to pin at first.
+    Without a map it says whether one `waits` for vectors.
     """
     if frame.empty:
-        return {"hint": "There is no map yet; the lines below say why.", "request": request}
+        hint = "The models are reading your texts; their maps follow." if waits else "No map; the lines below say why."
+        return {"hint": hint, "request": request}
     models = by_models(frame)
     one = next(iter(models.values()))
     named = {} if one["label"].isna().all() else {"Label": one["label"]}

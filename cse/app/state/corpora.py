@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from cse.app.models.models import Column, Failure, Models, error_line, fingerprint_of, free_name, number_of
+from cse.app.models.models import Column, Failure, Models, NotYet, error_line, fingerprint_of, free_name, number_of
 from cse.app.models.naming import title
 from cse.app.models.recent import Bounds, Recent, current_client
 from cse.app.validation import checked_key
@@ -262,7 +262,7 @@ class Encoding:
         return (time.monotonic() - self.begun) / self.share * (1 - self.share)
 
     def vectors(self) -> np.ndarray:
-        """Return the (N, d) float32 vectors. Raises ValueError with the progress if they are not complete."""
+        """Return the (N, d) float32 vectors. Raises NotYet with the progress if they are not complete."""
         rows, complete = self.rows, self.complete  # which another thread may drop now
         if self.failure:
             raise ValueError(self.failure)
@@ -270,7 +270,7 @@ class Encoding:
             left = self.seconds_left()
             rest = "a while" if left is None else f"about {max(1, round(left))} seconds"
             done = int(100 * self.done / self.total)
-            raise ValueError(f"{title(self.column.name)} has encoded {done} % of your texts; the rest takes {rest}.")
+            raise NotYet(f"{title(self.column.name)} has encoded {done} % of your texts; the rest takes {rest}.")
         return rows.astype(np.float32)
 
 

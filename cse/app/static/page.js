@@ -155,8 +155,9 @@ document.addEventListener('click', event => {
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   document.querySelectorAll(':popover-open').forEach(panel => panel.hidePopover());
-  const query = new URLSearchParams(link.search), corpus = new URLSearchParams(location.search).get('corpus');
-  if (corpus && !query.has('corpus')) query.set('corpus', corpus);
+  const query = new URLSearchParams(link.search), now = new URLSearchParams(location.search);
+  const same = now.get('tab') === query.get('tab');  // the other fields of the place stay, in the address, too
+  now.forEach((value, name) => { if (!query.has(name) && (same || name === 'corpus')) query.set(name, value); });
   history.pushState(null, '', `?${query}`);
   cse.fill();
 });
