@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow as pa
 from cse.corpus.corpus import Corpus, fields_of, text_blocks
 from cse.errors import IndexFolderError
 from cse.files.hub import data_folder
+from cse.files.remote import exists, is_remote, upload
 from cse.files.replace import read_settled
 from cse.vectors import smoothed
 from index import faiss_engine
@@ -34,6 +36,7 @@ from index.folder import (
     gather,
     is_numbered,
     live_rows,
+    local,
     numbered,
     open_rows,
     replacing,
@@ -44,7 +47,7 @@ from index.folder import (
     verify_files,
     without_rows,
 )
-from index.manifest import BuildSettings, Manifest, check_model, cure, read_manifest, write_manifest
+from index.manifest import MANIFEST_FILE, BuildSettings, Manifest, check_model, cure, read_manifest, write_manifest
 from index.stores import Batches, Cells, Index, Rows, row_numbers, silent, spread
 
 BLOCK = 4096  # sentences encoded and stored at a time; smaller blocks batch fewer sentences of one length
@@ -77,15 +80,21 @@ class VectorIndex(Index):
 
     @classmethod
     def build(
-        cls, batches: Batches, output: Path, *, settings: BuildSettings, report: Callable[[int], None] = silent
+        cls, batches: Batches, output: Path | str, *, settings: BuildSettings, report: Callable[[int], None] = silent
     ) -> VectorIndex:
         """Build the index of all `batches` of texts and vectors (n, d) float32 in the folder `output`, and load it.
 
         Memory holds the FAISS index, two batches (one is added while the next is drawn) and, for types that are not
         exact, a head of at least 65,536 vectors (`faiss_engine.head_rows`); all vectors if they are smoothed. `report`
         gets the number of rows after each batch. An index at `output` is replaced once everything is written; a failure
-        leaves it unchanged. Raises ValueError for bad batches, settings or `output`.
+        leaves it unchanged. An `output` such as s3://bucket/index is written when all is built, its manifest last, so
+        that one half written is refused. Raises ValueError for bad batches, settings or `output`.
         """
+        if is_remote(output):
+            with TemporaryDirectory() as folder:
+                cls.build(batches, Path(folder) / "index", settings=settings, report=report)
+                upload(Path(folder) / "index", str(output), FILES)
+            return cls.load(output)
         output = Path(output)
         with replacing(output) as fresh:
             with row_writer(fresh / TEXTS_FILE) as write:
@@ -110,7 +119,7 @@ class VectorIndex(Index):
     @classmethod
     def load(
         cls,
-        folder: Path,
+        folder: Path | str,
         fingerprint: str | None = None,
         *,
         model: str | None = None,
@@ -119,12 +128,13 @@ class VectorIndex(Index):
     ) -> VectorIndex:
         """The index in `folder`, memory-mapped; with `fingerprint`, only if that model built it.
 
+        That at an address such as s3://bucket/index is copied once to the cache.
         `model` names the caller's model in the error. All files are checked against their checksums: large ones once,
         and again if they changed or with `verify` (`index.folder.verify_files`). The files are of one version even if
         the folder is being replaced. Raises IndexFolderError, with a remedy, for a folder that is missing, damaged, not
         an index, or of another model.
         """
-        folder = Path(folder)
+        folder = local(folder)
 
         def check(manifest: Manifest) -> None:
             check_model(folder, manifest, fingerprint, model)
@@ -146,13 +156,19 @@ class VectorIndex(Index):
             raise IndexFolderError(f"{folder}: damaged index: {error}; {cure()}") from error
 
     @classmethod
-    def manifest_at(cls, location: Path) -> Manifest:
+    def manifest_at(cls, location: Path | str) -> Manifest:
         """As `read_manifest`."""
-        return read_manifest(location)
+        return read_manifest(local(location))
 
     @classmethod
-    def holds_index(cls, location: Path) -> bool:
+    def holds_index(cls, location: Path | str) -> bool:
         """True if an index is at `location`. Raises ValueError if something else is."""
+        if is_remote(location):
+            there = exists(str(location))
+            if there and not exists(str(location), MANIFEST_FILE):
+                raise ValueError(f"{location}: holds something else; give an index another address")
+            return there
+        location = Path(location)
         INDEX.check_replaceable(location)
         return location.exists() and any(location.iterdir())
 
@@ -172,6 +188,11 @@ class VectorIndex(Index):
 
     def save(self, folder: Path | str) -> None:
         """Write the index to `folder` atomically; an index there is replaced, anything else raises ValueError."""
+        if is_remote(folder):
+            with TemporaryDirectory() as copy:
+                self.save(Path(copy) / "index")
+                upload(Path(copy) / "index", str(folder), FILES)
+            return
         with replacing(Path(folder)) as fresh:
             with row_writer(fresh / TEXTS_FILE) as write:
                 write(self._table)

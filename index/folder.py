@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,6 +25,7 @@ from cse.corpus.formats import as_json, is_json
 from cse.errors import IndexFolderError
 from cse.files import writing
 from cse.files.checksums import checksum_now, feed_texts, file_state
+from cse.files.remote import cache_folder, is_remote, local_folder
 from cse.files.replace import followed
 from cse.files.writing import FolderKind
 from index.manifest import MANIFEST_FILE, Manifest, cure
@@ -36,7 +36,6 @@ DATA_FILES = (FAISS_FILE, TEXTS_FILE)
 FILES = (MANIFEST_FILE, *DATA_FILES)
 INDEX = FolderKind("an index", MANIFEST_FILE, ("format", "factory", "corpus_sha256"), FILES)
 MIN_STAMPED_BYTES = 64 << 20  # larger files get a stamp and are not read again while it is valid
-CACHE_VARIABLE = "CSE_CACHE"
 MAX_STAMPS = 1000  # the oldest ones are deleted
 Texts = Sequence[str] | Corpus  # of a batch
 SETTLED_SECONDS = 2.0  # a file changed more recently may change again without a new time
@@ -54,6 +53,16 @@ def replacing(folder: Path) -> Iterator[Path]:
         raise ValueError(f"{above}: is a file; give an index another folder")
     with writing.replacing(folder, INDEX) as fresh:
         yield fresh
+
+
+def local(location: Path | str) -> Path:
+    """Return the folder of an index; that of an address is its copy. Raises IndexFolderError if there is none."""
+    if not is_remote(location):
+        return Path(location)
+    try:
+        return local_folder(str(location), FILES)
+    except ValueError as error:
+        raise IndexFolderError(str(error)) from error
 
 
 def file_records(folder: Path) -> dict[str, dict[str, Any]]:
@@ -81,16 +90,6 @@ def verify_files(folder: Path, manifest: Manifest, again: bool = False) -> None:
             raise IndexFolderError(f"{folder}: {name} is not what {MANIFEST_FILE} describes; {cure()}")
         if large:
             stamp(path, state, str(expected))
-
-
-def cache_folder() -> Path:
-    """The cache folder: the environment variable CSE_CACHE, or `cse` in the platform's cache folder."""
-    if configured := os.environ.get(CACHE_VARIABLE):
-        return Path(configured)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "cse"
-    platform = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
-    return (Path(platform) if platform else Path.home() / ".cache") / "cse"
 
 
 def is_stamped(path: Path, sha256: str) -> bool:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from cse.corpus.corpus import Corpus, free_name
 from cse.corpus.output import as_html
+from cse.files.remote import is_remote
 from index.folder import Texts, check_columns, row_table, unit_rows
 from index.manifest import BuildSettings, Manifest, check_not_smoothed
 
@@ -325,26 +326,13 @@ class Index(ABC):
 
 
 def location_of(text: str) -> Location:
-    """The location that a user's `text` names: the address of a store unchanged, a folder as a path.
-
-    Raises ValueError for an address of an unknown scheme.
-    """
-    if "://" not in text:
-        return Path(text)
-    store_of(text)
-    return text
+    """The location that a user's `text` names: an address unchanged, a folder as a path."""
+    return text if is_remote(text) else Path(text)
 
 
 def store_of(location: Location) -> type[Index]:
-    """The store that `location` is in. Raises ValueError for an address without a known scheme."""
-    if isinstance(location, Path):
-        module, name = FOLDERS
-    else:
-        scheme = location.partition("://")[0]
-        if scheme not in STORES:
-            known = " or ".join(f"{scheme}://" for scheme in STORES)
-            raise ValueError(f"{location!r} is not the address of a store, which begins with {known}")
-        module, name = STORES[scheme]
+    """The store that `location` is in: that of its scheme, or else a folder, here or at an address of fsspec."""
+    module, name = STORES.get(str(location).partition("://")[0], FOLDERS) if is_remote(location) else FOLDERS
     return getattr(import_module(module), name)
 
 

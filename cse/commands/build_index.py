@@ -53,7 +53,13 @@ SMOOTH_HELP = (
 def main(
     context: typer.Context,
     corpus: str = typer.Argument(..., help=TEXTS),
-    output: str = option("Folder, or milvus://HOST:PORT/COLLECTION.", "--output", "--store", default=..., panel=RESULT),
+    output: str = option(
+        "Folder, s3://BUCKET/FOLDER, or milvus://HOST:PORT/COLLECTION.",
+        "--output",
+        "--store",
+        default=...,
+        panel=RESULT,
+    ),
     model: str | None = model_option(panel=CORPUS, envvar=MODEL_VARIABLE),
     vectors: Path | None = option("Instead of --model: folder of vectors from encode --shards.", panel=CORPUS),
     factory: str | None = option(f"FAISS factory (default Flat). {factory_guidance()}.", panel=INDEX),
@@ -103,7 +109,7 @@ def main(
     if smooth and (append or not store.smooths):
         raise typer.BadParameter("--smooth is for new indexes in folders; leave it out, or build such an index")
     kept = None  # only new indexes in folders have a saved state
-    if store.on_disk and not append:
+    if isinstance(location, Path) and not append:
         kept = UnfinishedBuild(Path(location))
     elif resume:
         line = command_line("encode")

@@ -37,6 +37,7 @@ NPY, PARQUET = OUTPUTS = (".npy", ".parquet")
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
     from cse.corpus.corpus import Corpus
     from cse.encoder.encoder import Encoder
@@ -65,6 +66,7 @@ def main(
     prompt_name: str | None = option("Prompt of the model, such as document for build_index --vectors."),
     normalize: bool = flag("Scale every vector to length 1."),
     shards: int | None = option("Write so many parts to a folder, in bounded memory; also by torchrun.", min=1),
+    parquet: bool = flag("With --shards: parts with row numbers, all columns and vectors, in place of arrays."),
     resume: bool = flag("With --shards: continue an interrupted run."),
     json_output: bool = flag("Print a summary as JSON; without --output a list of row, text and vector."),
 ) -> None:
@@ -80,6 +82,8 @@ def main(
 
     Example: cse encode --model promptbert --input corpus.txt.xz --output vectors --shards 100
 
+    Example: cse encode --model promptbert --input tickets.csv --output vectors --shards 100 --parquet
+
     Example: torchrun --nproc-per-node 8 -m cse.commands.encode --model simcse --input big.txt --output big --shards 99
     """
     from cse.models.loading import open_model
@@ -89,11 +93,18 @@ def main(
     if (texts is None) == (input is None):
         raise typer.BadParameter("give either INPUT or --input, a file of texts")
     source = str(input or texts)
-    _check_options(source, output, precision, shards, resume=resume, json_output=json_output)
+    _check_options(
+        source,
+        output,
+        precision,
+        shards,
+        alone="--resume" if resume else "--parquet" if parquet else None,
+        json_output=json_output,
+    )
     reference = resolve(model, pooling, family)
     shown: Any
     if shards is not None:
-        parts = Parts(shards, resume, normalize, batch_size, backend, prompt_name)
+        parts = Parts(shards, resume, normalize, batch_size, backend, prompt_name, parquet)
         read_texts = partial(read_corpus, source, column, read=read, quiet=not main_process())
         shown = _encode_parts(reference, read_texts, Path(output or ""), parts)
     else:
@@ -121,7 +132,7 @@ def main(
 
 
 def _check_options(
-    source: str, output: Path | None, precision: str, shards: int | None, *, resume: bool, json_output: bool
+    source: str, output: Path | None, precision: str, shards: int | None, *, alone: str | None, json_output: bool
 ) -> None:
     if output is None:
         if shards is not None or not json_output:
@@ -130,8 +141,8 @@ def _check_options(
         if output.suffix not in OUTPUTS or output.is_dir():
             raise ValueError(f"{output}: give --output a file name that ends in {' or '.join(OUTPUTS)}")
         check_outputs(source, output=output, rows=_rows_file(output) if output.suffix == NPY else None)
-    if shards is None and resume:
-        raise typer.BadParameter("--resume needs --shards")
+    if shards is None and alone is not None:
+        raise typer.BadParameter(f"{alone} needs --shards")
     if shards is not None and source == STDIN:
         raise typer.BadParameter("standard input is text that is read once; leave out --shards")
     if shards is not None and precision != "no":
@@ -170,16 +181,20 @@ def _write_array(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray])
 
 def _write_parquet(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray]) -> None:
     """Write the number of each row that has a text, all its columns and its vector."""
-    import pyarrow as pa
-
-    from cse.corpus.output import beside, write_rows
+    from cse.corpus.output import with_vectors, write_rows
     from cse.files.writing import check_writable
 
     check_writable(output)
-    vectors = encode()
-    flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-    numbered = beside({"row": pa.array(corpus.rows)}, corpus.with_text.table)
-    write_rows(output, beside({"vector": flat}, numbered, last=True))
+    write_rows(output, with_vectors(_numbered(corpus), encode()))
+
+
+def _numbered(corpus: Corpus) -> pa.Table:
+    """Return the rows that have a text: their numbers in the source, and all columns."""
+    import pyarrow as pa
+
+    from cse.corpus.output import beside
+
+    return beside({"row": pa.array(corpus.rows)}, corpus.with_text.table)
 
 
 @dataclass(frozen=True)
@@ -192,6 +207,7 @@ class Parts:
     batch_size: int | None
     backend: str
     prompt_name: str | None
+    parquet: bool
 
 
 def _encode_parts(
@@ -220,6 +236,7 @@ def _encode_parts(
     plan = ShardPlan(
         reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,
         count, sha256, options.shards, options.batch_size, None if without else encoder.query_prompt, prompt,
+        "parquet" if options.parquet else "npy",
     )  # fmt: skip
 
     def encode(block: list[str]) -> np.ndarray:
@@ -232,7 +249,8 @@ def _encode_parts(
         )
 
     with tqdm(desc="encoding", unit=" sentences", total=count, **progress_options()) as bar:
-        encode_in_parts(output, plan, texts(), encode, options.resume, lambda rows: bar.update(rows))
+        cells = (lambda rows: _numbered(corpus.take(rows))) if options.parquet else None
+        encode_in_parts(output, plan, texts(), encode, options.resume, lambda rows: bar.update(rows), cells)
     if main_process():
         log(f"{output}: {count} x {encoder.dim} float32 in {plan.shards} parts")
     return {**_summary(encoder, count, output), "shards": plan.shards}

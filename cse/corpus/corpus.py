@@ -453,7 +453,12 @@ def _nested(batches: Iterator[Batch], paths: Sequence[str]) -> Iterator[Batch]:
 
 
 def source_in_memory(data: Any) -> Source:
-    """Return the rows of texts, objects, a data frame, an Arrow table or a Dataset. Raises ValueError for others."""
+    """Return the rows of texts, objects, a data frame, an Arrow table, a Dataset or a stream of one.
+
+    Raises ValueError for others.
+    """
+    if hasattr(data, "column_names") and hasattr(data, "with_format") and not hasattr(data, "__len__"):
+        return formats.of_dicts(IN_MEMORY, "stream", iter(data))  # an IterableDataset
     if hasattr(data, "column_names") and hasattr(data, "with_format"):  # a Dataset
         data = data.with_format("arrow")[:] if len(data) else pa.table({name: [] for name in data.column_names})
     elif hasattr(data, "to_arrow"):  # Polars

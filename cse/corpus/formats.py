@@ -33,6 +33,7 @@ from cse.corpus.dialect import (
 )
 from cse.corpus.lines import COMPRESSIONS, DAMAGED, ZIP, Encoding, encoding_of, head, opened, text_lines, zip_member
 from cse.files import hub
+from cse.files.remote import is_remote, local_copy, naming
 from cse.files.writing import check_regular
 
 TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX = "text", "csv", "jsonl", "json", "parquet", "arrow", "xlsx"
@@ -109,8 +110,16 @@ class Source:
 
 
 def read(name: str, options: Options | None = None) -> Source:
-    """Return the rows of a file or hub id. Raises ValueError, which names it and the cure, if it cannot be read."""
+    """Return the rows of a file, a hub id, or an address such as s3://bucket/table.csv.
+
+    Raises ValueError, which names it and the cure, if it cannot be read.
+    """
     options, path = options or Options(), Path(name)
+    if is_remote(name):
+        copy = local_copy(name)
+        with naming(copy, name):
+            source = read(str(copy), options)
+        return replace(source, name=name, batches=_named(copy, name, source.batches))
     if is_hub_id(name):
         if not hub.reachable():
             raise ValueError(f"{name}: no such file, and the data hub cannot be reached")
@@ -547,6 +556,11 @@ def streamed(name: str) -> Iterator[dict[str, Any]]:
     disable_progress_bar()
     set_verbosity(CRITICAL)  # the error repeats what it would log
     yield from load_dataset(name, split="train", streaming=True)
+
+
+def _named(copy: Path, name: str, rows: Iterator[Any]) -> Iterator[Any]:
+    with naming(copy, name):
+        yield from rows
 
 
 def _readable(name: str, rows: Iterator[Any]) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
 import pyarrow as pa
 
 from cse.corpus.corpus import fields_of, free_name
@@ -61,6 +62,12 @@ def write_rows(path: Path, table: pa.Table, for_spreadsheets: bool = False) -> N
                 _write_delimited(file, table, "\t" if suffix == TSV else ",", for_spreadsheets)
 
     write_file(path, write)
+
+
+def with_vectors(table: pa.Table, vectors: np.ndarray) -> pa.Table:
+    """Return a table with vectors (n, d) float32 as its last column, lists of a fixed size."""
+    flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+    return beside({"vector": flat}, table, last=True)
 
 
 def _write_delimited(file: TextIO, table: pa.Table, delimiter: str, for_spreadsheets: bool) -> None:

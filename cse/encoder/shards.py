@@ -1,14 +1,15 @@
 """Encoding of a corpus in parts, one file each: processes share the work, and a killed run can be resumed.
 
-The folder holds `part-00000-of-00004.npy` and so on, (n, d) float32 rows in the order of the sentences, and
-`manifest.json`. During the run, `plan.json` holds the plan, and a `.json` next to each complete part its checksum.
+The folder holds `part-00000-of-00004.npy` and so on, (n, d) float32 rows in the order of the sentences, or Parquet
+tables with these rows as the last column, and `manifest.json`. During the run, `plan.json` holds the plan, and a
+`.json` next to each complete part its checksum.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from itertools import chain, islice
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.corpus.corpus import Corpus, text_blocks
+from cse.corpus.output import with_vectors
 from cse.encoder.engine import Update
 from cse.encoder.processes import processes, together
 from cse.errors import ArtefactError, command_line
@@ -26,18 +28,19 @@ from cse.files.replace import sweep
 from cse.files.writing import FolderKind, check_folder, partial_folder, read_json, reserved, write_file, write_json
 
 if TYPE_CHECKING:
-    import numpy as np
+    import pyarrow as pa
 
     from cse.encoder.encoder import Encoder
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
 EARLIER_DEFAULTS: dict[str, Any] = {  # values of plans without these fields
-    "batch_size": None, "query_prompt": None, "document_prompt": None
+    "batch_size": None, "query_prompt": None, "document_prompt": None, "form": "npy"
 }  # fmt: skip
 BLOCK = 4096  # sentences encoded at a time
 SHARD_CURE = "encode it again"
 
 Encode = Callable[[list[str]], np.ndarray]
+Cells = Callable[[range], "pa.Table"]  # the columns of sentences by their positions
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class ShardPlan:
 
     `model`, `pooling` and `family` open the model of this `fingerprint` again. `sha256` is that of the `count`
     sentences, each followed by a newline. `normalized` rows have length 1. `batch_size` changes the last bits of the
-    vectors. They were made with `document_prompt`, and queries go with `query_prompt`, as an index records both.
+    vectors. They were made with `document_prompt`, and queries go with `query_prompt`, as an index records both. The
+    `form` of the parts is npy or parquet.
     """
 
     model: str
@@ -61,6 +65,7 @@ class ShardPlan:
     batch_size: int | None = EARLIER_DEFAULTS["batch_size"]
     query_prompt: str | None = EARLIER_DEFAULTS["query_prompt"]
     document_prompt: str | None = EARLIER_DEFAULTS["document_prompt"]
+    form: str = EARLIER_DEFAULTS["form"]
     format: str = "cse-vectors"
     version: int = 1
 
@@ -70,22 +75,29 @@ class ShardPlan:
 
     def name(self, shard: int) -> str:
         """Return the file name of part `shard`."""
-        return f"part-{shard:05}-of-{self.shards:05}.npy"
+        return f"part-{shard:05}-of-{self.shards:05}.{self.form}"
 
 
 def encode_in_parts(
-    folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, resume: bool, report: Update
+    folder: Path,
+    plan: ShardPlan,
+    texts: Iterable[str],
+    encode: Encode,
+    resume: bool,
+    report: Update,
+    cells: Cells | None = None,
 ) -> None:
     """Encode `texts`, all sentences of the plan, into `folder`; each process of a launch encodes some of the parts.
 
-    Raises ValueError as `begin` and `write_parts` do.
+    `cells` has the columns of Parquet parts. Raises ValueError as `begin` and `write_parts` do.
     """
     state = processes()
     with together():
         if state.is_main_process:
             begin(folder, plan, resume)
     with together():
-        write_parts(folder, plan, texts, encode, range(state.process_index, plan.shards, state.num_processes), report)
+        mine = range(state.process_index, plan.shards, state.num_processes)
+        write_parts(folder, plan, texts, encode, mine, report, cells)
     with together():
         if state.is_main_process:
             finish(folder, plan)
@@ -133,12 +145,19 @@ def _check_same(folder: Path, plan: ShardPlan, resume: bool, cure: str) -> None:
 
 
 def write_parts(
-    folder: Path, plan: ShardPlan, texts: Iterable[str], encode: Encode, mine: Sequence[int], report: Update
+    folder: Path,
+    plan: ShardPlan,
+    texts: Iterable[str],
+    encode: Encode,
+    mine: Sequence[int],
+    report: Update,
+    cells: Cells | None = None,
 ) -> None:
     """Encode those of the parts `mine` that are missing; `texts` are all sentences, of which the others are skipped.
 
-    `report` gets the number of sentences of each block and of each existing part. Raises ValueError if there are fewer
-    sentences than planned.
+    `cells` returns the table that stands before the vectors of these sentences, in Parquet parts; without it the parts
+    are arrays. `report` gets the number of sentences of each block and of each existing part. Raises ValueError if
+    there are fewer sentences than planned.
     """
     stream, position = iter(texts), 0
     for shard in sorted(mine):
@@ -151,22 +170,44 @@ def write_parts(
         for _ in islice(stream, rows.start - position):
             pass
         position = rows.stop
-        shape, own = (len(rows), plan.dimension), islice(stream, len(rows))
-        write_file(path, partial(_write_part, shape=shape, texts=own, encode=encode, report=report))
+        vectors = _encoded(islice(stream, len(rows)), len(rows), encode, report)
+        if cells is None:
+            write_file(path, partial(_write_array, shape=(len(rows), plan.dimension), vectors=vectors))
+        else:
+            write_file(path, partial(_write_parquet, rows=rows, vectors=vectors, cells=cells))
         write_json(path.with_suffix(".json"), record(path))
 
 
-def _write_part(path: Path, shape: tuple[int, int], texts: Iterator[str], encode: Encode, report: Update) -> None:
-    """Encode sentences into a new file of this `shape` (n, d), a block at a time."""
-    array = np.lib.format.open_memmap(path, "w+", np.dtype(np.float32), shape)
+def _encoded(texts: Iterator[str], count: int, encode: Encode, report: Update) -> Iterator[np.ndarray]:
+    """Yield the vectors (n, d) of `count` sentences, a block at a time. Raises ValueError if there are fewer."""
     done = 0
     while block := list(islice(texts, BLOCK)):
-        array[done : done + len(block)] = encode(block)
+        yield encode(block)
         done += len(block)
         report(len(block))
-    if done != shape[0]:
-        raise ValueError(f"the text changed while it was read: {shape[0] - done} sentences are missing; {SHARD_CURE}")
+    if done != count:
+        raise ValueError(f"the text changed while it was read: {count - done} sentences are missing; {SHARD_CURE}")
+
+
+def _write_array(path: Path, shape: tuple[int, int], vectors: Iterable[np.ndarray]) -> None:
+    array, done = np.lib.format.open_memmap(path, "w+", np.dtype(np.float32), shape), 0
+    for block in vectors:
+        array[done : done + len(block)] = block
+        done += len(block)
     array.flush()
+
+
+def _write_parquet(path: Path, rows: range, vectors: Iterable[np.ndarray], cells: Cells) -> None:
+    """Write the table of sentences `rows` with their vectors as the last column."""
+    import pyarrow.parquet as pq
+
+    with ExitStack() as stack:
+        writer, done = None, rows.start
+        for block in vectors:
+            table = with_vectors(cells(range(done, done + len(block))), block)
+            writer = writer or stack.enter_context(pq.ParquetWriter(path, table.schema))
+            writer.write_table(table)
+            done += len(block)
 
 
 def record(path: Path) -> dict[str, Any]:
@@ -217,7 +258,14 @@ def read_blocks(folder: Path) -> Iterator[np.ndarray]:
 
 
 def part_blocks(path: Path) -> Iterator[np.ndarray]:
-    """Yield the rows (n, d) float32 of a part in order, at most `BLOCK` at a time, memory-mapped."""
+    """Yield the rows (n, d) float32 of a part in order, at most `BLOCK` at a time; an array is memory-mapped."""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(path) as part:
+            for batch in part.iter_batches(BLOCK, columns=[part.schema_arrow.names[-1]]):
+                yield batch.column(0).flatten().to_numpy().reshape(batch.num_rows, -1)
+        return
     part = np.load(path, mmap_mode="r", allow_pickle=False)
     for first in range(0, len(part), BLOCK):
         yield part[first : first + BLOCK]

@@ -104,6 +104,10 @@ def test_vectors_come_with_the_numbers_of_their_rows_or_with_all_columns(bert_fo
     assert done.exit_code == 0, done.output
     parts = [np.load(part) for part in sorted((tmp_path / "parts").glob("*.npy"))]
     np.testing.assert_array_equal(np.concatenate(parts), expected)
+    done = run(*command, tmp_path / "tables", "--shards", 2, "--parquet")
+    assert done.exit_code == 0, done.output
+    assert pq.read_table(sorted((tmp_path / "tables").glob("*.parquet"))).equals(table)
+    refused(run(*command, tmp_path / "w.parquet", "--parquet"), 2, "--parquet needs --shards")
 
 
 def test_an_array_and_its_rows_are_written_both_or_not_at_all(

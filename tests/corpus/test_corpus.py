@@ -7,8 +7,11 @@ import gzip
 import json
 import lzma
 import zipfile
+from collections.abc import Iterator
 from datetime import datetime, timezone
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +19,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from datasets import IterableDataset
 
 from cse.corpus import Corpus, formats
 from cse.corpus import corpus as corpora
@@ -377,3 +381,12 @@ def test_fields_are_values_that_json_can_hold() -> None:
     assert json.loads(json.dumps(fields, allow_nan=False)) == {
         "a": None, "b": "inf", "c": str(day), "d": [{"on": str(day)}],
     }  # fmt: skip
+
+
+def test_a_stream_that_never_ends_is_a_corpus_of_its_first_rows() -> None:
+    def rows() -> Iterator[dict[str, Any]]:
+        yield from ({"id": number, "text": f"text {number}"} for number in count())
+
+    corpus = Corpus.of(IterableDataset.from_generator(rows), limit=5)
+    assert corpus.texts == [f"text {number}" for number in range(5)]
+    assert corpus.row(4) == {"row": 5, "text": "text 4", "fields": {"id": 4}}

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from command_line import refused, run
 from killed_write import leave_killed_write
@@ -88,6 +90,34 @@ def test_a_run_stopped_at_any_block_resumes_to_the_same_bytes_and_repeats_no_par
     assert run_parts(tmp_path / "v", lambda block: again.extend(block) or encode(block), resume=True) == len(TEXTS)
     assert again == TEXTS[kept:]
     assert contents(tmp_path / "v") == contents(tmp_path / "whole")
+
+
+def test_parquet_parts_hold_the_rows_beside_the_vectors_and_resume_to_the_same_bytes(tmp_path: Path) -> None:
+    plan = replace(PLAN, form="parquet")
+
+    def cells(rows: range) -> pa.Table:
+        return pa.table({"id": [f"T-{row}" for row in rows]})
+
+    def cut(block: list[str]) -> np.ndarray:
+        if "sentence 14" in block:
+            raise KeyboardInterrupt
+        return encode(block)
+
+    encode_in_parts(tmp_path / "whole", plan, TEXTS, encode, False, lambda rows: None, cells)
+    np.testing.assert_array_equal(np.concatenate(list(read_blocks(tmp_path / "whole"))), EXPECTED)
+    ids = pq.read_table(sorted((tmp_path / "whole").glob("*.parquet")))["id"].to_pylist()
+    assert ids == [f"T-{row}" for row in range(COUNT)]
+    with pytest.raises(KeyboardInterrupt):
+        encode_in_parts(tmp_path / "cut", plan, TEXTS, cut, False, lambda rows: None, cells)
+    encode_in_parts(tmp_path / "cut", plan, TEXTS, encode, True, lambda rows: None, cells)
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+    with pytest.raises(ValueError, match="was begun with form 'parquet', not 'npy'"):
+        begin_again(tmp_path / "again", plan)
+
+
+def begin_again(folder: Path, plan: ShardPlan) -> None:
+    begin(folder, plan, False)
+    begin(folder, replace(plan, form="npy"), True)
 
 
 def test_two_processes_that_share_the_parts_write_what_one_does(tmp_path: Path) -> None:

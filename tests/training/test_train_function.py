@@ -37,7 +37,9 @@ def test_the_function_and_the_command_write_the_same_checkpoint_and_scores(
     done = CliRunner().invoke(app, [str(word) for word in [*words, *options, "--output", tmp_path / "command"]])
     summary = json.loads(done.stdout)
     columns = Dataset.from_dict({"text": SENTENCES})
-    for number, (data, dev) in enumerate([(SENTENCES, DEV), (columns, DEV), (text, tmp_path / "dev.tsv")]):
+    stream = columns.to_iterable_dataset()
+    given = [(SENTENCES, DEV), (columns, DEV), (stream, DEV), (text, tmp_path / "dev.tsv")]
+    for number, (data, dev) in enumerate(given):
         output = tmp_path / str(number)
         result = cse.train("promptbert", data, output=output, backbone=bert_folder, dev=dev, progress=False, **SMALL)
         assert weights(output) == weights(tmp_path / "command")

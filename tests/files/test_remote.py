@@ -1,0 +1,132 @@
+"""Corpora and indexes at addresses of fsspec: equal to those in folders, and refused in one line when half there."""
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+from command_line import run
+from index_corpus import N, build, in_batches, sentences, vectors
+
+from cse.corpus.corpus import Corpus
+from index import BuildSettings, IndexFolderError, VectorIndex
+
+TABLE = "id,text\n7,a cat sleeps\n8,\n9,the dog runs\n"
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[fsspec.AbstractFileSystem]:
+    """The files of memory://, and a cache of this test alone."""
+    monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
+    system = fsspec.filesystem("memory")
+    yield system
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
+
+
+@pytest.fixture
+def served(store: fsspec.AbstractFileSystem, tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder and the address of a web server that serves it."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    folder = tmp_path / "served"
+    folder.mkdir()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield folder, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_table_at_an_address_is_read_as_a_file_and_anew_when_it_changes(store, served) -> None:
+    folder, address = served
+    (folder / "pets.csv").write_text(TABLE)
+    store.pipe("bucket/pets.csv", TABLE.encode())
+    for name in ("memory://bucket/pets.csv", f"{address}/pets.csv"):
+        corpus = Corpus.read(name)
+        assert (corpus.texts, corpus.rows.tolist(), corpus.cells("id")) == (
+            ["a cat sleeps", "the dog runs"],
+            [1, 3],
+            ["7", "9"],
+        )
+        assert corpus.name == name
+    changed = TABLE.replace("cat", "cow")  # of the same size
+    (folder / "pets.csv").write_text(changed)
+    store.pipe("bucket/pets.csv", changed.encode())
+    for name in ("memory://bucket/pets.csv", f"{address}/pets.csv"):
+        assert Corpus.read(name).texts[0] == "a cow sleeps"
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("memory://bucket/bad.parquet", r"^cannot read 'memory://bucket/bad\.parquet' \(Parquet magic bytes"),
+        ("memory://bucket/none.csv", r"^memory://bucket/none\.csv: no such file; check the address$"),
+        ("memory://bucket", r"^memory://bucket: no such file"),
+        (
+            "abc://bucket/a.csv",
+            r"^abc://bucket/a\.csv: not reached \(Protocol not known: abc\); give one such as s3://",
+        ),
+        ("oss://bucket/a.csv", r"^oss://bucket/a\.csv: its scheme needs another package \(.*ossfs"),
+        ("http://127.0.0.1:9/a.csv", r"^http://127\.0\.0\.1:9/a\.csv: no"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_that_names_the_address(store, tmp_path, address, message) -> None:
+    store.pipe("bucket/bad.parquet", b"PAR1 nothing")
+    with pytest.raises(ValueError, match=message) as raised:
+        Corpus.read(address)
+    assert "\n" not in str(raised.value)
+    assert str(tmp_path) not in str(raised.value)
+
+
+def test_an_index_at_an_address_answers_as_one_in_a_folder_and_grows(store, tmp_path) -> None:
+    here = build(tmp_path / "here")
+    there = VectorIndex.build(in_batches(100), "memory://bucket/there", settings=BuildSettings())
+    for mine, theirs in zip(here.search(vectors(5), 7), there.search(vectors(5), 7), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    there.add(sentences(2), vectors(2))
+    there.save("memory://bucket/there")
+    assert len(VectorIndex.load("memory://bucket/there")) == N + 2
+    with pytest.raises(ValueError, match=r"^memory://bucket: holds something else; give an index another address$"):
+        VectorIndex.holds_index("memory://bucket")
+    with pytest.raises(IndexFolderError, match=r"^memory://bucket/none: no such file; check the address$"):
+        VectorIndex.load("memory://bucket/none")
+
+
+def test_an_index_that_was_half_written_is_refused(store, tmp_path, monkeypatch) -> None:
+    address = "memory://bucket/index"
+    VectorIndex.build(in_batches(100), address, settings=BuildSettings())
+    put = type(store).put_file
+
+    def killed(self: object, local: str, remote: str, **options: object) -> None:
+        if remote.endswith("manifest.json"):
+            raise KeyboardInterrupt
+        put(self, local, remote, **options)
+
+    monkeypatch.setattr(type(store), "put_file", killed)
+    with pytest.raises(KeyboardInterrupt):
+        VectorIndex.build(list(in_batches(100))[:1], address, settings=BuildSettings())
+    monkeypatch.setattr(type(store), "put_file", put)
+    monkeypatch.setenv("CSE_CACHE", str(tmp_path / "another"))
+    with pytest.raises(IndexFolderError, match=r"index\.faiss has \d+ bytes, not \d+"):
+        VectorIndex.load(address)
+
+
+def test_commands_take_addresses(store, bert_folder) -> None:
+    store.pipe("bucket/pets.csv", TABLE.encode())
+    address = "memory://bucket/index"
+    done = run("build_index", "memory://bucket/pets.csv", "--model", bert_folder, "--output", address)
+    assert done.exit_code == 0, done.output
+    assert run("build_index", "memory://bucket/pets.csv", "--model", bert_folder, "--output", address).exit_code == 3
+    done = run("search", address, "the dog runs", "-k", 1, "--json")
+    assert done.exit_code == 0, done.output
+    assert '"row": 3' in done.stdout
+    assert '"id": "9"' in done.stdout
