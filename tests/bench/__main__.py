@@ -288,6 +288,29 @@ def bench_index(
     _print(json_output, {"speeds": [asdict(speed) for speed in found]})
 
 
+def bench_memory(
+    rows: Annotated[list[int] | None, typer.Option(min=1, help="Texts to index; repeatable.")] = None,
+    factory: Annotated[str, typer.Option(help="A FAISS factory.")] = "IVF1024,SQ8",
+    dimension: Annotated[int, typer.Option(min=1)] = 384,
+    json_output: Json = False,
+) -> None:
+    """Build indexes of texts, encoded by a table of static embeddings, and report the most memory that a build held.
+
+    Example: python -m tests.bench memory --rows 50000 --rows 200000
+    """
+    import tempfile
+    from dataclasses import asdict
+
+    from tests.bench.memory import measure
+
+    peaks = []
+    for count in rows or [50_000, 200_000]:
+        with tempfile.TemporaryDirectory() as folder:
+            peaks.append(asdict(measure(Path(folder), count, factory, dimension)))
+            log(str(peaks[-1]))
+    _print(json_output, {"factory": factory, "dimension": dimension, "builds": peaks})
+
+
 def bench_adapt(
     data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
     model: Annotated[list[str], typer.Option(help="A model; NAME:POOLING for a pooling; repeatable.")],
@@ -440,9 +463,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None,
 )  # fmt: skip
 for function in (
-    bench_encode, bench_host, bench_train, bench_pretrain, bench_index, bench_search, bench_app, bench_load,
-    bench_corpus, bench_page, bench_adapt, bench_recipes,
-    bench_finding, bench_plain,
+    bench_encode, bench_host, bench_train, bench_pretrain, bench_index, bench_memory, bench_search, bench_app,
+    bench_load, bench_corpus, bench_page, bench_adapt, bench_recipes, bench_finding, bench_plain,
 ):  # fmt: skip
     (made,) = command(function).registered_commands
     assert made.callback
