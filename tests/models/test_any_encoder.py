@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,18 @@ def test_every_pooling_is_read_by_both_engines_and_by_an_export(bert_folder: Pat
     for opened in (folder, tmp_path / "export"):
         for backend in ("torch", "openvino"):
             np.testing.assert_allclose(cse.load(str(opened), backend=backend).encode(TEXTS), expected, atol=1e-5)
+    if find_spec("onnxruntime"):
+        np.testing.assert_allclose(by_onnx(load_torch(folder), tmp_path / "onnx", TEXTS), expected, atol=1e-5)
+
+
+def by_onnx(encoder: TorchEncoder, folder: Path, texts: list[str]) -> np.ndarray:
+    """The vectors of an encoder by onnxruntime."""
+    import onnxruntime
+
+    export_model(encoder, "onnx", folder)
+    session = onnxruntime.InferenceSession(str(folder / "onnx" / "model.onnx"))
+    inputs = AutoTokenizer.from_pretrained(folder)(texts, padding=True, truncation=True, return_tensors="np")
+    return session.run(["sentence_embedding"], dict(inputs))[0]
 
 
 def load_torch(folder: Path) -> TorchEncoder:
@@ -146,6 +159,8 @@ def test_layers_after_the_pooling_are_obeyed_in_their_order(
     export_model(load_torch(folder), "sentence-transformers", tmp_path / "export")
     opened = cse.load(str(tmp_path / "export"), backend=backend)
     np.testing.assert_allclose(opened.encode(TEXTS), expected, atol=1e-5)
+    if find_spec("onnxruntime"):
+        np.testing.assert_allclose(by_onnx(load_torch(folder), tmp_path / "onnx", TEXTS), expected, atol=1e-5)
     with pytest.raises(ArtefactError, match=r"has a layer after its pooling \(2_Dense\), which training would leave"):
         cse.train("simcse", SENTENCES, output=tmp_path / "run", backbone=str(folder))
 
