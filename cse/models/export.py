@@ -38,7 +38,8 @@ from cse.versions import check_versions
 EXPORT = FolderKind(
     "an export", EXPORT_RECORD, ("format", "to"),
     (
-        EXPORT_RECORD, "README.md", *PIPELINE_FILES, "modeling_prefix.py", "onnx", "onnx/*", "model.onnx", "model.onnx.data",
+        EXPORT_RECORD, "README.md", *PIPELINE_FILES, "modeling_prefix.py", "onnx", "onnx/model.onnx",
+        "onnx/model.onnx.data", "model.onnx", "model.onnx.data",
         "adapter_config.json", "adapter_model.safetensors", "base", "base/*.json", "base/model*.safetensors",
         "data-*.arrow", "dataset_info.json", "state.json", "vectors.faiss", "index.parquet", "vectors.tsv",
         "metadata.tsv",

@@ -142,7 +142,7 @@ def test_onnx_gives_the_vectors_that_a_default_prompt_and_a_number_of_dimensions
 
 
 def check_onnx(encoder: TorchEncoder, folder: Path, start: str = "") -> None:
-    """Compare an export's vectors and states, by onnxruntime alone, by sentence-transformers and as optimum reads it."""
+    """Compare an export's vectors: by onnxruntime alone, and by sentence-transformers on optimum's reading."""
     import onnxruntime
     import optimum_stand_in
     from transformers import AutoConfig, AutoTokenizer
