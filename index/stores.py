@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from cse.corpus.corpus import Corpus, free_name
 from cse.corpus.output import as_html
+from cse.errors import command_line
 from index.folder import Texts, check_columns, row_table, unit_rows
 from index.manifest import BuildSettings, Manifest, check_not_smoothed
 
@@ -333,6 +334,20 @@ def location_of(text: str) -> Location:
         return Path(text)
     store_of(text)
     return text
+
+
+def folder_of(text: str) -> Path:
+    """The folder of an index that a user's `text` names, downloaded if it is on the hub.
+
+    Raises ValueError for an address, whose sentences are on a server.
+    """
+    location = location_of(text)
+    if not isinstance(location, Path):
+        raise ValueError(
+            f"{text}: is on a server, and this takes a folder; {command_line('build_index')} --output FOLDER makes one"
+        )
+    folder: Path = store_of(location).downloaded(location)
+    return folder
 
 
 def store_of(location: Location) -> type[Index]:
