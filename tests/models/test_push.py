@@ -22,8 +22,8 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import cse
-from cse.commands.push import app
 from cse.commands.export import app as export
+from cse.commands.push import app
 from cse.commands.search import app as search
 from cse.commands.train import app as train
 from cse.errors import ArtefactError
