@@ -134,9 +134,9 @@ class Graph(torch.nn.Module):
         encoder = plain.encoder
         self.pooling = Pooling.MEAN if plain.at_mask else encoder.reading.pooling
         self.mask_id = encoder.tokenizer.mask_token_id if plain.at_mask else None
-        self.placed, self.truncate_dim = encoder.placed, encoder.truncate_dim
+        self.placed, self.dim = encoder.placed, min(encoder.dim, encoder.truncate_dim or encoder.dim)
         self.base: Any = copy.deepcopy(encoder.model.base_model)
-        self.base.set_input_embeddings(torch.nn.Embedding.from_pretrained(plain.tensors[plain.words]))
+        self.words = torch.nn.Embedding.from_pretrained(plain.tensors[plain.words])
         self.head, self.prefix = copy.deepcopy(plain.head), copy.deepcopy(encoder.prefix)
         self.normalised = encoder.reading.normalised
         self.first = first_position(encoder.model) + encoder.reading.prefix
@@ -147,14 +147,14 @@ class Graph(torch.nn.Module):
         run = partial(self.base, attention_mask=attention_mask)
         if self.prefix is not None:
             run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
-        states = run(input_ids=input_ids, **positions).last_hidden_state
+        states = run(inputs_embeds=self.words(input_ids), **positions).last_hidden_state
         read = attention_mask if self.mask_id is None else (input_ids == self.mask_id).long()
         at = attention_mask.sum(1) - 1 if self.pooling is Pooling.LAST else torch.zeros_like(input_ids[:, 0])
         one = states.gather(1, at[:, None, None].expand(-1, 1, states.shape[2]))[:, 0]
         vectors = pooled_states(self.pooling, states, read, one)
         vectors = vectors if self.head is None else self.head(vectors)
         vectors = torch.nn.functional.normalize(vectors) if self.normalised else vectors
-        return vectors[:, : self.truncate_dim], states
+        return vectors[:, : self.dim].reshape(-1, self.dim), states  # with a GPU, optimum needs the width of outputs
 
 
 def fill_onnx(encoder: TorchEncoder, target: Path) -> None:

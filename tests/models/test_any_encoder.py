@@ -65,7 +65,7 @@ def states_of(folder: Path, text: str, length: int = 80) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", MODES)
-def test_a_folder_is_read_as_its_modules_say(folder_of: Folder, kind: str) -> None:
+def test_a_folder_is_read_as_its_modules_say(folder_of: Folder, kind: str, tmp_path: Path) -> None:
     folder, mode = folder_of(kind, head=False), MODES[kind]
     with_pipeline(folder, [TRANSFORMER, POOLING], {"pooling_mode": mode}, length=8)
     (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "the park : "}}))
@@ -73,6 +73,8 @@ def test_a_folder_is_read_as_its_modules_say(folder_of: Folder, kind: str) -> No
     assert (encoder.backend, encoder.max_seq_length, encoder.dim) == ("torch", 8, 32)
     expected = [READ[mode](states_of(folder, text, 8)) for text in TEXTS]
     np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
+    if find_spec("onnxruntime"):
+        np.testing.assert_allclose(by_onnx(load_torch(folder), tmp_path / "onnx", TEXTS), expected, atol=1e-5)
     query = READ[mode](states_of(folder, f"the park : {TEXTS[0]}", 8))
     np.testing.assert_allclose(encoder.encode_query(TEXTS[0]), query, atol=1e-5)
 
@@ -96,6 +98,7 @@ def by_onnx(encoder: TorchEncoder, folder: Path, texts: list[str]) -> np.ndarray
 
     export_model(encoder, "onnx", folder)
     session = onnxruntime.InferenceSession(str(folder / "onnx" / "model.onnx"))
+    assert [output.shape[1:] for output in session.get_outputs()] == [[encoder.dim], ["tokens", encoder.width]]
     inputs = AutoTokenizer.from_pretrained(folder)(texts, padding=True, truncation=True, return_tensors="np")
     return session.run(["sentence_embedding"], dict(inputs))[0]
 

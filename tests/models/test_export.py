@@ -149,6 +149,8 @@ def check_onnx(encoder: TorchEncoder, folder: Path, start: str = "") -> None:
 
     export_model(encoder, "onnx", folder)
     session = onnxruntime.InferenceSession(str(folder / "onnx" / "model.onnx"))
+    widths = [output.shape[1:] for output in session.get_outputs()]  # by which optimum allocates on a GPU
+    assert widths == [[encoder.encode(TEXTS).shape[1]], ["tokens", encoder.width]]
     tokenizer, scale = AutoTokenizer.from_pretrained(folder), np.abs(encoder.encode(TEXTS)).max()
     for texts in (TEXTS, TEXTS[:1]):
         inputs = tokenizer([start + text for text in texts], padding=True, truncation=True, return_tensors="np")
