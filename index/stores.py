@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from cse.corpus.corpus import Corpus, free_name
 from cse.corpus.output import as_html
+from cse.errors import command_line
 from cse.files.remote import is_remote
-from index.folder import Texts, check_columns, row_table, unit_rows
+from index.folder import Texts, check_columns, local, row_table, unit_rows
 from index.manifest import BuildSettings, Manifest, check_not_smoothed
 
 FOLDERS = ("index.faiss_index", "VectorIndex")  # module and class of the indexes in folders
@@ -328,6 +329,20 @@ class Index(ABC):
 def location_of(text: str) -> Location:
     """The location that a user's `text` names: an address unchanged, a folder as a path."""
     return text if is_remote(text) else Path(text)
+
+
+def folder_of(text: str) -> Path:
+    """The folder of an index that a user's `text` names, copied here if it is on the hub or at an address of fsspec.
+
+    Raises ValueError for the address of a store, whose sentences are on a server.
+    """
+    location = location_of(text)
+    store = store_of(location)
+    if not store.on_disk:
+        raise ValueError(
+            f"{text}: is on a server, and this takes a folder; {command_line('build_index')} --output FOLDER makes one"
+        )
+    return local(store.downloaded(location))
 
 
 def store_of(location: Location) -> type[Index]:

@@ -26,7 +26,7 @@ def main(
         **choices("hardware", HARDWARE),
     ),
     model: list[str] | None = option("A further column: a model folder, which is uploaded, or a hub id."),
-    index: list[Path] | None = option("An index folder of build-index to search, which is uploaded."),
+    index: list[str] | None = option("An index folder of build-index to search, which is uploaded."),
     output: Path | None = option("Keep the staged folder here; default with --dry-run: ./NAME."),
     private: bool = flag("Make a new Space private."),
     dry_run: bool = flag("Write the folder and upload nothing."),
@@ -65,14 +65,13 @@ def main(
     print_json(done) if json_output else _show(done)
 
 
-def _fill(request: SpaceRequest, indexes: Sequence[Path], folder: Path) -> None:
-    from cse.files.hub import data_folder
+def _fill(request: SpaceRequest, indexes: Sequence[str], folder: Path) -> None:
     from cse.models.space import INDEXES, stage
     from index.export import copy_index
-    from index.folder import FILES
     from index.manifest import read_manifest
+    from index.stores import folder_of
 
-    sources = [data_folder(index, FILES) for index in indexes]
+    sources = [folder_of(index) for index in indexes]
     names = [source.resolve().name for source in sources]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ValueError(f"two index folders are named {twice}; rename one")

@@ -35,7 +35,7 @@ def main(
     if to in INDEX_FORMS:
         if pooling or family:
             raise ValueError(f"an index records its model; leave out `{'pooling' if pooling else 'family'}`")
-        _export_index(Path(model), to, output, overwrite)
+        _export_index(model, to, output, overwrite)
     else:
         if (Path(model) / "manifest.json").is_file():
             raise ValueError(f"{model} is an index; give `to` as one of {', '.join(INDEX_FORMS)}")
@@ -51,15 +51,16 @@ def main(
         print_json({"model": model, "form": to, "output": str(output), "files": files})
 
 
-def _export_index(folder: Path, to: str, output: Path, overwrite: bool) -> None:
+def _export_index(name: str, to: str, output: Path, overwrite: bool) -> None:
     """Export an index; a table has the t-SNE coordinates x and y of at most `MAX_MAPPED_SENTENCES` sentences."""
     from cse.files.writing import write_folder
     from cse.models.export import EXPORT, check_output
     from index import VectorIndex
     from index.export import contents, fill
+    from index.stores import folder_of
 
     check_output(output, overwrite=overwrite)
-    index, points = VectorIndex.load(folder, device="cpu"), None
+    index, points = VectorIndex.load(folder_of(name), device="cpu"), None
     if to == "parquet" and len(index) > MAX_MAPPED_SENTENCES:
         log(f"no x and y: a map of more than {MAX_MAPPED_SENTENCES:,} sentences takes too long")
     elif to == "parquet":

@@ -231,18 +231,9 @@ class PromptedBackbone(nn.Module):
             mlm_head(self.model)  # raises if there is none
             tokens, _ = self._collate(rows)
             return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.pooled)
-        if pooling in JOINED:
-            (last,), pooled, first = self._run(rows)
-            readings = {Pooling.TOKEN: first, Pooling.MEAN: _mean(last, pooled)}
-            return torch.cat([readings[part] for part in JOINED[pooling]], dim=1)
-        states, pooled, _ = self._run(rows, layers=LAYERS.get(pooling, LAST_LAYER))
+        states, pooled, first = self._run(rows, layers=LAYERS.get(pooling, LAST_LAYER))
         hidden = torch.stack(states).mean(0) if len(states) > 1 else states[0]
-        if pooling is Pooling.MAX:
-            return hidden.masked_fill(pooled[..., None] == 0, -torch.inf).amax(1).float()
-        if pooling is Pooling.WEIGHTED_MEAN:
-            pooled = pooled * torch.arange(1, pooled.shape[1] + 1, device=self.device)
-        mean = _mean(hidden, pooled)
-        return mean * pooled.sum(1, keepdim=True).sqrt() if pooling is Pooling.MEAN_SQRT_LEN else mean
+        return pooled_states(pooling, hidden, pooled, first)
 
     def grouped(self, lengths: Sequence[int], read: Callable[[Sequence[int]], torch.Tensor]) -> torch.Tensor:
         """Return (B, ...) results of `read` on the numbers of rows of these `lengths` (B), in training in groups.
@@ -394,6 +385,24 @@ def _check_method(model: PreTrainedModel, method: Method, placed: bool) -> None:
             f"{method.name} reads a vector at [MASK], and this {kind} model has no masked-language-model head; give "
             "the model it was made from, or train simcse, esimcse or consert on this one"
         )
+
+
+def pooled_states(pooling: Pooling, hidden: torch.Tensor, pooled: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
+    """Return (B, d) float32 vectors of the states `hidden` (B, L, d), for JOINED (B, 2 d).
+
+    `pooled` (B, L) is 1 where all tokens are read, `first` (B, d) is the state of the one token that else is read.
+    """
+    if pooling in (Pooling.TOKEN, Pooling.LAST):
+        return first
+    if pooling in JOINED:
+        readings = {Pooling.TOKEN: first, Pooling.MEAN: _mean(hidden, pooled)}
+        return torch.cat([readings[part] for part in JOINED[pooling]], dim=1)
+    if pooling is Pooling.MAX:
+        return hidden.masked_fill(pooled[..., None] == 0, -torch.inf).amax(1).float()
+    if pooling is Pooling.WEIGHTED_MEAN:
+        pooled = pooled * torch.arange(1, pooled.shape[1] + 1, device=pooled.device)
+    mean = _mean(hidden, pooled)
+    return mean * pooled.sum(1, keepdim=True).sqrt() if pooling is Pooling.MEAN_SQRT_LEN else mean
 
 
 def _mean(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import json
 import shutil
 import warnings
 from collections.abc import Callable
@@ -14,10 +15,11 @@ from typing import Any
 import torch
 
 from cse.encoder.backbone import first_position, opened_commit, run_behind
+from cse.encoder.prompted_backbone import pooled_states
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.hub import split_revision
 from cse.files.writing import FolderKind, write_folder
-from cse.methods.method import JOINED, Pooling
+from cse.methods.method import Pooling
 from cse.methods.settings import to_json
 from cse.models.config import BUNDLED_LICENCE, MASK_WARNING, base_model
 from cse.models.loading import ADAPTER, BASE, FORMAT, PROMPTS
@@ -36,7 +38,8 @@ from cse.versions import check_versions
 EXPORT = FolderKind(
     "an export", EXPORT_RECORD, ("format", "to"),
     (
-        EXPORT_RECORD, "README.md", *PIPELINE_FILES, "modeling_prefix.py", "model.onnx", "model.onnx.data",
+        EXPORT_RECORD, "README.md", *PIPELINE_FILES, "modeling_prefix.py", "onnx", "onnx/model.onnx",
+        "onnx/model.onnx.data", "model.onnx", "model.onnx.data",
         "adapter_config.json", "adapter_model.safetensors", "base", "base/*.json", "base/model*.safetensors",
         "data-*.arrow", "dataset_info.json", "state.json", "vectors.faiss", "index.parquet", "vectors.tsv",
         "metadata.tsv",
@@ -115,67 +118,68 @@ def base_of(encoder: TorchEncoder) -> tuple[str, str | None]:
     return repository, opened_commit(encoder.model) or pinned
 
 
-ONNX, FILE = "onnx", "model.onnx"
-ONNX_PACKAGE = "onnx"
+ONNX = "onnx"  # the form, its package, and the subfolder in which other tools look for a graph
+FILE = "model.onnx"
 OPSET = 18
-INPUTS, OUTPUT = ("input_ids", "attention_mask"), "sentence_embedding"
+INPUTS, OUTPUTS = ("input_ids", "attention_mask"), ("sentence_embedding", "last_hidden_state")
 # Two lengths, so that one is padded.
 TRACED_TEXTS = ("a short one", "a sentence that is a little longer than the first")
 
 
 class Graph(torch.nn.Module):
-    """The module to trace: (B, L) ids and mask to (B, d) vectors."""
+    """The module to trace: (B, L) ids and mask to (B, d) vectors and the (B, L, d) states that they are read of."""
 
     def __init__(self, plain: PlainModel) -> None:
         super().__init__()
         encoder = plain.encoder
-        self.pooling, self.at_mask = encoder.reading.pooling, plain.at_mask
-        self.mask_id, self.placed = encoder.tokenizer.mask_token_id, encoder.placed
+        self.pooling = Pooling.MEAN if plain.at_mask else encoder.reading.pooling
+        self.mask_id = encoder.tokenizer.mask_token_id if plain.at_mask else None
+        self.placed, self.dim = encoder.placed, min(encoder.dim, encoder.truncate_dim or encoder.dim)
         self.base: Any = copy.deepcopy(encoder.model.base_model)
-        self.base.set_input_embeddings(torch.nn.Embedding.from_pretrained(plain.tensors[plain.words]))
+        self.words = torch.nn.Embedding.from_pretrained(plain.tensors[plain.words])
         self.head, self.prefix = copy.deepcopy(plain.head), copy.deepcopy(encoder.prefix)
         self.normalised = encoder.reading.normalised
         self.first = first_position(encoder.model) + encoder.reading.prefix
 
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """(B, d) float32 vectors."""
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """(B, d) and (B, L, d) float32."""
         positions = {"position_ids": torch.arange(input_ids.shape[1])[None] + self.first} if self.placed else {}
         run = partial(self.base, attention_mask=attention_mask)
         if self.prefix is not None:
             run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
-        states = run(input_ids=input_ids, **positions).last_hidden_state
-        read = (input_ids == self.mask_id) if self.at_mask else attention_mask
-        weights = read[..., None].to(states.dtype)
-        mean, first = (states * weights).sum(1) / weights.sum(1), states[:, 0]
-        parts = {Pooling.TOKEN: first, Pooling.MEAN: mean}
-        pooled = (
-            mean if self.at_mask else torch.cat([parts[own] for own in JOINED.get(self.pooling, (self.pooling,))], 1)
-        )
-        vectors = pooled if self.head is None else self.head(pooled)
-        return torch.nn.functional.normalize(vectors) if self.normalised else vectors
+        states = run(inputs_embeds=self.words(input_ids), **positions).last_hidden_state
+        read = attention_mask if self.mask_id is None else (input_ids == self.mask_id).long()
+        at = attention_mask.sum(1) - 1 if self.pooling is Pooling.LAST else torch.zeros_like(input_ids[:, 0])
+        one = states.gather(1, at[:, None, None].expand(-1, 1, states.shape[2]))[:, 0]
+        vectors = pooled_states(self.pooling, states, read, one)
+        vectors = vectors if self.head is None else self.head(vectors)
+        vectors = torch.nn.functional.normalize(vectors) if self.normalised else vectors
+        return vectors[:, : self.dim].reshape(-1, self.dim), states  # with a GPU, optimum needs the width of outputs
 
 
 def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
-    """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx."""
-    if importlib.util.find_spec(ONNX_PACKAGE) is None:
-        raise ValueError(f"`to` onnx needs the package {ONNX_PACKAGE}; pip install {ONNX_PACKAGE}")
-    check_versions(ONNX_PACKAGE)
+    """Write an encoder to an empty folder. Raises ValueError for an unsupported encoder, or without onnx.
+
+    The states are for sentence-transformers and optimum, which read them by the files around the graph.
+    """
+    if importlib.util.find_spec(ONNX) is None:
+        raise ValueError(f"`to` onnx needs the package {ONNX}; pip install {ONNX}")
+    check_versions(ONNX)
     if not encoder.reading.prompt_pooled:
         raise ValueError(
             f"{encoder.name} leaves prompts out of its pooling, which a graph cannot; export to another form"
         )
-    plain = plain_model(encoder)
-    if encoder.reading.pooling not in (Pooling.TOKEN, Pooling.MEAN, *JOINED):
-        raise ValueError(f"{encoder.name} pools by {encoder.reading.pooling.value}; give `to` sentence-transformers")
-    write_tokenizer(target, encoder, plain.tokenizer)
+    plain = write_pipeline(encoder, target, weights=False)
     rows = encoder.rows_of(TRACED_TEXTS, [encoder.views[0][0]] * len(TRACED_TEXTS))
     ids, _, _, mask, _ = torch.from_numpy(rows.tables(encoder.tokenizer.pad_token_id))
     graph = Graph(plain).eval().cpu()
-    axes = {name: {0: "sentences", 1: "tokens"} for name in INPUTS} | {OUTPUT: {0: "sentences"}}
+    vector, states = OUTPUTS
+    axes = {name: {0: "sentences", 1: "tokens"} for name in (*INPUTS, states)} | {vector: {0: "sentences"}}
+    (target / ONNX).mkdir()
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # about tracing; the tests compare the result
         torch.onnx.export(
-            graph, (ids, mask), str(target / FILE), input_names=list(INPUTS), output_names=[OUTPUT],
+            graph, (ids, mask), str(target / ONNX / FILE), input_names=list(INPUTS), output_names=list(OUTPUTS),
             dynamic_axes=axes, opset_version=OPSET, dynamo=False,  # tracing: 15 times faster, without onnxscript
         )  # fmt: skip
     write_record(target, ONNX, encoder, spaced=plain.spaced, slots=plain.slots)
@@ -201,7 +205,13 @@ def export_card(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
         f"- Licence: {BUNDLED_LICENCE if bundled else 'that of the backbone and of the training data'}.",
         '- `cse.load("THIS_FOLDER")` returns the same vectors.' if to != ONNX else "- cse does not run ONNX graphs.",
     ]
-    if to == SENTENCE_TRANSFORMERS and plain_model(encoder).at_mask:
+    if to == ONNX:
+        notes.append(
+            '- sentence-transformers (`SentenceTransformer("THIS_FOLDER", backend="onnx")`) and optimum '
+            '(`ORTModelForFeatureExtraction.from_pretrained("THIS_FOLDER")`) read `last_hidden_state`, the graph\'s '
+            "other output: the states of all tokens."
+        )
+    if to in (SENTENCE_TRANSFORMERS, ONNX) and plain_model(encoder).at_mask:
         notes.append(f"- {MASK_WARNING}")
     if to == SENTENCE_TRANSFORMERS and encoder.prefix is not None:
         notes.append(
@@ -238,10 +248,11 @@ def snippet(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
             "with torch.no_grad():", "    vectors = model(**inputs).last_hidden_state[:, 0]",
         ]  # fmt: skip
     else:
-        texts = '[" " + text for text in sentences]' if plain_model(encoder).spaced else "sentences"
+        start = " " * plain_model(encoder).spaced + encoder.prompts.get(encoder.default_prompt_name or "", "")
+        texts = f"[{json.dumps(start, ensure_ascii=False)} + text for text in sentences]" if start else "sentences"
         imports = ["import onnxruntime", "from transformers import AutoTokenizer"]
         lines = [
-            'session = onnxruntime.InferenceSession("THIS_FOLDER/model.onnx")', tokenizer,
+            'session = onnxruntime.InferenceSession("THIS_FOLDER/onnx/model.onnx")', tokenizer,
             call.format(texts=texts, kind="np"), 'vectors = session.run(["sentence_embedding"], dict(inputs))[0]',
         ]  # fmt: skip
     sentences = 'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]'

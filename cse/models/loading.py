@@ -129,7 +129,10 @@ def open_by_torch(reference: ModelReference, device: str | None = None) -> Torch
     """Open the encoder of a reference on PyTorch, for training and for looking inside it; errors as `open_model`."""
     _check_torch(reference.name)
     if reference.kind is Kind.STATIC:
-        raise ValueError(f"{reference.name} is a {reference.kind.value}, which has no layers to train, export or show")
+        raise ValueError(
+            f"{reference.name} is a {reference.kind.value}, which has no layers to train, export or show; other tools "
+            "open its folder as it is"
+        )
     from cse.encoder.torch_encoder import TorchEncoder
 
     target = device_of(device) if device else best_device()

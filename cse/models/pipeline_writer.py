@@ -201,13 +201,13 @@ def write_model(encoder: TorchEncoder, target: Path, *, half: bool = False) -> s
 
 
 def write_pipeline(
-    encoder: TorchEncoder, target: Path, *, half: bool = False, weight: float = 1.0, **config: Any
+    encoder: TorchEncoder, target: Path, *, half: bool = False, weight: float = 1.0, weights: bool = True, **config: Any
 ) -> PlainModel:
     """Write an encoder to an empty folder for sentence-transformers, `config` into its `config.json`.
 
     `weight` is the word weight of a template's mask; that of other tokens is 0. A prefix is written next to the bare
-    backbone, whose `config` then has to name a class that reads it. Raises ValueError for an encoder that
-    sentence-transformers cannot compute.
+    backbone, whose `config` then has to name a class that reads it. Without `weights` the backbone is its configuration
+    alone, beside a graph that computes it. Raises ValueError for an encoder that sentence-transformers cannot compute.
     """
     plain = plain_model(encoder)
     modules = ["Transformer"]
@@ -226,10 +226,14 @@ def write_pipeline(
     if encoder.reading.normalised:
         modules.append("Normalize")
     write_modules(target, modules)
-    tensors = plain.whole() if encoder.prefix is None else plain.tensors | {"prefix": encoder.prefix}
-    write_weights(target, plain, tensors, half=half, **{**_record(plain, first_layer), **config})
+    config = {**_record(plain, first_layer), **config}
+    if weights:
+        tensors = plain.whole() if encoder.prefix is None else plain.tensors | {"prefix": encoder.prefix}
+        write_weights(target, plain, tensors, half=half, **config)
+    else:
+        _write_config(target, plain, encoder.model.base_model, **config)
     write_tokenizer(target, encoder, plain.tokenizer)
-    _write_calls(plain, target)
+    _write_calls(plain, target, weights)
     return plain
 
 
@@ -284,7 +288,13 @@ def write_weights(
     """
     from huggingface_hub import save_torch_state_dict
 
-    model: Any = plain.encoder.model.base_model if plain.tensors.keys() <= tensors.keys() else plain.encoder.model
+    whole = plain.encoder.model
+    target.mkdir(exist_ok=True)
+    _write_config(target, plain, whole.base_model if plain.tensors.keys() <= tensors.keys() else whole, **config)
+    save_torch_state_dict(_stored(tensors, half), target)
+
+
+def _write_config(target: Path, plain: PlainModel, model: Any, **config: Any) -> None:
     values = {key: value for key, value in model.config.to_dict().items() if not key.startswith("_")}
     values |= {
         "architectures": [type(model).__name__],
@@ -293,9 +303,7 @@ def write_weights(
     }
     for key in (OWN_KEY, SAVED_KEY):  # of a backbone that was trained here; written by transformers alone
         values.pop(key, None)
-    target.mkdir(exist_ok=True)
     write_json(target / "config.json", {**values, **config})
-    save_torch_state_dict(_stored(tensors, half), target)
 
 
 def _stored(tensors: Mapping[str, torch.Tensor], half: bool) -> dict[str, torch.Tensor]:
@@ -309,10 +317,10 @@ def _record(plain: PlainModel, head: str | None) -> dict[str, Any]:
     return {OWN_KEY: {**record, "spaced": plain.spaced, "head": head}}
 
 
-def _write_calls(plain: PlainModel, target: Path) -> None:
+def _write_calls(plain: PlainModel, target: Path, weights: bool) -> None:
     encoder = plain.encoder
     options: dict[str, Any] = {"max_seq_length": encoder.max_seq_length, "do_lower_case": False}
-    if "add_pooling_layer" in signature(type(encoder.model.base_model)).parameters:
+    if weights and "add_pooling_layer" in signature(type(encoder.model.base_model)).parameters:
         options["model_args"] = {"add_pooling_layer": False}
     write_json(target / "sentence_bert_config.json", options)
     space = " " if plain.spaced else ""

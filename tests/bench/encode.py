@@ -174,7 +174,7 @@ def _onnxruntime(encoder: TorchEncoder) -> Encode:
 def exported(encoder: TorchEncoder) -> Iterator[Path]:
     """Yield the ONNX file of an encoder."""
     with tempfile.TemporaryDirectory() as folder:
-        export_model(encoder, "onnx", Path(folder) / "onnx")
+        export_model(encoder, "onnx", Path(folder))
         yield Path(folder) / "onnx" / "model.onnx"
 
 

@@ -254,6 +254,11 @@ def test_refusals_are_one_line_and_leave_nothing(checkpoint: Path, tmp_path: Pat
         ((tmp_path / "index", "--to", "onnx"), 3, "is an index; give --to as one of datasets, parquet, projector"),
         ((tmp_path / "index", "--to", "parquet", "--pooling", "cls"), 3, "leave out --pooling"),
         ((checkpoint, "--to", "datasets"), 4, "not an index folder"),
+        (
+            ("milvus://127.0.0.1:1/mine", "--to", "parquet"),
+            3,
+            "milvus://127.0.0.1:1/mine: is on a server, and this takes",
+        ),
         (("absent", "--to", "onnx"), 4, "no model 'absent'"),
     ):
         refused(run("export", *arguments, "--output", tmp_path / "out"), code, reason)

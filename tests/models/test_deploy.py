@@ -78,6 +78,26 @@ def test_a_folder_that_is_no_clone_is_named(tmp_path: Path) -> None:
         project_texts(tmp_path)
 
 
+def test_an_installed_package_has_the_requirements_that_it_was_built_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, facts = tmp_path / "site", tmp_path / "site" / "contrastive_sentence_embeddings-0.2.0.dist-info"
+    for folder in (site / "cse", facts / "licenses", site / "torch-2.8.0.dist-info"):
+        folder.mkdir(parents=True)
+    (site / "torch-2.8.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.8.0\n")
+    needs = 'Requires-Dist: torch>=2.8.0\nRequires-Dist: gradio>=6.31.0; extra == "app"\n'
+    (facts / "METADATA").write_text(
+        f"Metadata-Version: 2.4\nName: contrastive-sentence-embeddings\nVersion: 0.2.0\n{needs}\n# The readme\n"
+    )
+    (facts / "licenses" / "LICENSE").write_text("The licence")
+    monkeypatch.syspath_prepend(site)
+    with pytest.raises(ArtefactError, match=r"no requirements\.txt, which a Space needs; deploy from a clone"):
+        project_texts(site)
+    (site / "cse" / "requirements.txt").write_text(LOCK)
+    expected = {"requirements.txt": LOCK, "README.md": "# The readme\n", "LICENSE": "The licence"}
+    assert project_texts(site) == expected
+
+
 def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: Path, bert_folder: Path) -> None:
     backbone = tmp_path / "backbone"
     backbone.symlink_to(bert_folder)
@@ -119,6 +139,11 @@ def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: P
         (["me/space", "--dry-run", "--output", "HERE"], 3, "exists; delete it or give another --output"),
         (["me/space", "--dry-run", "--model", "nowhere"], 4, "no model 'nowhere'; choose simcse"),
         (["me/space", "--dry-run", "--index", "nowhere"], 4, "nowhere: no such index folder"),
+        (
+            ["me/space", "--dry-run", "--index", "milvus://127.0.0.1:1/mine"],
+            3,
+            "mine: is on a server, and this takes a",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_and_leaves_no_folder(

@@ -120,7 +120,7 @@ def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(
 
 
 @ONNX
-@pytest.mark.parametrize("method", METHOD_NAMES)
+@pytest.mark.parametrize("method", [*NAMES, "mean", "supervised"])
 def test_onnx_gives_the_vectors(bert_folder: Path, method: str, tmp_path: Path) -> None:
     check_onnx(encoder_of(bert_folder, method), tmp_path / "out")
 
@@ -129,23 +129,53 @@ def test_onnx_gives_the_vectors(bert_folder: Path, method: str, tmp_path: Path) 
 def test_onnx_gives_the_vectors_of_a_roberta_whose_sentences_follow_a_space(
     roberta_folder: Path, tmp_path: Path
 ) -> None:
-    check_onnx(encoder_of(roberta_folder, "promptbert"), tmp_path / "out", space=" ")
+    check_onnx(encoder_of(roberta_folder, "promptbert"), tmp_path / "out", start=" ")
 
 
-def check_onnx(encoder: TorchEncoder, folder: Path, space: str = "") -> None:
+@ONNX
+def test_onnx_gives_the_vectors_that_a_default_prompt_and_a_number_of_dimensions_make(
+    bert_folder: Path, tmp_path: Path
+) -> None:
+    encoder = encoder_of(bert_folder, "simcse")
+    encoder.prompts, encoder.default_prompt_name, encoder.truncate_dim = {"task": 'a "dog" : '}, "task", 7
+    check_onnx(encoder, tmp_path / "out", start='a "dog" : ')
+
+
+def check_onnx(encoder: TorchEncoder, folder: Path, start: str = "") -> None:
+    """Compare an export's vectors: by onnxruntime alone, and by sentence-transformers on optimum's reading."""
     import onnxruntime
-    from transformers import AutoTokenizer
+    import optimum_stand_in
+    from transformers import AutoConfig, AutoTokenizer
 
     export_model(encoder, "onnx", folder)
-    session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    session = onnxruntime.InferenceSession(str(folder / "onnx" / "model.onnx"))
+    widths = [output.shape[1:] for output in session.get_outputs()]  # by which optimum allocates on a GPU
+    assert widths == [[encoder.encode(TEXTS).shape[1]], ["tokens", encoder.width]]
+    tokenizer, scale = AutoTokenizer.from_pretrained(folder), np.abs(encoder.encode(TEXTS)).max()
     for texts in (TEXTS, TEXTS[:1]):
-        inputs = tokenizer([space + text for text in texts], padding=True, truncation=True, return_tensors="np")
-        (vectors,) = session.run(None, dict(inputs))
-        np.testing.assert_allclose(vectors, encoder.encode(texts), atol=1e-4)
+        inputs = tokenizer([start + text for text in texts], padding=True, truncation=True, return_tensors="np")
+        (vectors,) = session.run(["sentence_embedding"], dict(inputs))
+        np.testing.assert_allclose(vectors, encoder.encode(texts), atol=1e-5 * scale)
+        np.testing.assert_array_equal(session.run(None, dict(inputs))[0], vectors)  # also by those who name no output
+    assert AutoConfig.from_pretrained(folder).model_type == encoder.model.config.model_type
     assert run_card(folder) == pytest.approx(product(encoder), abs=1e-3)  # of vectors of length 6
+    with pytest.MonkeyPatch.context() as patch:
+        optimum_stand_in.install(patch)
+        opened = open_sentence_transformers(folder, backend="onnx")
+    np.testing.assert_allclose(opened.encode(TEXTS), encoder.encode(TEXTS), atol=1e-5 * scale)
+    assert not list(folder.rglob("*.py"))
     with pytest.raises(ArtefactError, match=r"an export to onnx, which cse does not run; .* export it again"):
         cse.load(str(folder))
+
+
+@ONNX
+def test_an_onnx_export_is_replaced_also_one_of_an_earlier_version(bert_folder: Path, tmp_path: Path) -> None:
+    encoder, folder = encoder_of(bert_folder, "simcse"), tmp_path / "out"
+    for _ in range(2):
+        export_model(encoder, "onnx", folder, overwrite=True)
+        (folder / "model.onnx").write_bytes(b"where it was before")
+    export_model(encoder, "sentence-transformers", folder, overwrite=True)
+    assert not list(folder.rglob("*.onnx"))
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 import cse
+from cse.commands.export import app as export
 from cse.commands.push import app
 from cse.commands.search import app as search
 from cse.commands.train import app as train
@@ -194,6 +195,10 @@ def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(
         vectors = encoder.encode(SENTENCES, normalize_embeddings=True)
         best = np.argsort(-vectors @ vectors[0])[:2]
         assert [hit["text"] for hit in hits] == [SENTENCES[row] for row in best]
+    done = CliRunner().invoke(export, ["me/texts", "--to", "projector", "--output", str(tmp_path / "exported")])
+    assert done.exit_code == 0, done.output
+    lines = (tmp_path / "exported" / "metadata.tsv").read_text().splitlines()
+    assert lines[1:] == [f"{text}\t{row}" for row, text in enumerate(SENTENCES, 1)]
 
 
 def test_a_training_is_pushed_when_it_is_done(at_hand: Hub, tmp_path: Path, bert_folder: Path) -> None:

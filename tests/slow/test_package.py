@@ -7,10 +7,8 @@ import re
 import subprocess
 import sys
 import zipfile
-from importlib.metadata import version
 from pathlib import Path
 
-import faiss
 import fresh
 import pytest
 from command_line import exit_code, unboxed
@@ -50,7 +48,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: zipf
         "cse/app/static/style.css",
         "cse/app/static/map.js",
     } <= expected
-    assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected
+    assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected | {"cse/requirements.txt"}
     assert Path(str(wheel.filename)).stat().st_size < 100_000_000
 
 
@@ -67,15 +65,8 @@ def test_the_installed_package_deploys_what_a_clone_does(wheel: zipfile.ZipFile,
     found = {path.relative_to(place) for path in place.rglob("*") if path.is_file()}
     expected = {path.relative_to(cloned) for path in cloned.rglob("*") if path.is_file()}
     assert {path for path in expected if (cloned / path).stat().st_size < 10**6} == found
-    for path in found - {Path("requirements.txt")}:
+    for path in found:
         assert (place / path).read_bytes() == (cloned / path).read_bytes(), path
-    needs, locked = ((folder / "requirements.txt").read_text().splitlines() for folder in (place, cloned))
-    assert needs[0] == locked[0]
-    pinned = {need.name: str(need.specifier) for need in map(Requirement, needs[1:])}
-    assert pinned.pop("faiss-cpu") == f"=={faiss.__version__}"
-    assert pinned.keys() == {need.name for need in map(Requirement, locked[1:])} - {"faiss-cpu"} | {"numpy"}
-    for name, specifier in pinned.items():
-        assert specifier == f"=={version(name).partition('+')[0]}"
 
 
 def test_the_wheel_and_then_a_space_run_with_what_they_declare_alone(wheel: zipfile.ZipFile, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conftest import ROOT
 
-PACKAGED = ("cse", "index", "pyproject.toml", "README.md", "LICENSE")
+PACKAGED = ("cse", "index", "pyproject.toml", "setup.py", "requirements.txt", "README.md", "LICENSE")
 
 
 def pip(*words: object) -> "subprocess.CompletedProcess[str]":
