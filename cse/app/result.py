@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pandas as pd
 
@@ -19,6 +19,8 @@ from cse.app import validation
 from cse.app.models.naming import title
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from cse.app.session import Session
 
 Kind = Literal["text", "lines", "whole", "number", "choice"]

@@ -27,10 +27,9 @@ from cse.methods.templates import PLAIN
 from cse.training.losses import mask_tokens
 
 if TYPE_CHECKING:
-    from typing import NotRequired
-
     from tokenizers import BertWordPieceTokenizer
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from typing_extensions import NotRequired
 
 NEW_VOCABULARY = 12_000
 MODEL_FOLDER = "model"  # of a run's output

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from cse.models.config import DevScores, TrainingRecord
 
 if TYPE_CHECKING:
-    from typing import NotRequired
+    from typing_extensions import NotRequired
 
     from cse.training.run import Run
 
