@@ -16,7 +16,7 @@ import cse
 from cse.app import show
 from cse.app.models.models import Failure, error_line
 from cse.app.models.naming import Admission, title
-from cse.app.models.recent import Bounds, Recent
+from cse.app.models.recent import Bounds
 from cse.app.results.search import Search
 from cse.app.state.app_state import AppState, admit_model, open_state
 from cse.app.state.corpora import Demo
@@ -186,17 +186,6 @@ def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch
         assert {type(score) for score in hits(state).values()} == {float}
         state.models.remove_added()
         assert [column.name for column in state.models.columns] == ["third"]
-
-
-def test_a_column_taken_away_while_it_answers_is_opened_as_a_visitors(state: AppState) -> None:
-    """His own corpus still names it: it must not stay open for good, nor be fetched where nothing may be."""
-    with asking("a"):
-        column = admit_model(state, "fourth")
-        state.models.remove_added()
-        state.models._visiting = Recent(Bounds(1))
-        assert state.models.apply(lambda *_: 1, [column]) == {"fourth": 1}
-        assert state.models._visiting.get(column.opened_by) is not None
-        assert column.opened_by not in state.models._encoders
 
 
 def test_a_model_that_fails_is_not_added_and_no_path_is_shown(state: AppState, root: Path) -> None:

@@ -156,25 +156,6 @@ def test_the_session_that_was_read_longest_ago_is_forgotten_first(monkeypatch) -
     assert boxes.size == 0
 
 
-def test_an_old_answer_is_dropped_and_one_that_is_waited_for_is_not(monkeypatch) -> None:
-    boxes, _ = mailboxes()
-    now = [0.0]
-    monkeypatch.setattr(gradio_adapter, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    for name in ("left", "reading"):
-        boxes[name] = asyncio.Queue()
-
-    async def passed() -> object:
-        boxes["left"].put_nowait(ended(0, 50_000))
-        now[0] = 601.0
-        reading = asyncio.create_task(boxes["reading"].get())
-        await asyncio.sleep(0)
-        boxes["reading"].put_nowait(ended(1, 50_000))
-        return (await reading).output
-
-    assert asyncio.run(passed()) == {"data": ["x" * 50_000]}
-    assert list(boxes) == ["reading"]
-
-
 def test_a_body_that_does_not_end_is_answered_and_its_connection_closed(url, monkeypatch) -> None:
     monkeypatch.setattr("cse.app.server.bodies.SECONDS", 0.05)
     place = urlparse(url)

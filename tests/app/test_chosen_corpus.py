@@ -27,7 +27,7 @@ from cse.app.corpus.exports import PATH, corpus_file, file_route
 from cse.app.corpus.reading import MOST_UNPACKED, file_corpus, preview
 from cse.app.results.search import Search
 from cse.app.state.app_state import AppState, open_state
-from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, Encoding, OwnCorpus
+from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, OwnCorpus
 from cse.vectors import unit_rows
 from index import BuildSettings, VectorIndex
 
@@ -160,17 +160,6 @@ def test_a_column_of_labels_goes_with_the_texts(tmp_path) -> None:
         texts_of(str(tmp_path / "a.csv"), "body", "body")
     with pytest.raises(ValueError, match=r"^a\.csv: no column 'sort'"):
         texts_of(str(tmp_path / "a.csv"), "body", "sort")
-
-
-def test_the_page_searches_with_the_models_that_have_encoded_and_waits_only_where_none_has(state) -> None:
-    corpus, columns = kept(state, SENTENCES, "c" * 32), state.models.columns
-    assert corpus.answering(columns) == list(columns)  # the one that failed says why
-    for column in columns[1:]:
-        corpus._own.encodings[column] = Encoding(column, len(SENTENCES), 3)
-    assert corpus.answering(columns) == [columns[0]]
-    corpus._own.encodings[columns[0]] = Encoding(columns[0], len(SENTENCES))
-    assert corpus.answering(columns) == list(columns)
-    state.own_corpora.remove("c" * 32)
 
 
 def test_a_column_that_comes_later_encodes_the_texts_when_it_is_asked_for_them(state) -> None:
