@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +17,7 @@ from cse.corpus import Corpus
 from index import BuildSettings, Hit, VectorIndex
 from index.export import copy_index
 from index.folder import file_records
-from index.manifest import Manifest, read_manifest, write_manifest
+from index.manifest import Manifest, write_manifest
 
 TICKETS = "id,label,body\nT-1,billing,  the parcel \nT-2,other,\nT-3,billing,=my card\nT-4,other,a cat\n"
 
@@ -110,18 +109,6 @@ def test_rows_of_another_corpus_are_counted_in_their_own_and_removed_rows_leave_
     assert b"T-3" not in (tmp_path / "x" / "texts.arrow").read_bytes()
 
 
-def test_another_set_of_columns_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    index = indexed(tickets(tmp_path), tmp_path / "x")
-    other = tickets(tmp_path, "queue,label,body\nq,l,a dog\n", "other.csv")
-    line = "the columns differ: the new rows have 'queue', which the index lacks and lack 'id', which it has; give them"
-    for refused in (lambda: index.check_columns(other), lambda: index.add(other, vectors(1))):
-        with pytest.raises(ValueError, match=line):
-            refused()
-    with pytest.raises(ValueError, match="the new rows lack 'id', 'label', which it has"):
-        index.add(["a list of texts"], vectors(1))
-    assert shown(index) == THREE
-
-
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
@@ -169,14 +156,3 @@ def test_hits_with_columns_load_neither_pandas_nor_pytorch(tmp_path: Path) -> No
         [sys.executable, "-c", program, str(tmp_path / "x")], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == "1 {'id': 'T-4', 'label': 'other'} set()\n"
-
-
-def test_the_manifest_covers_the_columns(tmp_path: Path) -> None:
-    indexed(tickets(tmp_path), tmp_path / "x")
-    path = tmp_path / "x" / "texts.arrow"
-    path.write_bytes(path.read_bytes().replace(b"billing", b"BILLING"))
-    with pytest.raises(ValueError, match=r"texts.arrow is not what manifest.json describes"):
-        VectorIndex.load(tmp_path / "x")
-    assert (
-        json.loads((tmp_path / "x" / "manifest.json").read_text())["count"] == read_manifest(tmp_path / "x").count == 3
-    )
