@@ -180,21 +180,6 @@ def test_a_changed_backbone_is_noticed(checkpoint: Path, tmp_path: Path) -> None
         load(str(checkpoint), backend="torch")
 
 
-def test_wrong_models_are_named_with_the_choices(tmp_path: Path, bert_folder: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    (tmp_path / "empty").mkdir()
-    for name, message in {
-        "nonsense": "simcse, promptbert, dcpcse, conpvp",
-        str(tmp_path / "file"): "is a file",
-        str(tmp_path / "empty"): "no config.json in it",
-        " ": "no model given",
-    }.items():
-        with pytest.raises(ArtefactError, match=message):
-            load(name, backend="torch")
-    with pytest.raises(ValueError, match="unknown pooling 'median'; choose from mean"):
-        load(str(bert_folder), "median", backend="torch")
-
-
 def test_a_backbone_that_lacks_weights_or_is_of_another_family_is_refused(tmp_path: Path, bert_folder: Path) -> None:
     from transformers import DistilBertConfig, DistilBertForMaskedLM
 
