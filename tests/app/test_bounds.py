@@ -18,7 +18,7 @@ from ports import free_port
 from cse.app.page import Page, launch_options
 from cse.app.server import gradio_adapter
 from cse.app.server.access import Names
-from cse.app.server.bodies import Budget, read_body
+from cse.app.server.bodies import Budget
 from cse.app.server.gate import Gate
 
 WRONG = ("\ud800", "", "x" * 65, "a b", "caf\u00e9", "a/b", 5, ["a"])
@@ -165,35 +165,6 @@ def test_a_body_that_does_not_end_is_answered_and_its_connection_closed(url, mon
         said = b"".join(iter(lambda: client.recv(4096), b"")).decode()
     assert said.startswith("HTTP/1.1 408 ")
     assert said.endswith('{"detail":"The request\'s body was not complete after 0 seconds; send it again."}')
-
-
-def test_unfinished_bodies_hold_a_bounded_number_of_bytes() -> None:
-    from starlette.exceptions import HTTPException
-
-    budget, sent = Budget(100, 150), asyncio.Event
-
-    async def body(client, size, end) -> tuple[bytes, bool]:
-        waiting = [{"type": "http.request", "body": b"x" * size, "more_body": True}]
-
-        async def receive():
-            if waiting:
-                return waiting.pop()
-            await end.wait()
-            return {"type": "http.request", "body": b"y", "more_body": False}
-
-        return await read_body(receive, budget, client)
-
-    async def passed() -> list[object]:
-        end = sent()
-        jobs = [asyncio.create_task(body(client, 60, end)) for client in ("a", "a", "b", "c")]
-        await asyncio.sleep(0)
-        end.set()
-        found = await asyncio.gather(*jobs, return_exceptions=True)
-        assert await body("a", 99, end) == (b"x" * 99 + b"y", True)  # all of it is free again
-        return [each.status_code if isinstance(each, HTTPException) else each for each in found]
-
-    whole = (b"x" * 60 + b"y", True)
-    assert asyncio.run(passed()) == [whole, 429, whole, 503]
 
 
 def test_a_client_holds_a_bounded_number_of_requests_open_and_so_do_all() -> None:

@@ -6,9 +6,11 @@ import gradio as gr
 import pytest
 from conftest import ROOT
 
-from cse.app.forms.events import refusing
-from cse.app.forms.links import given
+from cse.app.forms.events import Run, refusing
+from cse.app.forms.links import Linked, given, restorer
 from cse.app.validation import FieldError
+
+CORPUS = gr.Dropdown([("Demo", "demo"), ("Yours", "own")], value="demo", label="Corpus")
 
 
 def skipped(value: object) -> bool:
@@ -25,6 +27,27 @@ def test_a_value_of_the_address_is_taken_only_where_the_component_can_have_it():
     assert skipped(given(boxes, "1,4"))
     for component, text in ((slider, "51"), (slider, "x"), (slider, "nan"), (number, "-1"), (radio, "etc")):
         assert skipped(given(component, text)), text
+
+
+def test_the_corpus_of_the_address_is_chosen_in_the_bar_and_goes_to_the_parts_that_take_it():
+    with gr.Blocks():
+        query, k, word = gr.Textbox("dogs"), gr.Slider(1, 50, 5), gr.Textbox()
+    parts = [
+        ("search", Linked(("q", "k"), Run(print, (query, k, CORPUS), ()), ())),
+        ("search", Linked(("word",), Run(print, (word,), ()), ())),
+    ]
+    restore = restorer(parts, {"corpus": CORPUS})
+
+    def opened(**address: str) -> list:
+        return [None if skipped(value) else value for value in restore(SimpleNamespace(query_params=address))[1:]]
+
+    chosen, *values, (number, kept), other = opened(tab="search", q="cats", corpus="own")
+    assert (chosen, values, kept, other) == ("own", ["cats", None, None], {0: "cats", 2: "own"}, None)
+    again, kept = opened(tab="search", k="7")[-2]
+    assert (again > number, kept) == (True, {1: 7})  # a run of its own
+    with pytest.warns(UserWarning, match="This address asks for &lt;b&gt; as the corpus, which is not here"):
+        assert opened(tab="search", q="cats", corpus="<b>") == [None] * 6
+    assert restorer(parts, {"corpus": CORPUS}, back=True)(SimpleNamespace(query_params={}))[1] == "demo"
 
 
 @pytest.fixture

@@ -8,14 +8,11 @@ import gradio as gr
 import httpx
 import pytest
 from app_models import GOOD, serving, write_model
-from ports import free_port
 
 from cse.app.models.models import Models, error_line
-from cse.app.page import launch_options
 from cse.app.server import bodies
 from cse.app.server.access import audience, served_names
 from cse.app.server.gate import checked_call, security_headers
-from cse.app.server.gradio_adapter import set_up_queue
 from cse.app.validation import MAX_FILE_BYTES
 
 FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
@@ -274,27 +271,6 @@ def test_an_error_tells_no_path_of_the_server(tmp_path):
     assert error_line(caused) == "x y: damaged"
     broken = Models([str(folder)])
     assert "my models" not in broken.apply(lambda *_: None)["mine"].reason
-
-
-@pytest.mark.parametrize(("session", "kept"), [({}, []), ({"session_hash": "mine"}, ["mine"])])
-def test_a_call_without_a_session_leaves_none_behind(session, kept):
-    def say() -> str:
-        return "x"
-
-    with gr.Blocks(analytics_enabled=False) as blocks:
-        gr.api(say, api_name="say")
-    set_up_queue(blocks.queue())
-    server, url, _ = blocks.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **launch_options())
-    try:
-        call = f"{url}gradio_api/call/say"
-        for _ in range(2):
-            httpx.post(call, json={"data": [], **session})  # and its results are never fetched
-            event = httpx.post(call, json={"data": [], **session}).json()["event_id"]
-            assert 'data: ["x"]' in httpx.get(f"{call}/{event}", timeout=60).text
-    finally:
-        blocks.close()
-    assert list(server.state_holder.session_data) == kept
-    assert [state.config_values for state in server.state_holder.session_data.values()] == [{}] * len(kept)
 
 
 def test_a_client_that_leaves_frees_its_place_before_the_next_model(url, monkeypatch):

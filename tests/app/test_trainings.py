@@ -18,10 +18,9 @@ from conftest import ROOT, SENTENCES, WORDS
 from sentence_transformers import SentenceTransformer
 
 import cse
-from cse.app.server.access import Client
 from cse.app.training import training as module
-from cse.app.training.request import CLOSED, GUESTS, OWN, Rules, TrainingRequest, checked
-from cse.app.training.training import State, Training, conclusion, how_to_open
+from cse.app.training.request import CLOSED, GUESTS, OWN, TrainingRequest, checked
+from cse.app.training.training import State, conclusion, how_to_open
 from cse.app.training.trainings import Trainings, unpack_model
 
 ONE, TWO = "1" * 32, "2" * 32
@@ -242,33 +241,6 @@ def test_the_zip_of_a_training_opens_as_the_page_says(trainings, bert_folder, tm
     own = unpack_model(trainings.archive(ONE, "mine"), tmp_path / "own", 10**8)
     np.testing.assert_allclose(cse.load(str(own)).encode(SENTENCES), vectors, atol=1e-5)
     shutil.rmtree(tmp_path / "own")
-
-
-def begun_at_once(training):
-    """Stands for a process that has ended already, so that bounds are tested without any."""
-    training.state = State.FINISHED
-
-
-def test_the_oldest_run_goes_beyond_the_bounds_and_all_go_after_their_time(request_, tmp_path, monkeypatch):
-    monkeypatch.setattr(Training, "begin", begun_at_once)
-    now = [0.0]
-    kept = Trainings(Rules(allowed=True, runs=2, all_runs=3, kept=10.0), tmp_path, clock=lambda: now[0])
-    monkeypatch.setattr("cse.app.models.recent.current_client", lambda: Client("198.51.100.7"))
-    first, second, third = (kept.begin(ONE, request_) for _ in range(3))
-    assert kept.of(ONE) == [third, second]
-    now[0] = 6.0
-    monkeypatch.setattr("cse.app.models.recent.current_client", lambda: None)
-    other = kept.begin(TWO, request_)
-    kept.newest(ONE)
-    newest = kept.begin("3" * 32, request_)  # the second is the least recently used, by the order of both
-    assert [each.folder.exists() for each in (first, second, third, other, newest)].count(True) == 3
-    now[0] = 15.0
-    kept.newest(ONE)
-    now[0] = 17.0
-    assert kept.of(TWO) == []
-    assert [each.folder.exists() for each in (third, other, newest)] == [True, False, False]
-    kept.close()
-    assert not third.folder.exists()
 
 
 @pytest.mark.parametrize(

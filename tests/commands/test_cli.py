@@ -140,15 +140,6 @@ def test_the_installed_command_completes_commands_options_methods_tasks_and_mode
     assert capsys.readouterr().out.split() == expected.split()
 
 
-def test_each_example_in_help_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    app = importlib.import_module("cse.commands.search").app
-    lines = CliRunner().invoke(app, ["--help"]).stdout.splitlines()
-    line = command_line("search") + """ indexes/tickets "Where is my parcel?" --show id,label --where"""
-    first = next(number for number, text in enumerate(lines) if "Options" in text)
-    assert lines.index(f"""Example: {line} "label = 'billing'\"""") > first
-
-
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CSE_CONFIG", str(tmp_path / "config.yaml"))

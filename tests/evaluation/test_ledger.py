@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cse.evaluation.metrics import Figure, over_seeds
-from cse.evaluation.reproduction import LedgerEntry, judged, markdown, read_ledger, write_ledger
+from cse.evaluation.reproduction import LedgerEntry, judged, markdown, write_ledger
 from cse.evaluation.results import ROWS
 
 ROW = next(row for row in ROWS if not row.copied)
@@ -54,17 +54,6 @@ def test_a_row_on_disk_is_read_and_written_key_for_key(value: dict, line: str) -
     entry = of_json(value)
     assert json.dumps(entry.to_json()) == json.dumps(value)
     assert markdown([entry])[2:] == [line]
-
-
-def test_rows_of_an_earlier_call_stay_in_their_place(tmp_path: Path) -> None:
-    first, second, third = (of_json({**ON_DISK[1], "row": name}) for name in ("one", "two", "three"))
-    write_ledger(tmp_path / "out" / "promptbert-8", "promptbert", "8", [first, second])
-    path = tmp_path / "out" / "promptbert-8.json"
-    again = replace(first, mean=70.0, deviation=None, difference=None, verdict=None)
-    write_ledger(tmp_path / "out" / "promptbert-8", "promptbert", "8", [third, again])
-    assert read_ledger(path) == [again, second, third]
-    assert list(json.loads(path.read_text())) == ["paper", "table", "date", "versions", "rows"]
-    assert path.with_suffix(".md").read_text().splitlines() == markdown([again, second, third])
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [{}]}', json.dumps({"rows": [{**ON_DISK[0], "other": 1}]})])

@@ -4,19 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
 from cse.evaluation.results import (
     ModelRecord,
     Protocol,
     Results,
     open_results,
-    read_results,
     table,
     warnings,
 )
 from cse.evaluation.tasks import find_task
-from cse.files.checksums import DIGEST
 
 RECORD = {"model": "m", "fingerprint": "f", "scores": {"STS12": {"spearman": 1.0}}}
 
@@ -37,20 +34,6 @@ def test_a_file_of_something_else_is_refused_and_left(tmp_path: Path, change: di
     with pytest.raises(ValueError, match=message):
         open_results(path, Results("sts", Protocol("d"), "command"))
     assert path.read_bytes() == before
-
-
-BUNDLED = sorted((ROOT / "cse" / "bundled" / "results").glob("*.json"))
-
-
-@pytest.mark.parametrize("path", BUNDLED, ids=lambda path: path.stem)
-def test_the_bundled_results_are_read_and_written_as_they_stand(path: Path) -> None:
-    read = read_results(path)
-    stands = {key: item for key, item in json.loads(path.read_text()).items() if key != DIGEST}
-    assert json.dumps(read.to_json()) == json.dumps(stands)  # the order of keys too
-    for label, record in read.models.items():
-        assert label
-        assert record.scores
-        assert (record.key is None) == record.start
 
 
 def test_what_an_older_file_leaves_out_has_its_default(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from index_corpus import vectors
 
 from cse.corpus import Corpus
 from index import BuildSettings, Hit, VectorIndex
-from index.export import copy_index
 from index.folder import file_records
 from index.manifest import Manifest, write_manifest
 
@@ -48,23 +47,6 @@ THREE = [
     (1, 3, "=my card", {"id": "T-3", "label": "billing"}),
     (2, 4, "a cat", {"id": "T-4", "label": "other"}),
 ]
-
-
-def test_a_hit_has_the_users_row_and_columns_and_the_text_as_it_stands(tmp_path: Path) -> None:
-    built, whole = indexed(tickets(tmp_path), tmp_path / "x", 2), indexed(tickets(tmp_path), tmp_path / "whole", 0)
-    for index in (built, whole, VectorIndex.load(tmp_path / "x")):
-        assert shown(index) == THREE
-        assert [hit.corpus for hit in by_position(index)] == [None] * 3
-    assert built.columns == ["body", "id", "label"]
-    stripped = indexed([text.strip() for *_, text, _ in THREE], tmp_path / "list")
-    assert built.manifest.corpus_sha256 == stripped.manifest.corpus_sha256
-    assert [(hit.position, hit.row, hit.fields) for hit in by_position(stripped)] == [
-        (0, 1, {}),
-        (1, 2, {}),
-        (2, 3, {}),
-    ]
-    copy_index(tmp_path / "x", tmp_path / "copy")
-    assert shown(VectorIndex.load(tmp_path / "copy")) == THREE
 
 
 def test_a_folder_of_an_earlier_version_opens_with_its_texts_alone(tmp_path: Path) -> None:

@@ -13,36 +13,6 @@ from transformers import BertModel
 
 import cse
 from cse.errors import ArtefactError
-from cse.models.names import Kind, resolve
-
-
-@pytest.fixture
-def short(bert_folder: Path, tmp_path: Path) -> Path:
-    """A sentence-transformers folder with mean pooling over at most six tokens."""
-    folder = tmp_path / "short"
-    folder.mkdir()
-    for file in bert_folder.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    modules = [
-        {"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
-    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 6}))
-    return folder
-
-
-@pytest.mark.parametrize("pooling", [None, "mean", "cls", "prompt"])
-def test_a_reference_opens_the_same_encoder_again(short: Path, bert_folder: Path, pooling: str | None) -> None:
-    for folder in (short, bert_folder):
-        reference = resolve(str(folder), pooling)
-        assert resolve(reference.name, reference.pooling) == reference
-        again = cse.load(reference.name, reference.pooling)
-        assert again.fingerprint == cse.load(str(folder), pooling).fingerprint
-    assert resolve(str(short), None).kind is Kind.SENTENCE_TRANSFORMERS
-    assert resolve(str(bert_folder)).pooling == "mean"
 
 
 def with_config(source: Path, target: Path, **changes: object) -> Path:
