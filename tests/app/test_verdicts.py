@@ -23,6 +23,10 @@ from cse.app.results.words import reaction
             {"simcse": 0.3, "mine": 0.51},
             "Every model reacts to the negation: 30 to 51 % of the way to an unrelated sentence.",
         ),
+        (
+            {"simcse": 0.3, "conpvp": 0.02, "mine": 0.4},
+            "SimCSE and mine react to the negation; ConPVP does not (below 10 %).",
+        ),
     ],
 )
 def test_negation(moved, said) -> None:

@@ -16,7 +16,7 @@ from gradio.context import LocalContext
 import cse
 from cse.analysis.votes import questions
 from cse.app.places.votes import LOST, Voting, change, question_html, verdict_html
-from cse.app.places.your_model import dial_of, reading_html, requested, start_of, training_html
+from cse.app.places.your_model import Trainer, dial_of, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
     Adaptation,
     at_dial,
@@ -204,6 +204,22 @@ def test_a_trained_model_is_added_to_its_visitors_page_beside_its_start_once(ada
     finally:
         LocalContext.request.reset(token)
     assert [column.name for column in state.models.columns] == ["simcse"]
+
+
+def test_the_handlers_return_an_update_for_each_output_and_none_where_nothing_changed(adapted):
+    state, training, _ = adapted
+    trainer = Trainer(state)
+    token = LocalContext.request.set(SimpleNamespace(session_hash="third"))
+    try:
+        updates = trainer.draw(KEY, None, ["simcse"])
+        assert len(updates) == len(trainer.unchanged) == trainer.drawn + trainer.page
+        assert training.request.command in updates[9].replace("&#x27;", "'")
+        assert training.request.start not in updates[9]
+        assert trainer.draw(KEY, updates[11], ["simcse"]) == trainer.unchanged
+        assert trainer.draw(OTHER, (), ["simcse"]) == trainer.unchanged
+        assert trainer.turn(OTHER, 0.0)[1] == ""
+    finally:
+        LocalContext.request.reset(token)
 
 
 # -- blind votes -----------------------------------------------------------------------------------------------------
