@@ -5,7 +5,6 @@ import pytest
 
 import cse
 from cse.analysis.attribution import (
-    MAX_WORDS,
     PERTURBATIONS,
     Change,
     attribute,
@@ -54,18 +53,6 @@ def test_a_words_value_is_the_cosine_with_it_minus_the_cosine_without_it(encoder
     sums.append(sum(whole - cosine(encoder, first, t) for t in SHORTER[1]) - (whole - wordless[1]))
     assert shares.errors == pytest.approx(sums, abs=1e-5)
     assert np.ptp(shares.values[0]) > 0.01  # the model tells its words apart
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("dog " * (MAX_WORDS + 1), "`second` has 65 words; give at most 64, each is left out in turn."),
-        (" ?! ", "`second` has no words, only punctuation; write a few."),
-    ],
-)
-def test_too_many_words_and_none_are_refused_in_one_line(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        attribute(lambda texts: np.ones((len(texts), 2)), "dog " * MAX_WORDS, text)
 
 
 def test_words_are_what_spaces_separate_without_the_punctuation_at_their_edges() -> None:

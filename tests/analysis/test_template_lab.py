@@ -68,18 +68,3 @@ def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(enco
     ] + [str(compared.gain)]
     same = compare(encoder, encoder.reading.template, Question(PAIRS, SENTENCES[0], 1))
     assert (same.own, same.gain.value, same.gain.noise) == (same.other, 0, True)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[X] means it", "needs a \\[MASK\\]"),
-        ("[X] [P] [MASK]", "no learned \\[P\\]"),
-        ("means [MASK]", "exactly one \\[X\\]"),
-        ("[X] [MASK] [MASK]", "at most one \\[MASK\\]"),
-        ("[X] [MASK]" + " the" * 90, "leaves no position for the sentence; shorten it"),
-    ],
-)
-def test_a_bad_template_is_one_line(encoders: dict[str, TorchEncoder], text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        under(encoders["promptbert"], template_of(encoders["promptbert"], text))

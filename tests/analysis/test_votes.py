@@ -1,7 +1,6 @@
 """Votes are kept one by one in a JSON file, which goes on only with the models and texts that it was begun with."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,14 +14,12 @@ from cse.analysis.votes import (
     Judgement,
     Question,
     Setup,
-    continued,
     decisive,
     questions,
     texts_digest,
     verdict,
     vote_by_label,
 )
-from cse.errors import ArtefactError
 from cse.evaluation.clustering import same_label_neighbours
 
 TEXTS = [f"text {number}" for number in range(9)]
@@ -34,41 +31,6 @@ SETUP = Setup(
 
 def judgement(path: Path | None, votes: int = 3, **changes: object) -> Judgement:
     return Judgement(replace(SETUP, **changes), votes, path)
-
-
-def answering(answers: Iterator[str | None], asked: list[int]):
-    def vote(question: Question, count: int) -> str | None:
-        asked.append(question.row)
-        return next(answers)
-
-    return vote
-
-
-def test_an_interrupted_session_goes_on_where_it_was(tmp_path: Path) -> None:
-    path, asked = tmp_path / "votes.json", []
-    first = judgement(path)
-    with pytest.raises(KeyboardInterrupt):
-        first.collect(QUESTIONS, TEXTS, answering(interrupted(), asked))
-    assert [vote["vote"] for vote in json.loads(path.read_text())["votes"]] == ["result", "skip"]
-    second = continued(judgement(path))
-    second.collect(QUESTIONS, TEXTS, answering(iter(["start", "result"]), asked))
-    assert asked == [4, 5, 6, 6, 7]  # the interrupted question is asked again
-    document = json.loads(path.read_text())
-    assert [(vote["text"], vote["vote"], vote["first"]) for vote in document["votes"]] == [
-        ("text 4", "result", "start"), ("text 5", "skip", "result"), ("text 6", "start", "start"),
-        ("text 7", "result", "result"),
-    ]  # fmt: skip
-    assert document["votes"][0]["start"] == ["text 0", "text 1"]
-    assert document["verdict"]["finished"] is True
-    assert (document["verdict"]["start"], document["verdict"]["result"]) == (1, 2)
-    assert document["result"] == {"name": "b", "pooling": "mean", "fingerprint": "2b"}
-    assert (document["seed"], document["texts_sha256"], document["wanted"]) == (42, texts_digest(TEXTS), 3)
-
-
-def interrupted() -> Iterator[str]:
-    yield "result"
-    yield "skip"
-    raise KeyboardInterrupt
 
 
 def test_the_last_vote_is_taken_back_and_asked_again(tmp_path: Path) -> None:
@@ -84,30 +46,6 @@ def test_the_last_vote_is_taken_back_and_asked_again(tmp_path: Path) -> None:
     assert (session.answers, session.counted) == ([], 0)
     with pytest.raises(ValueError, match="vote 'both': choose start, result, same, skip"):
         session.add(QUESTIONS[0], TEXTS, "both")
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"result": Judged("b", "mean", "3c")}, "votes with result b \\(2b\\), not b \\(3c\\)"),
-        ({"texts_sha256": "0" * 12}, "votes with texts_sha256"),
-        ({"seed": 1}, "votes with seed 42, not 1"),
-    ],
-)
-def test_votes_on_other_models_texts_or_seeds_are_refused(tmp_path: Path, changes: dict, message: str) -> None:
-    path = tmp_path / "votes.json"
-    judgement(path).save()
-    with pytest.raises(ArtefactError, match=message) as caught:
-        continued(judgement(path, **changes))
-    assert "give another `json_output`, or pass `overwrite`" in str(caught.value)
-    assert continued(judgement(path, data="moved.csv")).answers == []  # the texts are what counts
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 2}', '{"format": 1}', "[" * 100_000])
-def test_a_file_that_holds_no_votes_is_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / "votes.json").write_text(content)
-    with pytest.raises(ArtefactError, match=r"votes\.json: holds no votes that can be read"):
-        continued(judgement(tmp_path / "votes.json"))
 
 
 @pytest.mark.parametrize(("result", "start"), [(21, 5), (5, 21), (7, 7), (1, 0), (0, 12), (30, 10)])

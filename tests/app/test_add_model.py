@@ -16,8 +16,9 @@ import cse
 from cse.app import show
 from cse.app.models.models import Failure, error_line
 from cse.app.models.naming import Admission, title
-from cse.app.models.recent import Bounds, Recent
+from cse.app.models.recent import Bounds
 from cse.app.results.search import Search
+from cse.app.results.similarity import Similarity
 from cse.app.state.app_state import AppState, admit_model, open_state
 from cse.app.state.corpora import Demo
 from cse.app.training.request import GUESTS, OWN
@@ -65,9 +66,9 @@ def hits(state: AppState, query: str = PAIR[0]) -> dict[str, float]:
     return {name: rows[0]["score"] for name, rows in show.ask(state, Search, {"query": query}).json().items()}
 
 
-def best(model: str, pooling: str | None = None) -> float:
+def best(model: str) -> float:
     """The same, computed here."""
-    encoder = cse.load(model, pooling)
+    encoder = cse.load(model)
     return float(
         (
             encoder.encode(Demo().sentences, normalize_embeddings=True)
@@ -164,7 +165,9 @@ def test_a_reading_of_the_untrained_backbone_is_added_by_its_name(state: AppStat
         column = admit_model(state, "Untrained (prompt)")
         assert (column.name, column.opened_by) == ("untrained (prompt)", ("bundled", "prompt", None))
         assert title(column.name) == "Untrained (prompt)"
-        assert hits(state)[column.name] == pytest.approx(best("bundled", "prompt"), abs=1e-5)
+        first, second = cse.load("bundled", "prompt").encode(PAIR, normalize_embeddings=True)
+        cosine = show.ask(state, Similarity, dict(zip(("s1", "s2"), PAIR, strict=True))).json()[column.name]
+        assert cosine == pytest.approx(float(first @ second), abs=1e-5)
         with pytest.raises(ValueError, match=r"Untrained \(prompt\) is on your page already"):
             admit_model(state, "untrained (prompt)")
         opened = [admit_model(state, name).opened_by for name in ("untrained", "untrained (cls)")]
@@ -186,17 +189,6 @@ def test_a_visitor_has_few_and_the_server_keeps_few(state: AppState, monkeypatch
         assert {type(score) for score in hits(state).values()} == {float}
         state.models.remove_added()
         assert [column.name for column in state.models.columns] == ["third"]
-
-
-def test_a_column_taken_away_while_it_answers_is_opened_as_a_visitors(state: AppState) -> None:
-    """His own corpus still names it: it must not stay open for good, nor be fetched where nothing may be."""
-    with asking("a"):
-        column = admit_model(state, "fourth")
-        state.models.remove_added()
-        state.models._visiting = Recent(Bounds(1))
-        assert state.models.apply(lambda *_: 1, [column]) == {"fourth": 1}
-        assert state.models._visiting.get(column.opened_by) is not None
-        assert column.opened_by not in state.models._encoders
 
 
 def test_a_model_that_fails_is_not_added_and_no_path_is_shown(state: AppState, root: Path) -> None:

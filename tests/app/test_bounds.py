@@ -18,7 +18,7 @@ from ports import free_port
 from cse.app.page import Page, launch_options
 from cse.app.server import gradio_adapter
 from cse.app.server.access import Names
-from cse.app.server.bodies import Budget, read_body
+from cse.app.server.bodies import Budget
 from cse.app.server.gate import Gate
 
 WRONG = ("\ud800", "", "x" * 65, "a b", "caf\u00e9", "a/b", 5, ["a"])
@@ -156,25 +156,6 @@ def test_the_session_that_was_read_longest_ago_is_forgotten_first(monkeypatch) -
     assert boxes.size == 0
 
 
-def test_an_old_answer_is_dropped_and_one_that_is_waited_for_is_not(monkeypatch) -> None:
-    boxes, _ = mailboxes()
-    now = [0.0]
-    monkeypatch.setattr(gradio_adapter, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    for name in ("left", "reading"):
-        boxes[name] = asyncio.Queue()
-
-    async def passed() -> object:
-        boxes["left"].put_nowait(ended(0, 50_000))
-        now[0] = 601.0
-        reading = asyncio.create_task(boxes["reading"].get())
-        await asyncio.sleep(0)
-        boxes["reading"].put_nowait(ended(1, 50_000))
-        return (await reading).output
-
-    assert asyncio.run(passed()) == {"data": ["x" * 50_000]}
-    assert list(boxes) == ["reading"]
-
-
 def test_a_body_that_does_not_end_is_answered_and_its_connection_closed(url, monkeypatch) -> None:
     monkeypatch.setattr("cse.app.server.bodies.SECONDS", 0.05)
     place = urlparse(url)
@@ -184,35 +165,6 @@ def test_a_body_that_does_not_end_is_answered_and_its_connection_closed(url, mon
         said = b"".join(iter(lambda: client.recv(4096), b"")).decode()
     assert said.startswith("HTTP/1.1 408 ")
     assert said.endswith('{"detail":"The request\'s body was not complete after 0 seconds; send it again."}')
-
-
-def test_unfinished_bodies_hold_a_bounded_number_of_bytes() -> None:
-    from starlette.exceptions import HTTPException
-
-    budget, sent = Budget(100, 150), asyncio.Event
-
-    async def body(client, size, end) -> tuple[bytes, bool]:
-        waiting = [{"type": "http.request", "body": b"x" * size, "more_body": True}]
-
-        async def receive():
-            if waiting:
-                return waiting.pop()
-            await end.wait()
-            return {"type": "http.request", "body": b"y", "more_body": False}
-
-        return await read_body(receive, budget, client)
-
-    async def passed() -> list[object]:
-        end = sent()
-        jobs = [asyncio.create_task(body(client, 60, end)) for client in ("a", "a", "b", "c")]
-        await asyncio.sleep(0)
-        end.set()
-        found = await asyncio.gather(*jobs, return_exceptions=True)
-        assert await body("a", 99, end) == (b"x" * 99 + b"y", True)  # all of it is free again
-        return [each.status_code if isinstance(each, HTTPException) else each for each in found]
-
-    whole = (b"x" * 60 + b"y", True)
-    assert asyncio.run(passed()) == [whole, 429, whole, 503]
 
 
 def test_a_client_holds_a_bounded_number_of_requests_open_and_so_do_all() -> None:

@@ -1,6 +1,5 @@
 """Fields and addresses: errors stand at their field, the newest request is answered, an address restores its page."""
 
-from collections.abc import Callable
 from types import SimpleNamespace
 
 import gradio as gr
@@ -28,50 +27,6 @@ def test_a_value_of_the_address_is_taken_only_where_the_component_can_have_it():
     assert skipped(given(boxes, "1,4"))
     for component, text in ((slider, "51"), (slider, "x"), (slider, "nan"), (number, "-1"), (radio, "etc")):
         assert skipped(given(component, text)), text
-
-
-def test_only_the_tab_that_the_address_names_is_filled_and_run():
-    with gr.Blocks():
-        query, k, other = gr.Textbox(), gr.Slider(1, 50, 5), gr.Textbox()
-    parts = [
-        ("search", Linked(("q",), Run(print, (query,), ()), ())),
-        ("search", Linked(("k",), Run(print, (k,), ()), ())),
-        ("tokens", Linked(("q",), Run(print, (other,), ()), ())),
-        ("results", Linked((), Run(print, (), ()), ())),
-    ]
-    opened = asking(restorer(parts, {"corpus": CORPUS}))
-    assert opened(tab="search", q="cats", k="9") == ["search", "cats", 9, None, "run", "run", None]
-    assert opened(tab="search", k="9") == ["search", None, 9, None, None, "run", None]  # one of the tab's two parts
-    assert opened(tab="tokens", q="cats") == ["tokens", None, None, "cats", None, None, "run"]
-    assert opened(tab="results", q="cats") == ["results", *[None] * 6]
-    assert opened(tab="search") == ["search", *[None] * 6]
-    assert opened(tab="nowhere", q="cats") == opened() == [None] * 7
-
-
-def asking(restore) -> Callable[..., list]:
-    """The inputs and runs of a handler for an address with three named parts."""
-
-    def opened(**address: str) -> list:
-        tabs, _, *rest = restore(SimpleNamespace(query_params=address))
-        shown = None if skipped(tabs) else tabs["selected"] if isinstance(tabs, dict) else tabs.selected
-        values = [None if skipped(value) else value for value in rest]
-        return [shown, *values[:-3], *(value and "run" for value in values[-3:])]
-
-    return opened
-
-
-def test_back_shows_all_of_a_tab_as_it_was_and_without_a_tab_the_first_one():
-    with gr.Blocks():
-        query, k, other = gr.Textbox("dogs"), gr.Slider(1, 50, 5), gr.Textbox("birds")
-    parts = [
-        ("search", Linked(("q", "k"), Run(print, (query, k), ()), ())),
-        ("search", Linked(("seed",), Run(print, (gr.Number(7),), ()), ())),
-        ("tokens", Linked(("q",), Run(print, (other,), ()), ())),
-    ]
-    back = asking(restorer(parts, {"corpus": CORPUS}, back=True))
-    assert back(tab="search", q="cats") == ["search", "cats", 5, 7, None, "run", "run", None]
-    assert back() == back(tab="nowhere", pin="1") == ["search", "dogs", 5, 7, None, "run", "run", None]
-    assert back(tab="tokens") == ["tokens", None, None, None, "birds", None, None, "run"]
 
 
 def test_the_corpus_of_the_address_is_chosen_in_the_bar_and_goes_to_the_parts_that_take_it():

@@ -1,24 +1,18 @@
 """Lessons are data: they name results and fields, ask them as a visitor does, and other numbers lead elsewhere."""
 
-import html
 from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
-import pandas as pd
 import pytest
 
 from cse.app import lessons as module
 from cse.app.lessons import (
-    KEYS,
     LESSONS,
     NOBODY,
-    Judge,
-    Number,
     Step,
     address,
     answered,
     measured,
-    panel_html,
     whole,
 )
 from cse.app.results.inside import Prefix
@@ -52,23 +46,6 @@ def step_at(name: str, number: int) -> Step:
 @pytest.fixture(scope="module")
 def state() -> AppState:
     return open_state(BUNDLED_NAMES, ())
-
-
-def test_there_are_six_lessons_that_ask_before_they_tell() -> None:
-    assert list(LESSONS) == ["vector", "anisotropy", "mask", "negation", "prefix", "prototypes"]
-    for lesson in LESSONS.values():
-        assert 4 <= len(lesson.steps) <= 6
-        assert sum(bool(step.question) for step in lesson.steps) >= 4
-        assert len({step.title for step in lesson.steps}) == len(lesson.steps)
-        told = html.unescape(panel_html())
-        for step in lesson.steps:
-            assert bool(step.question) == bool(step.choices) == bool(step.judge)
-            assert step.judge is None or (step.judge.by in KEYS and step.question.endswith("?"))
-            assert not step.question or 2 <= len(step.choices) <= 4
-            assert step.title in told
-            assert not any(conclusion in told for _, conclusion in step.choices.values())
-    for name in ("anisotropy", "mask"):
-        assert LESSONS[name].steps[0].models == ["promptbert (before)", "promptbert"]
 
 
 @pytest.mark.parametrize(("name", "number"), STEPS)
@@ -109,36 +86,6 @@ def test_an_address_holds_the_lesson_and_fills_the_step() -> None:
         assert whole({"lesson": "negation", "step": number}) == {**first, "step": number}
     for other in ({}, {"lesson": "<b>"}, {"q": "cats"}, {"lesson": "mask", "step": "2", "tab": "search", "q": "x"}):
         assert whole(other) == other
-
-
-ONE, TWO = {"a": 0.2, "b": 0.9}, {"a": 0.5, "b": 0.5}
-
-
-@pytest.mark.parametrize(
-    ("judge", "key"),
-    [
-        (Judge("bands", bands={"low": -1, "high": 0.1}), "high"),
-        (Judge("bands", bands={"low": -1, "high": 0.5}), "mixed"),
-        (Judge("bands", of="a", bands={"low": -1, "high": 0.5}), "low"),
-        (Judge("change", of="b", over="a", bands={"down": -1, "up": 0.0}), "up"),
-        (Judge("gap", of="a", bands={"down": -1, "up": 0.0}), "down"),
-        (Judge("ratio", of="b", over="a", bands={"few": 0, "many": 4}), "many"), (Judge("spread", limit=0.6), "yes"),
-        (Judge("highest"), "b"), (Judge("lowest"), "a"), (Judge("same model"), "no"), (Judge("same"), "no"),
-        (Judge("above", limit=0.5), "some"), (Judge("more"), "some"), (Judge("reacts", of="a", limit=0.3), "no"),
-        (Judge("rank", of="a"), "least"), (Judge("rank", of="b"), "most"), (Judge("value", of="a"), "0.2"),
-        (Judge("left", of="a"), "some"),
-    ],
-)  # fmt: skip
-def test_a_judge_turns_numbers_into_the_key_of_a_choice(judge, key) -> None:
-    assert KEYS[judge.by](judge, ONE, TWO) == key
-
-
-def test_a_number_is_taken_from_the_rows_of_each_model() -> None:
-    frame = pd.DataFrame({"model": ["simcse", "simcse", "dcpcse"], "kind": ["x", "y", "y"], "cosine": [0.1, 0.25, 0.5]})
-    assert Number("", "cosine").of(frame) == {"simcse": 0.1, "dcpcse": 0.5}
-    number = Number("Cosine", "cosine", {"kind": "y"}, "mean")
-    assert number.line(number.of(frame)) == "Cosine: SimCSE 0.25, DCPCSE 0.50."
-    assert number.line({"simcse": 0.5, "dcpcse": 0.5}) == "Cosine: 0.50 in every model."
 
 
 def test_a_guess_is_compared_with_what_was_measured(state, monkeypatch) -> None:

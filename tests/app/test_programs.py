@@ -174,6 +174,7 @@ def test_a_program_keeps_texts_searches_them_and_deletes_them(client):
         ("search", ["a", 5, 0, "", {}], "The corpus is unknown; choose demo or own or pets.txt."),
         ("search", ["a", 5, 0, "", "own"], GONE),
         ("template", ["a", "[MASK]", 5], 'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
+        ("template", ["a", "[X]" * 101, 5], "The template has 303 characters; give at most 300."),
         ("tokens", ["", 5], "The sentence is empty; write a few words."),
         ("tokens", ["a", 31], "k must be a whole number from 1 to 30."),
         ("map", ["moon"], "The most points must be a whole number from 100 to 10000."),

@@ -264,25 +264,6 @@ def test_an_own_corpus_is_the_scale_and_gives_the_pairs(state):
         ask(state, Disagreements, {**shared, "models": GOOD})
 
 
-@pytest.mark.parametrize(
-    ("kind", "values", "reason"),
-    [
-        (Similarity, {"s1": "", "s2": "b"}, "Sentence A is empty; write a few words."),
-        (Similarity, {"s1": "a", "s2": ["b"]}, "Sentence B is not text; send a string."),
-        (Pairs, {"lines": "a"}, "The list has 1 sentence; paste 2 to 40, one per line."),
-        (Pairs, {"lines": "a\nb", "measure": "angle"}, "The value is unknown; choose cosine or percentile."),
-        (Words, {"s1": "a", "s2": " "}, "Sentence B is empty; write a few words."),
-        (Changes, {"sentence": ""}, "The sentence is empty; write a few words."),
-        (Changes, {"sentence": "a", "variants": 5}, "Your list of variants is not text; send a string."),
-        (Disagreements, {"corpus": "none"}, "The corpus is unknown; choose demo or own."),
-    ],
-)
-def test_a_wrong_value_is_refused_by_name(state, kind, values, reason):
-    with pytest.raises(FieldError) as error:
-        ask(state, kind, values)
-    assert str(error.value) == reason
-
-
 def test_texts_and_names_are_never_markup(state):
     column = state.models.own[0]
     session = replace(open_session(state), columns=(replace(column, name=MARKUP), state.models.own[1]))

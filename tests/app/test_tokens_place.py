@@ -2,9 +2,7 @@
 
 import json
 import re
-from types import SimpleNamespace
 
-import gradio as gr
 import numpy as np
 import pytest
 from app_models import MARKUP, write_models
@@ -13,16 +11,12 @@ from scipy.stats import spearmanr
 import cse
 from cse.analysis.calibration import random_cosines
 from cse.analysis.prefix_analysis import head_attention, prefix_attention, prototypes, without_prefix
-from cse.app import page as page_module
 from cse.app.files import as_csv
-from cse.app.forms.links import restorer
 from cse.app.results import RESULTS
-from cse.app.show import ask, endpoint, page_html, read_first
+from cse.app.show import ask, endpoint, page_html
 from cse.app.state.app_state import AppState, open_state
 from cse.app.state.corpora import DEMO
-from cse.app.validation import FieldError
 from cse.corpus.supervised import scored_pairs
-from cse.models.names import BUNDLED_NAMES
 
 SENTENCE, OTHER = "the dog is happy", "the cat is sad"
 KINDS = {kind.key: kind for kind in RESULTS if kind.key in ("tokens", "template", "attention", "prefix", "prototypes")}
@@ -167,45 +161,3 @@ def test_hostile_texts_stay_texts(state, key) -> None:
     page = page_html(ask(state, KINDS[key], {name: values[name] for name in KINDS[key].asks() if name in values}))
     assert "<img" not in page
     assert "&lt;img" in page
-
-
-@pytest.mark.parametrize(
-    ("key", "values", "field", "reason"),
-    [
-        ("tokens", {"sentence": " "}, "The sentence", "The sentence is empty; write a few words."),
-        ("tokens", {"k": 31}, "k", "k must be a whole number from 1 to 30."),
-        ("tokens", {"share": 2}, "What is subtracted", "What is subtracted must be a number from 0 to 1."),
-        ("tokens", {"models": ["bert"]}, "The models", None),
-        ("template", {"template": "[MASK]"}, "The template",
-         'The template "[MASK]" needs one [X], for the sentence, and one [MASK].'),
-        ("template", {"template": "[X]" * 101}, "The template", "The template has 303 characters; give at most 300."),
-        ("attention", {"layer": 0}, "The layer", "The layer must be a whole number from 1 to 24."),
-        ("prototypes", {"sentence": 5}, "The sentence", "The sentence is not text; send a string."),
-    ],
-)  # fmt: skip
-def test_wrong_values_are_refused_at_their_field(state, key, values, field, reason) -> None:
-    with pytest.raises(FieldError) as refused:
-        ask(state, KINDS[key], values)
-    assert refused.value.field == field
-    assert reason is None or str(refused.value) == reason
-
-
-def test_all_results_of_the_place_read_one_sentence_and_open_with_the_shipped_answers() -> None:
-    state, seen = open_state(BUNDLED_NAMES, ()), {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page_module, "link", lambda *given: seen.update(linked=given[2], shared=given[3]))
-        page_module.page(state)
-    parts = [("tokens", each) for each in seen["linked"]["tokens"][1]]
-    names = [name for _, part in parts for name in part.names]
-    assert len(set(names)) == len(names)
-    sentences = {part.run.inputs[len(part.names)]._id for _, part in parts[1:]} | {parts[0][1].run.inputs[0]._id}
-    assert len(sentences) == 1
-    for kind in KINDS.values():
-        first = read_first(state, kind)
-        assert first is not None
-        assert page_html(first)
-    address = {"tab": "tokens", "sentence": "a duck", "layer": "2"}
-    _, *updates = restorer(parts, seen["shared"].fields)(SimpleNamespace(query_params=address))
-    runs = [update for update in updates if isinstance(update, tuple)]
-    assert [kept for _, kept in runs] == [{0: "a duck"}, {0: 2, 2: "a duck"}]  # the tokens and the attention
-    assert updates.count(gr.skip()) > 0

@@ -18,12 +18,10 @@ from conftest import ROOT, SENTENCES, WORDS
 from sentence_transformers import SentenceTransformer
 
 import cse
-from cse.app.server.access import Client
 from cse.app.training import training as module
-from cse.app.training.request import CLOSED, GUESTS, OWN, Rules, TrainingRequest, checked
-from cse.app.training.training import State, Training, conclusion, environment, how_to_open
+from cse.app.training.request import CLOSED, GUESTS, OWN, TrainingRequest, checked
+from cse.app.training.training import State, conclusion, how_to_open
 from cse.app.training.trainings import Trainings, unpack_model
-from cse.encoder.devices import BOUNDED, CAPACITY, bound_kernels
 
 ONE, TWO = "1" * 32, "2" * 32
 TEXTS = [" ".join(np.random.default_rng(number).choice(WORDS[:30], 8)) for number in range(150)]
@@ -245,33 +243,6 @@ def test_the_zip_of_a_training_opens_as_the_page_says(trainings, bert_folder, tm
     shutil.rmtree(tmp_path / "own")
 
 
-def begun_at_once(training):
-    """Stands for a process that has ended already, so that bounds are tested without any."""
-    training.state = State.FINISHED
-
-
-def test_the_oldest_run_goes_beyond_the_bounds_and_all_go_after_their_time(request_, tmp_path, monkeypatch):
-    monkeypatch.setattr(Training, "begin", begun_at_once)
-    now = [0.0]
-    kept = Trainings(Rules(allowed=True, runs=2, all_runs=3, kept=10.0), tmp_path, clock=lambda: now[0])
-    monkeypatch.setattr("cse.app.models.recent.current_client", lambda: Client("198.51.100.7"))
-    first, second, third = (kept.begin(ONE, request_) for _ in range(3))
-    assert kept.of(ONE) == [third, second]
-    now[0] = 6.0
-    monkeypatch.setattr("cse.app.models.recent.current_client", lambda: None)
-    other = kept.begin(TWO, request_)
-    kept.newest(ONE)
-    newest = kept.begin("3" * 32, request_)  # the second is the least recently used, by the order of both
-    assert [each.folder.exists() for each in (first, second, third, other, newest)].count(True) == 3
-    now[0] = 15.0
-    kept.newest(ONE)
-    now[0] = 17.0
-    assert kept.of(TWO) == []
-    assert [each.folder.exists() for each in (third, other, newest)] == [True, False, False]
-    kept.close()
-    assert not third.folder.exists()
-
-
 @pytest.mark.parametrize(
     ("rules", "texts", "given", "reason"),
     [
@@ -292,20 +263,14 @@ def test_what_a_server_does_not_take_is_refused_before_anything_is_written(rules
     assert "\n" not in str(error.value)
 
 
-def test_the_command_of_a_request_has_what_was_asked_and_no_more(bert_folder):
+def test_the_command_of_a_request_has_what_was_asked():
     topics = [f"topic {number % 3}" for number in range(150)]
     asked = checked(OWN, TEXTS, topics, name="my pets", start="bundled", pooling="cls", minutes=7, purpose="search")
     assert asked.command.endswith(
         "adapt texts.csv --backbone bundled --column text --output my-pets --pooling cls --label label --for search "
         "--minutes 7"
     )
-    plain = checked(OWN, TEXTS, None, method="simcse")
-    words = plain.words()
-    assert words[:2] == ["train", "simcse"]
-    assert words[words.index("--dev") + 1] == "auto"
-    assert checked(OWN, TEXTS[:50], None, method="simcse").words()[-3:-2] == ["none"]
-    for useless in (None, ["one"] * 150, [str(number) for number in range(150)], [""] * 150):
-        assert checked(OWN, TEXTS, useless).labels is None
+    assert [checked(OWN, TEXTS, useless).labels for useless in (None, ["one"] * 150, [""] * 150)] == [None] * 3
 
 
 def test_a_full_disk_is_told_in_a_line_and_leaves_nothing(trainings, request_, monkeypatch):
@@ -318,19 +283,6 @@ def test_a_full_disk_is_told_in_a_line_and_leaves_nothing(trainings, request_, m
         trainings.begin(ONE, request_)
     assert trainings.newest(ONE) is None
     assert list(trainings.folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("given", [None, "7", "64"])
-def test_a_training_has_onednns_own_limit_of_kernels_unless_the_user_gave_one(monkeypatch, tmp_path, given) -> None:
-    monkeypatch.delenv(BOUNDED, raising=False)
-    monkeypatch.delenv(CAPACITY, raising=False)
-    if given:
-        monkeypatch.setenv(CAPACITY, given)
-    monkeypatch.setattr(os, "environ", dict(os.environ))
-    bound_kernels()
-    assert os.environ[CAPACITY] == (given or "64")
-    assert environment(tmp_path).get(CAPACITY) == given
-    assert BOUNDED not in environment(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,6 @@ from cse.app.results.words import reaction
             {"simcse": 0.3, "conpvp": 0.02, "mine": 0.4},
             "SimCSE and mine react to the negation; ConPVP does not (below 10 %).",
         ),
-        (
-            {"simcse": 0.3, "conpvp": 0.02, "mine": 0.04},
-            "SimCSE reacts to the negation; ConPVP and mine do not (below 10 %).",
-        ),
     ],
 )
 def test_negation(moved, said) -> None:
@@ -45,7 +41,6 @@ def cosines(mean: float) -> list[float]:
     ("means", "said"),
     [
         ({}, ""),
-        ({"simcse": 0.1, "conpvp": 0.12}, ""),
         (
             {"simcse": 0.1, "conpvp": 0.3},
             "Random pairs of the demo corpus have a mean cosine of 0.10 in SimCSE and 0.30 in ConPVP: compare "
@@ -54,11 +49,6 @@ def cosines(mean: float) -> list[float]:
         (
             {"simcse": 0.1, "dcpcse": 0.65},
             "Even random pairs of the demo corpus have a high cosine in DCPCSE (mean 0.65): compare percentiles.",
-        ),
-        (
-            {"dcpcse": 0.65, "mine": 0.5},
-            "Even random pairs of the demo corpus have a high cosine in DCPCSE and mine (mean 0.65, 0.50): compare "
-            "percentiles.",
         ),
     ],
 )
@@ -71,11 +61,8 @@ def test_anisotropy(means, said) -> None:
     [
         ("a dog", [("dog", 0.004), ("cat", 0.001)], "No word stands out after denoising: the likeliest has 0.4 %."),
         ("a dog", [("dog", 0.00994)], "No word stands out after denoising: the likeliest has 1.0 %."),
-        ("a dog", [("dog", 0.01)], ""),
-        ("a dog", [], ""),
         ("I am not happy.", [("happy", 0.5)], "The likeliest word is still “happy”, which the sentence negates."),
         ("She isn't Happy.", [("happy", 0.5)], "The likeliest word is still “happy”, which the sentence negates."),
-        ("I am not happy.", [("sad", 0.5), ("happy", 0.4)], ""),
         ("I am happy.", [("happy", 0.5)], ""),
     ],
 )
@@ -87,7 +74,6 @@ def test_faint_and_negated_words(sentence, after, said) -> None:
     ("lists", "said"),
     [
         ({"simcse": [1, 2]}, ""),
-        ({"simcse": [1, 2], "conpvp": []}, ""),
         ({"simcse": [1, 2], "conpvp": [1, 2]}, "The models agree on the best sentence and on all 2 results."),
         ({"simcse": [1], "conpvp": [1]}, "The models agree on the best sentence."),
         ({"simcse": [1], "conpvp": [2]}, "The models name 2 different best sentences."),

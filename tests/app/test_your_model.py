@@ -14,9 +14,8 @@ from given_corpus import GivenCorpus
 from gradio.context import LocalContext
 
 import cse
-from cse.analysis.votes import questions, verdict
-from cse.app.models.recent import Bounds
-from cse.app.places.votes import LOST, MEANING, Voting, change, question_html, verdict_html
+from cse.analysis.votes import questions
+from cse.app.places.votes import LOST, Voting, change, question_html, verdict_html
 from cse.app.places.your_model import Trainer, dial_of, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
     Adaptation,
@@ -27,12 +26,12 @@ from cse.app.results.adaptation import (
     report_frame,
     scores_of,
 )
-from cse.app.results.judge import FIRST, LEAST_VOTES, SECOND, UNTRAINED, Judge, Record
+from cse.app.results.judge import FIRST, SECOND, UNTRAINED, Judge, Record
 from cse.app.results.scores import Labels
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, answer, page_html
-from cse.app.state.app_state import MAX_SHOWN, AppState, Ballots, attach, open_state
-from cse.app.state.corpora import KEPT, OwnCorpus
+from cse.app.state.app_state import MAX_SHOWN, AppState, attach, open_state
+from cse.app.state.corpora import OwnCorpus
 from cse.app.training import training as module
 from cse.app.training.request import OWN, checked
 from cse.app.training.trainings import Trainings
@@ -276,12 +275,6 @@ def test_a_question_shows_both_lists_and_neither_name(voting, state) -> None:
     assert (given[0], given[1], given[4]) == (sides[0], other[sides[1]], sides[4])
 
 
-def test_the_fewest_votes_can_find_a_model_better_and_the_page_says_how_many_must_agree() -> None:
-    assert verdict(["result"] * LEAST_VOTES).better == "result"
-    assert verdict(["result"] * (LEAST_VOTES - 1)).better is None
-    assert "Of 20 votes for a list, 15 must favour one model to find it better" in MEANING
-
-
 def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_shown_again(voting, state) -> None:
     give, back, stop = map(voting.changing, ("a", "u", "end"))
     assert give(0, KEY).answers == 1
@@ -332,35 +325,16 @@ def test_the_verdict_says_in_one_sentence_what_the_votes_tell() -> None:
     assert "interval 0 to 100 %" in verdict_html(even._replace(for_start=0, for_result=0))
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"for_start": -1}, {"same": 10**9}, {"same": None}, {"start": 1}, {"corpus": 5}, {"corpus": "x" * 121},
-        {"differing": float("nan")}, {"compared": True}, {"start_fingerprint": ["a"]},
-    ],
-)  # fmt: skip
-def test_a_code_with_other_values_is_refused(values: dict) -> None:
+OTHER_VALUES = [
+    {"for_start": -1}, {"same": 10**9}, {"same": None}, {"start": 1}, {"corpus": 5}, {"corpus": "x" * 121},
+    {"differing": float("nan")}, {"compared": True}, {"start_fingerprint": ["a"]},
+]  # fmt: skip
+BROKEN = ["", "x", "é", "A" * 50, RECORD.code[:-9], "A" * 1901, *map(coded, ([1], [*RECORD, 1], "[" * 10**6, 7))]
+
+
+@pytest.mark.parametrize("code", [*BROKEN, *(coded(RECORD._replace(**values)) for values in OTHER_VALUES)])
+def test_a_broken_code_and_one_with_other_values_are_refused(code: str) -> None:
     assert Record.read(coded(RECORD)) == RECORD
-    with pytest.raises(ValueError, match="This code holds no verdict"):
-        Record.read(coded(RECORD._replace(**values)))
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "",
-        "x",
-        "é",
-        "A" * 50,
-        RECORD.code[:-9],
-        "A" * 1901,
-        coded([1]),
-        coded([*RECORD, 1]),
-        coded("[" * 10**6),
-        coded(7),
-    ],
-)
-def test_a_broken_code_is_refused(code: str) -> None:
     with pytest.raises(ValueError, match="This code holds no verdict"):
         Record.read(code)
 
@@ -386,20 +360,3 @@ def test_bad_input_is_refused_at_the_field_it_concerns(state) -> None:
 def test_long_texts_are_shortened(state) -> None:
     ballot = Judge("simcse", "promptbert", 6).ballot(session(state, [f"{text} {'dog ' * 200}" for text in TEXTS], None))
     assert {len(text) for text in ballot.texts.values()} == {MAX_SHOWN}
-
-
-def test_votes_are_kept_for_a_time_for_a_number_of_visitors_and_until_they_are_replaced() -> None:
-    now, keys = [0.0], [f"{number:032x}" for number in range(4)]
-    kept = Ballots(Bounds(3, own=3, seconds=KEPT), clock=lambda: now[0])
-    for key in keys:
-        kept.put(key, key)  # type: ignore[arg-type]
-    assert [kept.get(key) for key in keys] == [None, *keys[1:]]
-    kept.put(keys[1], "other")  # type: ignore[arg-type]
-    now[0] = KEPT - 1.0
-    assert kept.get(keys[1]) == "other"
-    now[0] = KEPT + 1.0
-    assert [kept.get(key) for key in keys] == [None, "other", None, None]
-    for wrong in ("", "x" * 32, None, 5):
-        with pytest.raises(ValueError, match="no key to keep votes under"):
-            kept.put(wrong, "x")  # type: ignore[arg-type]
-        assert kept.get(wrong) is None

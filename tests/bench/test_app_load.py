@@ -1,29 +1,16 @@
 """The measurements of `tests.bench app` and `load`: times against numpy's, and a small app in use."""
 
-import mmap
 import os
 import random
 
-import numpy as np
 import pytest
 from app_models import GOOD, serving, write_model
 
 from tests.bench import app as app_load
 from tests.bench import app_corpus
-from tests.bench.app import DEMO, Load, call, measure
+from tests.bench.app import DEMO, call, measure
 from tests.bench.app_corpus import Job
-from tests.bench.app_mix import MIX, Mixed, asked, bear, to_json
-from tests.bench.machine import processor_seconds, resident_memory
-
-
-@pytest.mark.parametrize("count", [1, 2, 19, 20, 101])
-def test_a_load_has_the_nearest_rank_percentiles(count: int) -> None:
-    seconds = np.random.default_rng(count).gamma(2, size=count).tolist()
-    found = Load.of("x", seconds)
-    wanted = np.percentile(seconds, [50, 95, 100], method="inverted_cdf")
-    assert (found.median, found.p95, found.worst) == pytest.approx(tuple(wanted))
-    with pytest.raises(ValueError, match="nothing was measured"):
-        Load.of("x", [])
+from tests.bench.app_mix import MIX, asked, bear, to_json
 
 
 def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_path, bert_folder, monkeypatch):
@@ -51,18 +38,3 @@ def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(tmp_
     assert to_json(found)["calls"] == found.calls
     assert [step.what for step in steps][:2] == ["upload to first search", "first map"]
     assert all(step.seconds > 0 and step.memory_mb > 50 for step in steps)
-
-
-def test_memory_has_grown_by_its_last_quarter_over_its_second():
-    grown = Mixed(memory=[(second, size) for second, size in enumerate((9, 9, 4, 4, 5, 5, 8, 6))])
-    assert (grown.quarters, grown.growth) == ([9, 4, 5, 7], 7 / 4)
-    assert (Mixed(memory=[(0, 1)]).quarters, Mixed(memory=[(0, 1)]).growth) == ([], None)
-
-
-def test_a_process_has_the_time_and_memory_that_the_system_tells() -> None:
-    assert processor_seconds(os.getpid()) == pytest.approx(sum(os.times()[:2]), abs=0.5)
-    before = resident_memory(os.getpid())
-    with mmap.mmap(-1, 2**27) as block:  # which no allocator has lying by
-        block.write(b"x" * 2**27)
-        assert resident_memory(os.getpid()) - before > 2**26
-    assert (processor_seconds(2**30), resident_memory(2**30)) == (None, None)

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 from command_line import refused, run
 from conftest import SENTENCES
 
@@ -45,10 +44,3 @@ def test_sentence_transformers_and_bf16_take_their_turn(bert_folder: Path, tmp_p
     refused(run("bench", "encode", "--model", bert_folder, "--pooling", "first-last", *words[4:]), 3, "no such method")
     refused(run("bench", "encode", "--against", "me"), 2, "unknown against 'me'")
     refused(run("bench", "encode", "--precision", "fp8"), 2, "unknown precision")
-
-
-def test_a_peer_with_other_vectors_is_refused(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = cse.load(str(bert_folder), "mean")
-    monkeypatch.setattr(encode_speed, "_peer", lambda encoder, name: lambda texts: torch.zeros(len(texts), 32).numpy())
-    with pytest.raises(ValueError, match="gives other vectors"):
-        measure_encoding(encoder, SENTENCES, against=["sentence-transformers"])

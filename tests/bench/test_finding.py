@@ -10,7 +10,7 @@ from conftest import WORDS
 import cse
 from cse.adaptation.candidates import Trial, left_out
 from cse.evaluation import retrieval
-from tests.bench.finding import NDCG, measure, search, summary
+from tests.bench.finding import NDCG, measure, search
 
 
 def test_a_row_has_the_ndcg_of_each_candidate_on_the_whole_set_and_is_measured_once(
@@ -34,19 +34,3 @@ def test_a_row_has_the_ndcg_of_each_candidate_on_the_whole_set_and_is_measured_o
     assert measure(folder, f"{bert_folder}:mean", 3, tmp_path / "rows.jsonl", print) == row
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 1
     assert json.loads((tmp_path / "rows.jsonl").read_text()) == row
-
-
-def test_what_known_items_are_worth_is_counted_over_pairs_and_gains() -> None:
-    scores = {
-        "start": {"recall@1": 90.0, "mrr": 93.0, NDCG: 50.0},
-        "one": {"recall@1": 92.0, "mrr": 92.0, NDCG: 51.0},
-        "two": {"recall@1": 80.0, "mrr": 80.0, NDCG: 50.8},
-        "three": {"recall@1": 70.0, "mrr": 70.0, NDCG: 40.0},
-    }
-    row = {"texts": "set", "start": "made", "seed": 0, "chosen": "one", "scores": scores}
-    found = summary([row])
-    expected = {"candidates": 4, "rank correlation": 80.0, "same order": 80.0, "taken": 1.0, "best": 1.0, "chosen": 1.0}
-    assert found["set, made, seed 0, recall@1"] == expected
-    # five of the six pairs are apart; by mrr the start is before "one" and "two"
-    other = {**expected, "rank correlation": 40.0, "same order": 60.0, "taken": 0.0}
-    assert found["set, made, seed 0, mrr"] == other

@@ -5,13 +5,12 @@ from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from conftest import WORDS
 from typer.testing import CliRunner
 
 from tests.bench.__main__ import app
-from tests.bench.recipes import END, PASS, WAYS, Trial, damaged, measure, rows_of, summary
+from tests.bench.recipes import END, PASS, WAYS, Trial, measure, rows_of
 
 
 def labelled(path: Path) -> Path:
@@ -57,24 +56,6 @@ def test_adapt_decides_by_the_labels(tmp_path: Path, bert_folder: Path, monkeypa
     file, output = labelled(tmp_path / "set.tsv"), tmp_path / "trials.jsonl"
     row = measure(file, trial, {"adapt": WAYS["adapt"]}, output, fit=330, scored=40)["scores"]
     assert row["adapt"]["decision"].split()[0] in ("start", "reading", "projection", "training", "trained-projection")
-
-
-def test_gains_are_those_over_the_start_of_the_same_row() -> None:
-    rows = [
-        {"scores": {"start": {END: {"nmi": 50.0}}, "projection": {END: {"nmi": 53.0}, "seconds": 2.0}}},
-        {"scores": {"start": {END: {"nmi": 10.0}}, "projection": {END: {"nmi": 9.0}, "seconds": 2.0}}},
-    ]
-    expected = {"projection, end": {"mean": 1.0, "smallest": -1.0, "largest": 3.0, "ahead": 1, "rows": 2}}
-    assert summary(rows, "nmi") == expected
-
-
-def test_four_of_ten_words_of_a_damaged_text_stay_and_one_at_least() -> None:
-    rng = np.random.default_rng(0)
-    text = " ".join(map(str, range(10_000)))
-    kept = damaged(text, rng).split()
-    assert len(kept) == pytest.approx(4000, abs=150)
-    assert kept == sorted(kept, key=int)
-    assert all(damaged("one two", rng) for _ in range(50))
 
 
 def test_the_command_prints_the_gains_of_all_rows(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from command_line import refused, run
 from conftest import ROOT
 from typer.testing import CliRunner
 
-from cse.commands.cli import check_outputs, command, with_flags
+from cse.commands.cli import command
 from cse.errors import IndexFolderError, command_line
 from index.manifest import read_manifest
 
@@ -36,25 +36,6 @@ def refuse(
 
 
 APP = command(refuse)
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("output", "--output"),
-        ("learning_rate", "--learning-rate"),
-        ("k", "-k"),
-        ("seeds", "--seed"),
-        ("overwrite", "--overwrite"),
-        ("denoise", "--denoise"),
-        ("json_output", "--json"),
-        ("folder", "INDEX_DIR"),
-        ("words", "WORDS"),
-        ("dimension", "`dimension`"),  # no parameter of this command
-    ],
-)
-def test_a_parameter_in_backticks_is_shown_as_what_the_user_types(name: str, shown: str) -> None:
-    assert with_flags(f"3 is bad; give another `{name}`, please", APP) == f"3 is bad; give another {shown}, please"
 
 
 def test_the_error_of_a_library_is_one_line_with_flags() -> None:
@@ -107,25 +88,6 @@ def test_another_broken_pipe_is_an_error_as_any(monkeypatch: pytest.MonkeyPatch)
     assert (done.exit_code, done.stderr) == (3, "Error: [Errno 32] the server went away\n")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links (2026-11)")
-def test_outputs_are_files_of_their_own_however_they_are_spelt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    source, fresh = tmp_path / "in.csv", tmp_path / "fresh.csv"
-    source.write_text("text")
-    (tmp_path / "here").symlink_to(tmp_path)
-    (tmp_path / "to-come.csv").symlink_to("fresh.csv")
-    (tmp_path / "hard.csv").hardlink_to(source)
-    (tmp_path / "circle.csv").symlink_to("circle.csv")
-    for path in (Path("in.csv"), tmp_path / "here" / "in.csv", tmp_path / "hard.csv"):
-        with pytest.raises(ValueError, match=rf"^{path}: is the file that is read; give `groups` another file$"):
-            check_outputs(str(source), output=fresh, groups=path)
-    for path in (fresh, Path("fresh.csv"), tmp_path / "here" / "fresh.csv", tmp_path / "to-come.csv"):
-        with pytest.raises(ValueError, match=rf"^{path}: is the file of `output`, too; give `groups` another file$"):
-            check_outputs("in.csv", output=fresh, groups=path)
-    check_outputs("in.csv", output=fresh, json=None, groups=Path("circle.csv"))
-    check_outputs("owner/name", output=fresh)
-
-
 def test_an_installed_command_speaks_of_itself_as_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
     encode, search = (importlib.import_module(f"cse.commands.{name}").app for name in ("encode", "search"))
     lines = {"/x/bin/cse": "cse build-index", "/x/scripts/search.py": "python -m scripts.build_index"}
@@ -176,20 +138,6 @@ def test_the_installed_command_completes_commands_options_methods_tasks_and_mode
         importlib.import_module("cse.commands.__main__").app(prog_name="cse")
     assert end.value.code in (0, None)
     assert capsys.readouterr().out.split() == expected.split()
-
-
-def test_a_script_has_no_options_for_completion_in_its_help() -> None:
-    """A shell completes `cse`, not `python -m scripts.train`."""
-    assert "completion" not in CliRunner().invoke(importlib.import_module("scripts.train").app, ["--help"]).stdout
-
-
-def test_each_example_in_help_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    app = importlib.import_module("cse.commands.search").app
-    lines = CliRunner().invoke(app, ["--help"]).stdout.splitlines()
-    line = command_line("search") + """ indexes/tickets "Where is my parcel?" --show id,label --where"""
-    first = next(number for number, text in enumerate(lines) if "Options" in text)
-    assert lines.index(f"""Example: {line} "label = 'billing'\"""") > first
 
 
 @pytest.fixture

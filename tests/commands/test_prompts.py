@@ -111,26 +111,6 @@ def test_an_index_ranks_as_sentence_transformers_does(
         assert [said for said in stderr.splitlines() if "prompt" in said] == ([line] if prompt else [])
 
 
-def test_a_prompt_is_recorded_only_where_it_is_not_the_default_one(
-    folders: dict[str, Path], corpus: Path, tmp_path: Path
-) -> None:
-    recorded = {}
-    for kind, folder in folders.items():
-        built(corpus, "--model", folder, "--output", tmp_path / kind)
-        manifest = json.loads((tmp_path / kind / "manifest.json").read_text())
-        recorded[kind] = {name: text for name, text in manifest.items() if name.endswith("_prompt")}
-    assert recorded == {
-        "both": {"query_prompt": "a dog : ", "document_prompt": "it is sad : "},
-        "left-out": {"query_prompt": "a dog : ", "document_prompt": "it is sad : "},
-        "query-alone": {"query_prompt": "a dog : "},
-        "document-alone": {"document_prompt": "the "},
-        "passage": {"query_prompt": "a dog : "},
-        "default": {"query_prompt": "", "document_prompt": ""},
-        "default-query": {"document_prompt": "the "},
-        "none": {},
-    }
-
-
 def test_the_index_of_a_bundled_model_records_no_prompt(corpus: Path, tmp_path: Path) -> None:
     built(corpus, "--model", "promptbert", "--output", tmp_path / "x")
     manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())

@@ -168,24 +168,6 @@ def test_a_seed_that_no_generator_takes_is_a_usage_error(
     assert [path.name for path in tmp_path.iterdir()] == ["text.txt"]
 
 
-def test_the_functions_refuse_such_a_seed_too(bert_folder: Path, text: Path, tmp_path: Path) -> None:
-    from cse.adaptation.adapt import AdaptRequest, adapt
-    from cse.analysis.topics import grouped
-    from cse.training.pretraining import pretrain
-    from cse.training.pretraining_data import PretrainConfig, PretrainRequest
-
-    out, seed = tmp_path / "out", 2**32
-    for call in (
-        lambda: cse.train("simcse", SENTENCES, output=out, backbone=bert_folder, seed=seed),
-        lambda: adapt(AdaptRequest(str(text), str(bert_folder), seed=seed), out),
-        lambda: pretrain(PretrainRequest([text], out, PretrainConfig(seed=seed))),
-        lambda: grouped(np.eye(4), 2, seed),
-    ):
-        with pytest.raises(ValueError, match="seed is 4294967296; give at most 4294967295"):
-            call()
-    assert not out.exists()
-
-
 def test_the_largest_seed_is_taken_everywhere(bert_folder: Path, text: Path, tmp_path: Path) -> None:
     for number, (name, words) in enumerate({
         "train": ["simcse", "--backbone", bert_folder, "--data", text, "--output"],

@@ -190,24 +190,6 @@ def test_tokens_of_a_file_are_those_of_its_sentences_before_and_after(bert_folde
     refused(run("tokens", "--model", bert_folder, "a", "--pooling", "median"), 3, "unknown pooling", "first-last")
 
 
-def test_tokens_of_a_table_have_its_rows_and_texts(bert_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes('id;body\n7; "the\tdog" \n8;\n9;a caf\u00e9\n'.encode("cp1252"))
-    command = (
-        "tokens",
-        "--model",
-        bert_folder,
-        "--file",
-        tmp_path / "a.csv",
-        "--column",
-        "body",
-        "--read",
-        "quotes=no",
-    )
-    asked = json.loads(run(*command, "--json").stdout)
-    assert [(row["row"], row["sentence"]) for row in asked] == [(1, ' "the\tdog" '), (3, "a caf\u00e9")]
-    assert [line.split("\t")[0] for line in run(*command).stdout.splitlines()] == [' "the dog" ', "a caf\u00e9"]
-
-
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> Path:
     return write_model(tmp_path_factory.mktemp("checkpoints") / "mine", bert_folder, "promptbert")

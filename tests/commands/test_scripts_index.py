@@ -204,13 +204,6 @@ def test_search_refuses_what_is_no_index(tmp_path: Path, corpus: Path, folder: P
     assert_refused(run_search(folder, "a dog"), 4, "index.faiss has 3 bytes", "it with python -m scripts.build_index")
 
 
-def test_usage_errors_have_code_2(folder: Path, corpus: Path, tmp_path: Path) -> None:
-    assert run_search(folder, "a dog", "-k", 0).exit_code == 2
-    assert run_search(folder).exit_code == 2
-    assert run_build(corpus, "--output", tmp_path / "x").exit_code == 2
-    assert run_build(corpus, "--model", "simcse", "--output", folder, "--append", "--overwrite").exit_code == 2
-
-
 @pytest.mark.parametrize("content", [b"", b"\n  \n"])
 def test_an_empty_corpus_is_refused_before_the_model_loads(content: bytes, tmp_path: Path, loads: list[str]) -> None:
     (tmp_path / "empty.txt").write_bytes(content)
@@ -249,6 +242,7 @@ def test_a_filled_output_is_kept_unless_told(folder: Path, corpus: Path, tmp_pat
     corpus.write_text("only this\n")
     arguments = [corpus, "--model", "simcse", "--output"]
     assert_refused(run_build(*arguments, folder), 3, "--overwrite replaces it, --append adds to it")
+    assert run_build(*arguments, folder, "--append", "--overwrite").exit_code == 2
     assert VectorIndex.load(folder).texts(range(5)) == CORPUS
     assert run_build(*arguments, folder, "--overwrite").exit_code == 0
     assert VectorIndex.load(folder).texts([0]) == ["only this"]
@@ -301,14 +295,6 @@ def test_two_additions_at_once_lose_nothing(folder: Path, tmp_path: Path, monkey
     assert VectorIndex.load(folder).texts(range(6)) == [*CORPUS, "the second sentence"]
     assert run_build(tmp_path / "first", "--model", "promptbert", "--output", folder, "--append").exit_code == 0
     assert VectorIndex.load(folder).texts([5, 6]) == ["the second sentence", "the first sentence"]
-
-
-def test_an_index_knows_the_pooling_of_its_model(corpus: Path, tmp_path: Path) -> None:
-    assert run_build(corpus, "--model", "bert", "--pooling", "cls", "--output", tmp_path / "x").exit_code == 0
-    assert run_build(corpus, "--model", "bert", "--output", tmp_path / "x", "--append").exit_code == 0
-    assert run_search(tmp_path / "x", "a dog", "--model", "bert").exit_code == 0
-    other = run_search(tmp_path / "x", "a dog", "--model", "bert", "--pooling", "mean")
-    assert_refused(other, 4, "not bert-mean (", "with --pooling cls or rebuild it")
 
 
 def encode_in_parts(corpus: Path, output: Path) -> None:

@@ -4,7 +4,6 @@ import importlib
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from command_line import refused
 from typer.testing import CliRunner, Result
@@ -62,19 +61,6 @@ def test_votes_are_asked_blind_kept_and_continued(bert_folder: Path, table: Path
     assert poolings == [(pooling, cse.load(str(bert_folder), pooling).fingerprint) for pooling in ("mean", "cls")]
     other = (bert_folder, bert_folder, "--pooling", "mean", "--data", table, "--json", tmp_path / "votes.json")
     refused(judge(*other), 4, "votes with result", "give another --json, or pass --overwrite")
-
-
-def test_the_lists_are_the_nearest_texts_of_each_model(bert_folder: Path, table: Path, tmp_path: Path) -> None:
-    judge(*pair(bert_folder), "--data", table, "--votes", 1, "--json", tmp_path / "v.json", votes="A\n")
-    (vote,) = json.loads((tmp_path / "v.json").read_text())["votes"]
-    texts = [text for _, text in TEXTS]
-    for side, pooling in (("start", "mean"), ("result", "cls")):
-        vectors = cse.load(str(bert_folder), pooling).encode(texts, normalize_embeddings=True)
-        cosines = vectors @ vectors[texts.index(vote["text"])]
-        nearest = [texts[row] for row in np.argsort(-cosines) if texts[row] != vote["text"]]
-        assert sorted(vote[side]) == sorted(nearest[:5])
-        assert [texts[row - 1] for row in vote[f"{side}_rows"]] == vote[side]
-    assert texts[vote["row"] - 1] == vote["text"]
 
 
 def test_votes_name_the_rows_and_texts_of_the_source(bert_folder: Path, table: Path, tmp_path: Path) -> None:

@@ -69,22 +69,6 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(
     assert lines[-1].startswith(f"purity {document['scores']['purity']:.2f}, NMI {document['scores']['nmi']:.2f}")
 
 
-def test_rows_without_a_text_are_left_out_and_the_others_have_the_numbers_of_the_table(
-    bert_folder: Path, table: Path, tmp_path: Path
-) -> None:
-    lines = table.read_text().splitlines()
-    lines[3:3] = ["pets,", ",", "sky, "]
-    table.write_text("\n".join(lines) + "\n,\n")
-    done = run("topics", table, "--model", bert_folder, "--json", "-", "--csv", tmp_path / "t.csv")
-    assert done.exit_code == 0, done.output
-    assert done.stderr.count("texts.csv: 30 rows, commas; texts from `text`; 4 rows without a text\n") == 1
-    assert json.loads(done.stdout)["texts"] == 26
-    with (tmp_path / "t.csv").open(newline="") as file:
-        rows = [(int(row["row"]), row["text"]) for row in csv.DictReader(file)]
-    texts = [*(text for _, text in TEXTS), TEXTS[0][1], "=the sun was out"]
-    assert rows == list(zip([1, 2, *range(6, 30)], texts, strict=True))
-
-
 def test_all_columns_come_back_from_a_messy_table_and_the_users_row_and_group_stay(
     bert_folder: Path, tmp_path: Path
 ) -> None:

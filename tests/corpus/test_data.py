@@ -10,34 +10,6 @@ import pytest
 from cse.corpus import Corpus
 from cse.corpus.lines import text_lines
 
-LINES = ["One sentence.", "", "  Another, with spaces.  ", "Emoji 🎸 and עברית."]
-KEPT = ["One sentence.", "Another, with spaces.", "Emoji 🎸 and עברית."]
-
-
-def test_plain_gzip_and_xz_files_give_the_same_sentences(tmp_path: Path) -> None:
-    raw = "\n".join(LINES).encode()
-    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf" + raw)
-    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(raw))
-    (tmp_path / "c.txt.xz").write_bytes(lzma.compress(raw.replace(b"\n", b"\r\n")))
-    for name in ("a.txt", "b.txt.gz", "c.txt.xz"):
-        assert Corpus.read(tmp_path / name).sentences == KEPT
-
-
-def test_tables_give_the_named_column(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    (tmp_path / "a.csv").write_text('id,body\n1,"One, quoted"\n2,Two\n')
-    (tmp_path / "b.tsv").write_text("id\tbody\n1\tOne, quoted\n2\tTwo\n")
-    (tmp_path / "c.jsonl").write_text('{"id": 1, "body": "One, quoted"}\n{"id": 2, "body": "Two"}\n')
-    pq.write_table(pa.table({"id": [1, 2], "body": ["One, quoted", "Two"]}), tmp_path / "d.parquet")
-    for name in ("a.csv", "b.tsv", "c.jsonl", "d.parquet"):
-        assert Corpus.read(tmp_path / name, "body").texts == ["One, quoted", "Two"], name
-        with pytest.raises(ValueError, match="no column 'text'; it has id, body"):
-            len(Corpus.read(tmp_path / name, "text"))
-        with pytest.raises(ValueError, match="Pass `column`, one of id, body"):
-            len(Corpus.read(tmp_path / name))
-
 
 @pytest.mark.parametrize(
     ("name", "value", "kind"),

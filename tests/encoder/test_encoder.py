@@ -124,20 +124,6 @@ def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone:
         np.testing.assert_allclose(both[1], alone, atol=1e-5, err_msg=ascii(text[:12]))
 
 
-def test_encode_is_called_as_sentence_transformers_is(bert_folder: str) -> None:
-    encoder = make(str(bert_folder), "promptbert")
-    assert encoder.encode("the dog").shape == (32,)
-    assert encoder.encode([]).shape == (0, 32)
-    vectors = encoder.encode(SENTENCES, batch_size=2, normalize_embeddings=True, show_progress_bar=False)
-    assert vectors.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-6)
-    assert isinstance(encoder.encode(SENTENCES, convert_to_tensor=True), torch.Tensor)
-    with pytest.raises(ValueError, match="sentence 1 is 3, not text"):
-        encoder.encode(["a", 3])
-    with pytest.raises(ValueError, match="batch_size is 0"):
-        encoder.encode(["a"], batch_size=0)
-
-
 def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_folder: str) -> None:
     encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     tokenizer, model = (

@@ -205,6 +205,8 @@ def test_precisions_are_those_of_quantize_embeddings(encoder: TorchEncoder, prec
         ({"precision": "int4"}, "`precision` is 'int4'; choose from float32, int8, uint8, binary, ubinary$"),
         ({"precision": "int8"}, "`precision` int8 needs the range of several vectors; give more than one sentence$"),
         ({"truncate_dim": 0}, "`truncate_dim` is 0; give at least 1$"),
+        ({"batch_size": 0}, "batch_size is 0; give at least 1$"),
+        ({"inputs": ["a", 3]}, "sentence 1 is 3, not text$"),
         ({"output_value": "token_embeddings"}, "`output_value` is 'token_embeddings'; only 'sentence_embedding'"),
         ({"device": ["cpu", "cpu"]}, r"`device` is \['cpu', 'cpu'\]; give one$"),
         ({"pool": {"processes": []}}, "`pool` is given, but texts are encoded in this process; leave it out$"),
@@ -214,7 +216,7 @@ def test_precisions_are_those_of_quantize_embeddings(encoder: TorchEncoder, prec
 )
 def test_what_is_not_supported_is_refused_in_a_line(encoder: TorchEncoder, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        encoder.encode(SENTENCES[:1], **options)
+        encoder.encode(**{"inputs": SENTENCES[:1], **options})
 
 
 @pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "manhattan", None, SimilarityFunction.EUCLIDEAN])

@@ -4,15 +4,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from cse.app.state.app_state import RESULTS
 from cse.evaluation.metrics import Figure, over_seeds
-from cse.evaluation.reproduction import LedgerEntry, judged, markdown, read_ledger, shipped_ledger, write_ledger
-from cse.evaluation.results import ROWS, read_scoreboards
-from cse.evaluation.tasks import find_task
-from cse.models.names import BUNDLED
+from cse.evaluation.reproduction import LedgerEntry, judged, markdown, write_ledger
+from cse.evaluation.results import ROWS
 
 ROW = next(row for row in ROWS if not row.copied)
 HEAD = {
@@ -60,52 +56,9 @@ def test_a_row_on_disk_is_read_and_written_key_for_key(value: dict, line: str) -
     assert markdown([entry])[2:] == [line]
 
 
-def test_rows_of_an_earlier_call_stay_in_their_place(tmp_path: Path) -> None:
-    first, second, third = (of_json({**ON_DISK[1], "row": name}) for name in ("one", "two", "three"))
-    write_ledger(tmp_path / "out" / "promptbert-8", "promptbert", "8", [first, second])
-    path = tmp_path / "out" / "promptbert-8.json"
-    again = replace(first, mean=70.0, deviation=None, difference=None, verdict=None)
-    write_ledger(tmp_path / "out" / "promptbert-8", "promptbert", "8", [third, again])
-    assert read_ledger(path) == [again, second, third]
-    assert list(json.loads(path.read_text())) == ["paper", "table", "date", "versions", "rows"]
-    assert path.with_suffix(".md").read_text().splitlines() == markdown([again, second, third])
-
-
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [{}]}', json.dumps({"rows": [{**ON_DISK[0], "other": 1}]})])
 def test_another_file_in_its_place_is_refused_and_left(tmp_path: Path, text: str) -> None:
     (tmp_path / "t.json").write_text(text)
     with pytest.raises(ValueError, match=r"t\.json: not a ledger .*; move it away or give another `output`"):
         write_ledger(tmp_path / "t", "promptbert", "8", [])
     assert (tmp_path / "t.json").read_text() == text
-
-
-STORED = [json.loads((RESULTS / f"{name}.json").read_text()) for name in ("sts", "seeds")]
-
-
-def test_a_ledger_says_what_was_published_and_the_mean_over_the_shipped_seeds() -> None:
-    boards = read_scoreboards(BUNDLED / "results")
-    entries = {entry.row: entry for entry in shipped_ledger(boards["sts"])}
-    average = find_task("sts").average
-    for method, name in (
-        ("promptbert", "PromptBERT (promptbert, table 6)"),
-        ("dcpcse", "DCPCSE, bert-base-uncased (dcpcse, table 1)"),
-        ("conpvp", "ConPVP, bert-base-uncased (conpvp, table 3)"),
-    ):
-        runs = {
-            record["seed"]: average(record["scores"])
-            for stored in STORED
-            for record in stored["models"].values()
-            if record["key"] == f"bundled {method}"
-        }
-        entry = entries[name]
-        row = next(row for row in ROWS if f"{row.name} ({row.paper}, table {row.table})" == name)
-        assert (entry.published, entry.published_deviation) == (row.average, row.deviation)
-        assert entry.seeds == tuple(sorted(runs)) == (42, 43, 44)
-        assert entry.mean == pytest.approx(np.mean(list(runs.values())), abs=0.006)
-        assert entry.deviation == pytest.approx(np.std(list(runs.values()), ddof=1), abs=0.006)
-        assert entry.difference == pytest.approx(np.mean(list(runs.values())) - row.average, abs=0.006)
-        assert entry.verdict == "a difference"
-    assert "full stop" in entries["PromptBERT (promptbert, table 6)"].source
-    assert entries["last layer average (promptbert, table 5)"].seeds == ()
-    assert len({(entry.published, entry.mean) for entry in entries.values()}) == len(entries)
-    assert not shipped_ledger(boards["retrieval"])

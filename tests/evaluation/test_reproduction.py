@@ -10,8 +10,7 @@ from command_line import refused, run
 from conftest import SENTENCES
 
 import cse
-from cse.evaluation.reproduction import LISTINGS, WORD_SENTENCES, Plan, obtained, overview, rows, state
-from cse.evaluation.results import ROWS
+from cse.evaluation.reproduction import LISTINGS, WORD_SENTENCES, Plan, obtained, overview, rows
 from cse.evaluation.sts import SETS
 
 
@@ -197,21 +196,6 @@ def test_promptberts_and_conpvps_settings_are_listed() -> None:
     )
     assert [len(row[1].split()) for row in cells("promptbert", "11")] == [36, 36]
     assert len(cells("conpvp", "1")) == 9 + 8
-
-
-def test_the_overview_has_every_table_with_its_state() -> None:
-    known = [line.split()[:2] for line in overview()]
-    assert [name for paper, name in known if paper == "promptbert"] == [*map(str, range(1, 16)), "figure-1", "figure-2"]
-    assert [name for paper, name in known if paper == "dcpcse"] == ["1", "2", "3", "4", "figure-1", "figure-2"]
-    assert [name for paper, name in known if paper == "conpvp"] == [
-        *map(str, range(1, 7)), *(f"figure-{number}" for number in range(1, 8)),
-    ]  # fmt: skip
-    assert {(row.paper, row.table) for row in ROWS} <= {tuple(line) for line in known}
-    assert state("promptbert", "12") == "copied: needs BERT pretrained anew; pretrain makes small ones"
-    assert state("promptbert", "6") == (
-        "runs here with --backbone bundled; needs bert-base-uncased, bert-large-uncased, roberta-base, sts, "
-        "--train-data, --triplets; 1 of 6 rows copied"
-    )
 
 
 def test_the_command_prints_the_list_and_listings_without_data() -> None:

@@ -167,20 +167,6 @@ def test_few_shot_scores_the_test_part_and_encodes_only_what_is_drawn_or_scored(
     assert len(calls[0]) == len(set(calls[0]))
 
 
-@pytest.mark.parametrize(
-    ("name", "files", "message"),
-    [
-        ("MR", {"all": separable(33)}, r"all.tsv: label 'b' has 16 of 17 required rows"),
-        ("TREC", {"train": separable(31), "test": separable(4)}, r"train.tsv: label 'b' has 15 of 16 required rows"),
-    ],
-)
-def test_few_shot_refuses_a_label_with_too_few_rows(
-    tmp_path: Path, name: str, files: dict[str, Rows], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        transfer.few_shot_units(TaskData(write(tmp_path, name, **files)))[name](numbers)
-
-
 SEED = 1111
 
 

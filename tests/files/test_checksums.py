@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -94,14 +93,6 @@ def test_a_checkpoint_with_a_nan_is_refused_and_the_tensor_named(encoder: TorchE
     assert str(caught.value) == (
         f"{tmp_path / 'model'}: prefix holds a number that is not finite; copy or train it again"
     )
-
-
-def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
-    for time, content in enumerate((b"one", b"two")):
-        (tmp_path / "file").write_bytes(content)
-        os.utime(tmp_path / "file", ns=(time, time))
-        for _ in range(2):
-            assert checksums.checksum(tmp_path / "file") == hashlib.sha256(content).hexdigest()
 
 
 def test_a_damaged_state_is_not_gone_on_from(encoder: TorchEncoder, tmp_path: Path) -> None:

@@ -28,36 +28,6 @@ def notebook(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_is_absent_empty_or_wholly_of_the_kind_may_be_replaced(notebook: Path, tmp_path: Path) -> None:
-    KIND.check_replaceable(notebook)
-    KIND.check_replaceable(tmp_path / "absent")
-    (tmp_path / "empty").mkdir()
-    KIND.check_replaceable(tmp_path / "empty")
-
-
-@pytest.mark.parametrize("name", ["notes.txt", "drawings/notes.txt", "deep", ".hidden"])
-def test_one_foreign_file_is_named_and_keeps_the_folder(notebook: Path, name: str) -> None:
-    (notebook / name).write_text("precious")
-    with pytest.raises(ValueError, match=rf"out: holds {name}, which is no part of a notebook; move it away"):
-        KIND.check_replaceable(notebook)
-
-
-@pytest.mark.parametrize("mark", [None, "{", "[1]", '"text"', '{"pages": 2}', "\xff"])
-def test_files_of_the_right_names_without_the_mark_are_not_enough(notebook: Path, mark: str | None) -> None:
-    if mark is None:
-        (notebook / "about.json").unlink()
-    else:
-        (notebook / "about.json").write_bytes(mark.encode("latin-1"))
-    with pytest.raises(ValueError, match=r"out: is not a notebook of this project \(no pages, format in about.json\)"):
-        KIND.check_replaceable(notebook)
-
-
-def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "out").write_text("mine")
-    with pytest.raises(ValueError, match="out: is a file; give a notebook another folder"):
-        KIND.check_replaceable(tmp_path / "out")
-
-
 def test_what_came_into_a_folder_while_it_was_written_anew_is_kept(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()

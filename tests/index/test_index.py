@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import faiss
@@ -16,7 +15,6 @@ from index_corpus import FACTORIES, FLOORS, D, N, brute_force, build, in_batches
 from cse.corpus.corpus import Corpus
 from index import BuildSettings, FewHitsWarning, Hit, VectorIndex
 from index.folder import unit_rows
-from index.milvus import MilvusIndex, parse_address
 
 
 @pytest.fixture
@@ -86,23 +84,6 @@ def test_a_larger_probe_finds_what_is_missing(factory: str, tmp_path: Path) -> N
 def test_an_exact_type_takes_no_probe(flat: VectorIndex) -> None:
     with pytest.raises(ValueError, match="`probe` is for IVF and HNSW indexes, and this is Flat; leave it out"):
         flat.hits(vectors(1)[0], 3, probe=8)
-
-
-def test_a_collection_passes_its_probe_on_and_says_what_is_missing(tmp_path: Path) -> None:
-    pytest.importorskip("pymilvus", reason="the newest and the oldest packages are tried without it")
-    depths = []
-
-    def answer(name: str, queries: np.ndarray, search_params: dict[str, Any], **options: Any) -> list[list[dict]]:
-        depths.append(search_params["params"])
-        return [[{"row": 7, "distance": 0.5}]] * len(queries)
-
-    manifest = build(tmp_path / "x", "IVF32,Flat", nprobe=2).manifest
-    client = SimpleNamespace(search=answer, get=lambda *words, **options: [{"row": 7, "text": "sentence 7 é"}])
-    collection = MilvusIndex(client, parse_address("milvus://127.0.0.1:1/x"), "x", manifest)
-    with pytest.warns(FewHitsWarning, match=r"found 1 of 3 hits, since this IVF32,Flat index searched 2 of its cells"):
-        assert [hit.position for hit in collection.hits(vectors(1)[0], 3)] == [7]
-    collection.hits(vectors(1)[0], 3, probe=16, quiet=True)
-    assert depths == [{"nprobe": 2}, {"nprobe": 16}]
 
 
 @pytest.mark.parametrize("factory", FACTORIES)

@@ -90,34 +90,6 @@ def test_manifest_says_what_was_built(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("factory", "requested", "expected"),
-    [
-        ("Flat", (None, None), (None, None)),
-        ("IVF4,Flat", (None, None), (4, None)),
-        ("IVF256,Flat", (None, None), (16, None)),
-        ("IVF256,Flat", (300, 7), (256, None)),
-        ("PCA16,IVF256,Flat", (None, None), (16, None)),
-        ("HNSW8,Flat", (None, None), (None, 64)),
-        ("HNSW8,SQ8", (5, 100), (None, 100)),
-    ],
-)
-def test_search_parameters(
-    factory: str, requested: tuple[int | None, int | None], expected: tuple[int | None, int | None]
-) -> None:
-    index = faiss_engine.create(D, factory, 0)
-    assert faiss_engine.tune(index, *requested) == expected
-    ivf = faiss.try_extract_index_ivf(index)
-    actual = (None if ivf is None else ivf.nprobe, index.hnsw.efSearch if hasattr(index, "hnsw") else None)
-    assert actual == expected
-
-
-def test_search_parameters_survive_loading(tmp_path: Path) -> None:
-    build(tmp_path / "x", "HNSW8,Flat", ef_search=99)
-    index = VectorIndex.load(tmp_path / "x")
-    assert index._index.hnsw.efSearch == 99
-
-
-@pytest.mark.parametrize(
     ("factory", "reason"),
     [
         ("Flatt", "could not parse index string Flatt"),

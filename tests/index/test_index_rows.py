@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +15,8 @@ from index_corpus import vectors
 
 from cse.corpus import Corpus
 from index import BuildSettings, Hit, VectorIndex
-from index.export import copy_index
 from index.folder import file_records
-from index.manifest import Manifest, read_manifest, write_manifest
+from index.manifest import Manifest, write_manifest
 
 TICKETS = "id,label,body\nT-1,billing,  the parcel \nT-2,other,\nT-3,billing,=my card\nT-4,other,a cat\n"
 
@@ -49,23 +47,6 @@ THREE = [
     (1, 3, "=my card", {"id": "T-3", "label": "billing"}),
     (2, 4, "a cat", {"id": "T-4", "label": "other"}),
 ]
-
-
-def test_a_hit_has_the_users_row_and_columns_and_the_text_as_it_stands(tmp_path: Path) -> None:
-    built, whole = indexed(tickets(tmp_path), tmp_path / "x", 2), indexed(tickets(tmp_path), tmp_path / "whole", 0)
-    for index in (built, whole, VectorIndex.load(tmp_path / "x")):
-        assert shown(index) == THREE
-        assert [hit.corpus for hit in by_position(index)] == [None] * 3
-    assert built.columns == ["body", "id", "label"]
-    stripped = indexed([text.strip() for *_, text, _ in THREE], tmp_path / "list")
-    assert built.manifest.corpus_sha256 == stripped.manifest.corpus_sha256
-    assert [(hit.position, hit.row, hit.fields) for hit in by_position(stripped)] == [
-        (0, 1, {}),
-        (1, 2, {}),
-        (2, 3, {}),
-    ]
-    copy_index(tmp_path / "x", tmp_path / "copy")
-    assert shown(VectorIndex.load(tmp_path / "copy")) == THREE
 
 
 def test_a_folder_of_an_earlier_version_opens_with_its_texts_alone(tmp_path: Path) -> None:
@@ -108,18 +89,6 @@ def test_rows_of_another_corpus_are_counted_in_their_own_and_removed_rows_leave_
     assert shown(index) == [THREE[0], THREE[2], (3, 2, "a dog", {"id": "N-2", "label": "new"})]
     assert [hit.corpus for hit in by_position(index)] == ["tickets.csv", "tickets.csv", "more.csv"]
     assert b"T-3" not in (tmp_path / "x" / "texts.arrow").read_bytes()
-
-
-def test_another_set_of_columns_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    index = indexed(tickets(tmp_path), tmp_path / "x")
-    other = tickets(tmp_path, "queue,label,body\nq,l,a dog\n", "other.csv")
-    line = "the columns differ: the new rows have 'queue', which the index lacks and lack 'id', which it has; give them"
-    for refused in (lambda: index.check_columns(other), lambda: index.add(other, vectors(1))):
-        with pytest.raises(ValueError, match=line):
-            refused()
-    with pytest.raises(ValueError, match="the new rows lack 'id', 'label', which it has"):
-        index.add(["a list of texts"], vectors(1))
-    assert shown(index) == THREE
 
 
 @pytest.mark.parametrize(
@@ -169,14 +138,3 @@ def test_hits_with_columns_load_neither_pandas_nor_pytorch(tmp_path: Path) -> No
         [sys.executable, "-c", program, str(tmp_path / "x")], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout == "1 {'id': 'T-4', 'label': 'other'} set()\n"
-
-
-def test_the_manifest_covers_the_columns(tmp_path: Path) -> None:
-    indexed(tickets(tmp_path), tmp_path / "x")
-    path = tmp_path / "x" / "texts.arrow"
-    path.write_bytes(path.read_bytes().replace(b"billing", b"BILLING"))
-    with pytest.raises(ValueError, match=r"texts.arrow is not what manifest.json describes"):
-        VectorIndex.load(tmp_path / "x")
-    assert (
-        json.loads((tmp_path / "x" / "manifest.json").read_text())["count"] == read_manifest(tmp_path / "x").count == 3
-    )

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from index_corpus import CPU, D, N, brute_force, in_batches, overlap, sentences, vectors
+from index_corpus import D, N, brute_force, in_batches, overlap, sentences, vectors
 from milvus_server import free_port, needs_server, served
 
 from cse.corpus import Corpus
-from index import BuildSettings, IndexFolderError, VectorIndex, milvus
+from index import BuildSettings, IndexFolderError, milvus
 from index.milvus import MilvusIndex
 from index.stores import location_of, manifest_at, open_at, store_of
 
@@ -378,12 +378,6 @@ def test_a_bad_address_is_refused_before_anything_is_asked(text: str, reason: st
         open_at(location_of(text))
 
 
-def test_a_folder_is_a_place_too(tmp_path: Path) -> None:
-    built = build(location_of(str(tmp_path / "x")), count=100)
-    assert isinstance(built, VectorIndex)
-    assert len(open_at(tmp_path / "x", FINGERPRINT, **CPU)) == 100
-
-
 def test_a_missing_client_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pymilvus", None)
     with pytest.raises(IndexFolderError, match="needs the package pymilvus; pip install pymilvus"):
@@ -422,27 +416,6 @@ def test_a_table_gives_the_rows_of_its_folder(location: str, tmp_path: Path) -> 
             with pytest.raises(ValueError, match="the columns differ: the new rows"):
                 index.add(other, vectors(len(other)))
         assert len(index) == 2
-
-
-def test_a_condition_is_read_by_milvus(location: str) -> None:
-    corpus = table(label=["billing", "other", "other"])
-    index = MilvusIndex.build([(corpus, vectors(2))], location, settings=SETTINGS)
-    index.add(corpus, vectors(2))
-    for condition, rows in (
-        ('label == "billing"', [0, 2]),
-        ('text like "th%" and n > 0', []),
-        ('row_ == "r3"', [1, 3]),
-    ):
-        met = index.where(condition)
-        assert len(met) == len(rows)
-        assert sorted(hit.position for hit in index.hits(vectors(1)[0], 9, among=met)) == rows
-    index.remove([2])
-    assert len(index.where('label == "billing"')) == 1
-    for wrong in ("label = 'billing'", "label ==", ""):
-        with pytest.raises(
-            ValueError, match=r"^Milvus cannot read the condition .* of the columns text, row_, n, label$"
-        ):
-            index.where(wrong)
 
 
 def test_cells_that_are_too_long_for_milvus_are_refused_with_the_row(location: str) -> None:

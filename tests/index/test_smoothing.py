@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, sentences, vectors
+from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, vectors
 
 from cse.vectors import smoothed
 from index import BuildSettings, FewHitsWarning, VectorIndex
@@ -82,28 +81,6 @@ def test_an_expanded_query_answers_among_chosen_rows_and_from_a_small_index(tmp_
     assert set(index.search(query, 8, among=chosen)[1][0].tolist()) == set(chosen)
     expected = index.search(mixed_queries(index, query, 8), 3, among=chosen, expand=0)
     np.testing.assert_array_equal(index.search(query, 3, among=chosen)[1], expected[1])
-
-
-def test_smoothing_does_not_depend_on_batches_and_only_its_manifest_names_it(tmp_path: Path) -> None:
-    build(tmp_path / "x", smooth=3)
-    settings = BuildSettings(model="promptbert", fingerprint="a1b2" * 16, corpus="demo", smooth=3)
-    VectorIndex.build(in_batches(N), tmp_path / "y", settings=settings)
-    build(tmp_path / "plain")
-    made = [json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("x", "y", "plain")]
-    assert made[0]["files"]["index.faiss"] == made[1]["files"]["index.faiss"]
-    assert made[0]["smooth"] == 3
-    assert "smooth" not in made[2]
-    assert VectorIndex.load(tmp_path / "plain").manifest.smooth == 0
-
-
-def test_a_smoothed_index_keeps_its_setting_and_loses_but_never_gains_sentences(tmp_path: Path) -> None:
-    index = build(tmp_path / "x", smooth=3)
-    with pytest.raises(ValueError, match=r"smoothed over 3 neighbours.*again from all sentences with `smooth` 3"):
-        index.add(sentences(1), vectors(1))
-    assert len(index) == N
-    index.remove([4])
-    index.save(tmp_path / "y")
-    assert VectorIndex.load(tmp_path / "y").manifest.smooth == 3
 
 
 def test_what_cannot_be_mixed_is_refused_with_the_cure(tmp_path: Path) -> None:

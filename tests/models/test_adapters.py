@@ -99,18 +99,6 @@ def test_a_task_of_mteb_gives_this_projects_spearman(encoder: TorchEncoder) -> N
 
 
 @with_packages
-def test_mtebs_metadata_are_the_encoders(encoder: TorchEncoder) -> None:
-    meta = adapters.mteb(encoder, languages=["deu-Latn"]).mteb_model_meta
-    assert meta.name == f"cse/{encoder.name.rpartition('/')[2]}"
-    assert (meta.embed_dim, meta.max_tokens, meta.languages) == (32, encoder.max_seq_length, ["deu-Latn"])
-    assert meta.n_parameters == encoder.parameter_count
-    assert meta.similarity_fn_name.value == "cosine"
-    assert meta.use_instructions
-    encoder.name = "princeton-nlp/unsup-simcse-bert-base-uncased"
-    assert adapters.mteb(encoder).mteb_model_meta.name == encoder.name
-
-
-@with_packages
 def test_mteb_prompts_queries_and_documents(encoder: TorchEncoder) -> None:
     from mteb.types import PromptType
 

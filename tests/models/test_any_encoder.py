@@ -18,15 +18,12 @@ from tokenizers import Tokenizer
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 import cse
-from cse.encoder.rows import TokenRows
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS, UNTRAINED
-from cse.methods.method import When
 from cse.models.export import export_model
 from cse.models.loading import on_torch
 from cse.models.names import Kind, resolve
-from cse.training.step import cut_off, shuffled
 
 Folder = Callable[..., Path]
 TEXTS = [*SENTENCES, "", "the dog [MASK] a cat [SEP]"]
@@ -192,21 +189,6 @@ def test_training_keeps_the_pooling_that_a_folder_records(folder_of: Folder, tmp
     with_pipeline(start, [TRANSFORMER, POOLING], {"pooling_mode": "lasttoken"})
     cse.train("simcse", SENTENCES, output=tmp_path / "run", backbone=str(start), batch_size=4, max_steps=1)
     assert cse.load(str(tmp_path / "run")).reading.pooling.value == "last"
-
-
-def test_tokens_in_columns_read_as_tokens_with_positions(bert_folder: Path) -> None:
-    """BERT reads rows either way: prompts and their biases, permuted positions, and dimensions that are cut."""
-    rng, method = np.random.default_rng(2), UNTRAINED["prompt"].replaced(denoise=When.ALWAYS)
-    encoders = [reading(str(bert_folder), method) for _ in range(2)]
-    encoders[1].placed = encoders[1].reads_at = False
-    np.testing.assert_allclose(encoders[1].encode(TEXTS), encoders[0].encode(TEXTS), atol=1e-5)
-    contents = encoders[0].tokenise(SENTENCES, [encoders[0].views[0][0]] * len(SENTENCES))
-    rows = TokenRows.of(contents, [encoders[0].views[0][0]] * len(contents))
-    rows = cut_off(shuffled(rows, np.arange(4), rng), np.arange(3, 6), 0.5, 32, rng)
-    for pooling in ("cls", "mean", "max"):
-        read_by = [encoder.reading_by(UNTRAINED[pooling].reading) for encoder in encoders]
-        pooled = [encoder.pool(rows).detach().numpy() for encoder in read_by]
-        np.testing.assert_allclose(pooled[1], pooled[0], atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)

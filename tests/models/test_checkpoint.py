@@ -110,24 +110,6 @@ def test_differences_are_never_taken_from_another_backbone(bert_folder: Path, tm
     save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16)
 
 
-def test_saving_replaces_a_checkpoint_and_nothing_else(bert_folder: Path, tmp_path: Path) -> None:
-    encoder, folder = make(str(bert_folder), "dcpcse"), tmp_path / "model"
-    save(encoder, folder, {})
-    with written_in_shards("1KB"):
-        save(encoder, folder, {"selection": "second"})
-    assert json.loads((folder / "config.json").read_text())["selection"] == "second"
-    save(encoder, folder, {})
-    (folder / "notes.txt").write_text("mine")
-    shutil.copytree(bert_folder, tmp_path / "backbone")
-    for target, reason in (
-        (folder, "holds notes.txt, which is no part of a checkpoint"), (tmp_path / "backbone", "is not a checkpoint of")
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=rf"{target.name}: {reason}"):
-            save(encoder, target, {})
-    assert (folder / "notes.txt").read_text() == "mine"
-    assert describe(load_backbone(tmp_path / "backbone")[0])["layers"] == 2
-
-
 @pytest.fixture
 def checkpoint(bert_folder: Path, tmp_path: Path) -> Path:
     backbone = Path(shutil.copytree(bert_folder, tmp_path / "backbone"))
@@ -178,21 +160,6 @@ def test_a_changed_backbone_is_noticed(checkpoint: Path, tmp_path: Path) -> None
     model.save_pretrained(tmp_path / "backbone")
     with pytest.raises(ArtefactError, match="but that is now"):
         load(str(checkpoint), backend="torch")
-
-
-def test_wrong_models_are_named_with_the_choices(tmp_path: Path, bert_folder: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    (tmp_path / "empty").mkdir()
-    for name, message in {
-        "nonsense": "simcse, promptbert, dcpcse, conpvp",
-        str(tmp_path / "file"): "is a file",
-        str(tmp_path / "empty"): "no config.json in it",
-        " ": "no model given",
-    }.items():
-        with pytest.raises(ArtefactError, match=message):
-            load(name, backend="torch")
-    with pytest.raises(ValueError, match="unknown pooling 'median'; choose from mean"):
-        load(str(bert_folder), "median", backend="torch")
 
 
 def test_a_backbone_that_lacks_weights_or_is_of_another_family_is_refused(tmp_path: Path, bert_folder: Path) -> None:

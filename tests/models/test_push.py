@@ -17,7 +17,7 @@ from encoders import encoder_of, make
 from fitted_models import project
 from hub_stand_in import Hub, hub_at_hand
 from huggingface_hub import ModelCard
-from model_files import POOLING, TRANSFORMER, with_pipeline, written_in_shards
+from model_files import written_in_shards
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
@@ -262,20 +262,6 @@ def test_weights_that_lie_beside_those_recorded_are_neither_read_nor_copied(bert
     assert {"cse_checkpoint.json", "config.json", "model.safetensors"} < names
     assert not names & {"model.safetensors.index.json", "backbone"}
     np.testing.assert_array_equal(cse.load(str(tmp_path / "copy"), backend="torch").encode(SENTENCES), expected)
-
-
-def test_a_checkpoint_trained_on_a_sentence_transformers_folder_travels(bert_folder: Path, tmp_path: Path) -> None:
-    base = shutil.copytree(bert_folder, tmp_path / "base")
-    with_pipeline(base, [TRANSFORMER, POOLING], {"pooling_mode_cls_token": True})
-    encoder = make(str(base), "dcpcse")
-    save(encoder, tmp_path / "mine", {})
-    copy_checkpoint(tmp_path / "mine", tmp_path / "copy")
-    shutil.rmtree(base)
-    copy_checkpoint(tmp_path / "copy", tmp_path / "again")
-    for name in ("copy", "again"):
-        np.testing.assert_array_equal(
-            cse.load(str(tmp_path / name), backend="torch").encode(SENTENCES), encoder.encode(SENTENCES)
-        )
 
 
 @pytest.mark.parametrize(

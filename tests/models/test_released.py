@@ -228,31 +228,6 @@ def cached() -> Iterator[Cached]:
     shutil.rmtree(cache, ignore_errors=True)
 
 
-def test_a_published_id_in_the_cache_opens_without_a_network(
-    bert_folder: Path, roberta_folder: Path, tmp_path: Path, cached: Cached
-) -> None:
-    for name, backbone, converted in (
-        ("princeton-nlp/sup-simcse-bert-base-uncased", bert_folder, True),
-        ("royokong/unsup-PromptRoBERTa", roberta_folder, False),
-        ("YuxinJiang/unsup-promcse-bert-base-uncased", bert_folder, False),
-    ):
-        family = PUBLISHED_IDS[name].name
-        folder = release(tmp_path / family, backbone, family, converted=converted, binary=True)
-        cached(folder, name)
-        reference = resolve(name)
-        assert (reference.kind, reference.name, reference.family) == (Kind.PUBLISHED, name, family)
-        assert reference.label == name.partition("/")[2]
-        opened, expected = cse.load(name), cse.load(str(folder), family=family)
-        np.testing.assert_array_equal(opened.encode(SENTENCES), expected.encode(SENTENCES))
-        assert opened.fingerprint == expected.fingerprint
-    with pytest.raises(ValueError, match="is published as simcse-supervised, not as promptbert; leave out `family`"):
-        resolve("princeton-nlp/sup-simcse-bert-base-uncased", family="promptbert")
-    cached(release(tmp_path / "mine", bert_folder, "simcse"), "someone/my-simcse")
-    with pytest.raises(ArtefactError, match="give `family`"):
-        resolve("someone/my-simcse")
-    assert resolve("someone/my-simcse", family="simcse").family == "simcse"
-
-
 def test_every_command_and_the_app_read_a_folder_alike(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
     family = "promcse"
     folder = str(release(tmp_path / "model", bert_folder, family))

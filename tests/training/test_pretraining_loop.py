@@ -1,10 +1,9 @@
 """The pretraining loop, its schedule and its defaults: it learns, resumes exactly and accumulates gradients."""
 
-import inspect
 import json
 import subprocess
 import sys
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,10 @@ from conftest import ROOT, SENTENCES
 from pretraining_runs import CONFIG, curve, kill_at, run_pretraining, write_corpus
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from cse.commands.pretrain import main
 from cse.errors import ArtefactError
 from cse.models.names import BUNDLED
 from cse.training import pretraining
-from cse.training.pretraining_data import PretrainConfig, PretrainRequest, learning_rate
+from cse.training.pretraining_data import PretrainConfig, learning_rate
 
 
 @pytest.fixture
@@ -97,14 +95,3 @@ def test_the_rate_warms_up_and_decays_to_nothing() -> None:
     assert rates[0] == pytest.approx(0.1)
     assert max(rates) == pytest.approx(rates[10])
     assert rates[-1] == pytest.approx(1 / 90)
-
-
-def test_the_commands_options_default_to_the_recipe() -> None:
-    declared = {name: parameter.default for name, parameter in inspect.signature(main).parameters.items()}
-    options = {name: getattr(option, "default", option) for name, option in declared.items()}
-    settings = [*fields(PretrainConfig), *fields(PretrainRequest)]
-    optional = [field for field in settings if field.default is not MISSING]
-    shared = {field.name: field.default for field in optional if field.name in options}
-    assert len(shared) >= 15
-    shared["blend_share"] = str(shared["blend_share"])  # or several, by commas
-    assert {name: options[name] for name in shared} == shared

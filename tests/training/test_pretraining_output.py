@@ -2,7 +2,6 @@
 
 import errno
 import json
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -43,21 +42,6 @@ def test_a_full_disk_leaves_the_last_state_to_go_on_from(
     monkeypatch.undo()
     assert json.loads((tmp_path / "out" / "state" / "meta.json").read_text())["step"] == 4
     assert run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=4, resume=True)["step"] == CONFIG.steps
-
-
-@pytest.mark.skipif(os.name != "posix", reason="no lock elsewhere (2026-11)")
-def test_a_second_run_is_refused_while_the_first_lives(corpus: Path, tmp_path: Path) -> None:
-    refused: list[str] = []
-
-    def second(entry: dict) -> None:
-        if not refused:
-            refused.append("tried")
-            with pytest.raises(ValueError, match=r"out: another run is writing there; give another `output`"):
-                run_pretraining(corpus, tmp_path / "out", CONFIG, overwrite=True)
-
-    run_pretraining(corpus, tmp_path / "out", CONFIG, report=second)
-    assert refused
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith((".", "out"))) == ["out"]
 
 
 def test_a_finished_run_opens_everywhere_and_only_what_it_lost_is_made_again(corpus: Path, tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ from conftest import SENTENCES
 
 from cse.methods.catalogue import METHODS
 from cse.methods.method import Pooling, When
-from cse.methods.presets import preset
 from cse.models.loading import load
-from cse.training.loop import plan, train
+from cse.training.loop import train
 from cse.training.run import TrainRequest, prepare
 
 
@@ -20,16 +19,6 @@ from cse.training.run import TrainRequest, prepare
 def texts(tmp_path: Path) -> str:
     (tmp_path / "texts.txt").write_text("\n".join(SENTENCES))
     return str(tmp_path / "texts.txt")
-
-
-def test_settings_left_out_are_the_preset_and_those_given_replace_it(texts: str, bert_folder: Path) -> None:
-    settings = {"learning_rate": 0.5, "batch_size": 4, "epochs": None, "prefix": 3, "seed": 7}
-    encoder, run = prepare(TrainRequest("dcpcse", texts, str(bert_folder), settings=settings))
-    method, config = preset("dcpcse", "bert-small")
-    assert (run.config.learning_rate, run.config.batch_size, run.config.seed) == (0.5, 4, 7)
-    assert (run.config.epochs, run.config.temperature) == (config.epochs, config.temperature)
-    assert (encoder.reading.prefix, encoder.method.views) == (3, method.views)
-    assert encoder.prefix.shape[0] == 3
 
 
 def test_the_recipe_changes_with_any_text(tmp_path: Path, bert_folder: Path) -> None:
@@ -49,18 +38,6 @@ def test_few_examples_make_a_smaller_batch_and_say_so(texts: str, bert_folder: P
     _, run = prepare(TrainRequest("simcse", texts, str(bert_folder)), notes.append)
     assert run.config.batch_size == len(SENTENCES)
     assert notes == ["texts.txt: 7 lines", f"only {len(SENTENCES)} examples: batch size {len(SENTENCES)}"]
-
-
-def test_a_plan_counts_what_will_be_learned_and_shows_the_rows(texts: str, bert_folder: Path) -> None:
-    encoder, run = prepare(TrainRequest("promptbert", texts, str(bert_folder)))
-    numbers = plan(encoder, run)
-    assert [numbers[name] for name in ("views", "examples", "steps")] == [2, len(SENTENCES), run.steps]
-    assert numbers["parameters_learned"] == sum(t.numel() for t in encoder.learned(training=True).values())
-    assert numbers["parameters_stored"] < numbers["parameters_learned"] < numbers["parameters_total"]
-    assert len(numbers["lines"]) == 6
-    assert numbers["lines"][0] == {
-        "text": SENTENCES[0], "tokens": f'[CLS] this sentence of " {SENTENCES[0]} " means [MASK] . [SEP]',
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("method", ["simcse", "dcpcse", "esimcse", "consert"])
