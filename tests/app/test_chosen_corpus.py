@@ -28,7 +28,7 @@ from cse.app.corpus.exports import PATH, corpus_file, file_route
 from cse.app.corpus.reading import MOST_UNPACKED, file_corpus, preview
 from cse.app.results.search import Search
 from cse.app.state.app_state import AppState, open_state
-from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, OwnCorpus
+from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, Encoding, OwnCorpus
 from cse.vectors import unit_rows
 from index import BuildSettings, VectorIndex
 
