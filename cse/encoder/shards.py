@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
 EARLIER_DEFAULTS: dict[str, Any] = {  # values of plans without these fields
-    "batch_size": None, "query_prompt": None, "document_prompt": None, "form": "npy"
+    "batch_size": None, "query_prompt": None, "document_prompt": None, "form": "npy", "columns": None,
 }  # fmt: skip
 BLOCK = 4096  # sentences encoded at a time
 SHARD_CURE = "encode it again"
@@ -50,7 +50,7 @@ class ShardPlan:
     `model`, `pooling` and `family` open the model of this `fingerprint` again. `sha256` is that of the `count`
     sentences, each followed by a newline. `normalized` rows have length 1. `batch_size` changes the last bits of the
     vectors. They were made with `document_prompt`, and queries go with `query_prompt`, as an index records both. The
-    `form` of the parts is npy or parquet.
+    `form` of the parts is npy or parquet; `columns` is a digest of those beside the vectors of parquet.
     """
 
     model: str
@@ -66,6 +66,7 @@ class ShardPlan:
     query_prompt: str | None = EARLIER_DEFAULTS["query_prompt"]
     document_prompt: str | None = EARLIER_DEFAULTS["document_prompt"]
     form: str = EARLIER_DEFAULTS["form"]
+    columns: str | None = EARLIER_DEFAULTS["columns"]
     format: str = "cse-vectors"
     version: int = 1
 
@@ -109,6 +110,14 @@ def count_texts(texts: Iterable[str]) -> tuple[int, str]:
     return feed_texts(sha, texts), sha.hexdigest()
 
 
+def columns_digest(tables: Iterable[pa.Table]) -> str:
+    """Return the sha256 of the cells of tables that follow one another."""
+    sha = hashlib.sha256()
+    for batch in (batch for table in tables for batch in table.to_batches()):
+        sha.update(memoryview(batch.serialize()))
+    return sha.hexdigest()
+
+
 def begin(folder: Path, plan: ShardPlan, resume: bool, cure: str = "give another `output`") -> None:
     """Create `folder` for `plan` or, with `resume`, continue in that of an unfinished run of the same plan.
 
@@ -138,6 +147,8 @@ def _check_same(folder: Path, plan: ShardPlan, resume: bool, cure: str) -> None:
     expected = asdict(plan)
     if begun["sha256"] != plan.sha256:
         raise ValueError(f"{folder}: was begun with other sentences; give the corpus it was begun with, or {cure}")
+    if begun["form"] == plan.form and begun["columns"] != plan.columns:
+        raise ValueError(f"{folder}: was begun with other columns; give the table it was begun with, or {cure}")
     if odd := next((name for name in expected if begun.get(name) != expected[name]), None):
         raise ValueError(
             f"{folder}: was begun with {odd} {begun.get(odd)!r}, not {expected[odd]!r}; repeat its options, or {cure}"

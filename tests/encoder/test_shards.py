@@ -217,3 +217,28 @@ def test_the_command_encodes_in_parts_what_it_encodes_at_once(bert_folder: Path,
     assert read_plan(tmp_path / "p").batch_size == 2
     refused(run(*options, "--output", tmp_path / "w", "--shards", 11), 3, "--shards is 11", "10 sentences")
     refused(run(*options, "--output", tmp_path / "w.npy", "--resume"), 2, "--shards")
+
+
+def test_parquet_parts_are_not_resumed_with_other_columns(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def table(first: str) -> None:
+        rows = [f"{first}{number},a dog and {number} cats\n" for number in range(10)]
+        (tmp_path / "t.csv").write_text("".join(["id,text\n", *rows]))
+
+    def killed(*plan: object) -> None:
+        raise ValueError("killed")
+
+    words = ["encode", "--model", bert_folder, "--input", tmp_path / "t.csv", "--shards", 3, "--parquet", "--output"]
+    table("a")
+    with monkeypatch.context() as patch:
+        patch.setattr(shards, "finish", killed)
+        assert run(*words, tmp_path / "v").exit_code == 3
+    table("b")
+    refused(run(*words, tmp_path / "v", "--resume"), 3, "was begun with other columns")
+    table("a")
+    done = run(*words, tmp_path / "v", "--resume")
+    assert done.exit_code == 0, done.output
+    first = pq.read_table(tmp_path / "v" / "part-00000-of-00003.parquet")
+    assert first.select(["row", "id"]).to_pylist() == [{"row": n + 1, "id": f"a{n}"} for n in range(3)]
+    assert first.schema.field("vector").type == pa.list_(pa.float32(), 32)
