@@ -18,6 +18,7 @@ from cse.corpus.supervised import Examples, Note, Pair, is_items, pairs_in_memor
 from cse.encoder.backbone import has_dropout, load_backbone
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
+from cse.files.remote import shown
 from cse.files.writing import digest
 from cse.methods.method import JOINED, TRAINED_POOLINGS, Method, Pooling, When
 from cse.methods.presets import backbone_key, preset
@@ -55,7 +56,7 @@ class TrainRequest:
         """The name of the data in errors and records."""
         if isinstance(self.data, Corpus):
             return self.data.name
-        return str(self.data) if isinstance(self.data, str | Path) else IN_MEMORY
+        return shown(str(self.data)) if isinstance(self.data, str | Path) else IN_MEMORY
 
     def drawn(self, backbone: str) -> TrainRequest:
         """The request for as much of a stream as its steps take on a backbone (a `backbone_key`), and `dev` auto."""

@@ -12,6 +12,7 @@ import pytest
 from command_line import run
 from index_corpus import N, build, in_batches, sentences, vectors
 
+from cse.app.corpus.reading import file_corpus, preview
 from cse.corpus.corpus import Corpus
 from index import BuildSettings, IndexFolderError, VectorIndex
 
@@ -104,6 +105,7 @@ def test_an_index_at_an_address_answers_as_one_in_a_folder_and_grows(store, tmp_
 def test_an_index_that_was_half_written_is_refused(store, tmp_path, monkeypatch) -> None:
     address = "memory://bucket/index"
     VectorIndex.build(in_batches(100), address, settings=BuildSettings())
+    whole = {name: store.cat_file(name) for name in store.ls("bucket/index", detail=False)}
     put = type(store).put_file
 
     def killed(self: object, local: str, remote: str, **options: object) -> None:
@@ -116,13 +118,17 @@ def test_an_index_that_was_half_written_is_refused(store, tmp_path, monkeypatch)
         VectorIndex.build(list(in_batches(100))[:1], address, settings=BuildSettings())
     monkeypatch.setattr(type(store), "put_file", put)
     monkeypatch.setenv("CSE_CACHE", str(tmp_path / "another"))
-    with pytest.raises(IndexFolderError, match=r"index\.faiss has \d+ bytes, not \d+"):
+    with pytest.raises(IndexFolderError, match=rf"^{address}: index\.faiss has \d+ bytes, not \d+"):
         VectorIndex.load(address)
+    for name, content in whole.items():
+        store.pipe(name, content)
+    assert len(VectorIndex.load(address)) == N  # the damaged copy is not kept
 
 
 def test_commands_take_addresses(store, bert_folder) -> None:
     store.pipe("bucket/pets.csv", TABLE.encode())
     address = "memory://bucket/index"
+    store.pipe("bucket/index/index.faiss", b"an upload that was killed")
     done = run("build_index", "memory://bucket/pets.csv", "--model", bert_folder, "--output", address)
     assert done.exit_code == 0, done.output
     assert run("build_index", "memory://bucket/pets.csv", "--model", bert_folder, "--output", address).exit_code == 3
@@ -130,3 +136,43 @@ def test_commands_take_addresses(store, bert_folder) -> None:
     assert done.exit_code == 0, done.output
     assert '"row": 3' in done.stdout
     assert '"id": "9"' in done.stdout
+
+
+def test_an_address_that_takes_no_files_is_refused_before_anything_is_encoded(served) -> None:
+    def batches() -> Iterator[tuple[list[str], np.ndarray]]:
+        raise AssertionError("encoded")
+        yield
+
+    address = f"{served[1]}/index"
+    with pytest.raises(ValueError, match=rf"^{address}: cannot be written"):
+        VectorIndex.build(batches(), address, settings=BuildSettings())
+
+
+def test_the_cache_keeps_the_last_versions_of_an_address(store, tmp_path) -> None:
+    for number in range(6):
+        store.pipe("bucket/texts.txt", f"version {number}".encode())
+        assert Corpus.read("memory://bucket/texts.txt").texts == [f"version {number}"]
+    copies = sorted(path.read_text() for path in (tmp_path / "cache").rglob("texts.txt"))
+    assert copies == ["version 4", "version 5"]
+
+
+def test_keys_and_passwords_in_an_address_are_not_recorded(store, served, bert_folder, tmp_path) -> None:
+    (served[0] / "pets.csv").write_text(TABLE)
+    address = served[1].replace("http://", "http://me:secret@")
+    done = run(
+        "build_index", f"{address}/pets.csv?signature=secret", "--model", bert_folder, "--output", tmp_path / "i"
+    )
+    assert done.exit_code == 0, done.output
+    assert VectorIndex.load(tmp_path / "i").manifest.corpora == [f"{served[1]}/pets.csv"]
+    done = run(
+        "build_index", f"{address}/none.csv?signature=secret", "--model", bert_folder, "--output", tmp_path / "n"
+    )
+    assert "secret" not in done.output
+
+
+@pytest.mark.parametrize("address", ["memory://bucket/pets.csv", "file:///etc/hostname"])
+def test_visitors_cannot_make_the_app_read_an_address(store, address) -> None:
+    store.pipe("bucket/pets.csv", TABLE.encode())
+    for read in (preview, partial(file_corpus, column="text", labels=None)):
+        with pytest.raises(ValueError, match="is no longer on the server"):
+            read(address)
