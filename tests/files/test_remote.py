@@ -9,7 +9,7 @@ from pathlib import Path
 import fsspec
 import numpy as np
 import pytest
-from command_line import run
+from command_line import refused, run
 from index_corpus import N, build, in_batches, sentences, vectors
 
 from cse.app.corpus.reading import file_corpus, preview
@@ -176,3 +176,14 @@ def test_visitors_cannot_make_the_app_read_an_address(store, address) -> None:
     for read in (preview, partial(file_corpus, column="text", labels=None)):
         with pytest.raises(ValueError, match="is no longer on the server"):
             read(address)
+
+
+@pytest.mark.parametrize("words", [["v.npy"], ["parts", "--shards", 2], ["v.parquet"]])
+def test_an_output_that_is_no_address_does_not_become_a_folder_called_after_one(
+    bert_folder, tmp_path, monkeypatch, words
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("the dog\nthe cat\n")
+    words[0] = f"memory://bucket/{words[0]}"
+    refused(run("encode", "a.txt", "--model", bert_folder, "--output", *words), 3, "memory:/bucket/", "is an address")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
