@@ -14,6 +14,7 @@ from index_corpus import N, build, in_batches, sentences, vectors
 
 from cse.app.corpus.reading import file_corpus, preview
 from cse.corpus.corpus import Corpus
+from cse.corpus.supervised import scored_pairs
 from index import BuildSettings, IndexFolderError, VectorIndex
 
 TABLE = "id,text\n7,a cat sleeps\n8,\n9,the dog runs\n"
@@ -187,3 +188,11 @@ def test_an_output_that_is_no_address_does_not_become_a_folder_called_after_one(
     words[0] = f"memory://bucket/{words[0]}"
     refused(run("encode", "a.txt", "--model", bert_folder, "--output", *words), 3, "memory:/bucket/", "is an address")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_scored_pairs_at_an_address_are_read_as_a_file(store) -> None:
+    store.pipe("bucket/dev.tsv", b"4.5\ta cat\tone cat\n1\ta dog\tthe sun\n")
+    assert scored_pairs("memory://bucket/dev.tsv") == [(4.5, "a cat", "one cat"), (1.0, "a dog", "the sun")]
+    store.pipe("bucket/bad.tsv", b"4.5\ta cat\tone cat\nx\ta dog\tthe sun\n")
+    with pytest.raises(ValueError, match=r"^memory://bucket/bad\.tsv: line 2"):
+        scored_pairs("memory://bucket/bad.tsv")
