@@ -1,8 +1,8 @@
 """Encoding of a corpus in parts, one file each: processes share the work, and a killed run can be resumed.
 
 The folder holds `part-00000-of-00004.npy` and so on, (n, d) float32 rows in the order of the sentences, or Parquet
-tables with these rows as the last column, and `manifest.json`. During the run, `plan.json` holds the plan, and a
-`.json` next to each complete part its checksum.
+tables with these rows as the last column, and `manifest.json` (`_manifest.json` beside tables). During the run,
+`plan.json` holds the plan, and a `.json` next to each complete part its checksum.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def begin(folder: Path, plan: ShardPlan, resume: bool, cure: str = "give another
         raise ValueError(f"`shards` is {plan.shards}, but there are {plan.count} sentences; give at most as many")
     if folder.is_file():
         raise ValueError(f"{folder}: is a file; give `output` the name of a folder")
-    if (folder / MANIFEST).exists():
+    if _manifest(folder).exists():
         raise ValueError(f"{folder}: is finished; give another `output`, or delete it")
     sweep(folder / PLAN)  # temporary files of a killed run
     if folder.is_dir() and any(folder.iterdir()):
@@ -230,16 +230,24 @@ def finish(folder: Path, plan: ShardPlan) -> None:
     """Write the manifest of a folder with all its parts, and delete the files of the run."""
     names = [plan.name(shard) for shard in range(plan.shards)]
     parts = {name: read_json((folder / name).with_suffix(".json")) for name in names}
-    write_json(folder / MANIFEST, {**asdict(plan), "parts": parts})
+    # Engines that read a folder of Parquet skip files that begin with an underscore.
+    name = f"_{MANIFEST}" if plan.form == "parquet" else MANIFEST
+    write_json(folder / name, {**asdict(plan), "parts": parts})
     for path in (folder / PLAN, *((folder / name).with_suffix(".json") for name in names)):
         path.unlink()
 
 
+def _manifest(folder: Path) -> Path:
+    """Return the manifest of a finished folder; the path of that of arrays if there is none."""
+    path = folder / f"_{MANIFEST}"
+    return path if path.is_file() else folder / MANIFEST
+
+
 def read_plan(folder: Path) -> ShardPlan:
     """Read the plan of a finished folder. Raises ArtefactError if it is none, is unfinished or lacks a part."""
-    if (folder / PLAN).is_file() and not (folder / MANIFEST).is_file():
+    if (folder / PLAN).is_file() and not _manifest(folder).is_file():
         raise ArtefactError(f"{folder}: is an unfinished run; continue it by {command_line('encode')} with `resume`")
-    values = {**EARLIER_DEFAULTS, **read_json(folder / MANIFEST)}
+    values = {**EARLIER_DEFAULTS, **read_json(_manifest(folder))}
     names = [field.name for field in fields(ShardPlan)]
     missing = [name for name in (*names, "parts") if name not in values]
     if missing or (values["format"], values["version"]) != (ShardPlan.format, ShardPlan.version):
@@ -260,7 +268,7 @@ def read_blocks(folder: Path) -> Iterator[np.ndarray]:
 
     Raises ArtefactError as `read_plan` does, and if a part does not match the manifest.
     """
-    plan, recorded = read_plan(folder), read_json(folder / MANIFEST)["parts"]
+    plan, recorded = read_plan(folder), read_json(_manifest(folder))["parts"]
     for shard in range(plan.shards):
         path = folder / plan.name(shard)
         if checksum(path) != recorded[path.name]["sha256"]:
