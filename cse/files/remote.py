@@ -66,7 +66,7 @@ def local_copy(address: str) -> Path:
 def local_folder(address: str, names: Sequence[str]) -> Path:
     """Return the files `names` of a folder at an address as a folder in the cache; the first one tells versions apart.
 
-    Raises ValueError as `local_copy`, and if the folder does not stop changing.
+    Others that are missing there are missing here. Raises ValueError as `local_copy`, and if the folder does not stop changing.
     """
     with _place(address) as (system, path):
         marks = [system.cat_file(f"{path}/{names[0]}")]
@@ -74,7 +74,7 @@ def local_folder(address: str, names: Sequence[str]) -> Path:
             folder = _cached(address, marks[-1])
             write_file(folder / names[0], lambda fresh: fresh.write_bytes(marks[-1]))
             for name in names[1:]:
-                if not (folder / name).is_file():
+                if not (folder / name).is_file() and system.exists(f"{path}/{name}"):
                     write_file(folder / name, partial(system.get_file, f"{path}/{name}"))
             marks.append(system.cat_file(f"{path}/{names[0]}"))
             if marks[-1] == marks[-2]:

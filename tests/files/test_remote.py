@@ -124,6 +124,10 @@ def test_an_index_that_was_half_written_is_refused(store, tmp_path, monkeypatch)
     for name, content in whole.items():
         store.pipe(name, content)
     assert len(VectorIndex.load(address)) == N  # the damaged copy is not kept
+    store.rm("bucket/index/texts.arrow")
+    monkeypatch.setenv("CSE_CACHE", str(tmp_path / "third"))
+    with pytest.raises(IndexFolderError, match=rf"^{address}: texts\.arrow is missing; rebuild it"):
+        VectorIndex.load(address)
 
 
 def test_commands_take_addresses(store, bert_folder) -> None:
