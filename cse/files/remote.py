@@ -66,7 +66,8 @@ def local_copy(address: str) -> Path:
 def local_folder(address: str, names: Sequence[str]) -> Path:
     """Return the files `names` of a folder at an address as a folder in the cache; the first one tells versions apart.
 
-    Others that are missing there are missing here. Raises ValueError as `local_copy`, and if the folder does not stop changing.
+    Others that are missing there are missing here. Raises ValueError as `local_copy`, and if the folder does not stop
+    changing.
     """
     with _place(address) as (system, path):
         marks = [system.cat_file(f"{path}/{names[0]}")]
