@@ -12,7 +12,6 @@ import pytest
 from command_line import refused, run
 from index_corpus import N, build, in_batches, sentences, vectors
 
-from cse.app.corpus.reading import file_corpus, preview
 from cse.corpus.corpus import Corpus
 from cse.corpus.supervised import scored_pairs
 from index import BuildSettings, IndexFolderError, VectorIndex
@@ -173,14 +172,6 @@ def test_keys_and_passwords_in_an_address_are_not_recorded(store, served, bert_f
         "build_index", f"{address}/none.csv?signature=secret", "--model", bert_folder, "--output", tmp_path / "n"
     )
     assert "secret" not in done.output
-
-
-@pytest.mark.parametrize("address", ["memory://bucket/pets.csv", "file:///etc/hostname"])
-def test_visitors_cannot_make_the_app_read_an_address(store, address) -> None:
-    store.pipe("bucket/pets.csv", TABLE.encode())
-    for read in (preview, partial(file_corpus, column="text", labels=None)):
-        with pytest.raises(ValueError, match="is no longer on the server"):
-            read(address)
 
 
 @pytest.mark.parametrize("words", [["v.npy"], ["parts", "--shards", 2], ["v.parquet"]])
