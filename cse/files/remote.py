@@ -39,6 +39,13 @@ def is_remote(name: str | Path) -> bool:
     return isinstance(name, str) and "://" in name
 
 
+def is_scheme(scheme: str) -> bool:
+    """True for a scheme that fsspec knows, or the schemes of a chain such as simplecache::s3."""
+    import fsspec
+
+    return {*scheme.split("::")} <= {*fsspec.available_protocols(), *fsspec.registry}
+
+
 def shown(address: str) -> str:
     """Return an address without its password and, on the web, without its query, which may hold a key."""
     if address.startswith(("http://", "https://")):
