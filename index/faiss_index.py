@@ -19,7 +19,7 @@ import pyarrow as pa
 from cse.corpus.corpus import Corpus, fields_of, text_blocks
 from cse.errors import IndexFolderError
 from cse.files.hub import data_folder
-from cse.files.remote import exists, is_remote, upload
+from cse.files.remote import check_writable, is_remote, names_at, upload
 from cse.files.replace import read_settled
 from cse.vectors import smoothed
 from index import faiss_engine
@@ -91,6 +91,7 @@ class VectorIndex(Index):
         that one half written is refused. Raises ValueError for bad batches, settings or `output`.
         """
         if is_remote(output):
+            check_writable(str(output))  # before hours of encoding
             with TemporaryDirectory() as folder:
                 cls.build(batches, Path(folder) / "index", settings=settings, report=report)
                 upload(Path(folder) / "index", str(output), FILES)
@@ -164,10 +165,10 @@ class VectorIndex(Index):
     def holds_index(cls, location: Path | str) -> bool:
         """True if an index is at `location`. Raises ValueError if something else is."""
         if is_remote(location):
-            there = exists(str(location))
-            if there and not exists(str(location), MANIFEST_FILE):
+            names = names_at(str(location))
+            if MANIFEST_FILE not in names and set(names) - set(FILES):  # an upload that was killed has files of FILES
                 raise ValueError(f"{location}: holds something else; give an index another address")
-            return there
+            return MANIFEST_FILE in names
         location = Path(location)
         INDEX.check_replaceable(location)
         return location.exists() and any(location.iterdir())

@@ -28,7 +28,7 @@ from cse.files.checksums import checksum_now, feed_texts, file_state
 from cse.files.remote import cache_folder, is_remote, local_folder
 from cse.files.replace import followed
 from cse.files.writing import FolderKind
-from index.manifest import MANIFEST_FILE, Manifest, cure
+from index.manifest import MANIFEST_FILE, Manifest, cure, read_manifest
 
 FAISS_FILE = "index.faiss"
 TEXTS_FILE = "texts.arrow"
@@ -56,13 +56,23 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 
 def local(location: Path | str) -> Path:
-    """Return the folder of an index; that of an address is its copy. Raises IndexFolderError if there is none."""
+    """Return the folder of an index; that of an address is its copy, verified.
+
+    Raises IndexFolderError, which names the address, if there is none or it is damaged.
+    """
     if not is_remote(location):
         return Path(location)
     try:
-        return local_folder(str(location), FILES)
+        folder = local_folder(str(location), FILES)
     except ValueError as error:
         raise IndexFolderError(str(error)) from error
+    try:
+        verify_files(folder, read_manifest(folder))
+    except IndexFolderError as error:
+        for name in DATA_FILES:  # to be copied again, as a mended index may have the same manifest
+            (folder / name).unlink(missing_ok=True)
+        raise IndexFolderError(str(error).replace(str(folder), str(location))) from error
+    return folder
 
 
 def file_records(folder: Path) -> dict[str, dict[str, Any]]:

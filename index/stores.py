@@ -20,7 +20,7 @@ import pyarrow as pa
 from cse.corpus.corpus import Corpus, free_name
 from cse.corpus.output import as_html
 from cse.errors import command_line
-from cse.files.remote import is_remote
+from cse.files.remote import is_remote, is_scheme
 from index.folder import Texts, check_columns, local, row_table, unit_rows
 from index.manifest import BuildSettings, Manifest, check_not_smoothed
 
@@ -346,8 +346,15 @@ def folder_of(text: str) -> Path:
 
 
 def store_of(location: Location) -> type[Index]:
-    """The store that `location` is in: that of its scheme, or else a folder, here or at an address of fsspec."""
-    module, name = STORES.get(str(location).partition("://")[0], FOLDERS) if is_remote(location) else FOLDERS
+    """The store that `location` is in: that of its scheme, or else a folder, here or at an address of fsspec.
+
+    Raises ValueError for an address of an unknown scheme.
+    """
+    scheme = str(location).partition("://")[0] if is_remote(location) else ""
+    if scheme and scheme not in STORES and not is_scheme(scheme):
+        known = " or ".join(f"{scheme}://" for scheme in STORES)
+        raise ValueError(f"{location!r} is not the address of a store, which begins with {known}, s3:// or the like")
+    module, name = STORES.get(scheme, FOLDERS)
     return getattr(import_module(module), name)
 
 

@@ -17,8 +17,6 @@ from cse.commands.cli import (
     MODEL_VARIABLE,
     POOLING,
     READ,
-    STDIN,
-    STDIN_NAME,
     TEXTS,
     command,
     flag,
@@ -118,7 +116,7 @@ def main(
         goes_on = bool(kept and resume and kept.begun)  # an interrupted build checked its output at its start
         _check_output(location, factory, overwrite=overwrite or goes_on, append=append)
         texts = read_corpus(corpus, column, read=read)
-        corpus = STDIN_NAME if corpus == STDIN else corpus
+        corpus = texts.name
         if not len(texts):
             raise ValueError(f"{corpus}: holds no sentence; give a corpus with text in it")
         settings = BuildSettings(factory=factory or "Flat", corpus=corpus, seed=seed, smooth=smooth)

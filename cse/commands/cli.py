@@ -8,6 +8,7 @@ import gc
 import inspect
 import json
 import os
+import re
 import select
 import shutil
 import sys
@@ -202,12 +203,17 @@ def _stdout_closed() -> bool:
 
 
 def _check_words(values: Iterable[Any]) -> None:
-    """Raise ValueError for a word of the command line that is not UTF-8: JSON files cannot hold it."""
+    """Raise ValueError for a word of the command line that is not UTF-8: JSON files cannot hold it.
+
+    And for an address where a path on this machine is read or written, which would be a folder called `s3:`.
+    """
     for value in values:
         for word in value if isinstance(value, list) else [value]:
             if isinstance(word, str | Path) and not is_utf_8(str(word)):
                 shown = os.fsencode(word)
                 raise ValueError(f"{shown!r} is not UTF-8; rename the file, or write the text in UTF-8")
+            if isinstance(word, Path) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(word)):
+                raise ValueError(f"{word}: is an address; give a path on this machine here, and copy what is there")
 
 
 def with_flags(message: str, app: typer.Typer) -> str:

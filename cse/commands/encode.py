@@ -217,7 +217,7 @@ def _encode_parts(
     from tqdm.auto import tqdm
 
     from cse.encoder.processes import together
-    from cse.encoder.shards import BLOCK, ShardPlan, count_texts, encode_in_parts
+    from cse.encoder.shards import BLOCK, ShardPlan, columns_digest, count_texts, encode_in_parts
     from cse.models.loading import open_model
 
     def texts() -> Iterator[str]:
@@ -233,10 +233,11 @@ def _encode_parts(
             log(f"the model's prompt for documents, {own!r}, is not used; for an index give --prompt-name")
         corpus = read()
         count, sha256 = count_texts(texts())
+        columns = columns_digest(map(_numbered, corpus.blocks(BLOCK))) if options.parquet else None
     plan = ShardPlan(
         reference.name, reference.pooling, reference.family, encoder.fingerprint, encoder.dim, options.normalize,
         count, sha256, options.shards, options.batch_size, None if without else encoder.query_prompt, prompt,
-        "parquet" if options.parquet else "npy",
+        "parquet" if options.parquet else "npy", columns,
     )  # fmt: skip
 
     def encode(block: list[str]) -> np.ndarray:

@@ -89,7 +89,7 @@ class Corpus:
             return replace(data, text=text, label=label)
         if isinstance(data, str | Path):
             return cls.read(data, column, labels, limit=limit)
-        rows = source_in_memory(data)
+        rows = source_in_memory(data.take(limit) if limit and is_stream(data) else data)
         return _corpus(rows, next(rows.batches, None), column, labels, Options(), limit)
 
     def __len__(self) -> int:
@@ -452,13 +452,18 @@ def _nested(batches: Iterator[Batch], paths: Sequence[str]) -> Iterator[Batch]:
         yield numbers, batch
 
 
+def is_stream(data: Any) -> bool:
+    """True for an IterableDataset, which may have no end."""
+    return hasattr(data, "column_names") and hasattr(data, "with_format") and not hasattr(data, "__len__")
+
+
 def source_in_memory(data: Any) -> Source:
     """Return the rows of texts, objects, a data frame, an Arrow table, a Dataset or a stream of one.
 
     Raises ValueError for others.
     """
-    if hasattr(data, "column_names") and hasattr(data, "with_format") and not hasattr(data, "__len__"):
-        return formats.of_dicts(IN_MEMORY, "stream", iter(data))  # an IterableDataset
+    if is_stream(data):
+        return formats.of_dicts(IN_MEMORY, "stream", iter(data.with_format(None)))
     if hasattr(data, "column_names") and hasattr(data, "with_format"):  # a Dataset
         data = data.with_format("arrow")[:] if len(data) else pa.table({name: [] for name in data.column_names})
     elif hasattr(data, "to_arrow"):  # Polars
@@ -531,7 +536,11 @@ def free_name(name: str, columns: Iterable[str]) -> str:
 
 
 def text_blocks(texts: Iterable[str] | Corpus, size: int) -> Iterator[tuple[Any, list[str]]]:
-    """Yield texts, `size` at a time, each block a list or a corpus, with its sentences as they are encoded."""
+    """Yield texts, `size` at a time, each block a list or a corpus, with its sentences as they are encoded.
+
+    A Dataset or a stream is read as a corpus.
+    """
+    texts = Corpus.of(texts) if hasattr(texts, "column_names") else texts
     if isinstance(texts, Corpus):
         yield from ((block, block.sentences) for block in texts.blocks(size))
         return

@@ -33,7 +33,7 @@ from cse.corpus.dialect import (
 )
 from cse.corpus.lines import COMPRESSIONS, DAMAGED, ZIP, Encoding, encoding_of, head, opened, text_lines, zip_member
 from cse.files import hub
-from cse.files.remote import is_remote, local_copy, naming
+from cse.files.remote import is_remote, local_copy, naming, shown
 from cse.files.writing import check_regular
 
 TEXT, DELIMITED, JSON_LINES, JSON, PARQUET, ARROW, XLSX = "text", "csv", "jsonl", "json", "parquet", "arrow", "xlsx"
@@ -116,7 +116,7 @@ def read(name: str, options: Options | None = None) -> Source:
     """
     options, path = options or Options(), Path(name)
     if is_remote(name):
-        copy = local_copy(name)
+        copy, name = local_copy(name), shown(name)
         with naming(copy, name):
             source = read(str(copy), options)
         return replace(source, name=name, batches=_named(copy, name, source.batches))

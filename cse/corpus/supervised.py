@@ -28,6 +28,7 @@ from cse.corpus.corpus import IN_MEMORY, SAMPLE_ROWS, Corpus, check_text, source
 from cse.corpus.dialect import USUAL_NAMES, is_number, prose
 from cse.corpus.formats import Options, is_json
 from cse.corpus.lines import head, text_lines
+from cse.files.remote import is_remote, local_copy, naming, shown
 from cse.files.writing import check_regular
 
 PAIRS = {  # names of an anchor and its positive, and of a hard negative beside them
@@ -437,6 +438,10 @@ def scored_pairs(source: Any, note: Note | None = None) -> list[Pair]:
     line that says what was understood; without it, only what is not score, sentence, sentence is logged, once. Raises
     ValueError for columns that cannot be told, a score that is no number, and an empty source.
     """
+    if is_remote(source):
+        copy = local_copy(source)
+        with naming(copy, shown(source)):
+            return scored_pairs(copy, note)
     path = Path(source) if isinstance(source, str | Path) else None
     columns = None if path is None or formats.is_hub_id(str(path)) else _tab_layout(path)
     if path is not None and columns is not None:

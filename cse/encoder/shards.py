@@ -1,8 +1,8 @@
 """Encoding of a corpus in parts, one file each: processes share the work, and a killed run can be resumed.
 
 The folder holds `part-00000-of-00004.npy` and so on, (n, d) float32 rows in the order of the sentences, or Parquet
-tables with these rows as the last column, and `manifest.json`. During the run, `plan.json` holds the plan, and a
-`.json` next to each complete part its checksum.
+tables with these rows as the last column, and `manifest.json` (`_manifest.json` beside tables). During the run,
+`plan.json` holds the plan, and a `.json` next to each complete part its checksum.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PLAN, MANIFEST = "plan.json", "manifest.json"
 EARLIER_DEFAULTS: dict[str, Any] = {  # values of plans without these fields
-    "batch_size": None, "query_prompt": None, "document_prompt": None, "form": "npy"
+    "batch_size": None, "query_prompt": None, "document_prompt": None, "form": "npy", "columns": None,
 }  # fmt: skip
 BLOCK = 4096  # sentences encoded at a time
 SHARD_CURE = "encode it again"
@@ -50,7 +50,7 @@ class ShardPlan:
     `model`, `pooling` and `family` open the model of this `fingerprint` again. `sha256` is that of the `count`
     sentences, each followed by a newline. `normalized` rows have length 1. `batch_size` changes the last bits of the
     vectors. They were made with `document_prompt`, and queries go with `query_prompt`, as an index records both. The
-    `form` of the parts is npy or parquet.
+    `form` of the parts is npy or parquet; `columns` is a digest of those beside the vectors of parquet.
     """
 
     model: str
@@ -66,6 +66,7 @@ class ShardPlan:
     query_prompt: str | None = EARLIER_DEFAULTS["query_prompt"]
     document_prompt: str | None = EARLIER_DEFAULTS["document_prompt"]
     form: str = EARLIER_DEFAULTS["form"]
+    columns: str | None = EARLIER_DEFAULTS["columns"]
     format: str = "cse-vectors"
     version: int = 1
 
@@ -109,6 +110,14 @@ def count_texts(texts: Iterable[str]) -> tuple[int, str]:
     return feed_texts(sha, texts), sha.hexdigest()
 
 
+def columns_digest(tables: Iterable[pa.Table]) -> str:
+    """Return the sha256 of the cells of tables that follow one another."""
+    sha = hashlib.sha256()
+    for batch in (batch for table in tables for batch in table.to_batches()):
+        sha.update(memoryview(batch.serialize()))
+    return sha.hexdigest()
+
+
 def begin(folder: Path, plan: ShardPlan, resume: bool, cure: str = "give another `output`") -> None:
     """Create `folder` for `plan` or, with `resume`, continue in that of an unfinished run of the same plan.
 
@@ -121,7 +130,7 @@ def begin(folder: Path, plan: ShardPlan, resume: bool, cure: str = "give another
         raise ValueError(f"`shards` is {plan.shards}, but there are {plan.count} sentences; give at most as many")
     if folder.is_file():
         raise ValueError(f"{folder}: is a file; give `output` the name of a folder")
-    if (folder / MANIFEST).exists():
+    if _manifest(folder).exists():
         raise ValueError(f"{folder}: is finished; give another `output`, or delete it")
     sweep(folder / PLAN)  # temporary files of a killed run
     if folder.is_dir() and any(folder.iterdir()):
@@ -138,6 +147,8 @@ def _check_same(folder: Path, plan: ShardPlan, resume: bool, cure: str) -> None:
     expected = asdict(plan)
     if begun["sha256"] != plan.sha256:
         raise ValueError(f"{folder}: was begun with other sentences; give the corpus it was begun with, or {cure}")
+    if begun["form"] == plan.form and begun["columns"] != plan.columns:
+        raise ValueError(f"{folder}: was begun with other columns; give the table it was begun with, or {cure}")
     if odd := next((name for name in expected if begun.get(name) != expected[name]), None):
         raise ValueError(
             f"{folder}: was begun with {odd} {begun.get(odd)!r}, not {expected[odd]!r}; repeat its options, or {cure}"
@@ -219,16 +230,24 @@ def finish(folder: Path, plan: ShardPlan) -> None:
     """Write the manifest of a folder with all its parts, and delete the files of the run."""
     names = [plan.name(shard) for shard in range(plan.shards)]
     parts = {name: read_json((folder / name).with_suffix(".json")) for name in names}
-    write_json(folder / MANIFEST, {**asdict(plan), "parts": parts})
+    # Engines that read a folder of Parquet skip files that begin with an underscore.
+    name = f"_{MANIFEST}" if plan.form == "parquet" else MANIFEST
+    write_json(folder / name, {**asdict(plan), "parts": parts})
     for path in (folder / PLAN, *((folder / name).with_suffix(".json") for name in names)):
         path.unlink()
 
 
+def _manifest(folder: Path) -> Path:
+    """Return the manifest of a finished folder; the path of that of arrays if there is none."""
+    path = folder / f"_{MANIFEST}"
+    return path if path.is_file() else folder / MANIFEST
+
+
 def read_plan(folder: Path) -> ShardPlan:
     """Read the plan of a finished folder. Raises ArtefactError if it is none, is unfinished or lacks a part."""
-    if (folder / PLAN).is_file() and not (folder / MANIFEST).is_file():
+    if (folder / PLAN).is_file() and not _manifest(folder).is_file():
         raise ArtefactError(f"{folder}: is an unfinished run; continue it by {command_line('encode')} with `resume`")
-    values = {**EARLIER_DEFAULTS, **read_json(folder / MANIFEST)}
+    values = {**EARLIER_DEFAULTS, **read_json(_manifest(folder))}
     names = [field.name for field in fields(ShardPlan)]
     missing = [name for name in (*names, "parts") if name not in values]
     if missing or (values["format"], values["version"]) != (ShardPlan.format, ShardPlan.version):
@@ -249,7 +268,7 @@ def read_blocks(folder: Path) -> Iterator[np.ndarray]:
 
     Raises ArtefactError as `read_plan` does, and if a part does not match the manifest.
     """
-    plan, recorded = read_plan(folder), read_json(folder / MANIFEST)["parts"]
+    plan, recorded = read_plan(folder), read_json(_manifest(folder))["parts"]
     for shard in range(plan.shards):
         path = folder / plan.name(shard)
         if checksum(path) != recorded[path.name]["sha256"]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,6 +20,8 @@ VERSIONS = (  # facts of a file by which services tell one version from another;
     "ETag", "etag", "mtime", "LastModified", "last_modified", "created", "updated", "generation", "blob_id",
 )  # fmt: skip
 TRIES = 3  # of a folder that is replaced while it is copied
+KEPT_VERSIONS = 2  # of an address in the cache: another process may still read the one before
+PROBE = ".cse-probe"  # a file that is written and deleted
 
 
 def cache_folder() -> Path:
@@ -33,6 +37,20 @@ def cache_folder() -> Path:
 def is_remote(name: str | Path) -> bool:
     """True for an address, which has a scheme."""
     return isinstance(name, str) and "://" in name
+
+
+def is_scheme(scheme: str) -> bool:
+    """True for a scheme that fsspec knows, or the schemes of a chain such as simplecache::s3."""
+    import fsspec
+
+    return {*scheme.split("::")} <= {*fsspec.available_protocols(), *fsspec.registry}
+
+
+def shown(address: str) -> str:
+    """Return an address without its password and, on the web, without its query, which may hold a key."""
+    if address.startswith(("http://", "https://")):
+        return re.sub(r"//[^/@]*@", "//", address.partition("?")[0])
+    return re.sub(r"//[^/@]*:[^/@]*@", "//", address)
 
 
 def local_copy(address: str) -> Path:
@@ -55,7 +73,8 @@ def local_copy(address: str) -> Path:
 def local_folder(address: str, names: Sequence[str]) -> Path:
     """Return the files `names` of a folder at an address as a folder in the cache; the first one tells versions apart.
 
-    Raises ValueError as `local_copy`, and if the folder does not stop changing.
+    Others that are missing there are missing here. Raises ValueError as `local_copy`, and if the folder does not stop
+    changing.
     """
     with _place(address) as (system, path):
         marks = [system.cat_file(f"{path}/{names[0]}")]
@@ -63,7 +82,7 @@ def local_folder(address: str, names: Sequence[str]) -> Path:
             folder = _cached(address, marks[-1])
             write_file(folder / names[0], lambda fresh: fresh.write_bytes(marks[-1]))
             for name in names[1:]:
-                if not (folder / name).is_file():
+                if not (folder / name).is_file() and system.exists(f"{path}/{name}"):
                     write_file(folder / name, partial(system.get_file, f"{path}/{name}"))
             marks.append(system.cat_file(f"{path}/{names[0]}"))
             if marks[-1] == marks[-2]:
@@ -71,10 +90,19 @@ def local_folder(address: str, names: Sequence[str]) -> Path:
         raise OSError("it is being replaced; try again later")
 
 
-def exists(address: str, name: str = "") -> bool:
-    """True if there is a file or folder at an address, or a file `name` in that folder."""
+def names_at(address: str) -> list[str]:
+    """Return the names of the files and folders in the folder at an address; none if there is no such folder."""
     with _place(address) as (system, path):
-        return bool(system.exists(f"{path}/{name}" if name else path))
+        return [PurePosixPath(name).name for name in system.ls(path, detail=False)] if system.exists(path) else []
+
+
+def check_writable(address: str) -> None:
+    """Raise ValueError if no file can be written to a folder at an address."""
+    with _place(address, "cannot be written") as (system, path):
+        system.makedirs(path, exist_ok=True)
+        system.pipe_file(f"{path}/{PROBE}", b"cse")
+        with suppress(Exception):  # the right to delete is not needed
+            system.rm_file(f"{path}/{PROBE}")
 
 
 def upload(folder: Path, address: str, names: Sequence[str]) -> None:
@@ -85,12 +113,22 @@ def upload(folder: Path, address: str, names: Sequence[str]) -> None:
             system.put_file(str(folder / name), f"{path}/{name}")
 
 
-def _cached(*key: Any) -> Path:
-    return cache_folder() / "remote" / hashlib.sha256(repr(key).encode()).hexdigest()[:24]
+def _cached(address: str, *version: Any) -> Path:
+    """Return the folder in the cache of a version of an address, and delete the oldest ones of others."""
+    versions = cache_folder() / "remote" / _digest(address)
+    folder = versions / _digest(*version)
+    others = [path for path in versions.iterdir() if path != folder] if versions.is_dir() else []
+    for old in sorted(others, key=lambda path: path.stat().st_mtime_ns)[: 1 - KEPT_VERSIONS]:
+        shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+def _digest(*key: Any) -> str:
+    return hashlib.sha256(repr(key).encode()).hexdigest()[:24]
 
 
 @contextmanager
-def _place(address: str) -> Iterator[tuple[Any, str]]:
+def _place(address: str, failure: str = "not reached") -> Iterator[tuple[Any, str]]:
     """Yield the file system of an address, which remembers no listings, and the path there; errors become one line."""
     import fsspec
 
@@ -100,13 +138,15 @@ def _place(address: str) -> Iterator[tuple[Any, str]]:
         yield system, path.rstrip("/")
     except ImportError as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(f"{address}: its scheme needs another package ({reason}); install it with pip") from error
+        raise ValueError(
+            f"{shown(address)}: its scheme needs another package ({reason}); install it with pip"
+        ) from error
     except FileNotFoundError as error:
-        raise ValueError(f"{address}: no such file; check the address") from error
+        raise ValueError(f"{shown(address)}: no such file; check the address") from error
     except Exception as error:  # each service has errors of its own
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
         cure = "give one such as s3://, gs://, hf:// or https://, and the rights that it needs"
-        raise ValueError(f"{address}: not reached ({reason}); {cure}") from error
+        raise ValueError(f"{shown(address)}: {failure} ({reason.replace(address, shown(address))}); {cure}") from error
 
 
 @contextmanager

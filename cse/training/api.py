@@ -180,8 +180,9 @@ def train(
         data: Texts, such as a list; for supervised training tuples (premise, entailed) or (premise, entailed,
             contradicted). Or a `cse.corpus.Corpus`, a data frame, an Arrow table, a `datasets.Dataset`, the path of a
             file of any common format, an address such as s3://bucket/texts.parquet, or a hub id. At least two examples.
-            A `datasets.IterableDataset` is read to its end, or to `limit` examples, into a table on disk, of which
-            each epoch shuffles all rows.
+            A `datasets.IterableDataset` is read into a table on disk, of which each epoch shuffles all rows: to
+            `limit` examples, else to those that `max_steps` batches take once, else to its end. `resume` refuses
+            other rows, so shuffle it by `dataset.shuffle(buffer_size=…, seed=…)` with a seed.
         output: The checkpoint folder to write. An unfinished run is in the folder `output` + ".partial".
         backbone: Folder or hub id of a masked language model; default: the recipe's or the bundled one.
         dev: Scored pairs (score, sentence, sentence), or a file or table of them, to select on: the best

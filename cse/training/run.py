@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from cse.corpus.corpus import IN_MEMORY, Corpus
+from cse.corpus.corpus import IN_MEMORY, Corpus, is_stream
 from cse.corpus.formats import Options
 from cse.corpus.supervised import Examples, Note, Pair, is_items, pairs_in_memory, scored_pairs, training_examples
 from cse.encoder.backbone import has_dropout, load_backbone
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import check_grades, correlation, pair_cosines
+from cse.files.remote import shown
 from cse.files.writing import digest
 from cse.methods.method import JOINED, TRAINED_POOLINGS, Method, Pooling, When
 from cse.methods.presets import backbone_key, preset
 from cse.methods.settings import METHOD_SETTINGS, SETTINGS, TrainConfig, to_json
 from cse.models.names import BACKBONE, location, resolve_backbone
-from cse.training.held_out import HELD_OUT_SELECTION, hold_out
+from cse.training.held_out import HELD_OUT_SELECTION, MAX_HELD_OUT, hold_out
 
 EXAMPLES_PER_READ = 10_000  # examples at a time
 DROPOUT = 0.1  # BERT's, for backbones without
@@ -55,7 +56,15 @@ class TrainRequest:
         """The name of the data in errors and records."""
         if isinstance(self.data, Corpus):
             return self.data.name
-        return str(self.data) if isinstance(self.data, str | Path) else IN_MEMORY
+        return shown(str(self.data)) if isinstance(self.data, str | Path) else IN_MEMORY
+
+    def drawn(self, backbone: str) -> TrainRequest:
+        """The request for as much of a stream as its steps take on a backbone (a `backbone_key`), and `dev` auto."""
+        _, config = self.preset(backbone)
+        if self.limit is not None or config.max_steps is None:
+            return self
+        held_out = MAX_HELD_OUT if isinstance(self.dev, str) and self.dev == AUTO_DEV else 0
+        return replace(self, limit=config.max_steps * config.batch_size + held_out)
 
     def examples(self) -> Examples:
         """The examples. Raises ValueError for bad data."""
@@ -184,21 +193,28 @@ def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     return np.random.default_rng((seed, epoch)).permutation(count)
 
 
+def _row_of(model: Any) -> str:
+    return backbone_key(model.config.model_type, model.config.hidden_size)
+
+
 def prepare(request: TrainRequest, note: Note = lambda line: None) -> tuple[TorchEncoder, Run]:
     """The encoder and the run of a request; `note` gets lines that say how files were read, and of a small batch.
 
     Raises ValueError for bad data, settings or methods, ArtefactError for a backbone that cannot be opened.
     """
     reference = resolve_backbone(request.backbone)
-    name = reference.name
+    name, opened = reference.name, None
+    if is_stream(request.data):  # other data are read before the backbone, so that an error in them comes at once
+        opened = load_backbone(location(name))
+        request = request.drawn(_row_of(opened[0]))
     examples = request.examples()
     if isinstance(request.data, str | Path) or request.supervised:
         note(examples.understood)
     if len(examples) < 2:
         raise ValueError(f"{request.source}: contrastive training needs at least 2 examples, got {len(examples)}")
     dev = request.dev_pairs(note)
-    model, tokenizer = load_backbone(location(name))
-    method, config = request.preset(backbone_key(model.config.model_type, model.config.hidden_size))
+    model, tokenizer = opened or load_backbone(location(name))
+    method, config = request.preset(_row_of(model))
     if reference.recorded and request.settings.get("pooling") is None and method.settings["pooling"]:
         pooling = reference.recorded.pooling
         if pooling in (joined.value for joined in JOINED):

@@ -16,9 +16,11 @@ import pytest
 from conftest import ROOT
 from ports import free_port
 
+from cse.app.corpus import reading
 from cse.app.page import launch_options
 from cse.app.server.access import Names
 from cse.app.validation import MAX_FILE_BYTES
+from cse.corpus.corpus import Corpus
 
 
 @pytest.fixture(scope="module")
@@ -248,3 +250,12 @@ def test_a_server_that_is_stopped_while_it_encodes_ends_at_once_and_leaves_no_fi
         server.send_signal(number)
         assert (server.wait(60), server.stderr.read()) == (code, "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_visitor_cannot_make_the_app_read_an_address(tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("id,text\n1,a secret\n")
+    address = f"file://{tmp_path}/secret.csv"
+    assert Corpus.read(address).texts == ["a secret"]  # as the owner's commands do
+    for read in (reading.preview, lambda path: reading.file_corpus(path, "text", None)):
+        with pytest.raises(ValueError, match=r"^secret\.csv: is no longer on the server"):
+            read(address)

@@ -385,7 +385,9 @@ def test_fields_are_values_that_json_can_hold() -> None:
 
 def test_a_stream_that_never_ends_is_a_corpus_of_its_first_rows() -> None:
     def rows() -> Iterator[dict[str, Any]]:
-        yield from ({"id": number, "text": f"text {number}"} for number in count())
+        for number in count():
+            assert number < 10, "read beyond the limit"
+            yield {"id": number, "text": f"text {number}"}
 
     corpus = Corpus.of(IterableDataset.from_generator(rows), limit=5)
     assert corpus.texts == [f"text {number}" for number in range(5)]

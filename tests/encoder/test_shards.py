@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -217,3 +218,31 @@ def test_the_command_encodes_in_parts_what_it_encodes_at_once(bert_folder: Path,
     assert read_plan(tmp_path / "p").batch_size == 2
     refused(run(*options, "--output", tmp_path / "w", "--shards", 11), 3, "--shards is 11", "10 sentences")
     refused(run(*options, "--output", tmp_path / "w.npy", "--resume"), 2, "--shards")
+
+
+def test_parquet_parts_are_not_resumed_with_other_columns(
+    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def table(first: str) -> None:
+        rows = [f"{first}{number},a dog and {number} cats\n" for number in range(10)]
+        (tmp_path / "t.csv").write_text("".join(["id,text\n", *rows]))
+
+    def killed(*plan: object) -> None:
+        raise ValueError("killed")
+
+    words = ["encode", "--model", bert_folder, "--input", tmp_path / "t.csv", "--shards", 3, "--parquet", "--output"]
+    table("a")
+    with monkeypatch.context() as patch:
+        patch.setattr(shards, "finish", killed)
+        assert run(*words, tmp_path / "v").exit_code == 3
+    table("b")
+    refused(run(*words, tmp_path / "v", "--resume"), 3, "was begun with other columns")
+    table("a")
+    done = run(*words, tmp_path / "v", "--resume")
+    assert done.exit_code == 0, done.output
+    table = pq.read_table(tmp_path / "v")  # the folder, as engines read one
+    assert table.select(["row", "id"]).to_pylist() == [{"row": n + 1, "id": f"a{n}"} for n in range(10)]
+    assert table.schema.field("vector").type == pa.list_(pa.float32(), 32)
+    expected = np.concatenate(list(read_blocks(tmp_path / "v")))
+    np.testing.assert_array_equal(np.stack(pd.read_parquet(tmp_path / "v")["vector"]), expected)
+    refused(run(*words, tmp_path / "v", "--resume"), 3, "is finished")

@@ -9,10 +9,11 @@ from pathlib import Path
 import fsspec
 import numpy as np
 import pytest
-from command_line import run
+from command_line import refused, run
 from index_corpus import N, build, in_batches, sentences, vectors
 
 from cse.corpus.corpus import Corpus
+from cse.corpus.supervised import scored_pairs
 from index import BuildSettings, IndexFolderError, VectorIndex
 
 TABLE = "id,text\n7,a cat sleeps\n8,\n9,the dog runs\n"
@@ -104,6 +105,7 @@ def test_an_index_at_an_address_answers_as_one_in_a_folder_and_grows(store, tmp_
 def test_an_index_that_was_half_written_is_refused(store, tmp_path, monkeypatch) -> None:
     address = "memory://bucket/index"
     VectorIndex.build(in_batches(100), address, settings=BuildSettings())
+    whole = {name: store.cat_file(name) for name in store.ls("bucket/index", detail=False)}
     put = type(store).put_file
 
     def killed(self: object, local: str, remote: str, **options: object) -> None:
@@ -116,13 +118,21 @@ def test_an_index_that_was_half_written_is_refused(store, tmp_path, monkeypatch)
         VectorIndex.build(list(in_batches(100))[:1], address, settings=BuildSettings())
     monkeypatch.setattr(type(store), "put_file", put)
     monkeypatch.setenv("CSE_CACHE", str(tmp_path / "another"))
-    with pytest.raises(IndexFolderError, match=r"index\.faiss has \d+ bytes, not \d+"):
+    with pytest.raises(IndexFolderError, match=rf"^{address}: index\.faiss has \d+ bytes, not \d+"):
+        VectorIndex.load(address)
+    for name, content in whole.items():
+        store.pipe(name, content)
+    assert len(VectorIndex.load(address)) == N  # the damaged copy is not kept
+    store.rm("bucket/index/texts.arrow")
+    monkeypatch.setenv("CSE_CACHE", str(tmp_path / "third"))
+    with pytest.raises(IndexFolderError, match=rf"^{address}: texts\.arrow is missing; rebuild it"):
         VectorIndex.load(address)
 
 
 def test_commands_take_addresses(store, bert_folder) -> None:
     store.pipe("bucket/pets.csv", TABLE.encode())
     address = "memory://bucket/index"
+    store.pipe("bucket/index/index.faiss", b"an upload that was killed")
     done = run("build_index", "memory://bucket/pets.csv", "--model", bert_folder, "--output", address)
     assert done.exit_code == 0, done.output
     assert run("build_index", "memory://bucket/pets.csv", "--model", bert_folder, "--output", address).exit_code == 3
@@ -130,3 +140,54 @@ def test_commands_take_addresses(store, bert_folder) -> None:
     assert done.exit_code == 0, done.output
     assert '"row": 3' in done.stdout
     assert '"id": "9"' in done.stdout
+
+
+def test_an_address_that_takes_no_files_is_refused_before_anything_is_encoded(served) -> None:
+    def batches() -> Iterator[tuple[list[str], np.ndarray]]:
+        raise AssertionError("encoded")
+        yield
+
+    address = f"{served[1]}/index"
+    with pytest.raises(ValueError, match=rf"^{address}: cannot be written"):
+        VectorIndex.build(batches(), address, settings=BuildSettings())
+
+
+def test_the_cache_keeps_the_last_versions_of_an_address(store, tmp_path) -> None:
+    for number in range(6):
+        store.pipe("bucket/texts.txt", f"version {number}".encode())
+        assert Corpus.read("memory://bucket/texts.txt").texts == [f"version {number}"]
+    copies = sorted(path.read_text() for path in (tmp_path / "cache").rglob("texts.txt"))
+    assert copies == ["version 4", "version 5"]
+
+
+def test_keys_and_passwords_in_an_address_are_not_recorded(store, served, bert_folder, tmp_path) -> None:
+    (served[0] / "pets.csv").write_text(TABLE)
+    address = served[1].replace("http://", "http://me:secret@")
+    done = run(
+        "build_index", f"{address}/pets.csv?signature=secret", "--model", bert_folder, "--output", tmp_path / "i"
+    )
+    assert done.exit_code == 0, done.output
+    assert VectorIndex.load(tmp_path / "i").manifest.corpora == [f"{served[1]}/pets.csv"]
+    done = run(
+        "build_index", f"{address}/none.csv?signature=secret", "--model", bert_folder, "--output", tmp_path / "n"
+    )
+    assert "secret" not in done.output
+
+
+@pytest.mark.parametrize("words", [["v.npy"], ["parts", "--shards", 2], ["v.parquet"]])
+def test_an_output_that_is_no_address_does_not_become_a_folder_called_after_one(
+    bert_folder, tmp_path, monkeypatch, words
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("the dog\nthe cat\n")
+    words[0] = f"memory://bucket/{words[0]}"
+    refused(run("encode", "a.txt", "--model", bert_folder, "--output", *words), 3, "memory:/bucket/", "is an address")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_scored_pairs_at_an_address_are_read_as_a_file(store) -> None:
+    store.pipe("bucket/dev.tsv", b"4.5\ta cat\tone cat\n1\ta dog\tthe sun\n")
+    assert scored_pairs("memory://bucket/dev.tsv") == [(4.5, "a cat", "one cat"), (1.0, "a dog", "the sun")]
+    store.pipe("bucket/bad.tsv", b"4.5\ta cat\tone cat\nx\ta dog\tthe sun\n")
+    with pytest.raises(ValueError, match=r"^memory://bucket/bad\.tsv: line 2"):
+        scored_pairs("memory://bucket/bad.tsv")

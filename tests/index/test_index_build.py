@@ -10,10 +10,11 @@ from typing import Any
 import faiss
 import numpy as np
 import pytest
+from datasets import Dataset
 from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, overlap, sentences, vectors
 
 from index import BuildSettings, VectorIndex, faiss_engine
-from index.faiss_index import RECALL_QUERIES, RecallProbe
+from index.faiss_index import RECALL_QUERIES, RecallProbe, encoded
 from index.folder import unit_rows
 
 
@@ -143,3 +144,13 @@ def test_what_goes_wrong_while_adding_is_raised_and_leaves_the_index_that_was_th
         VectorIndex.build(in_batches(100), tmp_path / "x", settings=BuildSettings())
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
     assert len(VectorIndex.load(tmp_path / "x")) == 5
+
+
+def test_a_stream_and_a_dataset_are_encoded_with_their_columns(tmp_path: Path) -> None:
+    dataset = Dataset.from_dict({"id": ["a", "b", "c"], "text": sentences(3)})
+    for number, data in enumerate((dataset, dataset.to_iterable_dataset())):
+        index = VectorIndex.build(
+            encoded(data, lambda texts: vectors(len(texts))), tmp_path / str(number), settings=BuildSettings()
+        )
+        hit = index.hits(vectors(3)[1], 1)[0]
+        assert (hit.row, hit.text, hit.fields) == (2, sentences(3)[1], {"id": "b"})

@@ -370,6 +370,7 @@ def test_a_host_that_gives_no_sign_is_not_said_to_have_no_server(monkeypatch: py
         ("milvus://name:secret@localhost:19530/x", "is not the address"),
         ("milvus://localhost:19530/a/b", "letters, digits and _, not beginning"),
         ("Milvus://localhost:19530/a", "is not the address of a store, which begins with milvus://"),
+        ("simplecache::redis://localhost/a", "is not the address of a store"),
         ("redis://localhost/a", "is not the address of a store, which begins with milvus://"),
     ],
 )

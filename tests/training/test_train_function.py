@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import SENTENCES
-from datasets import Dataset
+from datasets import Dataset, IterableDataset
 from pandas import DataFrame
 from typer.testing import CliRunner
 
@@ -122,3 +124,39 @@ def test_bad_arguments_are_one_line_and_leave_nothing(
         cse.train(arguments.pop("method"), arguments.pop("data"), output=tmp_path / "out", progress=False, **arguments)
     assert "\n" not in str(error.value)
     assert not any(tmp_path.iterdir())
+
+
+def endless() -> Iterator[dict[str, object]]:
+    yield from ({"id": number, "text": f"{SENTENCES[number % 7]} number {number}"} for number in count())
+
+
+def test_a_stream_without_end_is_read_as_far_as_its_steps_take(bert_folder: Path, tmp_path: Path) -> None:
+    stream = IterableDataset.from_generator(endless).shuffle(buffer_size=5, seed=1)
+    options = {"backbone": bert_folder, "max_steps": 4, "batch_size": 3, "progress": False}
+    result = cse.train("simcse", stream, output=tmp_path / "stream", **options)
+    texts = [row["text"] for row in stream.take(12)]
+    cse.train("simcse", texts, output=tmp_path / "list", **options)
+    assert result.steps == 4
+    assert weights(tmp_path / "stream") == weights(tmp_path / "list")
+    cse.train("simcse", stream, output=tmp_path / "auto", dev="auto", **options)
+    settings = json.loads((tmp_path / "auto" / "cse_checkpoint.json").read_text())["settings"]
+    assert (settings["examples"], settings["held_out"]) == (425, 87)
+
+
+def test_a_killed_run_of_a_stream_is_resumed_exactly_and_refuses_other_rows(bert_folder: Path, tmp_path: Path) -> None:
+    def stream(seed: int) -> IterableDataset:
+        return IterableDataset.from_generator(endless).shuffle(buffer_size=5, seed=seed)
+
+    def killed(entry: dict) -> None:
+        if entry["step"] == 3:
+            raise InterruptedError
+
+    options = {"backbone": bert_folder, "max_steps": 4, "dev": DEV, "progress": False, **SMALL}
+    cse.train("simcse", stream(1), output=tmp_path / "whole", **options)
+    with pytest.raises(InterruptedError):
+        cse.train("simcse", stream(1), output=tmp_path / "out", callbacks=killed, **options)
+    with pytest.raises(ValueError, match="texts") as raised:
+        cse.train("simcse", stream(2), output=tmp_path / "out", resume=True, **options)
+    assert "\n" not in str(raised.value)
+    cse.train("simcse", stream(1), output=tmp_path / "out", resume=True, **options)
+    assert weights(tmp_path / "out") == weights(tmp_path / "whole")
