@@ -75,16 +75,25 @@ def bench_app(
 
 def bench_page(
     rounds: Annotated[int, typer.Option(min=1, help="Visits with an empty cache.")] = 5,
+    pictures: Annotated[
+        Path | None, typer.Option(help="Write those of README and docs to this folder instead.")
+    ] = None,
     json_output: Json = False,
 ) -> None:
     """Start the app and open it in Chromium: kilobytes of a first visit, and milliseconds to its first paint.
 
     Example: python -m tests.bench page --rounds 5
+
+    Example: python -m tests.bench page --pictures docs
     """
     from tests.bench.app import started_app
-    from tests.bench.page import measure_page
+    from tests.bench.page import measure_page, take_pictures
 
     with started_app(ROOT) as (url, *_):
+        if pictures:
+            for path in take_pictures(url, pictures):
+                log(f"wrote {path}")
+            return
         found = measure_page(url, rounds)
     _print(json_output, found)
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from tests.support.chromium import chromium
 
 GRADIO = ("/assets/", "/static/", "/theme.css")  # paths of Gradio's own files, the same for every app
 SETTLED = 1000  # milliseconds after the page has opened
 OPEN_LIMIT = 60_000  # milliseconds
+# What each picture shows: its address, an expression that is true when it is there, and its height.
+PICTURES: dict[str, tuple[dict[str, str], str, int]] = {
+    "app": (
+        {"tab": "similarity", "models": "simcse,promptbert (before),promptbert,dcpcse,conpvp"},
+        "document.querySelector('#similarity .html-container:not(.pending)')?.innerText.includes('before')", 800,
+    ),
+    "tokens": ({"tab": "tokens"}, "document.querySelector('#tokens .cse-card')", 1000),
+    "clusters": ({"tab": "clusters"}, "document.querySelectorAll('#maps canvas').length > 1", 1000),
+}  # fmt: skip
 
 
 class Visit(NamedTuple):
@@ -40,6 +50,21 @@ def visit(browser: Any, url: str) -> Visit:
     painted = opened.evaluate("performance.getEntriesByType('paint').map(each => each.startTime)")
     context.close()
     return weighed(urls, sizes, min(painted))
+
+
+def take_pictures(url: str, folder: Path) -> list[Path]:
+    """Write the pictures of README and docs into a folder. Raises ValueError without Chromium."""
+    written = []
+    with chromium() as browser:
+        for name, (address, ready, height) in PICTURES.items():
+            opened = browser.new_page(viewport={"width": 1280, "height": height})
+            opened.goto(f"{url}?{urlencode({'__theme': 'light', **address})}", timeout=OPEN_LIMIT)
+            opened.wait_for_function(f"window.cseOpened && ({ready})", timeout=OPEN_LIMIT)
+            opened.wait_for_timeout(2 * SETTLED)  # fonts, and the charts' transitions
+            written.append(folder / f"{name}.png")
+            opened.screenshot(path=written[-1])
+            opened.close()
+    return written
 
 
 def weighed(urls: Mapping[str, str], sizes: Mapping[str, int], painted: float) -> Visit:
