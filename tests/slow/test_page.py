@@ -192,7 +192,6 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         folded = long.bounding_box()["height"]
         long.press("Enter")
         assert long.bounding_box()["height"] > 2 * folded
-        page.get_by_role("button", name="Options").locator("visible=true").click()
         page.get_by_label("Only rows where").fill("label = 'bug'")
         expect(page.locator("#search tbody tr")).to_have_count(2)
         about.get_by_role("link", name="groups").click()
