@@ -183,6 +183,7 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         page.locator(".cse-examples a:visible").last.click()
         expect(page.get_by_label("Query")).to_have_value(page.locator(".cse-examples a:visible").last.text_content())
         page.wait_for_url("**corpus=own**k=3**")  # the other fields of the place stay
+        expect(row).not_to_contain_text("id: 17")
         about.locator("a.cse-go").first.click()
         expect(row).to_contain_text("id: 17")
         expect(row).to_contain_text("row 1")
