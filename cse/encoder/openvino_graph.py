@@ -259,7 +259,7 @@ class Graphs:
         """Return a compiled graph, made by the first thread that needs it."""
         with self._lock:
             if key not in self._compiled:
-                self._compiled[key] = _compiled(make(), self.precision)
+                self._compiled[key] = compiled(make(), self.precision)
             return self._compiled[key]
 
 
@@ -270,7 +270,7 @@ def _core() -> Any:
     return Core()
 
 
-def _compiled(model: Any, precision: str) -> CompiledModel:
+def compiled(model: Any, precision: str = "f32") -> CompiledModel:
     """Compile a graph for the CPU, with as many threads as OMP_NUM_THREADS says, which PyTorch reads too."""
     settings = {
         "PERFORMANCE_HINT": "LATENCY",

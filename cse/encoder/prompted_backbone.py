@@ -200,6 +200,7 @@ class PromptedBackbone(nn.Module):
         self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
         self.chunk: int | None = None
         self.reads_at = can_read_at(model)
+        self.converted: Any = None  # a `ConvertedGraph` that computes the last states in place of the model
         self._biases: dict[tuple[TokenTemplate, int], torch.Tensor] = {}
         self._biases_of = -1
 
@@ -290,6 +291,9 @@ class PromptedBackbone(nn.Module):
         if self._may_learn():
             self.forget_biases()
         tokens, column = self._collate(rows)
+        if self.converted and layers == LAST_LAYER and not self._may_learn():
+            last = self.converted(self._embed(tokens), tokens.mask)
+            return [last], tokens.pooled, last[torch.arange(len(rows)), column].float()
         base, inputs = self.model.base_model, {**({"position_ids": tokens.positions} if self.placed else {}), **read_at}
         run = partial(base, attention_mask=tokens.mask)
         if self.prefix is not None:
@@ -350,7 +354,7 @@ class PromptedBackbone(nn.Module):
         """Return the state for a pickle or deep copy, without the biases, which depend on the count of writes."""
         # Without the hooks that transformers installs: they are local functions, which no pickle can hold.
         state = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
-        return {**state, "_biases": {}, "_biases_of": -1}
+        return {**state, "converted": None, "_biases": {}, "_biases_of": -1}
 
     def __copy__(self) -> Self:
         """Return another encoder that shares the modules, with its own method and settings."""
@@ -366,6 +370,7 @@ class PromptedBackbone(nn.Module):
 
     def _apply(self, *args: Any, **kwargs: Any) -> Self:
         self.forget_biases()  # they are on the old device, in the old precision
+        self.converted = None
         return super()._apply(*args, **kwargs)
 
 

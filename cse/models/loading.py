@@ -22,7 +22,7 @@ from cse.files.replace import read_settled
 from cse.files.weights import ANY, check_finite, find_weights, read_arrays
 from cse.files.writing import damage_named, read_json
 from cse.methods.catalogue import UNTRAINED
-from cse.methods.method import Method, When
+from cse.methods.method import LAYERS, Method, When
 from cse.methods.settings import from_json
 from cse.models.checkpoint import CHECKPOINT_CURE, load_checkpoint, open_on_backbone, read_checkpoint_config
 from cse.models.names import (
@@ -120,7 +120,7 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
             return _open_by_openvino(reference, target)
         except UnsupportedError as error:
             if backend == OPENVINO:
-                raise ValueError(f"{reference.name}: OpenVINO cannot run it ({error}); give `backend` torch") from error
+                return _converted(reference, str(error))
             _say_torch(reference.name, str(error))
     return open_by_torch(reference, target)
 
@@ -152,6 +152,25 @@ def on_torch(encoder: Encoder) -> TorchEncoder:
     if opened.on_torch is None:  # threads may open it twice, and keep one
         opened.on_torch = open_by_torch(opened.reference, "cpu")
     return opened.on_torch
+
+
+def _converted(reference: ModelReference, reason: str) -> TorchEncoder:
+    """Open an encoder on the CPU whose blocks OpenVINO runs by a graph converted from PyTorch's, which takes seconds.
+
+    Raises ValueError, with the `reason` that there is no graph of ours, for a model of BERT's or RoBERTa's kind, whose
+    positions and prefixes are given, for a reading of other layers than the last, and if it cannot be converted.
+    """
+    from cse.encoder.converted_graph import ConvertedGraph
+
+    encoder = open_by_torch(reference, "cpu")
+    try:
+        if encoder.placed or encoder.reading.pooling in LAYERS:
+            raise UnsupportedError(reason)
+        encoder.converted = ConvertedGraph(encoder.model)
+    except UnsupportedError as error:
+        raise ValueError(f"{reference.name}: OpenVINO cannot run it ({error}); give `backend` torch") from error
+    encoder.backend = OPENVINO
+    return encoder
 
 
 @cache  # once per model

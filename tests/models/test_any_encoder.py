@@ -1,6 +1,7 @@
 """Any encoder of transformers opens, trains and is saved; its vectors are those of a plain pass and a loop."""
 
 import json
+import pickle
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,7 +74,12 @@ def test_a_folder_is_read_as_its_modules_say(folder_of: Folder, kind: str, tmp_p
     if find_spec("onnxruntime"):
         np.testing.assert_allclose(by_onnx(load_torch(folder), tmp_path / "onnx", TEXTS), expected, atol=1e-5)
     query = READ[mode](states_of(folder, f"the park : {TEXTS[0]}", 8))
-    np.testing.assert_allclose(encoder.encode_query(TEXTS[0]), query, atol=1e-5)
+    converted = cse.load(str(folder), backend="openvino")
+    assert (converted.backend, encoder.backend) == ("openvino", "torch")
+    np.testing.assert_allclose(converted.encode(TEXTS), expected, atol=1e-5)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(converted)).encode(TEXTS), expected, atol=1e-5)
+    for opened in (encoder, converted):
+        np.testing.assert_allclose(opened.encode_query(TEXTS[0]), query, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", READ)

@@ -1,0 +1,59 @@
+"""The graph of any architecture on OpenVINO, converted from the PyTorch model that transformers opens."""
+
+from __future__ import annotations
+
+import warnings
+from inspect import signature
+from threading import Lock
+from typing import Any
+
+import openvino as ov
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from cse.encoder.openvino_graph import compiled
+from cse.encoder.stored_backbone import UnsupportedError
+
+EXAMPLE = (2, 5)  # rows and tokens of the inputs that are traced; the graph takes any number
+
+
+class _States(nn.Module):
+    """A model as a function of word embeddings (B, L, d) and a mask (B, L)."""
+
+    def __init__(self, base: nn.Module) -> None:
+        super().__init__()
+        self.base = base
+        self.options = {"use_cache": False} if "use_cache" in signature(base.forward).parameters else {}
+
+    def forward(self, embeddings: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Return the last hidden states (B, L, d)."""
+        output: torch.Tensor = self.base(
+            inputs_embeds=embeddings, attention_mask=mask, **self.options
+        ).last_hidden_state
+        return output
+
+
+class ConvertedGraph:
+    """Computes the last hidden states of a model."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        """Convert a float32 model on the CPU. Raises UnsupportedError if OpenVINO cannot."""
+        width = int(model.get_input_embeddings().weight.shape[1])
+        mask = torch.ones(EXAMPLE, dtype=torch.long)
+        mask[0, -2:] = 0
+        try:
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # tracing says which branches it fixes
+                example = (torch.randn(*EXAMPLE, width), mask)
+                graph = ov.convert_model(_States(model.base_model).eval(), example_input=example)
+        except Exception as error:  # each operation has errors of its own
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+            raise UnsupportedError(f"its graph cannot be converted: {reason}") from error
+        self._graph: Any = compiled(graph)
+        self._lock = Lock()  # a compiled graph answers one call at a time
+
+    def __call__(self, embeddings: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Return the last hidden states (B, L, d) of word embeddings (B, L, d) under a mask (B, L)."""
+        with self._lock:
+            return torch.from_numpy(self._graph([embeddings.numpy(), mask.numpy()])[0].copy())
