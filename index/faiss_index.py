@@ -174,9 +174,9 @@ class VectorIndex(Index):
         return location.exists() and any(location.iterdir())
 
     @classmethod
-    def downloaded(cls, location: Any) -> Path:
-        """The folder; a copy of it if it is a dataset on the hub or at an address of fsspec."""
-        return data_folder(location, FILES) if isinstance(location, Path) else local(location)
+    def downloaded(cls, location: Any) -> Any:
+        """The folder, downloaded if it is the name of a dataset on the hub; the address of another store unchanged."""
+        return data_folder(location, FILES) if isinstance(location, Path) else location
 
     @classmethod
     def check_factory(cls, factory: str, dimension: int) -> None:

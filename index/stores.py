@@ -21,7 +21,7 @@ from cse.corpus.corpus import Corpus, free_name
 from cse.corpus.output import as_html
 from cse.errors import command_line
 from cse.files.remote import is_remote, is_scheme
-from index.folder import Texts, check_columns, row_table, unit_rows
+from index.folder import Texts, check_columns, local, row_table, unit_rows
 from index.manifest import BuildSettings, Manifest, check_not_smoothed
 
 FOLDERS = ("index.faiss_index", "VectorIndex")  # module and class of the indexes in folders
@@ -123,7 +123,7 @@ class Index(ABC):
 
     @classmethod
     def downloaded(cls, location: Any) -> Any:
-        """The location of the index on this machine, if `location` is one on the hub or of fsspec."""
+        """The location of the index on this machine, if `location` is one on the hub."""
         return location
 
     @classmethod
@@ -342,8 +342,7 @@ def folder_of(text: str) -> Path:
         raise ValueError(
             f"{text}: is on a server, and this takes a folder; {command_line('build_index')} --output FOLDER makes one"
         )
-    folder: Path = store.downloaded(location)
-    return folder
+    return local(store.downloaded(location))
 
 
 def store_of(location: Location) -> type[Index]:
