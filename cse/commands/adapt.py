@@ -38,7 +38,7 @@ def main(
     ),
     pooling: Pooling = None,
     column: Column = None,
-    label: str | None = option("Column of labels, by which grouping is measured; default: none."),
+    label: str | None = option("Column of labels, by which to group; default: none."),
     titles: str | None = option("Column of titles by which texts are to be found; default: every second word."),
     purpose: Purpose = option("What the model is for: groups, search or both.", "--for", default=Purpose.BOTH),
     read: Read = None,
