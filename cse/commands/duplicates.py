@@ -9,25 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cse.commands.cli import (
-    FOR_SPREADSHEETS,
-    MODEL_VARIABLE,
-    TEXTS,
-    Column,
-    Family,
-    Pooling,
-    Read,
-    check_outputs,
-    choices,
-    command,
-    flag,
-    log,
-    model_option,
-    option,
-    print_json,
-    read_corpus,
-    seed_option,
-)
+from cse.commands import cli
 from cse.training.tracking import progress_options
 
 if TYPE_CHECKING:
@@ -45,26 +27,28 @@ LARGE_GROUP_SHARE = 0.05  # share of all rows in one group that is reported
 
 
 def main(
-    file: str = typer.Argument(..., help=TEXTS),
-    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
-    output: Path = option(
+    file: str = typer.Argument(..., help=cli.TEXTS),
+    model: str = cli.model_option(default=..., envvar=cli.MODEL_VARIABLE),
+    output: Path = cli.option(
         "File of the rows that are kept, with all columns: .csv, .tsv, .jsonl or .parquet.", default=...
     ),
-    groups: Path | None = option("Such a file of every group: its rows, which one is kept, and why."),
-    percentile: float | None = option(
+    groups: Path | None = cli.option("Such a file of every group: its rows, which one is kept, and why."),
+    percentile: float | None = cli.option(
         "Of random pairs' cosines; default 99.999, more above 10,000 texts.", min=0, max=100
     ),
-    keep: str = option(
-        f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.", default="first", **choices("row to keep", KEPT_ROWS)
+    keep: str = cli.option(
+        f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.",
+        default="first",
+        **cli.choices("row to keep", KEPT_ROWS),
     ),
-    column: Column = None,
-    read: Read = None,
-    for_spreadsheets: bool = flag(FOR_SPREADSHEETS),
-    factory: str = option("FAISS factory; Flat finds every pair, others most, but faster.", default="Flat"),
-    seed: int = seed_option("Of the random pairs.", default=42),
-    pooling: Pooling = None,
-    family: Family = None,
-    json_output: bool = flag("Print the summary as JSON."),
+    column: cli.Column = None,
+    read: cli.Read = None,
+    for_spreadsheets: bool = cli.flag(cli.FOR_SPREADSHEETS),
+    factory: str = cli.option("FAISS factory; Flat finds every pair, others most, but faster.", default="Flat"),
+    seed: int = cli.seed_option("Of the random pairs.", default=42),
+    pooling: cli.Pooling = None,
+    family: cli.Family = None,
+    json_output: bool = cli.flag("Print the summary as JSON."),
 ) -> None:
     """Join texts whose cosine is above a percentile of random pairs into groups, and keep one row of each.
 
@@ -80,8 +64,8 @@ def main(
     check_output(output, "--output")
     if groups is not None:
         check_output(groups, "--groups")
-    check_outputs(file, output=output, groups=groups)
-    corpus = read_corpus(file, column, read=read).check(1, "a search for duplicates")
+    cli.check_outputs(file, output=output, groups=groups)
+    corpus = cli.read_corpus(file, column, read=read).check(1, "a search for duplicates")
     if len(corpus) == 1:
         raise ValueError(f"{file}: only 1 text in it; duplicates need at least 2")
     encoder = cse.load(model, pooling, family=family)
@@ -103,9 +87,9 @@ def main(
     }
     if groups is not None:
         write_rows(groups, _group_table(corpus, grouped), for_spreadsheets)
-        log(f"wrote {groups}")
+        cli.log(f"wrote {groups}")
     write_rows(output, corpus.source_table.filter(kept), for_spreadsheets)
-    log(f"wrote {output}")
+    cli.log(f"wrote {output}")
     _report(summary, json_output)
 
 
@@ -131,7 +115,7 @@ def _near_duplicates(
     percentile = default_percentile(len(distinct)) if options.percentile is None else options.percentile
     vectors, index = _indexed(distinct, encoder, folder, options)
     least = threshold(vectors, percentile, options.seed)
-    log(f"near-duplicates: cosine {least:.3f} or more (percentile {percentile:.7g} of random pairs)")
+    cli.log(f"near-duplicates: cosine {least:.3f} or more (percentile {percentile:.7g} of random pairs)")
     groups = strongest_links(vectors, index.search, least).copied(rows).groups(least)
     lengths = np.array([len(text) for text in texts])
     grouped = [members(group, vectors[rows[group]], lengths[group], least, options.keep) for group in groups_of(groups)]
@@ -186,9 +170,9 @@ def _group_table(corpus: Corpus, groups: list[list[Member]]) -> pa.Table:
 def _report(summary: dict[str, Any], json_output: bool) -> None:
     if summary["largest"] > max(10, LARGE_GROUP_SHARE * summary["rows"]):
         share = 100 * summary["largest"] / summary["rows"]
-        log(f"one group has {summary['largest']:,} rows, {share:.0f} % of all; a higher --percentile may split it")
+        cli.log(f"one group has {summary['largest']:,} rows, {share:.0f} % of all; a higher --percentile may split it")
     if json_output:
-        print_json(summary)
+        cli.print_json(summary)
         return
     typer.echo(
         f"kept {summary['kept']:,} of {summary['rows']:,} rows; {summary['groups']:,} groups of near-duplicates, "
@@ -196,4 +180,4 @@ def _report(summary: dict[str, Any], json_output: bool) -> None:
     )
 
 
-app = command(main)
+app = cli.command(main)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import command, flag, log, option, print_json
+from cse.commands import cli
 
 if TYPE_CHECKING:
     from cse.models.config import CardFacts
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def main(
     folder: Path = typer.Argument(..., help="A checkpoint folder, or an index folder of build-index."),
     name: str = typer.Argument(..., metavar="OWNER/NAME", help="Model repository, or data set of an index."),
-    private: bool = flag("Make a new repository private."),
-    revision: str | None = option("Branch to write, created if new; default main."),
-    licence: str | None = option("Its licence, as a hub id; default apache-2.0 on the bundled backbone."),
-    dataset: list[str] | None = option("Hub id of the training data; repeatable."),
-    model: str | None = option("Hub id of an index's model, if that was a local folder."),
-    dry_run: bool = flag("List the files that would be uploaded; needs no hub and no token."),
-    json_output: bool = flag("Print address and commit as JSON."),
+    private: bool = cli.flag("Make a new repository private."),
+    revision: str | None = cli.option("Branch to write, created if new; default main."),
+    licence: str | None = cli.option("Its licence, as a hub id; default apache-2.0 on the bundled backbone."),
+    dataset: list[str] | None = cli.option("Hub id of the training data; repeatable."),
+    model: str | None = cli.option("Hub id of an index's model, if that was a local folder."),
+    dry_run: bool = cli.flag("List the files that would be uploaded; needs no hub and no token."),
+    json_output: bool = cli.flag("Print address and commit as JSON."),
 ) -> None:
     """Upload FOLDER to the hub; `cse.load` and `cse search` then open it by NAME or NAME@COMMIT.
 
@@ -57,10 +57,10 @@ def main(
             if dry_run:
                 _show_files(staged, repository, json_output)
                 return
-            log(f"uploading {count} sentences")
+            cli.log(f"uploading {count} sentences")
             done = upload(staged, repository, f"Push the index {folder.resolve().name}", owned=FILES)
     if json_output:
-        print_json({"url": done.url, "commit": done.commit})
+        cli.print_json({"url": done.url, "commit": done.commit})
     else:
         typer.echo(f"{done.url}\nthis version: {name}@{done.commit}")
 
@@ -85,7 +85,7 @@ def _show_files(staged: Path, repository: Repository, json_output: bool) -> None
     paths = sorted(path for path in staged.rglob("*") if path.is_file())
     files = {path.relative_to(staged).as_posix(): path.stat().st_size for path in paths}
     if json_output:
-        print_json({"name": repository.name, "kind": repository.kind, "files": files})
+        cli.print_json({"name": repository.name, "kind": repository.kind, "files": files})
         return
     for name, size in files.items():
         typer.echo(f"{size:>12,}  {name}")
@@ -93,4 +93,4 @@ def _show_files(staged: Path, repository: Repository, json_output: bool) -> None
     typer.echo(f"{total} for the {repository.kind} {repository.name}; nothing was uploaded")
 
 
-app = command(main)
+app = cli.command(main)

@@ -8,40 +8,27 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import (
-    MODEL_VARIABLE,
-    STDIN,
-    Backend,
-    Column,
-    Family,
-    Pooling,
-    Read,
-    command,
-    flag,
-    model_option,
-    option,
-    print_json,
-    read_corpus,
-    stdin_sentences,
-)
+from cse.commands import cli
 
 if TYPE_CHECKING:
     from cse.corpus.corpus import Corpus
 
 
 def main(
-    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
+    model: str = cli.model_option(default=..., envvar=cli.MODEL_VARIABLE),
     sentence: str | None = typer.Argument(None, help="The sentence to read; - reads one a line of standard input."),
-    file: str | None = option("Read every text of a file or hub id, before and after denoising; see --column, --read."),
-    column: Column = None,
-    read: Read = None,
-    k: int = option("Number of tokens.", "-k", default=5, min=1),
-    pooling: Pooling = None,
-    family: Family = None,
-    backend: Backend = "auto",
-    template: str | None = option("Another prompt: text with [X] for the sentence and [MASK] for the token."),
-    denoise: bool = option("Subtract the template's bias.", default=True),
-    json_output: bool = flag("Print JSON."),
+    file: str | None = cli.option(
+        "Read every text of a file or hub id, before and after denoising; see --column, --read."
+    ),
+    column: cli.Column = None,
+    read: cli.Read = None,
+    k: int = cli.option("Number of tokens.", "-k", default=5, min=1),
+    pooling: cli.Pooling = None,
+    family: cli.Family = None,
+    backend: cli.Backend = "auto",
+    template: str | None = cli.option("Another prompt: text with [X] for the sentence and [MASK] for the token."),
+    denoise: bool = cli.option("Subtract the template's bias.", default=True),
+    json_output: bool = cli.flag("Print JSON."),
 ) -> None:
     """Print the k likeliest tokens at [MASK] with their probabilities, the template's bias subtracted.
 
@@ -62,10 +49,10 @@ def main(
         raise typer.BadParameter("--file shows tokens before and after denoising; leave out --no-denoise")
     if file is None and not (sentence or "").strip():
         raise ValueError("the sentence is empty; give some words")
-    corpus = None if file is None else read_corpus(file, column, read=read)
+    corpus = None if file is None else cli.read_corpus(file, column, read=read)
     if corpus is not None and not len(corpus):
         raise ValueError(f"{file}: no text in it")
-    sentences = stdin_sentences() if sentence == STDIN else [sentence or ""]
+    sentences = cli.stdin_sentences() if sentence == cli.STDIN else [sentence or ""]
     prompt = None if template is None else Template(template)
     encoder = cse.load(model, pooling, family=family, backend=backend)
     if corpus is not None:
@@ -75,14 +62,14 @@ def main(
         [{"token": token, "probability": share} for token, share in encoder.top_tokens(text, k, denoise, prompt)]
         for text in sentences
     ]
-    if json_output and sentence == STDIN:
-        print_json([{"sentence": text, "tokens": tokens} for text, tokens in zip(sentences, answers, strict=True)])
+    if json_output and sentence == cli.STDIN:
+        cli.print_json([{"sentence": text, "tokens": tokens} for text, tokens in zip(sentences, answers, strict=True)])
         return
     if json_output:
-        print_json(answers[0])
+        cli.print_json(answers[0])
         return
     for text, tokens in zip(sentences, answers, strict=True):
-        lines = [text] if sentence == STDIN else []
+        lines = [text] if sentence == cli.STDIN else []
         typer.echo("\n".join([*lines, *(f"{row['probability']:.4f}  {row['token']}" for row in tokens)]))
 
 
@@ -95,11 +82,11 @@ def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], corpus: C
         for row, text in zip(corpus.rows.tolist(), corpus.texts, strict=True)
     ]
     if json_output:
-        print_json(rows)
+        cli.print_json(rows)
         return
     for row in rows:
         line = re.sub(r"[\t\r\n]+", " ", row["sentence"])  # a line has three cells
         typer.echo(f"{line}\t{' '.join(row['before'])}\t{' '.join(row['after'])}")
 
 
-app = command(main)
+app = cli.command(main)

@@ -122,38 +122,6 @@ def removal_curves(curves: Mapping[str, Numbers], path: Path, title: str) -> Pat
 
 
 @styled()
-def sweep(scores: Mapping[str, Mapping[int, Sequence[float]]], path: Path, title: str, *, varied: str) -> Path:
-    """DCPCSE Figure 2: a line per model of the mean score by setting, with a bar of one deviation over seeds.
-
-    `scores`: model -> setting (such as prompt length) -> a score per seed; `varied` names the setting. The deviation is
-    the sample's (n - 1), 0 for one seed.
-    """
-    figure, (axes,) = _panels(scores, title, LINE_PLOT_SIZE, names=[""])
-    for number, (model, of_setting) in enumerate(scores.items()):
-        runs = [of_setting[setting] for setting in sorted(of_setting)]
-        spread = [float(np.std(values, ddof=1)) if len(values) > 1 else 0.0 for values in runs]
-        means = [float(np.mean(values)) for values in runs]
-        axes.errorbar(sorted(of_setting), means, spread, label=model, capsize=3, **_look(number))
-    axes.set(xticks=sorted({*chain(*scores.values())}), xlabel=varied, ylabel="Spearman x 100")
-    axes.legend()
-    return _save(figure, path)
-
-
-@styled()
-def ranked_bars(scores: Mapping[str, float], path: Path, title: str) -> Path:
-    """A bar per name with its score, the best on top."""
-    ranked = dict(sorted(scores.items(), key=lambda item: item[1]))
-    figure, (axes,) = _panels({"": ranked}, title, (7.0, 1.1 + 0.3 * len(ranked)))
-    colours = [*[FAINT] * (len(ranked) - 1), COLOURS[0]]
-    bars = axes.barh(range(len(ranked)), [*ranked.values()], color=colours, height=0.7)
-    axes.bar_label(bars, fmt="%.2f", padding=3)
-    axes.set_yticks(range(len(ranked)), labels=list(ranked))
-    axes.set(xlabel="Spearman x 100", xmargin=0.12)
-    axes.grid(visible=False, axis="y")
-    return _save(figure, path)
-
-
-@styled()
 def training_curves(
     logs: Mapping[str, Sequence[Mapping[str, Any]]], starts: Mapping[str, float], path: Path, title: str
 ) -> Path:

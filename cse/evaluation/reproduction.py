@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from cse.encoder.processes import start_command
 from cse.errors import FACES, as_called, command_line
-from cse.evaluation.figures import draw, sweep
 from cse.evaluation.geometry import BYTE_FREQUENT, WORDPIECE_FREQUENT
 from cse.evaluation.metrics import Figure, margin, over_seeds
 from cse.evaluation.results import AVERAGE, BASE, PAPERS, ROWS, TEMPLATES, PublishedRow, provenance, read_results
@@ -29,7 +28,7 @@ from cse.models.loading import load
 from cse.models.names import resolve_backbone
 
 if TYPE_CHECKING:
-    from cse.evaluation.results import ModelRecord, Scoreboard
+    from cse.evaluation.results import Scoreboard
 
 WORD_SENTENCES = (
     "i am sad.", "i am not happy.", "the man is playing the guitar.", "the man is playing the piano.",
@@ -323,56 +322,16 @@ def obtained(row: PublishedRow, plan: Plan, seed: int | None) -> float | None:
     """
     if row.task == "templates":
         return read_scores(plan.template_scores).scores.get(row.name)
-    record = run_record(row, plan, seed)
+    path, model = plan.results(row, seed), plan.model(row, seed)
+    records = [record for record in read_results(path).models.values() if record.model == model]
+    if not records:
+        raise ValueError(f"{path}: no record of {model}; delete it and run this again")
+    value: Any = records[-1].scores  # the others are of earlier weights
     if not row.read:
-        return find_task(row.task).average(record.scores)
-    value: Any = record.scores
+        return find_task(row.task).average(value)
     for key in row.read:
         value = value.get(key) if isinstance(value, dict) else None
     return value
-
-
-def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
-    """The record of a run in its results file, which may also have outdated records.
-
-    It is found by the model's name. If several records have this name (after the weights changed) or none (if the path
-    was written differently), the model is opened and its fingerprint decides. Raises ValueError if it is missing.
-    """
-    from cse.evaluation.harness import ModelSelection
-
-    path, model, pooling = plan.results(row, seed), plan.model(row, seed), plan.pooling(row)
-    records = list(read_results(path).models.values())
-    named = [record for record in records if record.model == model]
-    if len(named) == 1:
-        return named[0]
-    poolings, bare = [pooling] if pooling else [], "--bare" in row.evaluate.split()
-    (candidate,) = ModelSelection([model], poolings, bare=bare).candidates()
-    fingerprint = candidate.open()[1].fingerprint
-    matching = next((record for record in records if record.fingerprint == fingerprint), None)
-    if matching is None:
-        known = ", ".join(filter(None, [pooling, fingerprint]))
-        raise ValueError(f"{path}: no record of {model} ({known}); delete it and run this again")
-    return matching
-
-
-def draw_figure(rows: Sequence[PublishedRow], runs: Sequence[Sequence[float | None]], plan: Plan) -> list[Path]:
-    """Draw a figure of the papers and return the paths; no paths for tables.
-
-    `runs` are the numbers of each row's runs; rows without a number are left out.
-    """
-    first = rows[0]
-    stem = plan.output / "figures" / f"{first.paper}-{first.table}"
-    present = [[value for value in values if value is not None] for values in runs]
-    lengths = {row.prefix: numbers for row, numbers in zip(rows, present, strict=True) if numbers and row.prefix}
-    if lengths and first.prefix is not None:  # DCPCSE's Figure 2
-        label = f"{first.method} on {Path(plan.backbone_of(first)).name}"
-        title = f"Average of seven STS tasks by prompt length, {label}"
-        return [sweep({label: lengths}, stem.with_suffix(".png"), title, varied="prompt length")]
-    if first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
-        labels = {f"{row.name} {seed or ''}".strip(): (row, seed) for row in rows for seed in plan.runs(row)}
-        models = {label: run_record(row, plan, seed) for label, (row, seed) in labels.items()}
-        return draw(find_task(first.task), models, stem)
-    return []
 
 
 @dataclass(frozen=True)
