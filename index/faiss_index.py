@@ -48,7 +48,7 @@ from index.folder import (
     without_rows,
 )
 from index.manifest import MANIFEST_FILE, BuildSettings, Manifest, check_model, cure, read_manifest, write_manifest
-from index.stores import Batches, Cells, Index, Rows, row_numbers, silent, spread
+from index.stores import Batches, Cells, Index, Rows, silent, spread
 
 BLOCK = 4096  # sentences encoded and stored at a time; smaller blocks batch fewer sentences of one length
 RECALL_AT, RECALL_QUERIES, REFERENCE_ANSWERS = 10, 200, 100  # reference: exact answers kept per query, to detect ties
@@ -187,6 +187,18 @@ class VectorIndex(Index):
         """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""
         return spread(live_rows(self._texts), most)
 
+    def remove(self, rows: Rows) -> int:
+        """Remove the sentences of `rows` (n,) and return their number; the others keep their row numbers.
+
+        `save` removes them from the stored index. Raises ValueError, changing nothing, for unknown rows and for types
+        that cannot remove (HNSW).
+        """
+        doomed = np.unique(self._checked(rows))
+        faiss_engine.remove(self._editable(), self._labels(doomed), self.manifest.factory)
+        self._replace_rows(without_rows(self._table, doomed))
+        self.manifest = replace(self.manifest, count=len(self) - len(doomed), recall_at_10=None)
+        return len(doomed)
+
     def save(self, folder: Path | str) -> None:
         """Write the index to `folder` atomically; an index there is replaced, anything else raises ValueError."""
         if is_remote(folder):
@@ -296,10 +308,6 @@ class VectorIndex(Index):
         faiss_engine.add(self._editable(), vectors, count)
         self._replace_rows(pa.concat_tables([rows, table]))
 
-    def _delete(self, rows: np.ndarray) -> None:
-        faiss_engine.remove(self._editable(), self._labels(rows), self.manifest.factory)
-        self._replace_rows(without_rows(self._table, rows))
-
     def _replace_rows(self, table: pa.Table) -> None:
         """Replace the rows, and what depends on them and the index."""
         self._table, self._texts, self._clone = table, table.column(0), None
@@ -307,7 +315,7 @@ class VectorIndex(Index):
         self._live = live_rows(self._texts) if closed_up else None
 
     def _checked(self, rows: Rows) -> np.ndarray:
-        numbers = row_numbers(rows, len(self._texts))
+        numbers = super()._checked(rows)
         for row in numbers.tolist() if self._texts.null_count else ():
             if not self._texts[row].is_valid:
                 raise ValueError(f"row {row} was removed")

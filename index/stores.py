@@ -64,17 +64,6 @@ class FewHitsWarning(UserWarning):
     """An approximate index found fewer hits than were asked for."""
 
 
-def row_numbers(rows: Rows, count: int) -> np.ndarray:
-    """`rows` as (n,) int64. Raises ValueError for anything but a list of numbers from 0 to `count` - 1."""
-    numbers = np.asarray(rows)
-    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
-        raise ValueError(f"rows are {numbers.dtype} of shape {numbers.shape}, not one list of row numbers")
-    outside = (numbers < 0) | (numbers >= count)
-    if outside.any():
-        raise ValueError(f"row {numbers[outside][0]} does not exist; rows go from 0 to {count - 1}")
-    return numbers.astype(np.int64)
-
-
 def spread(rows: np.ndarray, most: int) -> np.ndarray:
     """`most` of the `rows` (n,), evenly spread, or all of them if there are fewer."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
@@ -270,28 +259,23 @@ class Index(ABC):
         self.manifest = replace(self.manifest, rows=rows, count=count, corpora=corpora, recall_at_10=None)
         return np.arange(kept.rows, rows, dtype=np.int64)
 
-    def remove(self, rows: Rows) -> int:
-        """Remove the sentences of `rows` (n,) and return their number; the others keep their row numbers.
-
-        `save` removes them from the stored index. Raises ValueError, changing nothing, for unknown rows and for types
-        that cannot remove (HNSW in a folder).
-        """
-        doomed = np.unique(self._checked(rows))
-        self._delete(doomed)
-        self.manifest = replace(self.manifest, count=len(self) - len(doomed), recall_at_10=None)
-        return len(doomed)
-
     @abstractmethod
     def save(self, location: Path | str) -> None:
-        """Make additions and removals permanent."""
+        """Make edits permanent."""
 
     @abstractmethod
     def _is_exact(self) -> bool:
         """True if a search finds the exact nearest."""
 
-    @abstractmethod
     def _checked(self, rows: Rows) -> np.ndarray:
-        """`rows` (n,) as int64. Raises ValueError for a row that does not exist or is known to be removed."""
+        """`rows` (n,) as int64. Raises ValueError for anything but one list of rows that exist."""
+        numbers = np.asarray(rows)
+        if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+            raise ValueError(f"rows are {numbers.dtype} of shape {numbers.shape}, not one list of row numbers")
+        outside = (numbers < 0) | (numbers >= self.manifest.rows)
+        if outside.any():
+            raise ValueError(f"row {numbers[outside][0]} does not exist; rows go from 0 to {self.manifest.rows - 1}")
+        return numbers.astype(np.int64)
 
     def _distinct(self, among: Any) -> Any:
         """The rows that `among` names, checked, ascending and each once."""
@@ -320,10 +304,6 @@ class Index(ABC):
     @abstractmethod
     def _insert(self, table: pa.Table, vectors: np.ndarray) -> None:
         """Append the rows of `index.folder.row_table` and unit `vectors` (n, d)."""
-
-    @abstractmethod
-    def _delete(self, rows: np.ndarray) -> None:
-        """Remove the distinct `rows` (n,), ascending."""
 
 
 def location_of(text: str) -> Location:
