@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from cse.commands import cli
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cse.evaluation.template_search import TemplateScore
 
 
 def main(
@@ -48,17 +42,24 @@ def main(
     encoder = open_model(resolve_backbone(model, family))
     score = search.dev_score(encoder, pairs, denoise=denoise, final_period=final_period)
 
-    settings = search.SearchSettings(
-        model, encoder.backbone_fingerprint, str(name_and_checksum(dev)), len(pairs), denoise, final_period
-    )
+    settings = {
+        "model": model, "backbone": encoder.backbone_fingerprint, "dev": name_and_checksum(dev), "pairs": len(pairs),
+        "denoise": denoise, "final_period": final_period,
+    }  # fmt: skip
     scored = search.resumed(score, settings, json_output, cli.log)
     scores = search.greedy(scored) if listed is None else {template: scored(template) for template in listed}
-    _print(search.compared({template.text: value for template, value in scores.items()}))
+    rows = search.compared({template.text: value for template, value in scores.items()})
+    best = max(rows, key=lambda row: row.score)
+    typer.echo(f"{'here':>6} {'BERT-base':>10}  template")
+    for row in rows:
+        published = "" if row.published is None else f"{row.published:.2f}"
+        typer.echo(f"{row.score:6.2f} {published:>10}  {row.template}{'  (best)' if row is best else ''}")
 
 
 def _write_candidates(model: str, path: Path | None) -> None:
     """Generate templates with `model` and write them to `path`, unless it exists."""
-    from cse.evaluation.template_search import generated, load_seq2seq, write_templates
+    from cse.evaluation.template_search import generated, load_seq2seq
+    from cse.files.writing import write_text
 
     if path is None:
         raise typer.BadParameter("--generate needs --templates, the file for the candidates")
@@ -66,16 +67,10 @@ def _write_candidates(model: str, path: Path | None) -> None:
         cli.log(f"{path}: exists; its templates are scored, and {model} is not used")
         return
     candidates = generated(load_seq2seq(model))
-    write_templates(path, candidates)
+    if not candidates:
+        raise ValueError(f"{model} generated no template; give another `generate`")
+    write_text(path, "".join(f"{template.text}\n" for template in candidates))
     cli.log(f"{len(candidates)} templates by {model} in {path}")
-
-
-def _print(rows: Sequence[TemplateScore]) -> None:
-    typer.echo(f"{'here':>6} {'BERT-base':>10}  template")
-    best = max(rows, key=lambda row: row.score)
-    for row in rows:
-        published = "" if row.published is None else f"{row.published:.2f}"
-        typer.echo(f"{row.score:6.2f} {published:>10}  {row.template}{'  (best)' if row is best else ''}")
 
 
 app = cli.command(main)
