@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -60,10 +61,8 @@ class VectorIndex(Index):
 
     smooths = on_disk = True
 
-    def __init__(self, index: Any, table: pa.Table, manifest: Manifest, *, device: str = "auto") -> None:
-        """`table` has nulls for each removed row; `device` is "auto" (a GPU if it supports the type) or "cpu"."""
-        if device not in ("auto", "cpu"):
-            raise ValueError(f"device {device!r}: choose auto or cpu")
+    def __init__(self, index: Any, table: pa.Table, manifest: Manifest) -> None:
+        """`table` has nulls for each removed row."""
         texts = table.column(0)
         stored = (index.d, index.ntotal, len(texts), len(texts) - texts.null_count)
         if stored != (manifest.dimension, manifest.count, manifest.rows, manifest.count):
@@ -73,8 +72,8 @@ class VectorIndex(Index):
             )
         faiss_engine.tune(index, manifest.nprobe, manifest.ef_search)
         self.manifest = manifest
-        self._index, self._device, self._mapped = index, device, True
-        self._clone: Any = None  # on a GPU
+        self._index, self._mapped = index, True
+        self._clone: Any = None  # on a GPU, if there is one that supports the type
         self._live: np.ndarray | None = None  # the row number (n,) of each FAISS position; None if they are equal
         self._replace_rows(table)
 
@@ -124,7 +123,6 @@ class VectorIndex(Index):
         fingerprint: str | None = None,
         *,
         model: str | None = None,
-        device: str = "auto",
         verify: bool = False,
     ) -> VectorIndex:
         """The index in `folder`, memory-mapped; with `fingerprint`, only if that model built it.
@@ -141,20 +139,27 @@ class VectorIndex(Index):
             check_model(folder, manifest, fingerprint, model)
             verify_files(folder, manifest, again=verify)
 
-        return read_settled(folder, lambda: cls._read(folder, check, device))
+        return read_settled(folder, lambda: cls._read(folder, check))
 
     @classmethod
-    def _read(cls, folder: Path, check: Callable[[Manifest], None], device: str = "auto") -> VectorIndex:
+    def _read(cls, folder: Path, check: Callable[[Manifest], None]) -> VectorIndex:
         """Open the index in a settled folder if its manifest passes the `check`, which raises IndexFolderError."""
         manifest = read_manifest(folder)
         try:
             check(manifest)
             stored, table = faiss_engine.read_mapped(folder / FAISS_FILE), open_rows(folder / TEXTS_FILE)
-            return cls(stored, table, manifest, device=device)
+            return cls(stored, table, manifest)
         except IndexFolderError:
             raise
         except (ValueError, OSError) as error:
             raise IndexFolderError(f"{folder}: damaged index: {error}; {cure()}") from error
+
+    @classmethod
+    @contextmanager
+    def temporary(cls, batches: Batches, location: Path | None, *, settings: BuildSettings) -> Iterator[VectorIndex]:
+        """Build an index in a temporary folder, whatever the `location`, that is deleted when the block ends."""
+        with TemporaryDirectory() as folder:
+            yield cls.build(batches, Path(folder) / "index", settings=settings)
 
     @classmethod
     def manifest_at(cls, location: Path | str) -> Manifest:
@@ -288,7 +293,7 @@ class VectorIndex(Index):
         if chosen is not None or probe is not None:
             among = None if chosen is None else self._labels(chosen)
             scores, labels = faiss_engine.search_with(self._index, queries, k, among, probe)
-        elif self._device == "cpu" or k > faiss_engine.GPU_MAX_K:
+        elif k > faiss_engine.GPU_MAX_K:
             scores, labels = self._index.search(queries, k)
         else:
             self._clone = self._clone or faiss_engine.gpu_clone(self._index) or self._index

@@ -364,7 +364,9 @@ class MilvusIndex(Index):
         return cls.load(location)
 
     @classmethod
-    def load(cls, location: str, fingerprint: str | None = None, *, model: str | None = None) -> MilvusIndex:
+    def load(
+        cls, location: str, fingerprint: str | None = None, *, model: str | None = None, verify: bool = False
+    ) -> MilvusIndex:
         """The index at `location`; with `fingerprint`, only if that model built it. `model` names the caller's model.
 
         Raises ValueError for a bad address, and IndexFolderError if the server does not answer or the collection is

@@ -80,7 +80,7 @@ class Index(ABC):
     """
 
     smooths: bool = False  # mixes vectors and queries with their neighbours
-    on_disk: bool = False  # in files: `load` takes `verify` and `device`, and a killed build resumes
+    on_disk: bool = False  # in files: there is something to `verify`, and a killed build resumes
     manifest: Manifest
 
     @classmethod
@@ -92,13 +92,15 @@ class Index(ABC):
 
     @classmethod
     @abstractmethod
-    def load(cls, location: Any, fingerprint: str | None = None, *, model: str | None = None) -> Index:
-        """The index at `location`; with `fingerprint`, only if that model built it."""
+    def load(
+        cls, location: Any, fingerprint: str | None = None, *, model: str | None = None, verify: bool = False
+    ) -> Index:
+        """The index at `location`; with `fingerprint`, only if that model built it. `verify` reads its files again."""
 
     @classmethod
+    @abstractmethod
     def temporary(cls, batches: Batches, location: Any, *, settings: BuildSettings) -> AbstractContextManager[Index]:
-        """Build an index that is deleted when the block ends. Raises ValueError if one is there."""
-        raise NotImplementedError
+        """Build an index that is deleted when the block ends."""
 
     @classmethod
     @abstractmethod
@@ -344,14 +346,7 @@ def manifest_at(location: Location) -> Manifest:
 
 
 def open_at(
-    location: Location,
-    fingerprint: str | None = None,
-    *,
-    model: str | None = None,
-    device: str = "auto",
-    verify: bool = False,
+    location: Location, fingerprint: str | None = None, *, model: str | None = None, verify: bool = False
 ) -> Index:
-    """Open the index at `location`, as `VectorIndex.load` does; a server has no `device` and nothing to `verify`."""
-    store = store_of(location)
-    options: dict[str, Any] = {"device": device, "verify": verify} if store.on_disk else {}
-    return store.load(location, fingerprint, model=model, **options)
+    """Open the index at `location`, as `VectorIndex.load` does; a server has nothing to `verify`."""
+    return store_of(location).load(location, fingerprint, model=model, verify=verify)

@@ -188,7 +188,7 @@ def _extended(location: Location, source: Source, texts: Corpus, corpus: str, ba
     """The index at `location` with the texts added, and saved. Raises ValueError if they were made otherwise."""
     from index.stores import manifest_at, open_at, store_of
 
-    index = open_at(location, source.settings.fingerprint, model=source.name, device="cpu")
+    index = open_at(location, source.settings.fingerprint, model=source.name)
     as_opened = index.manifest
     index.check_columns(texts)
     prompts = source.settings.document_prompt, as_opened.document_prompt

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tempfile
 import traceback
 from collections.abc import Mapping
 from functools import partial
@@ -81,11 +80,11 @@ def main(
     }  # fmt: skip
     _check_options(task, [name for name, value in options.items() if value])
     expand = smooth if expand is None else expand
-    if store is not None and (smooth or expand):
-        raise typer.BadParameter("--smooth and --expand search in FAISS; leave out --store")
     if store is not None:
         from index.stores import store_of
 
+        if smooth or expand:
+            raise typer.BadParameter("--smooth and --expand search in FAISS; leave out --store")
         store_of(store).check_free(store)
     if str(data) == "hub" and not data.exists():
         data = fetch(task)
@@ -158,17 +157,12 @@ def _index_search(
 
     The index is in a temporary folder, or in the new collection `store`. `smooth` and `expand` are `VectorIndex`'s.
     """
-    from index import BuildSettings, VectorIndex
+    from index import BuildSettings
+    from index.stores import store_of
 
     batches = [([str(row) for row in range(len(corpus))], corpus)]
-    if store is not None:
-        from index.stores import store_of
-
-        with store_of(store).temporary(batches, store, settings=BuildSettings()) as index:
-            return index.search(queries, k)[1]
-    with tempfile.TemporaryDirectory() as folder:
-        built = VectorIndex.build(batches, Path(folder) / "index", settings=BuildSettings(smooth=smooth))
-        return built.search(queries, k, expand=expand)[1]
+    with store_of(store or Path()).temporary(batches, store, settings=BuildSettings(smooth=smooth)) as index:
+        return index.search(queries, k, expand=expand)[1]
 
 
 app = cli.command(main)

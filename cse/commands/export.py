@@ -62,7 +62,7 @@ def _export_index(name: str, to: str, output: Path, overwrite: bool) -> None:
     from index.stores import folder_of
 
     check_output(output, overwrite=overwrite)
-    index, points = VectorIndex.load(folder_of(name), device="cpu"), None
+    index, points = VectorIndex.load(folder_of(name)), None
     if to == "parquet" and len(index) > MAX_MAPPED_SENTENCES:
         cli.log(f"no x and y: a map of more than {MAX_MAPPED_SENTENCES:,} sentences takes too long")
     elif to == "parquet":

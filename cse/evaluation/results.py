@@ -10,7 +10,7 @@ from datetime import date
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cse.evaluation.metrics import Figure, margin, over_seeds, seeds_differ
 from cse.evaluation.tasks import LOGISTIC, TASKS, find_task
@@ -158,14 +158,11 @@ class Results:
         their default.
         """
         value = asdict(self)
-        protocol = value["protocol"]
-        optional = [(protocol, "classifier", LOGISTIC), (protocol, "smooth", 0), (protocol, "expand", 0)]
-        optional += [
-            (record, *item) for record in value["models"].values() for item in (("family", None), ("start", 0))
-        ]
-        for holder, name, default in [*optional, (value, "comparisons", [])]:
-            if holder[name] == default:
-                del holder[name]
+        optional = {"classifier": LOGISTIC, "smooth": 0, "expand": 0, "family": None, "start": False, "comparisons": []}
+        for part in (value, value["protocol"], *value["models"].values()):
+            for name in optional.keys() & part.keys():
+                if part[name] == optional[name]:
+                    del part[name]
         return value
 
 
@@ -226,8 +223,7 @@ def save_results(path: Path, results: Results) -> None:
 HEADINGS = {"spearman": "", "accuracy": "", "deviation": "+-", "subset_mean": "subsets"}
 
 
-@dataclass(frozen=True)
-class ScoreColumn:
+class ScoreColumn(NamedTuple):
     """One score of one unit (set), and its heading."""
 
     unit: str
