@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from cse import Encoder
     from cse.analysis.duplicates import Member
     from cse.corpus.corpus import Corpus
-    from index import VectorIndex
+    from index import BuildSettings, VectorIndex
     from index.stores import Batches
 
 KEPT_ROWS = ("first", "longest", "central")
@@ -57,7 +56,9 @@ def main(
     import numpy as np
 
     import cse
+    from cse.analysis.duplicates import default_percentile, groups_of, members, numbered, strongest_links, threshold
     from cse.corpus.output import check_output, write_rows
+    from index import BuildSettings
 
     if percentile == 100:
         raise typer.BadParameter("--percentile 100: no cosine is above it; give less")
@@ -69,9 +70,15 @@ def main(
     if len(corpus) == 1:
         raise ValueError(f"{file}: only 1 text in it; duplicates need at least 2")
     encoder = cse.load(model, pooling, family=family)
+    distinct, rows = numbered(corpus.sentences)
+    percentile = default_percentile(len(distinct)) if percentile is None else percentile
     with tempfile.TemporaryDirectory() as folder:
-        options = Options(percentile, keep, factory, seed)
-        grouped, percentile, least = _near_duplicates(corpus.sentences, encoder, Path(folder), options)
+        vectors, index = _indexed(distinct, encoder, Path(folder), BuildSettings(factory=factory, seed=seed))
+        least = threshold(vectors, percentile, seed)
+        cli.log(f"near-duplicates: cosine {least:.3f} or more (percentile {percentile:.7g} of random pairs)")
+        groups_of_rows = groups_of(strongest_links(vectors, index.search, least).copied(rows).groups(least))
+        lengths = np.array([len(text) for text in corpus.sentences])
+        grouped = [members(group, vectors[rows[group]], lengths[group], least, keep) for group in groups_of_rows]
     dropped = [member.row for group in grouped for member in group if not member.kept]
     kept = np.ones(corpus.table.num_rows, bool)  # rows without a text stay
     kept[corpus.positions[dropped]] = False
@@ -93,41 +100,14 @@ def main(
     _report(summary, json_output)
 
 
-@dataclass(frozen=True)
-class Options:
-    """Options of the search for duplicates; a percentile of None is the default for so many texts."""
-
-    percentile: float | None
-    keep: str
-    factory: str
-    seed: int
-
-
-def _near_duplicates(
-    texts: list[str], encoder: Encoder, folder: Path, options: Options
-) -> tuple[list[list[Member]], float, float]:
-    """The groups of two rows or more, the percentile and its cosine; vectors and index are written to `folder`."""
-    import numpy as np
-
-    from cse.analysis.duplicates import default_percentile, groups_of, members, numbered, strongest_links, threshold
-
-    distinct, rows = numbered(texts)
-    percentile = default_percentile(len(distinct)) if options.percentile is None else options.percentile
-    vectors, index = _indexed(distinct, encoder, folder, options)
-    least = threshold(vectors, percentile, options.seed)
-    cli.log(f"near-duplicates: cosine {least:.3f} or more (percentile {percentile:.7g} of random pairs)")
-    groups = strongest_links(vectors, index.search, least).copied(rows).groups(least)
-    lengths = np.array([len(text) for text in texts])
-    grouped = [members(group, vectors[rows[group]], lengths[group], least, options.keep) for group in groups_of(groups)]
-    return grouped, percentile, least
-
-
-def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Options) -> tuple[np.ndarray, VectorIndex]:
+def _indexed(
+    distinct: list[str], encoder: Encoder, folder: Path, settings: BuildSettings
+) -> tuple[np.ndarray, VectorIndex]:
     """Vectors (N, d) of the texts, memory-mapped, and their index; both are written a block at a time."""
     import numpy as np
     from tqdm.auto import tqdm
 
-    from index import BuildSettings, VectorIndex
+    from index import VectorIndex
     from index.faiss_index import encoded
 
     def encode(block: list[str]) -> np.ndarray:
@@ -144,7 +124,6 @@ def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Optio
     shape = (len(distinct), encode([]).shape[1])
     written = np.lib.format.open_memmap(folder / "vectors.npy", mode="w+", dtype=np.float32, shape=shape)
     with tqdm(desc="encoding", unit=" texts", total=len(distinct), **progress_options()) as bar:
-        settings = BuildSettings(factory=options.factory, seed=options.seed)
         index = VectorIndex.build(kept(encoded(distinct, encode)), folder / "index", settings=settings)
     return written, index
 

@@ -12,7 +12,6 @@ from cse.commands import cli
 
 if TYPE_CHECKING:
     from cse.models.config import CardFacts
-    from cse.models.push import Repository
 
 
 def main(
@@ -55,7 +54,12 @@ def main(
             else:
                 stage_checkpoint(folder, staged, facts)
             if dry_run:
-                _show_files(staged, repository, json_output)
+                paths = sorted(path for path in staged.rglob("*") if path.is_file())
+                files = {path.relative_to(staged).as_posix(): path.stat().st_size for path in paths}
+                total = f"{len(files)} files, {sum(files.values()) / 1e6:.1f} MB for the {repository.kind} {name}"
+                lines = [*(f"{size:>12,}  {path}" for path, size in files.items()), f"{total}; nothing was uploaded"]
+                value = {"name": name, "kind": repository.kind, "files": files}
+                cli.print_json(value) if json_output else typer.echo("\n".join(lines))
                 return
             cli.log(f"uploading {count} sentences")
             done = upload(staged, repository, f"Push the index {folder.resolve().name}", owned=FILES)
@@ -78,19 +82,6 @@ def _stage_index(folder: Path, staged: Path, facts: CardFacts, model: str | None
     card = index_card(facts, manifest.model, manifest.count, manifest.factory)
     (staged / "README.md").write_text(card, encoding="utf-8")
     return manifest.count
-
-
-def _show_files(staged: Path, repository: Repository, json_output: bool) -> None:
-    """Print the files of an upload and their sizes in bytes."""
-    paths = sorted(path for path in staged.rglob("*") if path.is_file())
-    files = {path.relative_to(staged).as_posix(): path.stat().st_size for path in paths}
-    if json_output:
-        cli.print_json({"name": repository.name, "kind": repository.kind, "files": files})
-        return
-    for name, size in files.items():
-        typer.echo(f"{size:>12,}  {name}")
-    total = f"{len(files)} files, {sum(files.values()) / 1e6:.1f} MB"
-    typer.echo(f"{total} for the {repository.kind} {repository.name}; nothing was uploaded")
 
 
 app = cli.command(main)

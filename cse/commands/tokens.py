@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import typer
 
 from cse.commands import cli
-
-if TYPE_CHECKING:
-    from cse.corpus.corpus import Corpus
 
 
 def main(
@@ -55,38 +51,28 @@ def main(
     sentences = cli.stdin_sentences() if sentence == cli.STDIN else [sentence or ""]
     prompt = None if template is None else Template(template)
     encoder = cse.load(model, pooling, family=family, backend=backend)
+    shown: Any
+    lines: list[str] = []
     if corpus is not None:
-        _table(lambda text, denoise: encoder.top_tokens(text, k, denoise, prompt), corpus, json_output)
-        return
-    answers = [
-        [{"token": token, "probability": share} for token, share in encoder.top_tokens(text, k, denoise, prompt)]
-        for text in sentences
-    ]
-    if json_output and sentence == cli.STDIN:
-        cli.print_json([{"sentence": text, "tokens": tokens} for text, tokens in zip(sentences, answers, strict=True)])
-        return
-    if json_output:
-        cli.print_json(answers[0])
-        return
-    for text, tokens in zip(sentences, answers, strict=True):
-        lines = [text] if sentence == cli.STDIN else []
-        typer.echo("\n".join([*lines, *(f"{row['probability']:.4f}  {row['token']}" for row in tokens)]))
-
-
-def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], corpus: Corpus, json_output: bool) -> None:
-    def words(text: str, denoise: bool) -> list[str]:
-        return [token for token, _ in top_tokens(text.strip(), denoise)]
-
-    rows = [
-        {"row": row, "sentence": text, "before": words(text, False), "after": words(text, True)}
-        for row, text in zip(corpus.rows.tolist(), corpus.texts, strict=True)
-    ]
-    if json_output:
-        cli.print_json(rows)
-        return
-    for row in rows:
-        line = re.sub(r"[\t\r\n]+", " ", row["sentence"])  # a line has three cells
-        typer.echo(f"{line}\t{' '.join(row['before'])}\t{' '.join(row['after'])}")
+        shown = []
+        for row, text in zip(corpus.rows.tolist(), corpus.texts, strict=True):
+            before, after = (
+                [token for token, _ in encoder.top_tokens(text.strip(), k, denoised, prompt)]
+                for denoised in (False, True)
+            )
+            shown.append({"row": row, "sentence": text, "before": before, "after": after})
+            line = re.sub(r"[\t\r\n]+", " ", text)  # a line has three cells
+            lines.append(f"{line}\t{' '.join(before)}\t{' '.join(after)}")
+    else:
+        shown = []
+        for text in sentences:
+            likeliest = encoder.top_tokens(text, k, denoise, prompt)
+            tokens = [{"token": token, "probability": share} for token, share in likeliest]
+            shown.append({"sentence": text, "tokens": tokens})
+            lines += [text] if sentence == cli.STDIN else []
+            lines += [f"{share:.4f}  {token}" for token, share in likeliest]
+        shown = shown if sentence == cli.STDIN else shown[0]["tokens"]
+    cli.print_json(shown) if json_output else typer.echo("\n".join(lines))
 
 
 app = cli.command(main)

@@ -75,7 +75,7 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     """The groups and their scores as JSON values, and the group of each text (N,); equal texts are encoded once."""
     import numpy as np
 
-    from cse.analysis.topics import default_groups, group_names, grouped, typical
+    from cse.analysis.topics import default_groups, group_names, grouped, majority, typical
     from cse.corpus.words import word_notes
 
     sentences, rows, labels = corpus.sentences, corpus.rows, corpus.labels
@@ -97,19 +97,13 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
             "words": [{"word": word, "score": round(score, 5)} for word, score in names.scores[number]],
             "typical": [corpus.row(first_of[texts[row]]) for row in central[number]],
             "rows": rows[numbers == number].tolist(),
-            **_label([labels[row] for row in np.flatnonzero(numbers == number)]),
         }
         for number in range(len(central))
     ]
+    for number, group in enumerate(groups):
+        if label := majority([labels[row] for row in np.flatnonzero(numbers == number)]):
+            group |= {"label": label[0], "share": round(label[1], 4)}  # of those that have one
     return {"groups": groups, "left_out": names.left_out, "notes": notes, **_scores(labels, numbers)}, numbers
-
-
-def _label(labels: list[str]) -> dict[str, Any]:
-    """The most frequent label of a group's texts and its share of the labelled ones; empty without labels."""
-    from cse.analysis.topics import majority
-
-    label_and_share = majority(labels)
-    return {"label": label_and_share[0], "share": round(label_and_share[1], 4)} if label_and_share else {}
 
 
 def _scores(labels: list[str], numbers: np.ndarray) -> dict[str, Any]:
@@ -135,11 +129,8 @@ def _write_table(
     from cse.corpus.output import beside, write_rows
 
     words = [" ".join(entry["word"] for entry in group["words"]) for group in groups]
-    added = {
-        "row": pa.array(corpus.rows),
-        "group": pa.array(numbers + 1),
-        "words": pa.array([words[group] for group in numbers]),
-    }
+    of_rows = pa.array([words[group] for group in numbers])
+    added = {"row": pa.array(corpus.rows), "group": pa.array(numbers + 1), "words": of_rows}
     write_rows(path, beside(added, corpus.with_text.table), for_spreadsheets)
     cli.log(f"{path}: {len(corpus):,} rows")
 
