@@ -278,11 +278,13 @@ class VectorIndex(Index):
             )
         ]
 
-    def _texts_of(self, rows: np.ndarray) -> list[str]:
-        return gather(self._texts, rows)
+    def texts(self, rows: Rows) -> list[str]:
+        """As `Index.texts`."""
+        return gather(self._texts, self._checked(rows))
 
-    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
-        return faiss_engine.reconstruct(self._index, self._labels(rows))
+    def vectors(self, rows: Rows) -> np.ndarray:
+        """As `Index.vectors`."""
+        return faiss_engine.reconstruct(self._index, self._labels(self._checked(rows)))
 
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
         return faiss_engine.expanded(self._index, queries, count)

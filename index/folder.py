@@ -311,9 +311,7 @@ def unit_rows(vectors: np.ndarray, *, dimension: int | None = None, first_row: i
     if block.ndim != 2 or block.shape[1] == 0:
         raise ValueError(f"vectors have shape {block.shape}, not (n, d)")
     if dimension is not None and block.shape[1] != dimension:
-        raise ValueError(
-            f"vectors have {block.shape[1]} dimensions, not {dimension}: use the model the index was built with"
-        )
+        raise ValueError(f"vectors have {block.shape[1]} dimensions, not {dimension}: use the index's model")
     lengths = np.sqrt(np.vecdot(block, block, dtype=np.float64))  # float64: squares of float32 overflow
     if not math.isfinite(lengths.sum()):
         raise ValueError(f"row {first_row + int(np.argmin(np.isfinite(lengths)))} holds a value that is not finite")

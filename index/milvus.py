@@ -30,7 +30,7 @@ from cse.files.checksums import feed_texts
 from index.faiss_index import RecallProbe, unit_blocks
 from index.folder import NUMBERS, check_columns, checksum, conformed, is_numbered, numbered, user_columns
 from index.manifest import BuildSettings, Manifest, check_model, cure, parse_manifest
-from index.stores import Batches, Cells, FewHitsWarning, Index, silent, spread
+from index.stores import Batches, Cells, FewHitsWarning, Index, Rows, silent, spread
 
 ADDRESS = re.compile(r"milvus://(\[[0-9a-f:.]+\]|[^\s\[\]:/@?#]+):(\d+)/([a-z_]\w{0,199})", re.ASCII | re.IGNORECASE)
 MAX_PORT = 65_535
@@ -340,9 +340,7 @@ class MilvusIndex(Index):
         """
         address = parse_address(location)
         if settings.smooth:
-            raise ValueError(
-                f"{location}: `smooth` {settings.smooth} is for indexes in folders; leave it out or give one"
-            )
+            raise ValueError(f"{location}: `smooth` {settings.smooth} is for folders; leave it out")
         index_kind(settings.factory)
         cls.holds_index(location)
         client = connect(address)
@@ -473,13 +471,18 @@ class MilvusIndex(Index):
     def _is_exact(self) -> bool:
         return self.manifest.factory == EXACT
 
-    def _texts_of(self, rows: np.ndarray) -> list[str]:
-        known = self._read(np.unique(rows), TEXT)
-        return [known[row][TEXT] for row in rows.tolist()]
+    def texts(self, rows: Rows) -> list[str]:
+        """As `Index.texts`."""
+        return self._values(rows, TEXT)
 
-    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
-        known = self._read(np.unique(rows), VECTOR)
-        return np.array([known[row][VECTOR] for row in rows.tolist()], dtype=np.float32)
+    def vectors(self, rows: Rows) -> np.ndarray:
+        """As `Index.vectors`."""
+        return np.array(self._values(rows, VECTOR), dtype=np.float32)
+
+    def _values(self, rows: Rows, field: str) -> list[Any]:
+        checked = self._checked(rows)
+        known = self._read(np.unique(checked), field)
+        return [known[row][field] for row in checked.tolist()]
 
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
         if count:

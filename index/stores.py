@@ -228,16 +228,16 @@ class Index(ABC):
         Raises ValueError, naming the columns, for a condition that is not understood.
         """
 
+    @abstractmethod
     def texts(self, rows: Rows) -> list[str]:
         """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
-        return self._texts_of(self._checked(rows))
 
+    @abstractmethod
     def vectors(self, rows: Rows) -> np.ndarray:
         """The vectors (n, d) float32 of `rows` (n,) as stored.
 
         Raises ValueError as `texts`, and for a type that cannot reconstruct vectors.
         """
-        return self._vectors_of(self._checked(rows))
 
     @abstractmethod
     def sample(self, most: int) -> np.ndarray:
@@ -286,14 +286,6 @@ class Index(ABC):
     @abstractmethod
     def _cells_of(self, rows: np.ndarray) -> list[Cells]:
         """What a hit shows of checked `rows` (n,)."""
-
-    @abstractmethod
-    def _texts_of(self, rows: np.ndarray) -> list[str]:
-        """The sentences of checked `rows` (n,)."""
-
-    @abstractmethod
-    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
-        """The vectors (n, d) float32 of checked `rows` (n,)."""
 
     @abstractmethod
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:

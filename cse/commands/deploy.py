@@ -79,9 +79,7 @@ def _fill(request: SpaceRequest, indexes: Sequence[str], folder: Path) -> None:
     for source, name in zip(sources, names, strict=True):
         model = staged.get(built := read_manifest(source).model)
         if model is None and Path(built).is_absolute():
-            raise ValueError(
-                f"{source}: built by {built}, which is not in the Space; give that folder as a `model`, too"
-            )
+            raise ValueError(f"{source}: built by {built}; give that folder as a `model`, too")
         copy_index(source, folder / INDEXES / name, model)
 
 

@@ -324,9 +324,7 @@ def _json_lines(path: Path, options: Options, coding: Coding) -> Source:
                 reason = f"cannot read it as JSON ({str(error)[:160]})"
                 raise ValueError(f"{path}: line {number}: {reason}; fix or remove it") from error
             if not isinstance(row, dict):
-                raise ValueError(
-                    f"{path}: line {number} holds a {type(row).__name__}, not an object with columns as keys"
-                )
+                raise ValueError(f"{path}: line {number} holds a {type(row).__name__}, not an object")
             yield row
 
     return of_dicts(str(path), JSON_LINES, objects(), encoding)
@@ -504,9 +502,7 @@ def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     try:
         from openpyxl import load_workbook
     except ImportError as error:
-        raise ValueError(
-            f"{path}: openpyxl is not installed; pip install openpyxl, or save the sheet as .csv"
-        ) from error
+        raise ValueError(f"{path}: needs openpyxl; pip install openpyxl, or save it as .csv") from error
     with zipfile.ZipFile(path) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MAX_WORKBOOK_BYTES:
             raise ValueError(f"{path}: unpacks to more than {MAX_WORKBOOK_BYTES >> 30} GB; save the sheet as .csv")

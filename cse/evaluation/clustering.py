@@ -85,9 +85,7 @@ def _score(path: Path, encode: Encode) -> Scores:
     rows = labelled_rows(path)
     names, gold = np.unique(labels(rows), return_inverse=True)
     if len(names) >= (texts := len({text for _, text in rows})):
-        raise ValueError(
-            f"{path}: {len(names)} labels for {texts} distinct texts; clusters need more texts than labels"
-        )
+        raise ValueError(f"{path}: {len(names)} labels for {texts} distinct texts; give more texts than labels")
     vectors = features(encode, rows)
     runs = [(hungarian_accuracy(gold, groups), nmi(gold, groups)) for groups in k_means_runs(vectors, len(names))]
     means, deviations = 100 * np.mean(runs, axis=0), 100 * np.std(runs, axis=0, ddof=1)

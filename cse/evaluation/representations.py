@@ -128,8 +128,7 @@ def _word_vectors(path: Path, vocabulary: Container[str] | None = None) -> Itera
         word = line.partition(" ")[0] if spaces == width else line.rsplit(" ", width)[0]
         if not 0 < width <= spaces or (spaces > width and _NUMBER.fullmatch(word.rpartition(" ")[2])):
             raise ValueError(
-                f"{path}: line {number} has {spaces} numbers after its word, not {width or 'one or more'}; "
-                "the file is damaged or its columns are not separated by single spaces"
+                f"{path}: line {number} has {spaces} numbers after its word, not {width or 'some'}; repair the file"
             )
         if vocabulary is not None and word not in vocabulary:
             continue

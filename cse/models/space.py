@@ -30,9 +30,7 @@ def project_texts(root: Path) -> dict[str, str]:
         return {name: (root / name).read_text(encoding="utf-8") for name in (LOCK, CARD, LICENCE)}
     installed, lock = _installed(root), root / "cse" / LOCK
     if installed is None or not lock.is_file():
-        raise ArtefactError(
-            f"{root}: no {missing}, which a Space needs; deploy from a clone of the repository, or install the package"
-        )
+        raise ArtefactError(f"{root}: no {missing}; deploy from a clone, or install the package")
     return {
         LOCK: lock.read_text(encoding="utf-8"),
         CARD: installed.metadata["Description"] or "",

@@ -324,7 +324,7 @@ def test_a_slow_server_is_asked_again_for_a_minute_and_is_not_said_to_be_missing
 
 def test_a_port_that_refuses_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     server = SlowServer(monkeypatch, 1000)
-    with pytest.raises(IndexFolderError, match=r"no Milvus server there \(.*refused\); start one, or correct the address"):
+    with pytest.raises(IndexFolderError, match=r"no Milvus server there \(.*refused\); start one, or"):
         client_of(f"milvus://127.0.0.1:{free_port()}/x")
     assert server.asked == 0
 
