@@ -76,7 +76,17 @@ def main(
             judgement.save()
         typer.echo(f"not distinguishable: both models have the same neighbours for all {len(corpus):,} texts")
     elif votes:
-        _report(judgement, count)
+        if judgement.counted < judgement.target:
+            more = "; the same command continues" if path else ""
+            none = "; no other text has different neighbours"
+            cli.log(
+                f"{judgement.counted} of {judgement.target} votes{none if len(judgement.answers) >= count else more}"
+            )
+        if not judgement.answers:
+            raise ValueError("no vote was given; answer A, B or same")
+        typer.echo(judgement.verdict.sentence())
+        if judgement.verdict.decided:
+            typer.echo(judgement.verdict.details())
 
 
 def _compare(judgement: Judgement, encoders: Sequence[Encoder], corpus: Corpus) -> int:
@@ -135,21 +145,6 @@ def _ask(question: Question, texts: Sequence[str], progress: str) -> str | None:
         if answer in ("s", "same", "k", "skip"):
             return SAME if answer.startswith("sa") or answer == "s" else SKIP
         cli.log(f"{answer!r} is no answer")
-
-
-def _report(judgement: Judgement, questions: int) -> None:
-    if judgement.counted < judgement.target:
-        more = "; the same command continues" if judgement.path else ""
-        none = "; no other text has different neighbours"
-        cli.log(
-            f"{judgement.counted} of {judgement.target} votes{none if len(judgement.answers) >= questions else more}"
-        )
-    if not judgement.answers:
-        raise ValueError("no vote was given; answer A, B or same")
-    verdict = judgement.verdict
-    typer.echo(verdict.sentence())
-    if verdict.decided:
-        typer.echo(verdict.details())
 
 
 def _scores(

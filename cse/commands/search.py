@@ -77,7 +77,12 @@ def main(
     encoder = open_model(reference, backend=backend)
     opened = open_at(location, encoder.fingerprint, model=encoder.name, verify=verify)
     shown = None if show is None else _shown(opened, show)
-    among, count = (None, len(opened)) if where is None else _met(opened, where)
+    among, count = None, len(opened)
+    if where is not None:
+        among = opened.where(where)
+        count = len(among)
+        nothing = f"no row meets {where!r}; the columns are {', '.join(map(repr, opened.columns))}"
+        cli.log(f"searched {count:,} of {len(opened):,} rows" if count else nothing)
     _note_prompt(encoder, manifest, name)
     vectors = encoder.encode(queries, prompt=manifest.query_prompt, normalize_embeddings=False, show_progress_bar=False)
     answers = [
@@ -95,7 +100,7 @@ def main(
         if sentence == cli.STDIN:
             typer.echo(cli.shortened(query, SHOWN_CHARACTERS))
         for hit in hits:
-            cells = map(_cell, _fields(hit, shown or []).values())
+            cells = [_cell(hit.fields.get(name)) for name in shown or []]
             typer.echo(
                 "  ".join([f"{hit.rank:>3}", f"{hit.score:.4f}", *cells, cli.shortened(hit.text, SHOWN_CHARACTERS)])
             )
@@ -122,20 +127,6 @@ def _shown(index: Index, show: str) -> list[str]:
     return [name for name in names if name in others]
 
 
-def _met(index: Index, where: str) -> tuple[Any, int]:
-    """The rows that meet a condition, and their number, which is said."""
-    among = index.where(where)
-    if count := len(among):
-        cli.log(f"searched {count:,} of {len(index):,} rows")
-    else:
-        cli.log(f"no row meets {where!r}; the columns are {', '.join(map(repr, index.columns))}")
-    return among, count
-
-
-def _fields(hit: Hit, shown: Sequence[str] | None) -> dict[str, Any]:
-    return hit.fields if shown is None else {name: hit.fields.get(name) for name in shown}
-
-
 def _cell(value: Any) -> str:
     """A cell on a line of text: a text as it is, other values as JSON."""
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -144,7 +135,8 @@ def _cell(value: Any) -> str:
 
 def _object(hit: Hit, shown: Sequence[str] | None) -> dict[str, Any]:
     """A hit as JSON: the row as its corpus counts it, and the corpus if there are several."""
-    value = {"row": hit.row, "score": hit.score, "text": hit.text, "fields": _fields(hit, shown)}
+    fields = hit.fields if shown is None else {name: hit.fields.get(name) for name in shown}
+    value = {"row": hit.row, "score": hit.score, "text": hit.text, "fields": fields}
     return value if hit.corpus is None else {**value, "corpus": hit.corpus}
 
 

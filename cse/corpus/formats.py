@@ -10,7 +10,7 @@ import csv
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from itertools import chain, islice, tee
@@ -119,11 +119,11 @@ def read(name: str, options: Options | None = None) -> Source:
         copy, name = local_copy(name), shown(name)
         with naming(copy, name):
             source = read(str(copy), options)
-        return replace(source, name=name, batches=_named(copy, name, source.batches))
+        return replace(source, name=name, batches=_within(naming(copy, name), source.batches))
     if is_hub_id(name):
         if not hub.reachable():
             raise ValueError(f"{name}: no such file, and the data hub cannot be reached")
-        return of_dicts(name, "hub", _readable(name, streamed(name)))
+        return of_dicts(name, "hub", _within(plain_errors(name), streamed(name)))
     check_regular(path)
     with plain_errors(name):
         encoding = cache(lambda: encoding_of(path, options.encoding))  # which may read the whole file
@@ -134,7 +134,7 @@ def read(name: str, options: Options | None = None) -> Source:
         source.facts.append(f"{kind} by its content, though named {suffix_of(path)}")
     if len(source.schema) > MAX_COLUMNS:
         raise ValueError(f"{name}: has {len(source.schema):,} columns; give at most {MAX_COLUMNS:,}")
-    return replace(source, batches=_readable(name, source.batches))
+    return replace(source, batches=_within(plain_errors(name), source.batches))
 
 
 def suffix_of(path: Path) -> str:
@@ -554,14 +554,9 @@ def streamed(name: str) -> Iterator[dict[str, Any]]:
     yield from load_dataset(name, split="train", streaming=True)
 
 
-def _named(copy: Path, name: str, rows: Iterator[Any]) -> Iterator[Any]:
-    with naming(copy, name):
-        yield from rows
-
-
-def _readable(name: str, rows: Iterator[Any]) -> Iterator[Any]:
-    """Yield `rows`; their errors become those of `plain_errors`."""
-    with plain_errors(name):
+def _within(errors: AbstractContextManager[None], rows: Iterator[Any]) -> Iterator[Any]:
+    """Yield `rows`, whose errors the context names."""
+    with errors:
         yield from rows
 
 
