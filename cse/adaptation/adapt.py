@@ -148,7 +148,7 @@ def tried(
     texts = texts_digest(f"{text}\0{label}" for text, label in zip(corpus.sentences, corpus.labels, strict=True))
     record = {**settings, "texts": texts, "fingerprint": encoder.fingerprint, "candidates": [*CHEAP, *LATER]}
     held, fit = split(corpus, request.seed)
-    labels = held.labels if request.label else []
+    labels, fit_labels = (part.labels if request.label else [] for part in (held, fit))
     known = list(filter(None, labels))
     if request.label and not 1 < len(set(known)) < len(known):
         what = "all different" if len(set(known)) > 1 else "all the same" if known else "empty"
@@ -158,7 +158,9 @@ def tried(
         )
     forms = _short_forms(held, request.titles)
     workspace = Workspace.begin(folder, record, request.minutes, resume)
-    trial = Trial(reference, encoder, fit.sentences, held, labels, forms, request.seed, workspace, request.purpose)
+    trial = Trial(
+        reference, encoder, fit.sentences, fit_labels, held, labels, forms, request.seed, workspace, request.purpose
+    )
     _run_stage(trial, START, note)
     facts = text_facts(encoder, [*trial.held, *trial.fit], count, workspace.kept(START), request.seed)
     note(facts.warning or str(facts))

@@ -18,6 +18,8 @@ from cse.adaptation.choice import (
     PROJECTION,
     READING,
     START,
+    TOWARDS_LABELS,
+    TOWARDS_NEIGHBOURS,
     TRAINED,
     TRAINING,
     VARIANTS,
@@ -110,7 +112,8 @@ def text_values(vectors: Vectors, labels: Sequence[str], asked: np.ndarray, seed
 
 @dataclass
 class Trial:
-    """The data of all candidates: the start, the texts to fit on, the held-out `corpus`, and its labels, if any.
+    """The data of all candidates: the start, the texts to fit on with their labels, if any, and the held-out `corpus`
+    with its.
 
     `forms` are the short forms of the held-out texts, "" for a text that has none.
     """
@@ -118,6 +121,7 @@ class Trial:
     reference: ModelReference
     encoder: Encoder
     fit: Sequence[str]
+    fit_labels: Sequence[str]
     corpus: Corpus
     labels: Sequence[str]
     forms: Sequence[str]
@@ -286,11 +290,14 @@ class Trial:
         count = len(self.vectors(stage).fit)
         if count < MIN_FITTED_TEXTS:
             return left_out(f"to encode {MIN_FITTED_TEXTS} texts does not fit in the time")
-        many = count >= MIN_TEXTS_WITH_NEIGHBOURS
+        impossible = {
+            TOWARDS_NEIGHBOURS: count < MIN_TEXTS_WITH_NEIGHBOURS,
+            TOWARDS_LABELS: not any(self.fit_labels[:count]),
+        }
         variants = {
             variant: self.scores(f"{name} {variant}", self.vectors(stage).through(self.fitted(stage, variant)))
             for variant, made in VARIANTS.items()
-            if (many or not made.neighbours) and (made.share == 1 or self.readings(stage)[1] == 2)
+            if not impossible.get(made.towards) and (made.share == 1 or self.readings(stage)[1] == 2)
         }  # fmt: skip
         return {"texts": count, "variants": variants}
 
@@ -300,8 +307,12 @@ class Trial:
         shares = [1.0] * count
         if count == 2:
             shares[self.base(stage)[1].reading.pooling is Pooling.TOKEN] = made.share
-        neighbours = NEIGHBOURS if made.neighbours else 0
-        return fit_joined(self.vectors(stage).fit, shares, neighbours=neighbours, exponent=made.exponent)
+        fit = self.vectors(stage).fit
+        return fit_joined(
+            fit, shares, exponent=made.exponent,
+            neighbours=NEIGHBOURS if made.towards == TOWARDS_NEIGHBOURS else 0,
+            labels=self.fit_labels[: len(fit)] if made.towards == TOWARDS_LABELS else (),
+        )  # fmt: skip
 
     def written(self, candidate: str | None, folder: Path) -> Path | None:
         """Write the model of a candidate to a folder, and return that; None for the start and for no candidate."""

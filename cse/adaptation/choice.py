@@ -16,29 +16,33 @@ STAGE_WORDS = {
 }  # fmt: skip
 CHEAP = (READING, PROJECTION)
 LATER = (LANGUAGE, TRAINING, TRAINED)  # stages of minutes
-TOWARDS, HALF = "neighbours", "half"
+TOWARDS_NEIGHBOURS, TOWARDS_LABELS, HALF = "neighbours", "labels", "half"
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A projection: its words, the `exponent` of its spectrum, the `share` of the other reading, and whether its layer
-    moves texts towards their `neighbours` first.
+    """A projection: its words, the `exponent` of its spectrum, the `share` of the other reading, and what its layer
+    moves texts `towards` first: their neighbours, the mean of their label, or nothing.
     """
 
     words: str = ""
     exponent: float = 0.0
     share: float = 1.0
-    neighbours: bool = False
+    towards: str = ""
 
 
 # In the order in which they are tried: the first of equals is taken.
 VARIANTS = {
     "0": Variant(), **{f"{dial:g}": Variant(f", dial {dial:g}", dial) for dial in (-0.125, -0.25, 0.25, 0.5)},
     HALF: Variant(", other reading by half", share=0.5),
-    TOWARDS: Variant(" towards neighbours", neighbours=True),
-    **{f"{TOWARDS} {dial:g}": Variant(f" towards neighbours, dial {dial:g}", dial, neighbours=True)
+    TOWARDS_NEIGHBOURS: Variant(" towards neighbours", towards=TOWARDS_NEIGHBOURS),
+    **{f"{TOWARDS_NEIGHBOURS} {dial:g}": Variant(f" towards neighbours, dial {dial:g}", dial, 1, TOWARDS_NEIGHBOURS)
        for dial in (-0.25, -0.5)},
-    f"{TOWARDS} {HALF}": Variant(" towards neighbours, dial -0.25, other reading by half", -0.25, 0.5, True),
+    f"{TOWARDS_NEIGHBOURS} {HALF}": Variant(
+        " towards neighbours, dial -0.25, other reading by half", -0.25, 0.5, TOWARDS_NEIGHBOURS),
+    TOWARDS_LABELS: Variant(" towards labels", towards=TOWARDS_LABELS),
+    **{f"{TOWARDS_LABELS} {dial:g}": Variant(f" towards labels, dial {dial:g}", dial, 1, TOWARDS_LABELS)
+       for dial in (-0.25, -0.375, -0.5)},
 }  # fmt: skip
 GROUPING, FINDING = AXES = ("grouping", "finding")
 MEASURES = {GROUPING: "neighbours", FINDING: "recall@1"}  # by which an axis is decided

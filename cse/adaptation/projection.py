@@ -53,18 +53,24 @@ class Projection:
 
 
 def fit_projection(
-    vectors: np.ndarray, components: int | None = None, *, neighbours: int = 0, exponent: float = 0.0
+    vectors: np.ndarray,
+    components: int | None = None,
+    *,
+    neighbours: int = 0,
+    labels: Sequence[str] = (),
+    exponent: float = 0.0,
 ) -> Projection:
     """Return the projection that suits vectors (N, d), on `components` axes: by default min(256, 2 d / 3, N / 4).
 
     With `neighbours` it moves each vector towards so many others. The target of a text is the mean of its own centred
     unit vector and the mean of those of its nearest others (database-side augmentation, Arandjelović and Zisserman
     2012, with equal weights); the layer is the ridge regression of the targets on the centred vectors (Hoerl and
-    Kennard 1970). Without, the layer only centres. Its outputs are then projected on their first principal components
-    (Jolliffe 2002, chapter 2), each with the sign that makes the largest number of its row positive, and multiplied by
-    its singular value, relative to the first, to the power `exponent`: above 0 it stresses what texts have in common,
-    below 0 what tells them apart (-1 whitens). Raises ValueError unless 1 <= components <= N and d, for vectors that
-    are not finite, and for equal ones.
+    Kennard 1970). With `labels` (N), "" for none, the others are all texts of its label; a text without one stays
+    where it is. Without both, the layer only centres. Its outputs are then projected on their first principal
+    components (Jolliffe 2002, chapter 2), each with the sign that makes the largest number of its row positive, and
+    multiplied by its singular value, relative to the first, to the power `exponent`: above 0 it stresses what texts
+    have in common, below 0 what tells them apart (-1 whitens). Raises ValueError unless 1 <= components <= N and d, for
+    vectors that are not finite, and for equal ones.
     """
     count, width = vectors.shape
     if components is None:
@@ -86,8 +92,9 @@ def fit_projection(
     if np.trace(scatter) <= count * np.square(mean).sum() * np.finfo(np.float32).eps ** 2:
         raise ValueError("all texts have the same vector; give different texts")
     layer = np.eye(width)  # (d, d)
-    if neighbours:
-        targets = _targets(vectors - mean.astype(np.float32), neighbours)
+    if neighbours or len(labels):
+        unit = unit_rows(vectors - mean.astype(np.float32))
+        targets = OWN_SHARE * unit + (1 - OWN_SHARE) * _means(unit, neighbours, labels)
         ridge = RIDGE * np.trace(scatter) / width * layer
         layer = np.linalg.solve(scatter + ridge, _product(vectors, targets, mean, 0.0))
     variances, turns = np.linalg.eigh(layer.T @ scatter @ layer)  # of the outputs, ascending
@@ -112,14 +119,20 @@ def fit_joined(vectors: np.ndarray, shares: Sequence[float], **options: Any) -> 
     return Projection(fitted.mean / scale, fitted.components * scale, fitted.explained)
 
 
-def _targets(centred: np.ndarray, neighbours: int) -> np.ndarray:
-    """Return the (N, d) means of each unit row and of the mean of its nearest others."""
-    unit = unit_rows(centred)
-    near, out = nearest_others(unit, neighbours), np.empty_like(unit)
+def _means(unit: np.ndarray, neighbours: int, labels: Sequence[str]) -> np.ndarray:
+    """Return for each unit row (N, d) the mean of its nearest others or, with `labels`, of the rows of its label."""
+    means = np.empty_like(unit)
+    if len(labels):
+        names, label_of = np.unique(labels, return_inverse=True)
+        for number, name in enumerate(names):
+            rows = label_of == number
+            means[rows] = unit[rows].mean(axis=0) if name else unit[rows]
+        return means
+    near = nearest_others(unit, neighbours)
     for start in range(0, len(unit), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
-        out[rows] = OWN_SHARE * unit[rows] + (1 - OWN_SHARE) * unit[near[rows]].mean(axis=1)
-    return out
+        means[rows] = unit[near[rows]].mean(axis=1)
+    return means
 
 
 def _product(first: np.ndarray, second: np.ndarray, mean: np.ndarray, other: np.ndarray | float) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,6 @@ from cse.analysis.votes import NEIGHBOURS, differences
 from cse.vectors import nearest_others
 
 MAX_SHOWN_TEXTS = 10  # texts whose neighbours changed most
-PAGE_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222;
-  background: #fff; overflow-wrap: anywhere; }
-table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .3rem .6rem; vertical-align: top;
-  border-bottom: 1px solid #ccc; } td.number { text-align: right; } pre { background: #f3f3f3; padding: .6rem;
-  white-space: pre-wrap; } ol { margin: 0; padding-left: 1.2rem; }
-"""
 
 
 def changed_neighbours(start: np.ndarray, result: np.ndarray, texts: Sequence[Any]) -> list[dict[str, Any]]:
@@ -102,38 +95,11 @@ def model_card(report: dict[str, Any]) -> str:
 
 def page(report: dict[str, Any]) -> str:
     """Return the report as one HTML page: no script, no other file, every text of the user escaped."""
-    header, *rows = scores_table(report)
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
-    changed = "".join(
-        f"<tr><td>{escape(row['text'])} ({row['row']})</td><td>{_list(row['before'])}</td>"
-        f"<td>{_list(row['after'])}</td></tr>"
-        for row in report["changed"]
-    )
-    warning = f"<p><strong>{escape(report['facts']['warning'])}</strong></p>" if report["facts"]["warning"] else ""
-    commands = "".join(
-        f"<p>{escape(what)}</p><pre>{escape(command)}</pre>" for what, command in report["commands"].items()
-    )
-    neighbours = (
-        "<h2>Texts whose neighbours changed most</h2><p>Held-out texts with their rows, and the nearest others before "
-        "and after.</p>"
-        f"<table><tr><th>text</th><th>before</th><th>after: "
-        f"{escape(called(report['compared'], report['stages']))}</th></tr>{changed}</table>" if changed else ""
+    import jinja2  # comes with PyTorch
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    template = environment.from_string((Path(__file__).parent / "report.html").read_text(encoding="utf-8"))
+    return template.render(
+        report=report, scores=scores_table(report), explained=explained(report),
+        compared=called(report["compared"], report["stages"]),
     )  # fmt: skip
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Adaptation of '
-        f"{escape(report['start'])}</title><style>{PAGE_STYLE}</style></head><body><h1>{escape(report['start'])} on "
-        f"{escape(report['data'])}</h1><p><strong>{escape(report['verdict'])}</strong></p><p>"
-        f"{escape(report['summary'])}</p>{warning}<h2>Scores</h2><table><tr>{head}</tr>{body}</table>"
-        f"<p>{escape(explained(report))} {report['seconds']:.0f} seconds in all.</p>{neighbours}"
-        f"<h2>Commands</h2>{commands}</body></html>\n"
-    )
-
-
-def _cell(text: str) -> str:
-    number = text.replace(".", "", 1).replace("-", "", 1).isdigit()
-    return f'<td class="number">{text}</td>' if number else f"<td>{escape(text)}</td>"
-
-
-def _list(rows: Sequence[dict[str, Any]]) -> str:
-    return "<ol>" + "".join(f"<li>{escape(row['text'])} ({row['row']})</li>" for row in rows) + "</ol>"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from cse.app.drawing import html
 from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded
 from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
+from cse.app.session import chosen_columns
 from cse.app.state.app_state import AppState, admit_model
 from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, PROMISE, SUMMARY, UNDO, OwnCorpus
 from cse.app.validation import MAX_FILE_BYTES
@@ -95,9 +97,11 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
             remove = gr.Button("Remove my texts", size="sm", visible=False)
             undo = gr.Button("Undo", size="sm", visible=False, elem_id="corpus-undo")
         with gr.Accordion("Export the corpus", open=False):
-            export_form(state, corpus, key)
+            exported, offered_models = export_form(state, corpus, key)
     with panel("models", "Models") as models_panel:
         chosen, changing = models_form(state, key)
+    for event in (corpus.change, chosen.change):
+        event(offered_models, [corpus, key], exported, **QUICK)
     with panel("share", "Share") as share:
         copy = gr.Button("Copy link", size="sm", elem_classes="cse-copy")
         copy.click(None, None, copy, js="() => cse.copyLink()", **HIDDEN)
@@ -108,6 +112,8 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     def follow(corpus: str, key: str, models: list[str]) -> tuple[Any, ...]:
         """Return updates of what depends on the choice of the corpus."""
         own = state.own_corpora.corpus(key) if corpus == OWN_KEY else None
+        if own is not None:
+            encode_by(state, own, models)
         running = own is not None and own.current is not None
         mine = gr.update(visible=own is not None)
         return bar_html(state, corpus, models, own), version(state, corpus, own), gr.Timer(active=running), mine
@@ -168,6 +174,14 @@ def version(state: AppState, corpus: str, own: OwnCorpus | None) -> int:
     if corpus == OWN_KEY:
         return 0 if own is None else own.number * STEPS + own.complete
     return -1 - [DEMO_KEY, *state.corpora].index(corpus)
+
+
+def encode_by(state: AppState, own: OwnCorpus, models: Sequence[str]) -> None:
+    """Have the chosen models encode the visitor's texts, those that do not yet."""
+    with suppress(ValueError):  # a name that is gone, or no thread: the places say so
+        fresh = [column for column in chosen_columns(state.models.columns, models) if column not in own.encodings]
+        if fresh:
+            state.own_corpora.encode(own, fresh)
 
 
 def put_texts(
@@ -231,8 +245,11 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
     return chosen, said, gr.update(visible=False), gr.Timer(active=False), ""
 
 
-def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> None:
-    """Add the buttons that save the chosen corpus: its table, a model's vectors, or an index."""
+def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> tuple[gr.Dropdown, Callable[[str, str], Any]]:
+    """Add the buttons that save the chosen corpus: its table, a model's vectors, or an index.
+
+    Returns the choice of the model, and what updates it.
+    """
     names = [column.name for column in state.models.own]
     model = gr.Dropdown(choices(names), value=names[0], label="Model", allow_custom_value=True)
     with gr.Row():
@@ -249,7 +266,7 @@ def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> None:
             return gr.skip()
         return gr.update(choices=choices(names), value=names[0])
 
-    corpus.change(offered, [corpus, key], model, **QUICK)
+    return model, offered
 
 
 def model_choices(columns: Sequence[Column]) -> list[tuple[str, str]]:

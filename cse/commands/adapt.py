@@ -26,7 +26,7 @@ def main(
     ),
     pooling: cli.Pooling = None,
     column: cli.Column = None,
-    label: str | None = cli.option("Column of labels, by which grouping is measured; default: none."),
+    label: str | None = cli.option("Column of labels, by which to group; default: none."),
     titles: str | None = cli.option("Column of titles by which texts are to be found; default: every second word."),
     purpose: Purpose = cli.option("What the model is for: groups, search or both.", "--for", default=Purpose.BOTH),
     read: cli.Read = None,

@@ -318,6 +318,7 @@ TEXTS = f"{SOURCE} - reads standard input."
 COLUMN = "Column of the texts: its name, a.b for a nested value, its number without a header."
 READ = (
     "How to read it where the guess is wrong: delimiter=tab, encoding=cp1252, header=no, quotes=no, sheet=NAME, "
+    "skip=2 (lines above the table), "
     "format=text; repeat it for more."
 )
 Column = Annotated[str | None, typer.Option(help=COLUMN)]

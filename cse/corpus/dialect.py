@@ -23,6 +23,7 @@ USUAL_NAMES = {
 SAMPLE_LINES, SAMPLE_CHARACTERS = 400, 1 << 18
 MIN_SHARE = 0.8  # of the rows of a sample that have the width of its delimiter
 MAX_NAME_CHARACTERS, MAX_NAME_WORDS = 60, 6  # of a column
+MAX_TITLE_ROWS = 10  # above the header
 WORDS_OF_PROSE = 4  # of the median cell of a column of prose
 
 
@@ -49,6 +50,7 @@ def dialect_of(
     delimiter: str | None = None,
     quotes: bool | None = None,
     header: bool | None = None,
+    skip: int | None = None,
     complete: bool = True,
 ) -> Dialect:
     """Return the dialect of a table's first lines (with their ends); what is given is not guessed.
@@ -58,8 +60,8 @@ def dialect_of(
     `complete` says that the lines are the whole file. Raises ValueError, without the name of the file, where the
     rows of a .csv differ so much in width that it may be no table.
     """
-    skipped = 0
-    if lines and (match := re.fullmatch(r"sep=(.)\s*", lines[0])) and delimiter is None:
+    skipped, every = skip or 0, lines
+    if skip is None and lines and (match := re.fullmatch(r"sep=(.)\s*", lines[0])) and delimiter is None:
         delimiter, skipped = match[1], 1
     lines = [line for line in lines[skipped:] if line.strip()]
     own = OWN_DELIMITERS.get(suffix)
@@ -75,6 +77,10 @@ def dialect_of(
         best = _Guess.of(delimiter, lines, complete)
     quoted = best.quotes if quotes is None else quotes
     rows = best.rows if quotes in (None, best.quotes) else _Guess.parsed(best.delimiter, lines, quoted) or best.rows
+    above = title_rows(rows) if skip is None and header is not False else 0
+    if above and _Guess.parsed(best.delimiter, lines[above:], quoted, complete) == rows[above:]:  # a line each
+        filled = [number for number, line in enumerate(every) if number >= skipped and line.strip()]
+        rows, skipped = rows[above:], filled[above]
     return Dialect(best.delimiter, quoted, has_header(rows) if header is None else header, skipped)
 
 
@@ -184,13 +190,25 @@ def is_number(cell: str) -> bool:
     return bool(re.fullmatch(r"\s*[-+]?(\d+([.,]\d+)?|\.\d+)([eE][-+]?\d+)?\s*%?\s*", cell))
 
 
+def title_rows(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many rows stand above the header of a table: a few with one filled cell or none, such as a title."""
+    for number, row in enumerate(rows[: MAX_TITLE_ROWS + 1]):
+        if sum(bool(cell.strip()) for cell in row) > 1:
+            return number if number and len(rows) > number + 1 and has_header(rows[number:]) else 0
+    return 0
+
+
 def has_header(rows: Sequence[Sequence[str]]) -> bool | None:
     """Return whether the first of the rows names the columns; None if that cannot be told.
 
-    A header can be names, has one that is usual or written as a name, or differs in kind from the cells below.
+    A header can be names, has one that is usual or written as a name, or differs in kind from the cells below. Of names
+    that end like a sentence, such as "No." and "Is it open?", only the latter is believed.
     """
     first, body = rows[0], rows[1:]
-    if not _names(first):
+    named_plainly = _names(first)
+    if not named_plainly and not _names(
+        [cell.strip().rstrip(".?") if len(cell.split()) <= 3 else cell for cell in first]
+    ):
         return False
     if not body or any(cell.strip().lower() in USUAL_NAMES or "_" in cell for cell in first):
         return True
@@ -206,7 +224,7 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool | None:
         named += sum(map(is_number, cells)) > 0.9 * len(cells) or len(name.split()) <= 2 < WORDS_OF_PROSE <= words
     if max(len(cell.split()) for cell in first) > 3 and texts > 1:  # a pair of short sentences
         return False
-    return True if named else None
+    return True if named else None if named_plainly else False
 
 
 def prose(cells: Sequence[str]) -> bool:

@@ -30,6 +30,7 @@ from cse.corpus.dialect import (
     Dialect,
     dialect_of,
     has_header,
+    title_rows,
 )
 from cse.corpus.lines import COMPRESSIONS, DAMAGED, ZIP, Encoding, encoding_of, head, opened, text_lines, zip_member
 from cse.files import hub
@@ -67,6 +68,7 @@ class Options:
     header: bool | None = None
     quotes: bool | None = None
     sheet: str | None = None
+    skip: int | None = None  # lines, or rows of a sheet, above the header
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Options:
@@ -81,6 +83,10 @@ class Options:
                 if value not in ("yes", "no"):
                     raise ValueError(f"{name} is {value!r}; give {name}=yes or {name}=no")
                 values[name] = value == "yes"
+            elif name == "skip":
+                if not value.isdecimal():
+                    raise ValueError(f"skip is {value!r}; give the number of lines above the table, such as skip=2")
+                values[name] = int(value)
             elif name == "format" and value not in READERS:
                 raise ValueError(f"format is {value!r}; give one of {', '.join(READERS)}")
             elif name == "delimiter":
@@ -161,7 +167,7 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
         return PARQUET
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return ARROW
-    if options.delimiter or options.header is not None or options.quotes is not None:
+    if options.delimiter or any(value is not None for value in (options.header, options.quotes, options.skip)):
         return DELIMITED
     if options.sheet is not None:
         raise ValueError(f"{path}: is no workbook and has no sheet {options.sheet!r}; leave out sheet=")
@@ -234,8 +240,9 @@ def _delimited(path: Path, options: Options, coding: Coding) -> Source:
     lines, complete = _sample(path, encoding)
     try:
         dialect = dialect_of(
-            lines, suffix, delimiter=options.delimiter, quotes=options.quotes, header=options.header, complete=complete
-        )
+            lines, suffix, delimiter=options.delimiter, quotes=options.quotes, header=options.header, skip=options.skip,
+            complete=complete,
+        )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     rows = _cells(path, dialect, encoding)
@@ -246,8 +253,14 @@ def _delimited(path: Path, options: Options, coding: Coding) -> Source:
     facts = [DELIMITERS.get(dialect.delimiter, repr(dialect.delimiter))] if len(first) > 1 else []
     facts += ["quotes are characters"] if not dialect.quotes and any('"' in line for line in lines) else []
     facts += ["no header"] if dialect.header is False else []
+    titles = lines[: dialect.skipped] if dialect.header is not False else []
+    facts += _above(sum(bool(line.strip()) and not line.startswith("sep=") for line in titles))
     schema = _schema(first, dialect.header)
     return Source(str(path), DELIMITED, schema, _batches(rows, schema), facts, encoding, dialect.header)
+
+
+def _above(rows: int) -> list[str]:
+    return [f"{rows} row{'s' if rows > 1 else ''} above the table left out"] if rows else []
 
 
 def _schema(first: Sequence[str], header: bool | None) -> pa.Schema:
@@ -509,18 +522,25 @@ def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     book = load_workbook(path, read_only=True, data_only=True)
     if options.sheet is not None and options.sheet not in book.sheetnames:
         raise ValueError(f"{path}: has no sheet {options.sheet!r}; it has {', '.join(book.sheetnames)}")
-    sheet = book[options.sheet or book.sheetnames[0]]
-    rows = _sheet_rows(sheet.iter_rows(values_only=True))
-    sample = list(islice(rows, SAMPLE_LINES))
-    if not sample:
+    sheets = [book[options.sheet]] if options.sheet else book.worksheets
+    for sheet in sheets:  # the first one that is not empty
+        rows = _sheet_rows(sheet.iter_rows(values_only=True))
+        if sample := list(islice(rows, SAMPLE_LINES)):
+            break
+    else:
         return Source(str(path), XLSX, pa.schema([]), iter(()))
     width = max(map(len, sample))
     padded = [row + [""] * (width - len(row)) for row in sample]
-    header = has_header(padded) if options.header is None else options.header
-    every = chain(sample if header is False else sample[1:], rows)
+    guessed = options.skip is None and options.header is not False
+    above = title_rows(padded) if guessed else options.skip or 0
+    if not padded[above:]:
+        raise ValueError(f"{path}: skip is {above}, but the sheet begins with {len(padded)} rows; give fewer")
+    header = has_header(padded[above:]) if options.header is None else options.header
+    every = chain(sample[above if header is False else above + 1 :], rows)
     facts = [f"sheet {sheet.title!r}"] if len(book.sheetnames) > 1 else []
     facts += [] if header else ["no header"]
-    schema = _schema(padded[0], header)
+    facts += _above(sum(map(any, padded[:above])))
+    schema = _schema(padded[above], header)
     cells = ((row + [""] * width)[:width] for row in every)
     return Source(str(path), XLSX, schema, _batches(cells, schema), facts, header=header)
 

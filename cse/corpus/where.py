@@ -46,9 +46,11 @@ def rows_where(table: pa.Table, condition: str, max_steps: int = MAX_STEPS) -> n
             base.set_progress_handler(lambda: next(steps, None) is None, STEPS_AT_ONCE)
             picked = base.execute(f"SELECT position FROM rows WHERE ({condition}) ORDER BY position").fetchall()
         except (sqlite3.Error, sqlite3.Warning) as error:
+            odd = next((name for name in names if not name.isidentifier()), None)
+            quotes = f' (in double quotes, as "{odd}", where a name has blanks or signs)' if odd else ""
             raise ValueError(
                 f"cannot read the condition {condition!r} ({error}); give one such as label = 'billing', of the "
-                f"columns {', '.join(names[:40])}"
+                f"columns {', '.join(names[:40])}{quotes}"
             ) from error
     return np.array([position for (position,) in picked], np.int64)
 

@@ -160,7 +160,7 @@ def test_a_better_reading_is_the_result_and_training_begins_with_it(
     assert report["stages"]["training"].get("record", {"pooling": "cls"})["pooling"] == "cls"
 
 
-@pytest.mark.parametrize("variant", ["0", "-0.25", "half", "neighbours half"])
+@pytest.mark.parametrize("variant", ["0", "-0.25", "half", "neighbours half", "labels -0.25"])
 @pytest.mark.parametrize("start", ["backbone", "simcse", "normalised"])
 def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transformers(
     table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, variant: str
@@ -169,6 +169,7 @@ def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transfo
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
+    labelled = variant.startswith("labels")
     scoring(monkeypatch, {f"projection {variant}": {"grouping": 5.0, "finding": 1.0}})
     untrained(monkeypatch)
     folder = shutil.copytree(bert_folder, tmp_path / "start")
@@ -179,9 +180,9 @@ def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transfo
     elif start == "normalised":
         modules = [Transformer(str(bert_folder), max_seq_length=9), Pooling(32, "mean"), Normalize()]
         SentenceTransformer(modules=modules, device="cpu").save(str(folder))
-    report = adapt(request(table, folder, label=False), tmp_path / "out")
+    report = adapt(request(table, folder, label=labelled), tmp_path / "out")
     encoder = cse.load(str(folder))
-    held, fit = split(Corpus.read(table, "2").distinct_sample(10_000, 7), 7)
+    held, fit = split(Corpus.read(table, "2", "1").distinct_sample(10_000, 7), 7)
     reading = replace(encoder.reading, normalised=False)
     read = [encoder.reading_by(replace(reading, pooling=pooling)).encode for pooling in (Pooled.TOKEN, Pooled.MEAN)]
     lengths = [np.linalg.norm(one(fit.sentences), axis=1).mean() for one in read]
@@ -196,6 +197,7 @@ def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transfo
         "-0.25": {"exponent": -0.25},
         "half": {},
         "neighbours half": {"neighbours": 5, "exponent": -0.25},
+        "labels -0.25": {"labels": fit.labels, "exponent": -0.25},
     }
     sample = [*held.sentences[:20], *TYPED] if start != "simcse" else held.sentences[:20]
     expected = fit_projection(joined(fit.sentences), **options[variant])(joined(sample))
@@ -203,7 +205,8 @@ def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transfo
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     shutil.rmtree(folder)
     assert report["decision"] == f"projection {variant}"
-    assert report["grouping"] is None
+    assert (report["grouping"] is None) != labelled
+    assert any(name.startswith("labels") for name in report["stages"]["projection"]["variants"]) == labelled
     result = str(tmp_path / "out")
     size = np.abs(expected).max()
     for backend in ("openvino", "torch"):

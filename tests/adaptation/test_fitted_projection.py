@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +41,8 @@ def test_it_is_the_projection_of_sklearn() -> None:
     np.testing.assert_allclose(projection(vectors), oracle.transform(vectors), atol=1e-5)
 
 
-def test_towards_neighbours_it_is_the_ridge_of_sklearn() -> None:
+@pytest.mark.parametrize("towards", ["neighbours", "labels"])
+def test_towards_others_it_is_the_ridge_of_sklearn(towards: str) -> None:
     from sklearn.decomposition import PCA
     from sklearn.linear_model import Ridge
     from sklearn.neighbors import NearestNeighbors
@@ -49,16 +51,23 @@ def test_towards_neighbours_it_is_the_ridge_of_sklearn() -> None:
     vectors = (rng.normal(size=(1000, 20)) * np.linspace(3, 0.1, 20) + rng.normal(size=20)).astype(np.float32)
     centred = vectors - vectors.mean(axis=0, dtype=np.float64)
     unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
-    near = NearestNeighbors(n_neighbors=6, algorithm="brute").fit(unit).kneighbors(unit)[1][:, 1:]  # without itself
+    if towards == "labels":
+        labels = rng.choice(["", "a", "b", "c"], 1000)
+        means = np.array([unit[labels == label].mean(axis=0) if label else own
+                          for label, own in zip(labels, unit, strict=True)])  # fmt: skip
+        options: dict[str, Any] = {"labels": labels.tolist()}
+    else:
+        near = NearestNeighbors(n_neighbors=6, algorithm="brute").fit(unit).kneighbors(unit)[1][:, 1:]  # without itself
+        means, options = unit[near].mean(axis=1), {"neighbours": 5}
     ridge = Ridge(alpha=0.01 * np.square(centred).sum() / 20, fit_intercept=False)
-    outputs = ridge.fit(centred, unit / 2 + unit[near].mean(axis=1) / 2).predict(centred)
+    outputs = ridge.fit(centred, unit / 2 + means / 2).predict(centred)
     oracle = PCA(COMPONENTS, svd_solver="full").fit(outputs)
-    projection = fit_projection(vectors, COMPONENTS, neighbours=5)
+    projection = fit_projection(vectors, COMPONENTS, **options)
     signs = np.sign((projection(vectors) * oracle.transform(outputs)).sum(axis=0))
     np.testing.assert_allclose(projection(vectors) * signs, oracle.transform(outputs), atol=1e-5)
     assert projection.explained == pytest.approx(oracle.explained_variance_ratio_.sum())
     spectrum = oracle.singular_values_ / oracle.singular_values_[0]
-    weighted = fit_projection(vectors, COMPONENTS, neighbours=5, exponent=-0.25)
+    weighted = fit_projection(vectors, COMPONENTS, **options, exponent=-0.25)
     np.testing.assert_allclose(weighted.components, projection.components * spectrum[:, None] ** -0.25, rtol=1e-6)
 
 

@@ -273,6 +273,19 @@ def test_vectors_an_index_and_a_table_are_taken_and_other_commands_open_them(sta
         corpus_file(state, "npy", OWN_KEY, "0" * 32, "simcse")
 
 
+def test_an_index_of_a_table_keeps_its_rows_and_columns(state, tmp_path) -> None:
+    key, column = "8" * 32, state.models.columns[0]
+    (tmp_path / "pets.csv").write_text("No.,text,kind\n007,the cat,a\n008,,b\n009,a sad dog,b\n")
+    encoded(state, key, OwnCorpus.of("pets.csv", file_corpus(str(tmp_path / "pets.csv"), "text", "kind")))
+    with corpus_file(state, "zip", OWN_KEY, key, "simcse")[1] as sent, zipfile.ZipFile(sent) as archive:
+        archive.extractall(tmp_path)
+    encoder = state.models.encoder(column)
+    index = VectorIndex.load(tmp_path / "pets", encoder.fingerprint)
+    hit = index.hits(encoder.encode("a sad dog"), 1)[0]
+    assert (hit.row, hit.text, hit.fields) == (3, "a sad dog", {"No.": "009", "kind": "b"})
+    assert index.where("kind = 'a'").tolist() == [0]
+
+
 def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(state, tmp_path, bert_folder) -> None:
     column = state.models.columns[0]
     encoder = state.models.encoder(column)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from cse.adaptation.candidates import Vectors, text_values
-from cse.adaptation.choice import VARIANTS
+from cse.adaptation.choice import BOTH, MEASURES, TOWARDS_LABELS, TOWARDS_NEIGHBOURS, VARIANTS, is_taken
 from cse.adaptation.projection import NEIGHBOURS, fit_joined, fit_projection, joined_reading, raw_vectors
 from cse.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.encoder import Encoder
-from cse.evaluation.metrics import spearman
+from cse.evaluation.metrics import mean_difference, spearman
 from cse.evaluation.retrieval import every_second_word
 from cse.methods.method import Pooling
 
@@ -27,7 +27,7 @@ def labelled_texts(file: Path, most: int, seed: int) -> Corpus:
     return Corpus.read(file, "2", "1", options=Options(delimiter="\t", header=False)).distinct_sample(most, seed)
 
 
-def layers(fit: np.ndarray, width: int, own: slice) -> dict[str, Layer]:
+def layers(fit: np.ndarray, labels: Sequence[str], width: int, own: slice) -> dict[str, Layer]:
     """Return the layers to score, fitted on joined vectors (N, 2 d); `own` are the columns of the model's own reading.
 
     Each takes joined vectors.
@@ -45,8 +45,10 @@ def layers(fit: np.ndarray, width: int, own: slice) -> dict[str, Layer]:
     for name, variant in VARIANTS.items():
         shares = (variant.share, 1.0) if own.start else (1.0, variant.share)
         made[f"joined {name}"] = fit_joined(
-            fit, shares, neighbours=NEIGHBOURS if variant.neighbours else 0, exponent=variant.exponent
-        )
+            fit, shares, exponent=variant.exponent,
+            neighbours=NEIGHBOURS if variant.towards == TOWARDS_NEIGHBOURS else 0,
+            labels=labels if variant.towards == TOWARDS_LABELS else (),
+        )  # fmt: skip
     return made
 
 
@@ -55,7 +57,8 @@ def measure(
 ) -> dict[str, dict[str, float]]:
     """Return the scores x 100 of each layer by name, fitted on `fit` texts of a labelled file, on `scored` others.
 
-    `sts` is Spearman's correlation on graded pairs of general text. Raises ValueError if there are fewer texts.
+    `sts` is Spearman's correlation on graded pairs of general text; `taken` says whether `adapt` would take the layer
+    for both axes by these scores. Raises ValueError if there are fewer texts.
     """
     rows = labelled_texts(file, fit + scored, seed)
     if len(rows) < fit + scored:
@@ -71,9 +74,13 @@ def measure(
     own = slice(encoder.width) if encoder.reading.pooling is Pooling.TOKEN else slice(encoder.width, 2 * encoder.width)
     graded = scored_pairs(pairs) if pairs else []
     found = {}
-    for name, layer in layers(known.fit, encoder.width, own).items():
+    start: dict[str, np.ndarray] = {}
+    for name, layer in layers(known.fit, learned.labels, encoder.width, own).items():
         values = text_values(known.through(layer), held.labels, asked, seed)
+        start = start or values
+        gains = {axis: mean_difference(values[measure], start[measure]) for axis, measure in MEASURES.items()}
         found[name] = {measure: round(100 * float(value.mean()), 2) for measure, value in values.items()}
+        found[name]["taken"] = is_taken(gains, BOTH)
         if graded:
             found[name]["sts"] = round(spearman(lambda texts, on=layer: on(_remembered(joined, texts)), graded), 2)
     return found
@@ -89,14 +96,28 @@ def _remembered(encoder: Encoder, texts: list[str]) -> np.ndarray:
     return _known[key]
 
 
-def summary(trials: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """Return the mean gain of each layer over the start by measure, and in how many trials it gained."""
-    found: dict[str, dict[str, float]] = {}
-    for name in trials[0]["scores"]:
-        gains = {
-            measure: [trial["scores"][name][measure] - trial["scores"]["start"][measure] for trial in trials]
-            for measure in trials[0]["scores"][name]
-        }
-        found[name] = {measure: round(float(np.mean(values)), 2) for measure, values in gains.items()}
-        found[name]["least found"] = round(min(gains["recall@1"]), 2)
+def summary(trials: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[float]]]:
+    """Return the mean, least and largest gain of each layer over the start by measure.
+
+    "chosen" is the layer that `adapt` would choose for both axes by the scores of one seed, with the gains of another.
+    """
+    return {name: _gains([(trial, name) for trial in trials]) for name in trials[0]["scores"]} | {
+        "chosen": _gains([
+            (trial, chosen(other["scores"])) for trial in trials for other in trials
+            if trial["seed"] != other["seed"] and all(trial[key] == other[key] for key in ("texts", "model"))
+        ])
+    }  # fmt: skip
+
+
+def chosen(scores: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the name of the layer that `adapt` would choose for both axes, as `cse.adaptation.choice.choose` does."""
+    taken = {name: sum(row[measure] for measure in MEASURES.values()) for name, row in scores.items() if row["taken"]}
+    return max(taken, key=lambda name: taken[name], default="start")
+
+
+def _gains(rows: Sequence[tuple[Mapping[str, Any], str]]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for measure in [key for key in rows[0][0]["scores"]["start"] if key != "taken"] if rows else []:
+        gains = [trial["scores"][name][measure] - trial["scores"]["start"][measure] for trial, name in rows]
+        found[measure] = [round(float(value), 2) for value in (np.mean(gains), min(gains), max(gains))]
     return found

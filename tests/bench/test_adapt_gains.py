@@ -9,7 +9,7 @@ from conftest import WORDS
 import cse
 from cse.evaluation.clustering import neighbour_values
 from tests.bench import adapt
-from tests.bench.adapt import labelled_texts, measure, summary
+from tests.bench.adapt import chosen, labelled_texts, measure, summary
 
 
 def test_layers_are_fitted_on_other_texts_than_they_are_scored_on(
@@ -31,7 +31,20 @@ def test_layers_are_fitted_on_other_texts_than_they_are_scored_on(
     gold = np.array([label[text] for text in held])
     expected = 100 * neighbour_values(encoder.encode(held), gold).mean()
     assert scores["start"]["neighbours"] == pytest.approx(expected, abs=0.01)
-    gains = summary([{"scores": scores}])
-    assert gains["start"] == {"neighbours": 0, "recall@1": 0, "mrr": 0, "least found": 0}
+    gains = summary([{"scores": scores, "seed": 3, "texts": "set", "model": "cls"}])
+    assert gains["start"] == {"neighbours": [0, 0, 0], "recall@1": [0, 0, 0], "mrr": [0, 0, 0]}
+    assert gains["chosen"] == {}
     with pytest.raises(ValueError, match="but 9000 to fit"):
         measure(tmp_path / "set.tsv", encoder, fit=9000, scored=60, seed=0)
+
+
+def test_a_choice_by_one_seed_is_scored_on_another() -> None:
+    start = {"neighbours": 50.0, "recall@1": 90.0, "taken": False}
+    near = {"neighbours": 60.0, "recall@1": 80.0, "taken": False}
+    good, fair = ({"neighbours": near, "recall@1": 89.5, "taken": True} for near in (56.0, 53.0))
+    first, second = (
+        {"start": start, "near": near, "a": one, "b": other} for one, other in ((good, fair), (fair, good))
+    )
+    assert (chosen(first), chosen(second), chosen({"start": start, "near": near})) == ("a", "b", "start")
+    trials = [{"seed": seed, "texts": "set", "model": "m", "scores": rows} for seed, rows in enumerate((first, second))]
+    assert summary(trials)["chosen"] == {"neighbours": [3, 3, 3], "recall@1": [-0.5, -0.5, -0.5]}

@@ -74,6 +74,10 @@ def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path: Path
          "3 lines"),
         ("pairs.tsv", "a man plays chess\t0\na cat is asleep\t1\n", ["a man plays chess", "a cat is asleep"],
          "no header"),
+        ("mark.csv", "Ticket No.,It says,Is it open?\n" + "009,a parcel is late again,no\n" * 9,
+         ["a parcel is late again"] * 9, "texts from `It says`"),
+        ("title.csv", "Export of May,\n\n,\nNr,What they say\n1,one dog and\n2,two cats in a row\n",
+         ["one dog and", "two cats in a row"], "2 rows above the table left out"),
         ("bracket.txt", "[laughs] hello\n{x} is set\n", ["[laughs] hello", "{x} is set"], "2 lines"),
     ],
 )  # fmt: skip
@@ -207,6 +211,33 @@ def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path: Path) -> N
     assert (corpus.texts[1], corpus.fields(1)["when"]) == ("007", "1.5")
     with pytest.raises(ValueError, match="has no sheet 'x'; it has Sheet, other"):
         Corpus.read(tmp_path / "c.xlsx", options=Options.of(["sheet=x"]))
+
+
+def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    sheet = book.create_sheet("Tickets")
+    for row in (
+        ["Export of May"],
+        [],
+        ["No.", "When", "It says"],
+        ["01", 2.5, "the dog runs away"],
+        ["02", 3, "a cat is here"],
+    ):
+        sheet.append(row)
+    book.save(tmp_path / "a.xlsx")
+    corpus = Corpus.read(tmp_path / "a.xlsx")
+    assert (corpus.text, corpus.row(1)) == (
+        "It says",
+        {"row": 2, "text": "a cat is here", "fields": {"No.": "02", "When": "3"}},
+    )
+    assert "sheet 'Tickets', 1 row above the table left out" in corpus.understood()
+    below = Corpus.read(tmp_path / "a.xlsx", "3", options=Options.of(["skip=3", "header=no"]))
+    assert below.texts == corpus.texts
+    with pytest.raises(ValueError, match="skip is 9, but the sheet begins with 5 rows; give fewer"):
+        Corpus.read(tmp_path / "a.xlsx", options=Options.of(["skip=9"]))
+    with pytest.raises(ValueError, match="skip is 'x'; give the number of lines"):
+        Options.of(["skip=x"])
 
 
 def test_what_is_in_memory_is_a_corpus_too() -> None:

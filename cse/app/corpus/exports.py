@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -23,7 +23,7 @@ from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus
 from cse.app.corpus.reading import SUFFIXES
 from cse.app.drawing.components import file_stem
 from cse.app.models.models import Column, Failure, fingerprint_of
-from cse.corpus.corpus import free_name
+from cse.corpus.corpus import Corpus, free_name
 from cse.corpus.output import csv_text
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ PATH = "/corpus/files"
 FIELDS = ("kind", "corpus", "key", "model")
 FILES = {"npy": "Vectors (.npy)", "zip": "Index (.zip)", "csv": "Table (.csv)"}  # and the button of each
 TYPES = {"npy": "application/octet-stream", "zip": "application/zip", "csv": "text/csv"}
+ROW, TEXT = "row", "text"  # columns
 INDEXES = BoundedSemaphore(2)  # built at once
 
 
@@ -121,18 +122,25 @@ def columns_of(state: AppState, chosen: ChosenCorpus) -> list[Column]:
     return list(dict.fromkeys([*(chosen.columns or state.models.columns), *chosen.encoded]))
 
 
+def columns(chosen: ChosenCorpus, *own: str) -> dict[str, Sequence[Any]]:
+    """Return the texts and their further columns, whose names are not "text" and none of the `own` ones."""
+    cells = chosen.cells or ({"label": chosen.labels} if chosen.labels is not None else {})
+    named: dict[str, Sequence[Any]] = {TEXT: chosen.texts}
+    for name, values in cells.items():
+        named[free_name(name, (*own, *named))] = values
+    return named
+
+
 def table(chosen: ChosenCorpus) -> str:
     """Return the texts, with the numbers of their rows and their further columns, as CSV."""
-    columns: dict[str, Any] = {"row": chosen.numbers, "text": chosen.texts}
-    if chosen.labels is not None and chosen.table is None:
-        columns["label"] = chosen.labels
-    for name, cells in chosen.cells.items():
-        columns[free_name(name, columns)] = cells
-    return csv_text([*columns], zip(*columns.values(), strict=True))
+    rows = {ROW: chosen.numbers, **columns(chosen, ROW)}
+    return csv_text([*rows], zip(*rows.values(), strict=True))
 
 
 def write_index(file: IO[bytes], chosen: ChosenCorpus, vectors: Vectors, name: str) -> None:
-    """Write an index folder of the vectors, zipped, as `cse search` opens it."""
+    """Write an index folder of the texts with their rows and columns, zipped, as `cse search` opens it."""
+    import pyarrow as pa
+
     from index import BuildSettings, VectorIndex
 
     column = vectors.column
@@ -142,7 +150,8 @@ def write_index(file: IO[bytes], chosen: ChosenCorpus, vectors: Vectors, name: s
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary, "index")
-        VectorIndex.build([(list(chosen.texts), vectors.rows)], folder, settings=settings)
+        rows = Corpus(chosen.label, pa.table(columns(chosen)), np.array(chosen.numbers, np.int64), TEXT)
+        VectorIndex.build([(rows, vectors.rows)], folder, settings=settings)
         with zipfile.ZipFile(file, "w") as archive:
             for path in sorted(folder.rglob("*")):
                 archive.write(path, f"{name}/{path.relative_to(folder)}")

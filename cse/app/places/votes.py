@@ -152,7 +152,7 @@ def votes_part(state: AppState, top: Top) -> Votes:
         )
         start = gr.Button("Start voting", scale=0, min_width=130, elem_classes="cse-submit")
     gr.HTML(html.hint(MEANING), apply_default_css=False)
-    status = gr.HTML("", apply_default_css=False, elem_id="votes-said")
+    status = gr.HTML("", apply_default_css=False, elem_id="votes-said", elem_classes="cse-result")
     with gr.Column(visible=False, elem_id="voting") as asking:
         question = gr.HTML("", apply_default_css=False, elem_id="ballot")
         with gr.Row():

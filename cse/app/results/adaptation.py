@@ -117,7 +117,7 @@ def scores_of(stages: Mapping[str, Any], result: str, judged: str | None, verdic
         row: dict[str, Any] = {
             "candidate": name, "name": called(name, stages), "stage": stage, "dimension": scores["dimension"],
             "dial": made.exponent if made else None,
-            "family": f"{stage} {made.share} {made.neighbours}" if made else "",
+            "family": f"{stage} {made.share} {made.towards}" if made else "",
             "chosen": name == result, "judged": name == judged,
         }  # fmt: skip
         gains = gains_of(scores)
