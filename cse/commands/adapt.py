@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 
 import typer
 
 from cse.commands import cli
 
-
-class Purpose(str, Enum):
-    """What a model is for (`cse.adaptation.choice.PURPOSES`)."""
-
-    GROUPS = "groups"
-    SEARCH = "search"
-    BOTH = "both"
+PURPOSES = ("groups", "search", "both")  # as `cse.adaptation.choice` has them
 
 
 def main(
@@ -28,7 +21,9 @@ def main(
     column: cli.Column = None,
     label: str | None = cli.option("Column of labels, by which to group; default: none."),
     titles: str | None = cli.option("Column of titles by which texts are to be found; default: every second word."),
-    purpose: Purpose = cli.option("What the model is for: groups, search or both.", "--for", default=Purpose.BOTH),
+    purpose: str = cli.option(
+        "What the model is for: groups, search or both.", "--for", default="both", **cli.choices("purpose", PURPOSES)
+    ),
     read: cli.Read = None,
     minutes: float = cli.option("Most minutes, above 0; what does not fit is left out.", default=30),
     seed: int = cli.seed_option("Of the held-out texts and of training.", default=42),
@@ -51,9 +46,7 @@ def main(
     from cse.adaptation.choice import START
     from cse.adaptation.report import lines
 
-    request = AdaptRequest(
-        file, backbone, pooling, column, label, minutes, seed, tuple(read or ()), purpose.value, titles
-    )
+    request = AdaptRequest(file, backbone, pooling, column, label, minutes, seed, tuple(read or ()), purpose, titles)
     report = adapt(request, output, resume=resume, overwrite=overwrite, note=cli.log)
     if json_output:
         cli.print_json(report)

@@ -62,7 +62,17 @@ def main(
             repository = Repository(name, "space", private=private, hardware=machine)
             uploaded = upload(folder, repository, f"Deploy the app for {hardware}", owned=OWNED)
             done |= {"url": uploaded.url, "commit": uploaded.commit}
-    cli.print_json(done) if json_output else _show(done)
+    if json_output:
+        cli.print_json(done)
+        return
+    where = f" in {kept_folder}" if kept_folder else ""
+    typer.echo(f"{name} for {hardware}: {files} files, {megabytes} MB{where}")
+    if dry_run:
+        typer.echo("nothing was uploaded; python space.py in that folder starts the app")
+        return
+    typer.echo(f"uploaded to {done['url']} as {done['commit']}")
+    if hardware == "gpu":
+        typer.echo("choose its GPU in the Space's settings")
 
 
 def _fill(request: SpaceRequest, indexes: Sequence[str], folder: Path) -> None:
@@ -81,17 +91,6 @@ def _fill(request: SpaceRequest, indexes: Sequence[str], folder: Path) -> None:
         if model is None and Path(built).is_absolute():
             raise ValueError(f"{source}: built by {built}; give that folder as a `model`, too")
         copy_index(source, folder / INDEXES / name, model)
-
-
-def _show(done: dict[str, object]) -> None:
-    where = f" in {done['folder']}" if "folder" in done else ""
-    typer.echo(f"{done['space']} for {done['hardware']}: {done['files']} files, {done['megabytes']} MB{where}")
-    if "url" in done:
-        typer.echo(f"uploaded to {done['url']} as {done['commit']}")
-        if done["hardware"] == "gpu":
-            typer.echo("choose its GPU in the Space's settings")
-    else:
-        typer.echo("nothing was uploaded; python space.py in that folder starts the app")
 
 
 app = cli.command(main)

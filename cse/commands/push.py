@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from cse.commands import cli
-
-if TYPE_CHECKING:
-    from cse.models.config import CardFacts
 
 
 def main(
@@ -31,10 +27,11 @@ def main(
 
     Example: cse push indexes/mine me/my-index --model me/my-checkpoint
     """
-    from cse.models.config import CardFacts
+    from cse.models.config import CardFacts, index_card
     from cse.models.push import Repository, check_access, check_name, push_checkpoint, stage_checkpoint, upload
+    from index.export import copy_index
     from index.folder import FILES
-    from index.manifest import MANIFEST_FILE
+    from index.manifest import MANIFEST_FILE, read_manifest
 
     check_name(name)
     if not dry_run:
@@ -50,7 +47,12 @@ def main(
         with tempfile.TemporaryDirectory() as temporary:
             staged = Path(temporary) / "staged"
             if is_index:
-                count = _stage_index(folder, staged, facts, model)
+                built = read_manifest(folder).model
+                if Path(built).is_absolute() and not model:
+                    raise ValueError(f"{folder}: built by the local {built}; push that and give its id as `model`")
+                manifest = copy_index(folder, staged, model)
+                card = index_card(facts, manifest.model, manifest.count, manifest.factory)
+                (staged / "README.md").write_text(card, encoding="utf-8")
             else:
                 stage_checkpoint(folder, staged, facts)
             if dry_run:
@@ -61,27 +63,12 @@ def main(
                 value = {"name": name, "kind": repository.kind, "files": files}
                 cli.print_json(value) if json_output else typer.echo("\n".join(lines))
                 return
-            cli.log(f"uploading {count} sentences")
+            cli.log(f"uploading {manifest.count} sentences")  # a checkpoint is uploaded above
             done = upload(staged, repository, f"Push the index {folder.resolve().name}", owned=FILES)
     if json_output:
         cli.print_json({"url": done.url, "commit": done.commit})
     else:
         typer.echo(f"{done.url}\nthis version: {name}@{done.commit}")
-
-
-def _stage_index(folder: Path, staged: Path, facts: CardFacts, model: str | None) -> int:
-    """Write an index that opens on any machine, with its card; return the number of its sentences."""
-    from cse.models.config import index_card
-    from index.export import copy_index
-    from index.manifest import read_manifest
-
-    built = read_manifest(folder).model
-    if Path(built).is_absolute() and not model:
-        raise ValueError(f"{folder}: built by the local {built}; push that and give its id as `model`")
-    manifest = copy_index(folder, staged, model)
-    card = index_card(facts, manifest.model, manifest.count, manifest.factory)
-    (staged / "README.md").write_text(card, encoding="utf-8")
-    return manifest.count
 
 
 app = cli.command(main)
