@@ -155,7 +155,7 @@ def flowed(encoder: TextEncoder, texts: Sequence[str], seed: int = 42) -> Repres
 def _followed(
     encoder: TextEncoder, label: str, transform: Callable[[np.ndarray], np.ndarray], fitted: Mapping[str, np.ndarray]
 ) -> Representation:
-    def embed(texts: list[str], batch_size: int, **prompt: str) -> np.ndarray:
+    def embed(texts: list[str], batch_size: int, **prompt: Any) -> np.ndarray:
         return transform(encoder.encode(texts, batch_size=batch_size, **prompt))
 
     mark = array_digest(fitted, encoder.fingerprint)

@@ -460,7 +460,9 @@ def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[LedgerEnt
     if path.is_file():
         try:
             for value in json.loads(path.read_text(encoding="utf-8"))["rows"]:
-                fields = {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
+                fields: dict[str, Any] = {
+                    key: tuple(item) if isinstance(item, list) else item for key, item in value.items()
+                }
                 earlier.append(LedgerEntry(**fields))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path}: not a ledger ({error}); move it away or give another `output`") from error
