@@ -18,7 +18,7 @@ from cse.app.drawing.components import file_stem, file_value, saved_file
 from cse.app.forms.events import QUICK
 from cse.app.forms.events import guarded as in_one_line
 from cse.app.models.naming import title
-from cse.app.result import plain, records
+from cse.app.result import Result, plain, records
 from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
 from cse.corpus.output import guarded
 
@@ -31,7 +31,9 @@ POINTS_PER_MM = 72 / 25.4
 WIDTHS = {"one column (77 mm)": 77, "two columns (160 mm)": 160}
 FONT = {"labelFontSize": 8, "titleFontSize": 8}  # points
 NO_ROWS = "The answer has no rows, so there is nothing to save."
-STARS = "**"  # around a cell that is bold
+BOLD = re.compile(r"\*\*([^*]+)\*\*( ± [\d.]+)?")  # a cell of a sheet that is bold, its deviation not
+BOLD_NOTE = " Bold: the best of a column, by more than noise."
+SCORE = re.compile(r"(\*\*)?[-+]?[\d.,]+(\*\*)?( ± [\d.]+)?|")
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "`": r"\textasciigrave{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\char34{}", "[": "{[}", "*": "{*}",
@@ -75,6 +77,8 @@ def caption(answer: Answer) -> str:
         facts.append(f"Corpus: {one_line(answer.corpus_label, MAX_QUOTE)}.")
     if models:
         facts.append(f"Models: {'; '.join(models)}.")
+    if "protocol" in answer.frame and len(answer.frame):
+        facts += [answer.frame[name].iloc[0] for name in ("about", "protocol")]
     return " ".join([*facts, f"cse {answer.version}."])
 
 
@@ -104,26 +108,30 @@ def as_parquet(answer: Answer, address: str = "") -> bytes:
     return answer.frame.to_parquet(index=False)
 
 
-def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tuple[pd.DataFrame, list[bool]]:
-    """Return the result's sheet as texts of a paper, and whether each column has numbers.
+def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tuple[pd.DataFrame, list[bool], str]:
+    """Return the result's sheet as texts of a paper, whether each column has numbers, and the caption.
 
-    A cell between stars becomes `bold`, a format of one place.
+    What is between stars becomes `bold`, a format of one place.
     """
+    noted = ""
 
     def cell(value: Any) -> str:
+        nonlocal noted
         if plain(value) is None:
             return "–"
         if isinstance(value, float):
             return f"{value:.3f}"
         text = one_line(value, MAX_CELL)
-        if text.startswith(STARS) and text.endswith(STARS) and len(text) > 2 * len(STARS):
-            return bold.format(escape(text[2:-2]))
+        if strong := BOLD.fullmatch(text):
+            noted = BOLD_NOTE
+            return bold.format(escape(strong[1])) + escape(strong[2] or "")
         return escape(text)
 
     sheet = answer.result.sheet(answer.frame)
     shown = pd.DataFrame({name: [cell(value) for value in sheet[name].tolist()] for name in sheet.columns})
-    numbers = [pd.api.types.is_numeric_dtype(kind) for kind in sheet.dtypes]
-    return shown.rename(columns=lambda name: escape(one_line(name, MAX_CELL))), numbers
+    numbers = [all(SCORE.fullmatch(str(value)) for value in sheet[name] if plain(value) is not None) for name in sheet]
+    shown = shown.rename(columns=lambda name: escape(one_line(name, MAX_CELL)))
+    return shown, numbers, escape(caption(answer) + noted)
 
 
 def latex(text: str) -> str:
@@ -133,10 +141,10 @@ def latex(text: str) -> str:
 
 def as_latex(answer: Answer, address: str = "") -> str:
     """Return the sheet as a LaTeX `table` that needs the package booktabs."""
-    cells, numbers = paper_cells(answer, latex, r"\textbf{{{}}}")
+    cells, numbers, words = paper_cells(answer, latex, r"\textbf{{{}}}")
     table = cells.to_latex(
         index=False, escape=False, column_format="".join("r" if right else "l" for right in numbers),
-        caption=latex(caption(answer)), label=f"tab:{answer.result.key}",
+        caption=words, label=f"tab:{answer.result.key}",
     )  # fmt: skip
     return "% \\usepackage{booktabs}\n" + table.replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
 
@@ -147,10 +155,10 @@ def as_markdown(answer: Answer, address: str = "") -> str:
     def escape(text: str) -> str:
         return MARKDOWN.sub(r"\\\1", text)
 
-    cells, numbers = paper_cells(answer, escape, "**{}**")
+    cells, numbers, words = paper_cells(answer, escape, "**{}**")
     rule = ["---:" if right else "---" for right in numbers]
     lines = [list(cells.columns), rule, *cells.itertuples(index=False, name=None)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{escape(caption(answer))}\n"
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{words}\n"
 
 
 def values_sent(answer: Answer) -> dict[str, Any]:
@@ -285,12 +293,24 @@ def share_forms(state: AppState, panel: gr.Column, places: Mapping[str, tuple[gr
 def place_form(state: AppState, shown: Sequence[Shown]) -> None:
     """Add the choice of a place's result and of a form of file, and the button that saves it."""
     labels = [part.kind.title for part in shown]
+
+    def forms(label: str) -> list[str]:
+        """Return the forms of a result: figures only of one that is drawn."""
+        kind = shown[labels.index(label)].kind
+        return [*(FIGURES if kind.charts is not Result.charts else ()), *TABLES]
+
     result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
     with gr.Row(equal_height=True):
-        form = gr.Dropdown(list(FORMS), value=FORMS[0], label="As", min_width=160)
+        form = gr.Dropdown(forms(labels[0]), value=forms(labels[0])[0], label="As", min_width=160)
         width = gr.Dropdown(list(WIDTHS), value=list(WIDTHS)[-1], label="Width of figures", min_width=160)
         save = gr.Button("Save", variant="primary", scale=0, min_width=100)
     saved = saved_file()
+
+    def offer(label: str, form: str) -> Any:
+        known = forms(validation.one_of(label, "The result", labels))
+        return gr.update(choices=known, value=form if form in known else known[0])
+
+    result.change(offer, [result, form], form, **QUICK)
     fields = list({id(field): field for part in shown for field in part.fields.values()}.values())
 
     def file(request: gr.Request, label: str, form: str, width: str, *values: Any) -> dict[str, Any]:

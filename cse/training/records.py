@@ -68,6 +68,8 @@ LogWriter = Callable[[LogEntry], None]
 
 
 def training_record(run: Run, state: TrainingState) -> TrainingRecord:
-    """The record of its training that a checkpoint keeps."""
+    """The record of its training that a checkpoint keeps; the last score is not known yet, and is in the log."""
     settings = {key: value for key, value in state["recipe"].items() if key not in ("method", "backbone")}
-    return {"settings": settings, "selection": run.selection, "dev": state["dev"]}
+    dev: DevScores = {**state["dev"]}
+    dev.pop("last", None)
+    return {"settings": settings, "selection": run.selection, "dev": dev}

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import random
+import re
+from html import unescape
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +20,10 @@ from page_state import KEY, put_table
 
 from cse.analysis.duplicates import threshold
 from cse.analysis.topics import group_names
+from cse.app.drawing.html import LIGHT
+from cse.app.files import figure
 from cse.app.models.models import Column
+from cse.app.models.naming import title
 from cse.app.places import clusters
 from cse.app.places.clusters import (
     Clusters,
@@ -103,6 +108,15 @@ def test_a_map_has_the_nearest_texts_label_neighbours_and_disagreement_of_the_ve
         assert rows["disagreement"].tolist() == pytest.approx(lacking)
     assert drawn[["x", "y"]].to_numpy().min() >= 0
     assert drawn[["x", "y"]].to_numpy().max() <= 1
+
+
+def test_the_figure_has_the_maps_in_their_order_the_page_s_colours_and_no_text(drawn) -> None:
+    drawing = figure(Answer(Map(groups=4), drawn, {}), "svg").decode()
+    assert not any(text in unescape(drawing) for text in drawn["text"])
+    assert [name for name in re.findall(r">([^<>]+)</text>", drawing) if name in map(title, drawn["model"])] == list(
+        map(title, drawn["model"].unique())
+    )
+    assert {colour in drawing for colour in LIGHT[:4]} == {True}
 
 
 def test_a_group_has_one_number_and_one_name_in_all_maps(drawn) -> None:

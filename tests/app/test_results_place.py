@@ -14,6 +14,7 @@ from scipy.stats import t
 from typer.testing import CliRunner
 
 import cse
+from cse.app.files import as_latex, as_markdown
 from cse.app.models.models import Column, Failure, columns
 from cse.app.results.scores import Labels, Ledger, Scores, board_of, held_out, names_of, protocol_lines, scoring_command
 from cse.app.session import Session, open_session
@@ -78,6 +79,13 @@ def test_a_score_is_bold_for_a_paper_only_where_it_is_significantly_better() -> 
     assert "**" not in level.result.sheet(level.frame).to_csv()
     clear = shown({"sts": board(a=[60.0, 60.1], c=[50.0, 50.1])}, "simcse")
     assert clear.result.sheet(clear.frame)["average"].tolist() == ["**60.05** ± 0.07", "50.05 ± 0.07"]
+    typeset = as_latex(clear)
+    assert "a & \\textbf{60.05} $\\pm$ 0.07 & " in typeset
+    assert "{lrr" in typeset
+    for caption in (typeset, as_markdown(clear)):
+        assert "Spearman correlation" in caption
+        assert "over the training seeds 0, 1" in caption
+        assert "Bold: the best of a column, by more than noise." in caption
     single = shown({"sts": board(a=[60.0], c=[50.0])}, "simcse")
     assert "**" not in single.result.sheet(single.frame).to_csv()
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from cse.app.charts import chart, tips
+from cse.app.charts import GREY, chart
+from cse.app.drawing.html import LIGHT
 from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import title
 from cse.app.result import Result, by_models, percent, plain, whole, wide
@@ -32,6 +33,7 @@ OWN_COLUMNS = (
     "disagreement", "trustworthiness", "continuity", "same_topic",
 )  # fmt: skip
 TEXT_COLUMNS = ["position", "row", "text", "label"]  # of these
+SHAPES = ("circle", "square", "triangle-up", "diamond")  # of groups in turn, as in static/map.js
 
 
 class ModelMap(NamedTuple):
@@ -137,18 +139,24 @@ class Map(Result):
         return corpus, columns, self.most, self.seed, self.groups
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the maps beside each other, coloured by group."""
-        shown = frame[["model", "row", "text", "name", "x", "y"]].assign(text=frame["text"].str.slice(0, 100))
-        axis = {"axis": None, "type": "quantitative", "scale": {"domain": [0, 1]}}
+        """Return the maps beside each other; colours and shapes of the groups are the page's, and no text is inside."""
         names = frame.groupby("group")["name"].first().tolist()
+        looks = {
+            "field": "name", "type": "nominal", "title": "group", "legend": {"labelLimit": 0, "columns": 1},
+        }  # fmt: skip
+        colours = [*LIGHT[: len(names)], *[GREY] * (len(names) - len(LIGHT))]
+        shapes = [SHAPES[number % len(SHAPES)] for number in range(len(names))]
+        axis = {"axis": None, "type": "quantitative", "scale": {"domain": [0, 1]}}
+        order = [title(name) for name in frame["model"].unique()]
         encoding = {
             "x": {"field": "x", **axis}, "y": {"field": "y", **axis, "scale": {"domain": [1, 0]}},
-            "facet": {"field": "model", "title": None, "columns": 2},
-            "color": {"field": "name", "type": "nominal", "scale": {"domain": names}, "title": "group"},
-            "tooltip": tips(text="text", name="group", row="row"),
+            "facet": {"field": "model", "title": None, "columns": 2, "sort": order},
+            "color": {**looks, "scale": {"domain": names, "range": colours}},
+            "shape": {**looks, "scale": {"domain": names, "range": shapes}},
         }  # fmt: skip
-        mark = {"type": "circle", "size": 12}
-        return [chart(shown, "Maps of the texts", width=300, height=300, mark=mark, encoding=encoding)]
+        mark = {"type": "point", "filled": True, "size": 12, "aria": False}
+        points = frame[["model", "name", "x", "y"]]
+        return [chart(points, "Maps of the texts", width=300, height=300, mark=mark, encoding=encoding)]
 
     def says(self, frame: pd.DataFrame) -> str:
         """Return which models differ most in the neighbours of the texts."""
