@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cse.evaluation import geometry, sts
-from cse.evaluation.figures import COLOURS, DPI, FAINT, styled
+from cse.evaluation.figures import COLOURS, FAINT, panels_of
 from cse.evaluation.metrics import Difference, over_seeds, seeds_differ
 from cse.evaluation.reproduction import rows as published_rows
 from cse.evaluation.results import TEMPLATES
@@ -252,24 +252,14 @@ def write_page(results: Results, page: Path) -> list[Path]:
         text = "\n".join([before + start, "", *table(results), "", end + after])
     write_file(page, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     averages = {row.title: float(np.mean(values)) for row in _rows() if (values := runs(results, row.name))}
-    figure = page.with_name(f"{page.stem}-average.svg")
-    write_file(figure, lambda fresh: _draw_bars(averages, fresh, "Average of seven STS tasks"))
-    return [page, figure]
-
-
-@styled()
-def _draw_bars(scores: Mapping[str, float], path: Path, title: str) -> None:
-    """Draw a bar per name with its score, the best on top."""
-    from matplotlib.figure import Figure
-
-    ranked = dict(sorted(scores.items(), key=lambda item: item[1]))
-    figure = Figure((7.4, 1.5 + 0.3 * len(ranked)), layout="constrained")
-    figure.suptitle(title, fontsize=10)
-    axes = figure.subplots()
-    colours = [*[FAINT] * (len(ranked) - 1), COLOURS[0]]
-    bars = axes.barh(range(len(ranked)), [*ranked.values()], color=colours, height=0.7)
-    axes.bar_label(bars, fmt="%.2f", padding=3)
-    axes.set_yticks(range(len(ranked)), labels=list(ranked))
-    axes.set(xlabel="Spearman x 100", xmargin=0.12)
-    axes.grid(visible=False, axis="y")
-    figure.savefig(path, dpi=DPI)
+    path = page.with_name(f"{page.stem}-average.svg")
+    ranked = dict(sorted(averages.items(), key=lambda item: item[1]))
+    size = (7.0, 1.1 + 0.3 * len(ranked))
+    with panels_of({"": ranked}, path, "Average of seven STS tasks", size) as (axes,):  # the best on top
+        colours = [*[FAINT] * (len(ranked) - 1), COLOURS[0]]
+        bars = axes.barh(range(len(ranked)), [*ranked.values()], color=colours, height=0.7)
+        axes.bar_label(bars, fmt="%.2f", padding=3)
+        axes.set_yticks(range(len(ranked)), labels=list(ranked))
+        axes.set(xlabel="Spearman x 100", xmargin=0.12)
+        axes.grid(visible=False, axis="y")
+    return [page, path]
