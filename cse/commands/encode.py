@@ -15,6 +15,7 @@ from cse.encoder.devices import PRECISIONS, bound_kernels, in_precision
 from cse.training.tracking import main_process, progress_options
 
 NPY, PARQUET = OUTPUTS = (".npy", ".parquet")
+ROWS = ".rows.npy"  # end of the file of an array's row numbers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,14 +75,9 @@ def main(
     if (texts is None) == (input is None):
         raise typer.BadParameter("give either INPUT or --input, a file of texts")
     source = str(input or texts)
-    _check_options(
-        source,
-        output,
-        precision,
-        shards,
-        alone="--resume" if resume else "--parquet" if parquet else None,
-        json_output=json_output,
-    )
+    _check_options(source, output, precision, shards, json_output=json_output)
+    if shards is None and (resume or parquet):
+        raise typer.BadParameter(f"{'--resume' if resume else '--parquet'} needs --shards")
     reference = resolve(model, pooling, family)
     shown: Any
     if shards is not None:
@@ -104,26 +100,21 @@ def main(
             rows = zip(corpus.rows.tolist(), corpus.texts, vectors, strict=True)
             shown = [{"row": row, "text": text, "vector": vector} for row, text, vector in rows]
         else:
-            write = _write_array if output.suffix == NPY else _write_parquet
-            write(output, corpus, encode)
+            _write(output, corpus, encode)
             shown = _summary(encoder, len(corpus), output)
             cli.log(f"{output}: {len(corpus)} x {encoder.dim} float32")
     if json_output and main_process():
         cli.print_json(shown)
 
 
-def _check_options(
-    source: str, output: Path | None, precision: str, shards: int | None, *, alone: str | None, json_output: bool
-) -> None:
+def _check_options(source: str, output: Path | None, precision: str, shards: int | None, *, json_output: bool) -> None:
     if output is None:
         if shards is not None or not json_output:
             raise typer.BadParameter("give --output, the file to write; only --json without --shards does without")
     elif shards is None:
         if output.suffix not in OUTPUTS or output.is_dir():
             raise ValueError(f"{output}: give --output a file name that ends in {' or '.join(OUTPUTS)}")
-        cli.check_outputs(source, output=output, rows=_rows_file(output) if output.suffix == NPY else None)
-    if shards is None and alone is not None:
-        raise typer.BadParameter(f"{alone} needs --shards")
+        cli.check_outputs(source, output=output, rows=output.with_suffix(ROWS) if output.suffix == NPY else None)
     if shards is not None and source == cli.STDIN:
         raise typer.BadParameter("standard input is text that is read once; leave out --shards")
     if shards is not None and precision != "no":
@@ -137,18 +128,21 @@ def _summary(encoder: Encoder, count: int, output: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rows_file(output: Path) -> Path:
-    """The file of the row numbers of an array."""
-    return output.with_suffix(".rows.npy")
+def _write(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray]) -> None:
+    """Write a table of row numbers, all columns and vectors; or an array, and beside it the numbers of its rows.
 
-
-def _write_array(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray]) -> None:
-    """Write the vectors, and beside them the numbers of their rows, which are replaced at the last moment."""
+    These are replaced at the last moment.
+    """
     import numpy as np
 
+    from cse.corpus.output import with_vectors, write_rows
     from cse.files.writing import check_writable, write_file
 
-    rows = _rows_file(output)
+    if output.suffix == PARQUET:
+        check_writable(output)
+        write_rows(output, with_vectors(_numbered(corpus), encode()))
+        return
+    rows = output.with_suffix(ROWS)
 
     def write(fresh: Path) -> None:
         np.save(fresh, encode())
@@ -158,15 +152,6 @@ def _write_array(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray])
         check_writable(path)
     write_file(output, write)
     cli.log(f"{rows}: the numbers of the rows, from 1")
-
-
-def _write_parquet(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray]) -> None:
-    """Write the number of each row that has a text, all its columns and its vector."""
-    from cse.corpus.output import with_vectors, write_rows
-    from cse.files.writing import check_writable
-
-    check_writable(output)
-    write_rows(output, with_vectors(_numbered(corpus), encode()))
 
 
 def _numbered(corpus: Corpus) -> pa.Table:

@@ -135,8 +135,13 @@ def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> dict[str, s
     for name in PACKAGES:
         shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", ".*", LOCK))
     staged = _stage_models(request.models, folder)
+    lent = request.hardware is Hardware.ZERO_GPU
+    entry = ENTRY_TEXT.format(
+        imports="from importlib.util import find_spec\n" if lent else "", setup=f"{ON_ZERO_GPU}\n" if lent else "",
+        models=list(staged.values()), indexes=[f"{INDEXES}/{name}" for name in request.indexes],
+    )  # fmt: skip
     texts = {
-        LOCK: requirements(project[LOCK], request.hardware), ENTRY: entry(request, list(staged.values())),
+        LOCK: requirements(project[LOCK], request.hardware), ENTRY: entry,
         CARD: card(request, project[CARD], project[LOCK], staged), LICENCE: project[LICENCE],
     }  # fmt: skip
     for name, text in texts.items():
@@ -176,14 +181,6 @@ def requirements(lock: str, hardware: Hardware) -> str:
     if hardware is Hardware.CPU:
         return "\n".join([f"--extra-index-url {CPU_WHEELS}", *lines, ""])
     return "\n".join([f"torch=={ZERO_GPU_TORCH}" if line.startswith("torch==") else line for line in lines] + [""])
-
-
-def entry(request: SpaceRequest, models: Sequence[str]) -> str:
-    """The Space's Python file, which starts the app with `models` as additional columns and with the indexes."""
-    lent = request.hardware is Hardware.ZERO_GPU
-    imports = "from importlib.util import find_spec\n" if lent else ""
-    setup, indexes = f"{ON_ZERO_GPU}\n" if lent else "", [f"{INDEXES}/{name}" for name in request.indexes]
-    return ENTRY_TEXT.format(imports=imports, setup=setup, models=list(models), indexes=indexes)
 
 
 def card(request: SpaceRequest, readme: str, lock: str, staged: Mapping[str, str]) -> str:
