@@ -125,8 +125,7 @@ def fill(index: VectorIndex, to: str, target: Path, points: Points | None = None
         "VECTOR": stored.name(VECTOR), "TEXT": names[len(stored.own)],
         "X_AXIS": stored.name("x"), "Y_AXIS": stored.name("y"),
     }  # fmt: skip
-    named = re.sub("|".join(columns), lambda match: columns[match[0]], text)
-    (target / "README.md").write_text(CARD.format(**facts) + named, encoding="utf-8")
+    (target / "README.md").write_text((CARD + text).format(**facts, **columns), encoding="utf-8")
 
 
 def _dataset(index: VectorIndex, stored: Contents, target: Path, points: Points | None) -> None:
@@ -167,22 +166,22 @@ so their licence applies. Models trained on the bundled backbone are not unsuper
 all-MiniLM-L6-v2, which was trained on labelled pairs.
 
 """
-DATASETS_TEXT = """A `datasets` dataset (COLUMNS) with its FAISS index. Queries must have unit length.
+DATASETS_TEXT = """A `datasets` dataset ({COLUMNS}) with its FAISS index. Queries must have unit length.
 
 ```python
 import numpy as np
 from datasets import load_from_disk
 
 dataset = load_from_disk("THIS_FOLDER")
-dataset.load_faiss_index("VECTOR", "THIS_FOLDER/vectors.faiss")
-query = np.array(dataset[0]["VECTOR"], dtype=np.float32)
-scores, found = dataset.get_nearest_examples("VECTOR", query, k=2)
-print(scores, found["TEXT"])
+dataset.load_faiss_index("{VECTOR}", "THIS_FOLDER/vectors.faiss")
+query = np.array(dataset[0]["{VECTOR}"], dtype=np.float32)
+scores, found = dataset.get_nearest_examples("{VECTOR}", query, k=2)
+print(scores, found["{TEXT}"])
 ```
 """
-PARQUET_TEXT = """A table of COLUMNS.AXES [Embedding Atlas](https://apple.github.io/embedding-atlas/)
-opens it: `embedding-atlas THIS_FOLDER/index.parquet --text TEXT --vector VECTOR` computes a map, and
-`--x X_AXIS --y Y_AXIS` uses the one stored here, if any.
+PARQUET_TEXT = """A table of {COLUMNS}.{AXES} [Embedding Atlas](https://apple.github.io/embedding-atlas/)
+opens it: `embedding-atlas THIS_FOLDER/index.parquet --text {TEXT} --vector {VECTOR}` computes a map, and
+`--x {X_AXIS} --y {Y_AXIS}` uses the one stored here, if any.
 
 ```python
 import pandas as pd

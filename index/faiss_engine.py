@@ -77,9 +77,7 @@ def train(index: Any, vectors: np.ndarray, factory: str) -> None:
     """Train on `vectors` (n, d) unit rows. Raises ValueError if there are too few."""
     ivf, count = _ivf(index), len(vectors)
     if ivf is not None and count < ivf.nlist:
-        raise ValueError(
-            f"{factory} needs at least {ivf.nlist} sentences, one per list, got {count}: use Flat or fewer lists"
-        )
+        raise ValueError(f"{factory} needs at least {ivf.nlist} sentences, got {count}: use Flat or fewer lists")
     with _plain_errors(f"{factory} cannot be trained on {count} sentences", "use Flat or a larger corpus"):
         index.train(vectors)
 

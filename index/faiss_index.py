@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -48,7 +49,7 @@ from index.folder import (
     without_rows,
 )
 from index.manifest import MANIFEST_FILE, BuildSettings, Manifest, check_model, cure, read_manifest, write_manifest
-from index.stores import Batches, Cells, Index, Rows, row_numbers, silent, spread
+from index.stores import Batches, Cells, Index, Rows, silent, spread
 
 BLOCK = 4096  # sentences encoded and stored at a time; smaller blocks batch fewer sentences of one length
 RECALL_AT, RECALL_QUERIES, REFERENCE_ANSWERS = 10, 200, 100  # reference: exact answers kept per query, to detect ties
@@ -60,10 +61,8 @@ class VectorIndex(Index):
 
     smooths = on_disk = True
 
-    def __init__(self, index: Any, table: pa.Table, manifest: Manifest, *, device: str = "auto") -> None:
-        """`table` has nulls for each removed row; `device` is "auto" (a GPU if it supports the type) or "cpu"."""
-        if device not in ("auto", "cpu"):
-            raise ValueError(f"device {device!r}: choose auto or cpu")
+    def __init__(self, index: Any, table: pa.Table, manifest: Manifest) -> None:
+        """`table` has nulls for each removed row."""
         texts = table.column(0)
         stored = (index.d, index.ntotal, len(texts), len(texts) - texts.null_count)
         if stored != (manifest.dimension, manifest.count, manifest.rows, manifest.count):
@@ -73,8 +72,8 @@ class VectorIndex(Index):
             )
         faiss_engine.tune(index, manifest.nprobe, manifest.ef_search)
         self.manifest = manifest
-        self._index, self._device, self._mapped = index, device, True
-        self._clone: Any = None  # on a GPU
+        self._index, self._mapped = index, True
+        self._clone: Any = None  # on a GPU, if there is one that supports the type
         self._live: np.ndarray | None = None  # the row number (n,) of each FAISS position; None if they are equal
         self._replace_rows(table)
 
@@ -124,7 +123,6 @@ class VectorIndex(Index):
         fingerprint: str | None = None,
         *,
         model: str | None = None,
-        device: str = "auto",
         verify: bool = False,
     ) -> VectorIndex:
         """The index in `folder`, memory-mapped; with `fingerprint`, only if that model built it.
@@ -141,20 +139,27 @@ class VectorIndex(Index):
             check_model(folder, manifest, fingerprint, model)
             verify_files(folder, manifest, again=verify)
 
-        return read_settled(folder, lambda: cls._read(folder, check, device))
+        return read_settled(folder, lambda: cls._read(folder, check))
 
     @classmethod
-    def _read(cls, folder: Path, check: Callable[[Manifest], None], device: str = "auto") -> VectorIndex:
+    def _read(cls, folder: Path, check: Callable[[Manifest], None]) -> VectorIndex:
         """Open the index in a settled folder if its manifest passes the `check`, which raises IndexFolderError."""
         manifest = read_manifest(folder)
         try:
             check(manifest)
             stored, table = faiss_engine.read_mapped(folder / FAISS_FILE), open_rows(folder / TEXTS_FILE)
-            return cls(stored, table, manifest, device=device)
+            return cls(stored, table, manifest)
         except IndexFolderError:
             raise
         except (ValueError, OSError) as error:
             raise IndexFolderError(f"{folder}: damaged index: {error}; {cure()}") from error
+
+    @classmethod
+    @contextmanager
+    def temporary(cls, batches: Batches, location: Path | None, *, settings: BuildSettings) -> Iterator[VectorIndex]:
+        """Build an index in a temporary folder, whatever the `location`, that is deleted when the block ends."""
+        with TemporaryDirectory() as folder:
+            yield cls.build(batches, Path(folder) / "index", settings=settings)
 
     @classmethod
     def manifest_at(cls, location: Path | str) -> Manifest:
@@ -186,6 +191,18 @@ class VectorIndex(Index):
     def sample(self, most: int) -> np.ndarray:
         """The row numbers (n,) int64 of `most` sentences, evenly spread, or of all if there are fewer."""
         return spread(live_rows(self._texts), most)
+
+    def remove(self, rows: Rows) -> int:
+        """Remove the sentences of `rows` (n,) and return their number; the others keep their row numbers.
+
+        `save` removes them from the stored index. Raises ValueError, changing nothing, for unknown rows and for types
+        that cannot remove (HNSW).
+        """
+        doomed = np.unique(self._checked(rows))
+        faiss_engine.remove(self._editable(), self._labels(doomed), self.manifest.factory)
+        self._replace_rows(without_rows(self._table, doomed))
+        self.manifest = replace(self.manifest, count=len(self) - len(doomed), recall_at_10=None)
+        return len(doomed)
 
     def save(self, folder: Path | str) -> None:
         """Write the index to `folder` atomically; an index there is replaced, anything else raises ValueError."""
@@ -261,11 +278,13 @@ class VectorIndex(Index):
             )
         ]
 
-    def _texts_of(self, rows: np.ndarray) -> list[str]:
-        return gather(self._texts, rows)
+    def texts(self, rows: Rows) -> list[str]:
+        """As `Index.texts`."""
+        return gather(self._texts, self._checked(rows))
 
-    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
-        return faiss_engine.reconstruct(self._index, self._labels(rows))
+    def vectors(self, rows: Rows) -> np.ndarray:
+        """As `Index.vectors`."""
+        return faiss_engine.reconstruct(self._index, self._labels(self._checked(rows)))
 
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
         return faiss_engine.expanded(self._index, queries, count)
@@ -276,7 +295,7 @@ class VectorIndex(Index):
         if chosen is not None or probe is not None:
             among = None if chosen is None else self._labels(chosen)
             scores, labels = faiss_engine.search_with(self._index, queries, k, among, probe)
-        elif self._device == "cpu" or k > faiss_engine.GPU_MAX_K:
+        elif k > faiss_engine.GPU_MAX_K:
             scores, labels = self._index.search(queries, k)
         else:
             self._clone = self._clone or faiss_engine.gpu_clone(self._index) or self._index
@@ -296,10 +315,6 @@ class VectorIndex(Index):
         faiss_engine.add(self._editable(), vectors, count)
         self._replace_rows(pa.concat_tables([rows, table]))
 
-    def _delete(self, rows: np.ndarray) -> None:
-        faiss_engine.remove(self._editable(), self._labels(rows), self.manifest.factory)
-        self._replace_rows(without_rows(self._table, rows))
-
     def _replace_rows(self, table: pa.Table) -> None:
         """Replace the rows, and what depends on them and the index."""
         self._table, self._texts, self._clone = table, table.column(0), None
@@ -307,7 +322,7 @@ class VectorIndex(Index):
         self._live = live_rows(self._texts) if closed_up else None
 
     def _checked(self, rows: Rows) -> np.ndarray:
-        numbers = row_numbers(rows, len(self._texts))
+        numbers = super()._checked(rows)
         for row in numbers.tolist() if self._texts.null_count else ():
             if not self._texts[row].is_valid:
                 raise ValueError(f"row {row} was removed")

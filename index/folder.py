@@ -13,7 +13,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +41,9 @@ Texts = Sequence[str] | Corpus  # of a batch
 SETTLED_SECONDS = 2.0  # a file changed more recently may change again without a new time
 
 
-@contextmanager
-def replacing(folder: Path) -> Iterator[Path]:
-    """Yield a new sibling folder that replaces `folder` when the block succeeds.
-
-    If the block raises, `folder` is unchanged and the new folder is removed. Raises ValueError, before and after the
-    block, unless `folder` is absent, empty, or holds an index and nothing else.
-    """
-    folder = Path(os.path.realpath(followed(folder)))
-    if above := next((path for path in folder.parents if path.is_file()), None):
-        raise ValueError(f"{above}: is a file; give an index another folder")
-    with writing.replacing(folder, INDEX) as fresh:
-        yield fresh
+def replacing(folder: Path) -> AbstractContextManager[Path]:
+    """A new folder that replaces `folder`, which has to be absent, empty or an index, when the block succeeds."""
+    return writing.replacing(Path(os.path.realpath(followed(folder))), INDEX)  # also of "."
 
 
 def local(location: Path | str) -> Path:
@@ -311,9 +302,7 @@ def unit_rows(vectors: np.ndarray, *, dimension: int | None = None, first_row: i
     if block.ndim != 2 or block.shape[1] == 0:
         raise ValueError(f"vectors have shape {block.shape}, not (n, d)")
     if dimension is not None and block.shape[1] != dimension:
-        raise ValueError(
-            f"vectors have {block.shape[1]} dimensions, not {dimension}: use the model the index was built with"
-        )
+        raise ValueError(f"vectors have {block.shape[1]} dimensions, not {dimension}: use the index's model")
     lengths = np.sqrt(np.vecdot(block, block, dtype=np.float64))  # float64: squares of float32 overflow
     if not math.isfinite(lengths.sum()):
         raise ValueError(f"row {first_row + int(np.argmin(np.isfinite(lengths)))} holds a value that is not finite")

@@ -20,7 +20,6 @@ from itertools import chain, islice
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -31,10 +30,10 @@ from cse.files.checksums import feed_texts
 from index.faiss_index import RecallProbe, unit_blocks
 from index.folder import NUMBERS, check_columns, checksum, conformed, is_numbered, numbered, user_columns
 from index.manifest import BuildSettings, Manifest, check_model, cure, parse_manifest
-from index.stores import Batches, Cells, FewHitsWarning, Index, Rows, row_numbers, silent, spread
+from index.stores import Batches, Cells, FewHitsWarning, Index, Rows, silent, spread
 
-SCHEME = "milvus://"
-ADDRESS_FORM = f"{SCHEME}HOST:PORT/COLLECTION"
+ADDRESS = re.compile(r"milvus://(\[[0-9a-f:.]+\]|[^\s\[\]:/@?#]+):(\d+)/([a-z_]\w{0,199})", re.ASCII | re.IGNORECASE)
+MAX_PORT = 65_535
 ROW, TEXT, VECTOR = "row", "text", "vector"
 NUMBER, CORPUS = "cse_row", "cse_corpus"  # dynamic fields of a collection with columns: as `index.folder.NUMBERS`
 MANIFEST, OWNER = "cse.manifest", "cse.index"  # properties of a collection: its manifest, the name of its index
@@ -68,23 +67,18 @@ class Address:
 
     def __str__(self) -> str:
         """The address as a user writes it."""
-        return f"{SCHEME}{self.host}:{self.port}/{self.collection}"
+        return f"milvus://{self.host}:{self.port}/{self.collection}"
 
 
 def parse_address(text: str) -> Address:
     """The address that `milvus://HOST:PORT/COLLECTION` names. Raises ValueError for anything else."""
-    try:
-        parts = urlsplit(text)
-        host, port, name = parts.hostname, parts.port, parts.path.removeprefix("/")
-    except ValueError as error:
-        raise ValueError(f"{text!r}: {error}; an address is {ADDRESS_FORM}") from error
-    if not text.startswith(SCHEME) or not host or not port or parts.query or parts.fragment or parts.username:
-        raise ValueError(f"{text!r} is not the address of a collection, which is {ADDRESS_FORM}")
-    if not re.fullmatch(r"[A-Za-z_]\w{0,199}", name, re.ASCII):
+    parts = ADDRESS.fullmatch(text)
+    if not parts or not 0 < int(parts[2]) <= MAX_PORT:
         raise ValueError(
-            f"{text!r}: {name!r} is not a collection's name: letters, digits and _, not beginning with a digit"
+            f"{text!r} is not the address of a collection, which is milvus://HOST:PORT/COLLECTION, with a name of "
+            "letters, digits and _, not beginning with a digit"
         )
-    return Address(f"[{host}]" if ":" in host else host, port, name)
+    return Address(parts[1], int(parts[2]), parts[3])
 
 
 def index_kind(factory: str) -> tuple[str, dict[str, int]]:
@@ -123,15 +117,11 @@ def connect(address: Address) -> Any:
     while True:
         try:
             socket.create_connection((address.host.strip("[]"), address.port), timeout=CONNECT_SECONDS).close()
-        except TimeoutError as error:
-            raise IndexFolderError(
-                f"{address}: no response within {CONNECT_SECONDS:.0f} seconds; correct the address, or check for a "
-                "firewall or a busy server and try again later"
-            ) from error
-        except OSError as error:  # refused, or no such host
-            raise IndexFolderError(f"{address}: no Milvus server there; start one, or correct the address") from error
-        try:
             return MilvusClient(f"http://{address.host}:{address.port}", timeout=CONNECT_SECONDS)
+        except OSError as error:  # refused, silent, or no such host
+            raise IndexFolderError(
+                f"{address}: no Milvus server there ({error}); start one, or correct the address"
+            ) from error
         except MilvusException as error:
             if monotonic() >= until:
                 reason = " ".join(str(error.message).split())
@@ -307,10 +297,10 @@ class Condition:
 
 
 class MilvusIndex(Index):
-    """Sentences and unit vectors stored by a
+    """Sentences and unit vectors on a server.
 
-    Additions and removals become visible to others with `save`; rows of an addition that was killed before are
-    ignored. One writer at a time. An open index stops working when the collection is built again.
+    Additions become visible to others with `save`; rows of an addition that was killed before are ignored. One writer
+    at a time. An open index stops working when the collection is built again.
     """
 
     def __init__(
@@ -332,7 +322,6 @@ class MilvusIndex(Index):
         self._client, self._address, self._name = client, address, name
         self._strays = strays  # searches must exclude rows beyond the manifest's
         self._killed = strays  # such rows are left from a failed addition, not written by another process
-        self._removed: set[int] = set()
 
     @classmethod
     def build(
@@ -347,13 +336,11 @@ class MilvusIndex(Index):
 
         It is written under a unique name, marked when complete, and replaces an index at `location` in one step; a
         failure leaves that unchanged. Memory holds one batch. Raises ValueError for bad batches, settings or location,
-        and IndexFolderError for errors of the
+        and IndexFolderError for errors of the server.
         """
         address = parse_address(location)
         if settings.smooth:
-            raise ValueError(
-                f"{location}: `smooth` {settings.smooth} is for indexes in folders; leave it out or give one"
-            )
+            raise ValueError(f"{location}: `smooth` {settings.smooth} is for folders; leave it out")
         index_kind(settings.factory)
         cls.holds_index(location)
         client = connect(address)
@@ -375,7 +362,9 @@ class MilvusIndex(Index):
         return cls.load(location)
 
     @classmethod
-    def load(cls, location: str, fingerprint: str | None = None, *, model: str | None = None) -> MilvusIndex:
+    def load(
+        cls, location: str, fingerprint: str | None = None, *, model: str | None = None, verify: bool = False
+    ) -> MilvusIndex:
         """The index at `location`; with `fingerprint`, only if that model built it. `model` names the caller's model.
 
         Raises ValueError for a bad address, and IndexFolderError if the server does not answer or the collection is
@@ -393,8 +382,7 @@ class MilvusIndex(Index):
                 return cls.load(location, fingerprint, model=model)
             problem = f"holds {total - beyond} sentences, and its manifest says {manifest.count}"
             raise IndexFolderError(f"{location}: {problem}, so some were lost; {cure()}")
-        opened = replace(manifest, count=total - beyond)
-        return cls(client, address, name, opened, strays=beyond > 0, columns=columns)
+        return cls(client, address, name, manifest, strays=beyond > 0, columns=columns)
 
     @classmethod
     def manifest_at(cls, location: str) -> Manifest:
@@ -433,24 +421,19 @@ class MilvusIndex(Index):
                 index._client.drop_collection(index._name, timeout=SECONDS)
 
     def sample(self, most: int) -> np.ndarray:
-        """As `Index.sample`, but fewer where rows were removed."""
-        rows = spread(np.arange(self.manifest.rows), most)
-        return rows if len(self) == self.manifest.rows else np.array(sorted(self._stored(rows, ROW)), dtype=np.int64)
+        """As `Index.sample`."""
+        return spread(np.arange(self.manifest.rows), most)
 
     def save(self, location: Path | str) -> None:
-        """Make additions and removals part of the index at `location`, where it was opened.
+        """Make additions part of the index at `location`, where it was opened.
 
-        Raises ValueError for another location, as the sentences are on the
+        Raises ValueError for another location, as the sentences are on the server.
         """
         if str(location) != str(self._address):
             raise ValueError(f"{location}: the index is at {self._address} and can only be saved there")
         with plain_errors(str(self._address)):
             self._client.flush(self._name, timeout=SECONDS)
             mark(self._client, self._name, self.manifest)
-            doomed = sorted(self._removed)
-            for start in range(0, len(doomed), ROW_BATCH):
-                self._client.delete(self._name, ids=doomed[start : start + ROW_BATCH], timeout=SECONDS)
-            self._removed.clear()
 
     @property
     def columns(self) -> list[str]:
@@ -488,13 +471,18 @@ class MilvusIndex(Index):
     def _is_exact(self) -> bool:
         return self.manifest.factory == EXACT
 
-    def _texts_of(self, rows: np.ndarray) -> list[str]:
-        known = self._read(np.unique(rows), TEXT)
-        return [known[row][TEXT] for row in rows.tolist()]
+    def texts(self, rows: Rows) -> list[str]:
+        """As `Index.texts`."""
+        return self._values(rows, TEXT)
 
-    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
-        known = self._read(np.unique(rows), VECTOR)
-        return np.array([known[row][VECTOR] for row in rows.tolist()], dtype=np.float32)
+    def vectors(self, rows: Rows) -> np.ndarray:
+        """As `Index.vectors`."""
+        return np.array(self._values(rows, VECTOR), dtype=np.float32)
+
+    def _values(self, rows: Rows, field: str) -> list[Any]:
+        checked = self._checked(rows)
+        known = self._read(np.unique(checked), field)
+        return [known[row][field] for row in checked.tolist()]
 
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
         if count:
@@ -502,8 +490,6 @@ class MilvusIndex(Index):
         return queries
 
     def _nearest(self, queries: np.ndarray, k: int, chosen: Any, probe: int | None) -> tuple[np.ndarray, np.ndarray]:
-        if isinstance(chosen, np.ndarray) and len(self) < self.manifest.rows:
-            self._read(chosen, ROW)  # raises for removed rows, which only the server knows
         if k > MAX_ANSWERS:
             raise ValueError(f"k is {k}; Milvus returns at most {MAX_ANSWERS} answers to a query")
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
@@ -532,22 +518,13 @@ class MilvusIndex(Index):
             self._killed = self._strays = True  # if the insertion fails, its rows are left over
             insert(self._client, self._name, first, table, vectors)
             self._killed = self._strays = False
-        self._sign(checksum(table.column(0)))
-
-    def _delete(self, rows: np.ndarray) -> None:
-        self._read(rows, ROW)
-        self._removed.update(rows.tolist())
-        self._sign(str(rows.tolist()))
-
-    def _sign(self, edit: str) -> None:
-        """Derive the checksum from the old one and an `edit`, as reading all sentences would take hours."""
-        signed = hashlib.sha256(f"{self.manifest.corpus_sha256} {edit}".encode()).hexdigest()
+        # Derived from the old checksum and the addition, as reading all sentences would take hours.
+        signed = hashlib.sha256(f"{self.manifest.corpus_sha256} {checksum(table.column(0))}".encode()).hexdigest()
         self.manifest = replace(self.manifest, corpus_sha256=signed)
 
     def _filter(self, chosen: np.ndarray | Condition | None) -> str:
         limits = [f"{ROW} in {chosen.tolist()}"] if isinstance(chosen, np.ndarray) else []
         limits += [chosen.expression] if isinstance(chosen, Condition) else []
-        limits += [f"{ROW} not in {sorted(self._removed)}"] if self._removed else []
         limits += [f"{ROW} < {self.manifest.rows}"] if self._strays else []
         return " and ".join(limits)
 
@@ -563,23 +540,8 @@ class MilvusIndex(Index):
                 search_params={"params": {name: value for name, value in depth.items() if value}}, timeout=SECONDS,
             )  # fmt: skip
 
-    def _checked(self, rows: Rows) -> np.ndarray:
-        numbers = row_numbers(rows, self.manifest.rows)
-        for row in numbers.tolist():
-            if row in self._removed:
-                raise ValueError(f"row {row} was removed")
-        return numbers
-
     def _read(self, rows: np.ndarray, *fields: str) -> dict[int, dict[str, Any]]:
-        """Fields of each of the distinct `rows` (n,). Raises ValueError for a row that was removed."""
-        values = self._stored(rows, *fields)
-        for row in rows.tolist():
-            if row not in values:
-                raise ValueError(f"row {row} was removed")
-        return values
-
-    def _stored(self, rows: np.ndarray, *fields: str) -> dict[int, dict[str, Any]]:
-        """Fields of those of the distinct `rows` (n,) that were not removed."""
+        """Fields of each of the distinct `rows` (n,)."""
         values: dict[int, dict[str, Any]] = {}
         with plain_errors(self._address.collection):
             for start in range(0, len(rows), ROW_BATCH):

@@ -64,17 +64,6 @@ class FewHitsWarning(UserWarning):
     """An approximate index found fewer hits than were asked for."""
 
 
-def row_numbers(rows: Rows, count: int) -> np.ndarray:
-    """`rows` as (n,) int64. Raises ValueError for anything but a list of numbers from 0 to `count` - 1."""
-    numbers = np.asarray(rows)
-    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
-        raise ValueError(f"rows are {numbers.dtype} of shape {numbers.shape}, not one list of row numbers")
-    outside = (numbers < 0) | (numbers >= count)
-    if outside.any():
-        raise ValueError(f"row {numbers[outside][0]} does not exist; rows go from 0 to {count - 1}")
-    return numbers.astype(np.int64)
-
-
 def spread(rows: np.ndarray, most: int) -> np.ndarray:
     """`most` of the `rows` (n,), evenly spread, or all of them if there are fewer."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
@@ -91,7 +80,7 @@ class Index(ABC):
     """
 
     smooths: bool = False  # mixes vectors and queries with their neighbours
-    on_disk: bool = False  # in files: `load` takes `verify` and `device`, and a killed build resumes
+    on_disk: bool = False  # in files: there is something to `verify`, and a killed build resumes
     manifest: Manifest
 
     @classmethod
@@ -103,13 +92,15 @@ class Index(ABC):
 
     @classmethod
     @abstractmethod
-    def load(cls, location: Any, fingerprint: str | None = None, *, model: str | None = None) -> Index:
-        """The index at `location`; with `fingerprint`, only if that model built it."""
+    def load(
+        cls, location: Any, fingerprint: str | None = None, *, model: str | None = None, verify: bool = False
+    ) -> Index:
+        """The index at `location`; with `fingerprint`, only if that model built it. `verify` reads its files again."""
 
     @classmethod
+    @abstractmethod
     def temporary(cls, batches: Batches, location: Any, *, settings: BuildSettings) -> AbstractContextManager[Index]:
-        """Build an index that is deleted when the block ends. Raises ValueError if one is there."""
-        raise NotImplementedError
+        """Build an index that is deleted when the block ends."""
 
     @classmethod
     @abstractmethod
@@ -237,16 +228,16 @@ class Index(ABC):
         Raises ValueError, naming the columns, for a condition that is not understood.
         """
 
+    @abstractmethod
     def texts(self, rows: Rows) -> list[str]:
         """The sentences of `rows` (n,). Raises ValueError for a row that does not exist or was removed."""
-        return self._texts_of(self._checked(rows))
 
+    @abstractmethod
     def vectors(self, rows: Rows) -> np.ndarray:
         """The vectors (n, d) float32 of `rows` (n,) as stored.
 
         Raises ValueError as `texts`, and for a type that cannot reconstruct vectors.
         """
-        return self._vectors_of(self._checked(rows))
 
     @abstractmethod
     def sample(self, most: int) -> np.ndarray:
@@ -270,28 +261,23 @@ class Index(ABC):
         self.manifest = replace(self.manifest, rows=rows, count=count, corpora=corpora, recall_at_10=None)
         return np.arange(kept.rows, rows, dtype=np.int64)
 
-    def remove(self, rows: Rows) -> int:
-        """Remove the sentences of `rows` (n,) and return their number; the others keep their row numbers.
-
-        `save` removes them from the stored index. Raises ValueError, changing nothing, for unknown rows and for types
-        that cannot remove (HNSW in a folder).
-        """
-        doomed = np.unique(self._checked(rows))
-        self._delete(doomed)
-        self.manifest = replace(self.manifest, count=len(self) - len(doomed), recall_at_10=None)
-        return len(doomed)
-
     @abstractmethod
     def save(self, location: Path | str) -> None:
-        """Make additions and removals permanent."""
+        """Make edits permanent."""
 
     @abstractmethod
     def _is_exact(self) -> bool:
         """True if a search finds the exact nearest."""
 
-    @abstractmethod
     def _checked(self, rows: Rows) -> np.ndarray:
-        """`rows` (n,) as int64. Raises ValueError for a row that does not exist or is known to be removed."""
+        """`rows` (n,) as int64. Raises ValueError for anything but one list of rows that exist."""
+        numbers = np.asarray(rows)
+        if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+            raise ValueError(f"rows are {numbers.dtype} of shape {numbers.shape}, not one list of row numbers")
+        outside = (numbers < 0) | (numbers >= self.manifest.rows)
+        if outside.any():
+            raise ValueError(f"row {numbers[outside][0]} does not exist; rows go from 0 to {self.manifest.rows - 1}")
+        return numbers.astype(np.int64)
 
     def _distinct(self, among: Any) -> Any:
         """The rows that `among` names, checked, ascending and each once."""
@@ -300,14 +286,6 @@ class Index(ABC):
     @abstractmethod
     def _cells_of(self, rows: np.ndarray) -> list[Cells]:
         """What a hit shows of checked `rows` (n,)."""
-
-    @abstractmethod
-    def _texts_of(self, rows: np.ndarray) -> list[str]:
-        """The sentences of checked `rows` (n,)."""
-
-    @abstractmethod
-    def _vectors_of(self, rows: np.ndarray) -> np.ndarray:
-        """The vectors (n, d) float32 of checked `rows` (n,)."""
 
     @abstractmethod
     def _expanded(self, queries: np.ndarray, count: int) -> np.ndarray:
@@ -320,10 +298,6 @@ class Index(ABC):
     @abstractmethod
     def _insert(self, table: pa.Table, vectors: np.ndarray) -> None:
         """Append the rows of `index.folder.row_table` and unit `vectors` (n, d)."""
-
-    @abstractmethod
-    def _delete(self, rows: np.ndarray) -> None:
-        """Remove the distinct `rows` (n,), ascending."""
 
 
 def location_of(text: str) -> Location:
@@ -364,14 +338,7 @@ def manifest_at(location: Location) -> Manifest:
 
 
 def open_at(
-    location: Location,
-    fingerprint: str | None = None,
-    *,
-    model: str | None = None,
-    device: str = "auto",
-    verify: bool = False,
+    location: Location, fingerprint: str | None = None, *, model: str | None = None, verify: bool = False
 ) -> Index:
-    """Open the index at `location`, as `VectorIndex.load` does; a server has no `device` and nothing to `verify`."""
-    store = store_of(location)
-    options: dict[str, Any] = {"device": device, "verify": verify} if store.on_disk else {}
-    return store.load(location, fingerprint, model=model, **options)
+    """Open the index at `location`, as `VectorIndex.load` does; a server has nothing to `verify`."""
+    return store_of(location).load(location, fingerprint, model=model, verify=verify)

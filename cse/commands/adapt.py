@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 
 import typer
 
-from cse.commands.cli import (
-    SOURCE,
-    Column,
-    Pooling,
-    Read,
-    command,
-    flag,
-    log,
-    model_option,
-    option,
-    print_json,
-    seed_option,
-)
+from cse.commands import cli
 
-
-class Purpose(str, Enum):
-    """What a model is for (`cse.adaptation.choice.PURPOSES`)."""
-
-    GROUPS = "groups"
-    SEARCH = "search"
-    BOTH = "both"
+PURPOSES = ("groups", "search", "both")  # as `cse.adaptation.choice` has them
 
 
 def main(
-    file: str = typer.Argument(..., help=SOURCE),
-    output: Path = option("Folder for the model and the report.", default=...),
-    backbone: str = model_option(
+    file: str = typer.Argument(..., help=cli.SOURCE),
+    output: Path = cli.option("Folder for the model and the report.", default=...),
+    backbone: str = cli.model_option(
         "Start: bundled, or a folder or hub id of a backbone or sentence model.", default="bundled"
     ),
-    pooling: Pooling = None,
-    column: Column = None,
-    label: str | None = option("Column of labels, by which to group; default: none."),
-    titles: str | None = option("Column of titles by which texts are to be found; default: every second word."),
-    purpose: Purpose = option("What the model is for: groups, search or both.", "--for", default=Purpose.BOTH),
-    read: Read = None,
-    minutes: float = option("Most minutes, above 0; what does not fit is left out.", default=30),
-    seed: int = seed_option("Of the held-out texts and of training.", default=42),
-    resume: bool = flag("Continue a killed run."),
-    overwrite: bool = flag("Replace an adapted model at --output."),
-    json_output: bool = flag("Print the report as JSON."),
+    pooling: cli.Pooling = None,
+    column: cli.Column = None,
+    label: str | None = cli.option("Column of labels, by which to group; default: none."),
+    titles: str | None = cli.option("Column of titles by which texts are to be found; default: every second word."),
+    purpose: str = cli.option(
+        "What the model is for: groups, search or both.", "--for", default="both", **cli.choices("purpose", PURPOSES)
+    ),
+    read: cli.Read = None,
+    minutes: float = cli.option("Most minutes, above 0; what does not fit is left out.", default=30),
+    seed: int = cli.seed_option("Of the held-out texts and of training.", default=42),
+    resume: bool = cli.flag("Continue a killed run."),
+    overwrite: bool = cli.flag("Replace an adapted model at --output."),
+    json_output: bool = cli.flag("Print the report as JSON."),
 ) -> None:
     """Look at your texts, try a projection and training on them, and write the model that suits them, with a report.
 
@@ -63,16 +46,14 @@ def main(
     from cse.adaptation.choice import START
     from cse.adaptation.report import lines
 
-    request = AdaptRequest(
-        file, backbone, pooling, column, label, minutes, seed, tuple(read or ()), purpose.value, titles
-    )
-    report = adapt(request, output, resume=resume, overwrite=overwrite, note=log)
+    request = AdaptRequest(file, backbone, pooling, column, label, minutes, seed, tuple(read or ()), purpose, titles)
+    report = adapt(request, output, resume=resume, overwrite=overwrite, note=cli.log)
     if json_output:
-        print_json(report)
+        cli.print_json(report)
         return
     for line in lines(report):
         typer.echo(line)
     typer.echo(f"report: {output / 'report.html'}" + ("; no model was written" if report["decision"] == START else ""))
 
 
-app = command(main)
+app = cli.command(main)

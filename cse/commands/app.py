@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from cse.app.serving import HOST, PORT, Options, run
-from cse.commands.cli import choices, command, flag, model_option, option
+from cse.commands import cli
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import BACKENDS
 
@@ -24,34 +24,38 @@ def ascii_token(token: str | None) -> str | None:
 
 
 def main(
-    port: int = option("Port to listen on.", default=PORT, min=1, max=65535, panel=SERVER),
-    host: str = option("Address to listen on.", default=HOST, envvar="GRADIO_SERVER_NAME", panel=SERVER),
-    allow_host: list[str] | None = option(
+    port: int = cli.option("Port to listen on.", default=PORT, min=1, max=65535, panel=SERVER),
+    host: str = cli.option("Address to listen on.", default=HOST, envvar="GRADIO_SERVER_NAME", panel=SERVER),
+    allow_host: list[str] | None = cli.option(
         "A further name to answer to, as behind a proxy; repeat for more, * for any; also CSE_ALLOWED_HOSTS.",
         metavar="NAME",
         panel=SERVER,
     ),
-    mcp: bool = flag(
+    mcp: bool = cli.flag(
         "Serve the endpoints as tools of the Model Context Protocol as well.", envvar="GRADIO_MCP_SERVER", panel=SERVER
     ),
-    share: bool = flag("Also serve through a public Gradio link.", panel=SERVER),
-    model: list[str] | None = model_option(
+    share: bool = cli.flag("Also serve through a public Gradio link.", panel=SERVER),
+    model: list[str] | None = cli.model_option(
         "A further column: a checkpoint folder, a backbone's folder or a hub id; repeat for more.",
         metavar="NAME_OR_DIR",
         panel=MODELS,
     ),
-    backend: str = option("Where models run.", default="auto", **choices("backend", BACKENDS), panel=MODELS),
-    family: str | None = option("Family of published checkpoints, if neither keys nor id show it.", panel=MODELS),
-    pooling: str | None = option("Of plain backbones; default mean.", **choices("pooling", UNTRAINED), panel=MODELS),
-    index: list[str] | None = option(
+    backend: str = cli.option("Where models run.", default="auto", **cli.choices("backend", BACKENDS), panel=MODELS),
+    family: str | None = cli.option("Family of published checkpoints, if neither keys nor id show it.", panel=MODELS),
+    pooling: str | None = cli.option(
+        "Of plain backbones; default mean.", **cli.choices("pooling", UNTRAINED), panel=MODELS
+    ),
+    index: list[str] | None = cli.option(
         "A folder of build-index to search, one on the hub, or milvus://HOST:PORT/NAME; repeat for more.",
         "--index",
         "--store",
         metavar="DIR",
         panel=MODELS,
     ),
-    models_root: Path | None = option("Visitors may add the model folders below it.", metavar="FOLDER", panel=RIGHTS),
-    token: str | None = option(
+    models_root: Path | None = cli.option(
+        "Visitors may add the model folders below it.", metavar="FOLDER", panel=RIGHTS
+    ),
+    token: str | None = cli.option(
         "What gives the owner's rights, to train and to open folders; better by the variable, which no list of "
         "processes shows; default: a random one. The address with it is printed at the start.",
         envvar="CSE_TOKEN",
@@ -59,12 +63,12 @@ def main(
         metavar="VALUE",
         panel=RIGHTS,
     ),
-    open: bool = flag("Give everyone who reaches the app the owner's rights, without a token.", panel=RIGHTS),
-    train: bool = flag(
+    open: bool = cli.flag("Give everyone who reaches the app the owner's rights, without a token.", panel=RIGHTS),
+    train: bool = cli.flag(
         "Visitors may train models, one at a time, and open uploaded ones.", envvar="CSE_TRAIN", panel=RIGHTS
     ),
-    allow_hub: bool = flag("Visitors may add hub ids, which are then downloaded.", panel=RIGHTS),
-    precompute: bool = flag("Write the first results of the bundled models, and exit.", panel=SERVER),
+    allow_hub: bool = cli.flag("Visitors may add hub ids, which are then downloaded.", panel=RIGHTS),
+    precompute: bool = cli.flag("Write the first results of the bundled models, and exit.", panel=SERVER),
 ) -> None:
     """Compare contrastive sentence embeddings in the browser.
 
@@ -74,4 +78,4 @@ def main(
     run(Options(**{**values, "host": host.removeprefix("[").removesuffix("]") or HOST}))  # IPv6 in URLs has brackets
 
 
-app = command(main)
+app = cli.command(main)

@@ -10,23 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import typer
 
-from cse.commands.cli import (
-    BACKEND,
-    COLUMN,
-    FAMILY,
-    MODEL_VARIABLE,
-    POOLING,
-    READ,
-    TEXTS,
-    command,
-    flag,
-    log,
-    model_option,
-    option,
-    print_json,
-    read_corpus,
-    seed_option,
-)
+from cse.commands import cli
 from cse.errors import command_line
 from cse.training.tracking import progress_options
 from index.manifest import factory_guidance
@@ -50,29 +34,31 @@ SMOOTH_HELP = (
 
 def main(
     context: typer.Context,
-    corpus: str = typer.Argument(..., help=TEXTS),
-    output: str = option(
+    corpus: str = typer.Argument(..., help=cli.TEXTS),
+    output: str = cli.option(
         "Folder, s3://BUCKET/FOLDER, or milvus://HOST:PORT/COLLECTION.",
         "--output",
         "--store",
         default=...,
         panel=RESULT,
     ),
-    model: str | None = model_option(panel=CORPUS, envvar=MODEL_VARIABLE),
-    vectors: Path | None = option("Instead of --model: folder of vectors from encode --shards.", panel=CORPUS),
-    factory: str | None = option(f"FAISS factory (default Flat). {factory_guidance()}.", panel=INDEX),
-    smooth: int = option(SMOOTH_HELP, default=0, panel=INDEX, min=0),
-    pooling: str | None = option(POOLING, panel=CORPUS),
-    family: str | None = option(FAMILY, panel=CORPUS),
-    column: str | None = option(COLUMN, panel=CORPUS),
-    read: list[str] | None = option(READ, metavar="KEY=VALUE", panel=CORPUS),
-    backend: str = option(BACKEND, default="auto", panel=CORPUS),
-    batch_size: int | None = option("Most sentences per forward pass; default: chosen by length.", panel=CORPUS, min=1),
-    seed: int = seed_option("Of the IVF clustering and of the queries for recall@10.", default=42, panel=INDEX),
-    overwrite: bool = flag("Replace an index at --output.", panel=RESULT),
-    append: bool = flag("Add to the index at --output, built by the same model.", panel=RESULT),
-    resume: bool = flag("Continue an interrupted build, whose vectors OUTPUT.partial keeps.", panel=RESULT),
-    json_output: bool = flag("Print the manifest as JSON.", panel=RESULT),
+    model: str | None = cli.model_option(panel=CORPUS, envvar=cli.MODEL_VARIABLE),
+    vectors: Path | None = cli.option("Instead of --model: folder of vectors from encode --shards.", panel=CORPUS),
+    factory: str | None = cli.option(f"FAISS factory (default Flat). {factory_guidance()}.", panel=INDEX),
+    smooth: int = cli.option(SMOOTH_HELP, default=0, panel=INDEX, min=0),
+    pooling: str | None = cli.option(cli.POOLING, panel=CORPUS),
+    family: str | None = cli.option(cli.FAMILY, panel=CORPUS),
+    column: str | None = cli.option(cli.COLUMN, panel=CORPUS),
+    read: list[str] | None = cli.option(cli.READ, metavar="KEY=VALUE", panel=CORPUS),
+    backend: str = cli.option(cli.BACKEND, default="auto", panel=CORPUS),
+    batch_size: int | None = cli.option(
+        "Most sentences per forward pass; default: chosen by length.", panel=CORPUS, min=1
+    ),
+    seed: int = cli.seed_option("Of the IVF clustering and of the queries for recall@10.", default=42, panel=INDEX),
+    overwrite: bool = cli.flag("Replace an index at --output.", panel=RESULT),
+    append: bool = cli.flag("Add to the index at --output, built by the same model.", panel=RESULT),
+    resume: bool = cli.flag("Continue an interrupted build, whose vectors OUTPUT.partial keeps.", panel=RESULT),
+    json_output: bool = cli.flag("Print the manifest as JSON.", panel=RESULT),
 ) -> None:
     """Encode a corpus, index its vectors with FAISS and store its rows with them: texts, other columns, row numbers.
 
@@ -115,7 +101,7 @@ def main(
     with kept.held(resume=resume and not vectors, overwrite=overwrite) if kept else nullcontext():
         goes_on = bool(kept and resume and kept.begun)  # an interrupted build checked its output at its start
         _check_output(location, factory, overwrite=overwrite or goes_on, append=append)
-        texts = read_corpus(corpus, column, read=read)
+        texts = cli.read_corpus(corpus, column, read=read)
         corpus = texts.name
         if not len(texts):
             raise ValueError(f"{corpus}: holds no sentence; give a corpus with text in it")
@@ -138,7 +124,7 @@ def main(
 
 def _show(location: Location, manifest: Manifest, json_output: bool) -> None:
     if json_output:
-        print_json(manifest.to_json())
+        cli.print_json(manifest.to_json())
         return
     line = f"{location}: {manifest.count} rows, {manifest.dimension} dimensions, {manifest.factory}"
     if manifest.files:
@@ -172,7 +158,7 @@ def _encoding(
     opened_by = reference.name, reference.pooling, reference.family
     prompts = (of_index or encoder).query_prompt, (of_index or encoder).document_prompt
     if note := encoder.prompt_note("documents", prompts[1]):
-        log(note)
+        cli.log(note)
     if kept:
         with _progress("encoding") as bar:
             batches = kept.encoded(opened_by, encoder, texts, batch_size, lambda rows: bar.update(rows))
@@ -202,7 +188,7 @@ def _extended(location: Location, source: Source, texts: Corpus, corpus: str, ba
     """The index at `location` with the texts added, and saved. Raises ValueError if they were made otherwise."""
     from index.stores import manifest_at, open_at, store_of
 
-    index = open_at(location, source.settings.fingerprint, model=source.name, device="cpu")
+    index = open_at(location, source.settings.fingerprint, model=source.name)
     as_opened = index.manifest
     index.check_columns(texts)
     prompts = source.settings.document_prompt, as_opened.document_prompt
@@ -244,4 +230,4 @@ def _progress(what: str) -> tqdm[NoReturn]:
     return tqdm(desc=what, unit=" sentences", **progress_options())
 
 
-app = command(main)
+app = cli.command(main)

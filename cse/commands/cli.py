@@ -62,7 +62,8 @@ class Command(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Return the context, with the configured options as defaults. A wrong one ends with one line and code 3."""
-        path = config_path()
+        # What CSE_CONFIG names, else config.yaml in the user's folder for cse.
+        path = Path(os.environ.get(CONFIG_VARIABLE) or Path(typer.get_app_dir("cse")) / "config.yaml")
         try:
             extra["default_map"] = self.configured(path, read_config(path))
             return super().make_context(info_name, args, parent=parent, **extra)
@@ -99,11 +100,6 @@ class Command(TyperCommand):
                 raise ValueError(f"{path}: {self.module}: {key} is {json.dumps(value)}; give one value")
             defaults[param.name] = values if param.multiple else value
         return defaults
-
-
-def config_path() -> Path:
-    """The configuration file: what the variable CSE_CONFIG names, else config.yaml in the user's folder for cse."""
-    return Path(os.environ.get(CONFIG_VARIABLE) or Path(typer.get_app_dir("cse")) / "config.yaml")
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -254,15 +250,14 @@ def check_outputs(source: str, **outputs: Path | None) -> None:
 
     Paths name one file by any spelling, and by links. None is no output.
     """
-    known: dict[str, Path] = {}
+    known = {"": Path(source)}
     for name, path in outputs.items():
         if path is None:
             continue
-        if same_file(path, Path(source)):
-            raise ValueError(f"{path}: is the file that is read; give `{name}` another file")
         for other, other_path in known.items():
             if same_file(path, other_path):
-                raise ValueError(f"{path}: is the file of `{other}`, too; give `{name}` another file")
+                what = f"the file of `{other}`, too" if other else "the file that is read"
+                raise ValueError(f"{path}: is {what}; give `{name}` another file")
         known[name] = path
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import choices, command, flag, log, option, print_json
+from cse.commands import cli
 
 if TYPE_CHECKING:
     from cse.models.space import SpaceRequest
@@ -20,17 +20,17 @@ HARDWARE = ("zero-gpu", "cpu", "gpu")
 
 def main(
     name: str = typer.Argument(..., metavar="OWNER/NAME", help="The Space; created if it does not exist."),
-    hardware: str = option(
+    hardware: str = cli.option(
         "zero-gpu (free; ZeroGPU's torch, faiss-cpu), cpu (both for the CPU) or gpu (requirements.txt unchanged).",
         default="zero-gpu",
-        **choices("hardware", HARDWARE),
+        **cli.choices("hardware", HARDWARE),
     ),
-    model: list[str] | None = option("A further column: a model folder, which is uploaded, or a hub id."),
-    index: list[str] | None = option("An index folder of build-index to search, which is uploaded."),
-    output: Path | None = option("Keep the staged folder here; default with --dry-run: ./NAME."),
-    private: bool = flag("Make a new Space private."),
-    dry_run: bool = flag("Write the folder and upload nothing."),
-    json_output: bool = flag("Print the result as JSON."),
+    model: list[str] | None = cli.option("A further column: a model folder, which is uploaded, or a hub id."),
+    index: list[str] | None = cli.option("An index folder of build-index to search, which is uploaded."),
+    output: Path | None = cli.option("Keep the staged folder here; default with --dry-run: ./NAME."),
+    private: bool = cli.flag("Make a new Space private."),
+    dry_run: bool = cli.flag("Write the folder and upload nothing."),
+    json_output: bool = cli.flag("Print the result as JSON."),
 ) -> None:
     """Stage the files that a Space needs in a folder and upload it.
 
@@ -57,12 +57,22 @@ def main(
         done = {"space": name, "hardware": hardware, "files": files, "megabytes": megabytes}
         done |= {"folder": str(kept_folder)} if kept_folder else {}
         if not dry_run:
-            log(f"uploading {files} files, {megabytes} MB")
+            cli.log(f"uploading {files} files, {megabytes} MB")
             machine = None if hardware == "gpu" else MACHINES[request.hardware]  # users choose paid hardware themselves
             repository = Repository(name, "space", private=private, hardware=machine)
             uploaded = upload(folder, repository, f"Deploy the app for {hardware}", owned=OWNED)
             done |= {"url": uploaded.url, "commit": uploaded.commit}
-    print_json(done) if json_output else _show(done)
+    if json_output:
+        cli.print_json(done)
+        return
+    where = f" in {kept_folder}" if kept_folder else ""
+    typer.echo(f"{name} for {hardware}: {files} files, {megabytes} MB{where}")
+    if dry_run:
+        typer.echo("nothing was uploaded; python space.py in that folder starts the app")
+        return
+    typer.echo(f"uploaded to {done['url']} as {done['commit']}")
+    if hardware == "gpu":
+        typer.echo("choose its GPU in the Space's settings")
 
 
 def _fill(request: SpaceRequest, indexes: Sequence[str], folder: Path) -> None:
@@ -79,21 +89,8 @@ def _fill(request: SpaceRequest, indexes: Sequence[str], folder: Path) -> None:
     for source, name in zip(sources, names, strict=True):
         model = staged.get(built := read_manifest(source).model)
         if model is None and Path(built).is_absolute():
-            raise ValueError(
-                f"{source}: built by {built}, which is not in the Space; give that folder as a `model`, too"
-            )
+            raise ValueError(f"{source}: built by {built}; give that folder as a `model`, too")
         copy_index(source, folder / INDEXES / name, model)
 
 
-def _show(done: dict[str, object]) -> None:
-    where = f" in {done['folder']}" if "folder" in done else ""
-    typer.echo(f"{done['space']} for {done['hardware']}: {done['files']} files, {done['megabytes']} MB{where}")
-    if "url" in done:
-        typer.echo(f"uploaded to {done['url']} as {done['commit']}")
-        if done["hardware"] == "gpu":
-            typer.echo("choose its GPU in the Space's settings")
-    else:
-        typer.echo("nothing was uploaded; python space.py in that folder starts the app")
-
-
-app = command(main)
+app = cli.command(main)

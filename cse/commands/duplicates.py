@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cse.commands.cli import (
-    FOR_SPREADSHEETS,
-    MODEL_VARIABLE,
-    TEXTS,
-    Column,
-    Family,
-    Pooling,
-    Read,
-    check_outputs,
-    choices,
-    command,
-    flag,
-    log,
-    model_option,
-    option,
-    print_json,
-    read_corpus,
-    seed_option,
-)
+from cse.commands import cli
 from cse.training.tracking import progress_options
 
 if TYPE_CHECKING:
@@ -37,7 +18,7 @@ if TYPE_CHECKING:
     from cse import Encoder
     from cse.analysis.duplicates import Member
     from cse.corpus.corpus import Corpus
-    from index import VectorIndex
+    from index import BuildSettings, VectorIndex
     from index.stores import Batches
 
 KEPT_ROWS = ("first", "longest", "central")
@@ -45,26 +26,28 @@ LARGE_GROUP_SHARE = 0.05  # share of all rows in one group that is reported
 
 
 def main(
-    file: str = typer.Argument(..., help=TEXTS),
-    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
-    output: Path = option(
+    file: str = typer.Argument(..., help=cli.TEXTS),
+    model: str = cli.model_option(default=..., envvar=cli.MODEL_VARIABLE),
+    output: Path = cli.option(
         "File of the rows that are kept, with all columns: .csv, .tsv, .jsonl or .parquet.", default=...
     ),
-    groups: Path | None = option("Such a file of every group: its rows, which one is kept, and why."),
-    percentile: float | None = option(
+    groups: Path | None = cli.option("Such a file of every group: its rows, which one is kept, and why."),
+    percentile: float | None = cli.option(
         "Of random pairs' cosines; default 99.999, more above 10,000 texts.", min=0, max=100
     ),
-    keep: str = option(
-        f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.", default="first", **choices("row to keep", KEPT_ROWS)
+    keep: str = cli.option(
+        f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.",
+        default="first",
+        **cli.choices("row to keep", KEPT_ROWS),
     ),
-    column: Column = None,
-    read: Read = None,
-    for_spreadsheets: bool = flag(FOR_SPREADSHEETS),
-    factory: str = option("FAISS factory; Flat finds every pair, others most, but faster.", default="Flat"),
-    seed: int = seed_option("Of the random pairs.", default=42),
-    pooling: Pooling = None,
-    family: Family = None,
-    json_output: bool = flag("Print the summary as JSON."),
+    column: cli.Column = None,
+    read: cli.Read = None,
+    for_spreadsheets: bool = cli.flag(cli.FOR_SPREADSHEETS),
+    factory: str = cli.option("FAISS factory; Flat finds every pair, others most, but faster.", default="Flat"),
+    seed: int = cli.seed_option("Of the random pairs.", default=42),
+    pooling: cli.Pooling = None,
+    family: cli.Family = None,
+    json_output: bool = cli.flag("Print the summary as JSON."),
 ) -> None:
     """Join texts whose cosine is above a percentile of random pairs into groups, and keep one row of each.
 
@@ -73,21 +56,29 @@ def main(
     import numpy as np
 
     import cse
+    from cse.analysis.duplicates import default_percentile, groups_of, members, numbered, strongest_links, threshold
     from cse.corpus.output import check_output, write_rows
+    from index import BuildSettings
 
     if percentile == 100:
         raise typer.BadParameter("--percentile 100: no cosine is above it; give less")
     check_output(output, "--output")
     if groups is not None:
         check_output(groups, "--groups")
-    check_outputs(file, output=output, groups=groups)
-    corpus = read_corpus(file, column, read=read).check(1, "a search for duplicates")
+    cli.check_outputs(file, output=output, groups=groups)
+    corpus = cli.read_corpus(file, column, read=read).check(1, "a search for duplicates")
     if len(corpus) == 1:
         raise ValueError(f"{file}: only 1 text in it; duplicates need at least 2")
     encoder = cse.load(model, pooling, family=family)
+    distinct, rows = numbered(corpus.sentences)
+    percentile = default_percentile(len(distinct)) if percentile is None else percentile
     with tempfile.TemporaryDirectory() as folder:
-        options = Options(percentile, keep, factory, seed)
-        grouped, percentile, least = _near_duplicates(corpus.sentences, encoder, Path(folder), options)
+        vectors, index = _indexed(distinct, encoder, Path(folder), BuildSettings(factory=factory, seed=seed))
+        least = threshold(vectors, percentile, seed)
+        cli.log(f"near-duplicates: cosine {least:.3f} or more (percentile {percentile:.7g} of random pairs)")
+        groups_of_rows = groups_of(strongest_links(vectors, index.search, least).copied(rows).groups(least))
+        lengths = np.array([len(text) for text in corpus.sentences])
+        grouped = [members(group, vectors[rows[group]], lengths[group], least, keep) for group in groups_of_rows]
     dropped = [member.row for group in grouped for member in group if not member.kept]
     kept = np.ones(corpus.table.num_rows, bool)  # rows without a text stay
     kept[corpus.positions[dropped]] = False
@@ -103,47 +94,20 @@ def main(
     }
     if groups is not None:
         write_rows(groups, _group_table(corpus, grouped), for_spreadsheets)
-        log(f"wrote {groups}")
+        cli.log(f"wrote {groups}")
     write_rows(output, corpus.source_table.filter(kept), for_spreadsheets)
-    log(f"wrote {output}")
+    cli.log(f"wrote {output}")
     _report(summary, json_output)
 
 
-@dataclass(frozen=True)
-class Options:
-    """Options of the search for duplicates; a percentile of None is the default for so many texts."""
-
-    percentile: float | None
-    keep: str
-    factory: str
-    seed: int
-
-
-def _near_duplicates(
-    texts: list[str], encoder: Encoder, folder: Path, options: Options
-) -> tuple[list[list[Member]], float, float]:
-    """The groups of two rows or more, the percentile and its cosine; vectors and index are written to `folder`."""
-    import numpy as np
-
-    from cse.analysis.duplicates import default_percentile, groups_of, members, numbered, strongest_links, threshold
-
-    distinct, rows = numbered(texts)
-    percentile = default_percentile(len(distinct)) if options.percentile is None else options.percentile
-    vectors, index = _indexed(distinct, encoder, folder, options)
-    least = threshold(vectors, percentile, options.seed)
-    log(f"near-duplicates: cosine {least:.3f} or more (percentile {percentile:.7g} of random pairs)")
-    groups = strongest_links(vectors, index.search, least).copied(rows).groups(least)
-    lengths = np.array([len(text) for text in texts])
-    grouped = [members(group, vectors[rows[group]], lengths[group], least, options.keep) for group in groups_of(groups)]
-    return grouped, percentile, least
-
-
-def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Options) -> tuple[np.ndarray, VectorIndex]:
+def _indexed(
+    distinct: list[str], encoder: Encoder, folder: Path, settings: BuildSettings
+) -> tuple[np.ndarray, VectorIndex]:
     """Vectors (N, d) of the texts, memory-mapped, and their index; both are written a block at a time."""
     import numpy as np
     from tqdm.auto import tqdm
 
-    from index import BuildSettings, VectorIndex
+    from index import VectorIndex
     from index.faiss_index import encoded
 
     def encode(block: list[str]) -> np.ndarray:
@@ -160,7 +124,6 @@ def _indexed(distinct: list[str], encoder: Encoder, folder: Path, options: Optio
     shape = (len(distinct), encode([]).shape[1])
     written = np.lib.format.open_memmap(folder / "vectors.npy", mode="w+", dtype=np.float32, shape=shape)
     with tqdm(desc="encoding", unit=" texts", total=len(distinct), **progress_options()) as bar:
-        settings = BuildSettings(factory=options.factory, seed=options.seed)
         index = VectorIndex.build(kept(encoded(distinct, encode)), folder / "index", settings=settings)
     return written, index
 
@@ -186,9 +149,9 @@ def _group_table(corpus: Corpus, groups: list[list[Member]]) -> pa.Table:
 def _report(summary: dict[str, Any], json_output: bool) -> None:
     if summary["largest"] > max(10, LARGE_GROUP_SHARE * summary["rows"]):
         share = 100 * summary["largest"] / summary["rows"]
-        log(f"one group has {summary['largest']:,} rows, {share:.0f} % of all; a higher --percentile may split it")
+        cli.log(f"one group has {summary['largest']:,} rows, {share:.0f} % of all; a higher --percentile may split it")
     if json_output:
-        print_json(summary)
+        cli.print_json(summary)
         return
     typer.echo(
         f"kept {summary['kept']:,} of {summary['rows']:,} rows; {summary['groups']:,} groups of near-duplicates, "
@@ -196,4 +159,4 @@ def _report(summary: dict[str, Any], json_output: bool) -> None:
     )
 
 
-app = command(main)
+app = cli.command(main)

@@ -10,30 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cse.commands.cli import (
-    MODEL_VARIABLE,
-    STDIN,
-    STDIN_NAME,
-    TEXTS,
-    Backend,
-    Column,
-    Family,
-    Pooling,
-    Read,
-    check_outputs,
-    choices,
-    command,
-    flag,
-    log,
-    model_option,
-    option,
-    print_json,
-    read_corpus,
-)
+from cse.commands import cli
 from cse.encoder.devices import PRECISIONS, bound_kernels, in_precision
 from cse.training.tracking import main_process, progress_options
 
 NPY, PARQUET = OUTPUTS = (".npy", ".parquet")
+ROWS = ".rows.npy"  # end of the file of an array's row numbers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,30 +27,30 @@ if TYPE_CHECKING:
 
 
 def main(
-    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
+    model: str = cli.model_option(default=..., envvar=cli.MODEL_VARIABLE),
     texts: str | None = typer.Argument(None, metavar="INPUT", help="As --input.", show_default=False),
-    input: str | None = option(TEXTS),
-    output: Path | None = option(
+    input: str | None = cli.option(cli.TEXTS),
+    output: Path | None = cli.option(
         "The .npy file to write, (N, d) float32, with the row numbers beside it; or a .parquet file of row "
         "numbers, columns and vectors; a folder with --shards. With --json it may be left out."
     ),
-    pooling: Pooling = None,
-    family: Family = None,
-    column: Column = None,
-    read: Read = None,
-    batch_size: int | None = option("Most sentences per forward pass; default: chosen by length.", min=1),
-    precision: str = option(
+    pooling: cli.Pooling = None,
+    family: cli.Family = None,
+    column: cli.Column = None,
+    read: cli.Read = None,
+    batch_size: int | None = cli.option("Most sentences per forward pass; default: chosen by length.", min=1),
+    precision: str = cli.option(
         "no, bf16, auto (bf16 where the machine is fast at it), or int8 (OpenVINO); vectors differ slightly.",
         default="no",
-        **choices("precision", PRECISIONS),
+        **cli.choices("precision", PRECISIONS),
     ),
-    backend: Backend = "auto",
-    prompt_name: str | None = option("Prompt of the model, such as document for build_index --vectors."),
-    normalize: bool = flag("Scale every vector to length 1."),
-    shards: int | None = option("Write so many parts to a folder, in bounded memory; also by torchrun.", min=1),
-    parquet: bool = flag("With --shards: parts with row numbers, all columns and vectors, in place of arrays."),
-    resume: bool = flag("With --shards: continue an interrupted run."),
-    json_output: bool = flag("Print a summary as JSON; without --output a list of row, text and vector."),
+    backend: cli.Backend = "auto",
+    prompt_name: str | None = cli.option("Prompt of the model, such as document for build_index --vectors."),
+    normalize: bool = cli.flag("Scale every vector to length 1."),
+    shards: int | None = cli.option("Write so many parts to a folder, in bounded memory; also by torchrun.", min=1),
+    parquet: bool = cli.flag("With --shards: parts with row numbers, all columns and vectors, in place of arrays."),
+    resume: bool = cli.flag("With --shards: continue an interrupted run."),
+    json_output: bool = cli.flag("Print a summary as JSON; without --output a list of row, text and vector."),
 ) -> None:
     """Encode every text of a file; row i of the array is the i-th row that has a text.
 
@@ -93,27 +75,22 @@ def main(
     if (texts is None) == (input is None):
         raise typer.BadParameter("give either INPUT or --input, a file of texts")
     source = str(input or texts)
-    _check_options(
-        source,
-        output,
-        precision,
-        shards,
-        alone="--resume" if resume else "--parquet" if parquet else None,
-        json_output=json_output,
-    )
+    _check_options(source, output, precision, shards, json_output=json_output)
+    if shards is None and (resume or parquet):
+        raise typer.BadParameter(f"{'--resume' if resume else '--parquet'} needs --shards")
     reference = resolve(model, pooling, family)
     shown: Any
     if shards is not None:
         parts = Parts(shards, resume, normalize, batch_size, backend, prompt_name, parquet)
-        read_texts = partial(read_corpus, source, column, read=read, quiet=not main_process())
+        read_texts = partial(cli.read_corpus, source, column, read=read, quiet=not main_process())
         shown = _encode_parts(reference, read_texts, Path(output or ""), parts)
     else:
         encoder = in_precision(open_model(reference, backend=backend), precision)
-        corpus = read_corpus(source, column, read=read)
+        corpus = cli.read_corpus(source, column, read=read)
         if not len(corpus):
-            raise ValueError(f"{STDIN_NAME if source == STDIN else source}: no text in it")
+            raise ValueError(f"{cli.STDIN_NAME if source == cli.STDIN else source}: no text in it")
         if note := encoder.prompt_note("sentences", encoder.recorded_prompt(prompt_name)):
-            log(note)
+            cli.log(note)
         encode = partial(
             encoder.encode, corpus.sentences, prompt_name, batch_size=batch_size, normalize_embeddings=normalize,
             show_progress_bar=True,
@@ -123,27 +100,22 @@ def main(
             rows = zip(corpus.rows.tolist(), corpus.texts, vectors, strict=True)
             shown = [{"row": row, "text": text, "vector": vector} for row, text, vector in rows]
         else:
-            write = _write_array if output.suffix == NPY else _write_parquet
-            write(output, corpus, encode)
+            _write(output, corpus, encode)
             shown = _summary(encoder, len(corpus), output)
-            log(f"{output}: {len(corpus)} x {encoder.dim} float32")
+            cli.log(f"{output}: {len(corpus)} x {encoder.dim} float32")
     if json_output and main_process():
-        print_json(shown)
+        cli.print_json(shown)
 
 
-def _check_options(
-    source: str, output: Path | None, precision: str, shards: int | None, *, alone: str | None, json_output: bool
-) -> None:
+def _check_options(source: str, output: Path | None, precision: str, shards: int | None, *, json_output: bool) -> None:
     if output is None:
         if shards is not None or not json_output:
             raise typer.BadParameter("give --output, the file to write; only --json without --shards does without")
     elif shards is None:
         if output.suffix not in OUTPUTS or output.is_dir():
             raise ValueError(f"{output}: give --output a file name that ends in {' or '.join(OUTPUTS)}")
-        check_outputs(source, output=output, rows=_rows_file(output) if output.suffix == NPY else None)
-    if shards is None and alone is not None:
-        raise typer.BadParameter(f"{alone} needs --shards")
-    if shards is not None and source == STDIN:
+        cli.check_outputs(source, output=output, rows=output.with_suffix(ROWS) if output.suffix == NPY else None)
+    if shards is not None and source == cli.STDIN:
         raise typer.BadParameter("standard input is text that is read once; leave out --shards")
     if shards is not None and precision != "no":
         raise typer.BadParameter("--shards writes float32 vectors; leave out --precision or --shards")
@@ -156,18 +128,21 @@ def _summary(encoder: Encoder, count: int, output: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rows_file(output: Path) -> Path:
-    """The file of the row numbers of an array."""
-    return output.with_suffix(".rows.npy")
+def _write(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray]) -> None:
+    """Write a table of row numbers, all columns and vectors; or an array, and beside it the numbers of its rows.
 
-
-def _write_array(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray]) -> None:
-    """Write the vectors, and beside them the numbers of their rows, which are replaced at the last moment."""
+    These are replaced at the last moment.
+    """
     import numpy as np
 
+    from cse.corpus.output import with_vectors, write_rows
     from cse.files.writing import check_writable, write_file
 
-    rows = _rows_file(output)
+    if output.suffix == PARQUET:
+        check_writable(output)
+        write_rows(output, with_vectors(_numbered(corpus), encode()))
+        return
+    rows = output.with_suffix(ROWS)
 
     def write(fresh: Path) -> None:
         np.save(fresh, encode())
@@ -176,16 +151,7 @@ def _write_array(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray])
     for path in (output, rows):  # a bad output fails before anything is encoded
         check_writable(path)
     write_file(output, write)
-    log(f"{rows}: the numbers of the rows, from 1")
-
-
-def _write_parquet(output: Path, corpus: Corpus, encode: Callable[[], np.ndarray]) -> None:
-    """Write the number of each row that has a text, all its columns and its vector."""
-    from cse.corpus.output import with_vectors, write_rows
-    from cse.files.writing import check_writable
-
-    check_writable(output)
-    write_rows(output, with_vectors(_numbered(corpus), encode()))
+    cli.log(f"{rows}: the numbers of the rows, from 1")
 
 
 def _numbered(corpus: Corpus) -> pa.Table:
@@ -228,9 +194,9 @@ def _encode_parts(
         prompt, own = encoder.recorded_prompt(options.prompt_name), encoder.document_prompt
         without = options.prompt_name is None and own is not None
         if main_process() and (note := encoder.prompt_note("sentences", prompt)):
-            log(note)
+            cli.log(note)
         if main_process() and without:
-            log(f"the model's prompt for documents, {own!r}, is not used; for an index give --prompt-name")
+            cli.log(f"the model's prompt for documents, {own!r}, is not used; for an index give --prompt-name")
         corpus = read()
         count, sha256 = count_texts(texts())
         columns = columns_digest(map(_numbered, corpus.blocks(BLOCK))) if options.parquet else None
@@ -253,11 +219,11 @@ def _encode_parts(
         cells = (lambda rows: _numbered(corpus.take(rows))) if options.parquet else None
         encode_in_parts(output, plan, texts(), encode, options.resume, lambda rows: bar.update(rows), cells)
     if main_process():
-        log(f"{output}: {count} x {encoder.dim} float32 in {plan.shards} parts")
+        cli.log(f"{output}: {count} x {encoder.dim} float32 in {plan.shards} parts")
     return {**_summary(encoder, count, output), "shards": plan.shards}
 
 
-app = command(main)
+app = cli.command(main)
 
 if __name__ == "__main__":
     app()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tempfile
 import traceback
 from collections.abc import Mapping
 from functools import partial
@@ -13,18 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import (
-    BACKEND,
-    FAMILY,
-    POOLING,
-    choices,
-    command,
-    flag,
-    log,
-    model_option,
-    option,
-    print_json,
-)
+from cse.commands import cli
 from cse.evaluation.tasks import TASKS, find_task
 
 if TYPE_CHECKING:
@@ -38,41 +26,45 @@ MODELS, SCORING, RESULTS = "Models", "Data and scoring", "Results"
 
 
 def main(
-    task: str = typer.Argument(..., help=f"{', '.join(TASKS)}.", **choices("task", TASKS)),
-    model: list[str] = model_option(
+    task: str = typer.Argument(..., help=f"{', '.join(TASKS)}.", **cli.choices("task", TASKS)),
+    model: list[str] = cli.model_option(
         "A model or word vectors; repeatable; published: all published ids.", default=..., panel=MODELS
     ),
-    data: Path = option(
+    data: Path = cli.option(
         "The task's folder (docs/evaluation.md); `hub` downloads STS or transfer.", default=..., panel=SCORING
     ),
-    pooling: list[str] | None = option(f"{POOLING[:-1]}, top-tokens, top-tokens-denoised; repeatable.", panel=MODELS),
-    family: str | None = option(f"{FAMILY} For every model not trained here.", panel=MODELS),
-    postprocess: str | None = option("whitening or flow, fitted on --fit.", panel=MODELS),
-    fit: Path | None = option("Sentences for --postprocess; the first 20,000.", panel=MODELS),
-    backend: str = option(BACKEND, default="auto", panel=MODELS),
-    bare: bool = flag("Read checkpoints without head and denoising.", panel=MODELS),
-    start: bool = flag("Score each checkpoint's own start too: before training.", panel=MODELS),
-    details: bool = flag("sts: Pearson and every subset too.", panel=SCORING),
-    tokenised: Path | None = option("sts, geometry: folder with SentEval's tokenised text.", panel=SCORING),
-    sentences: Path | None = option("geometry: text for the anisotropy instead of STS-B test's.", panel=SCORING),
-    classifier: str | None = option("transfer: logistic (the default), or senteval for SentEval's own.", panel=SCORING),
-    store: str | None = option("retrieval: search in a temporary milvus://HOST:PORT/COLLECTION.", panel=SCORING),
-    smooth: int = option(
+    pooling: list[str] | None = cli.option(
+        f"{cli.POOLING[:-1]}, top-tokens, top-tokens-denoised; repeatable.", panel=MODELS
+    ),
+    family: str | None = cli.option(f"{cli.FAMILY} For every model not trained here.", panel=MODELS),
+    postprocess: str | None = cli.option("whitening or flow, fitted on --fit.", panel=MODELS),
+    fit: Path | None = cli.option("Sentences for --postprocess; the first 20,000.", panel=MODELS),
+    backend: str = cli.option(cli.BACKEND, default="auto", panel=MODELS),
+    bare: bool = cli.flag("Read checkpoints without head and denoising.", panel=MODELS),
+    start: bool = cli.flag("Score each checkpoint's own start too: before training.", panel=MODELS),
+    details: bool = cli.flag("sts: Pearson and every subset too.", panel=SCORING),
+    tokenised: Path | None = cli.option("sts, geometry: folder with SentEval's tokenised text.", panel=SCORING),
+    sentences: Path | None = cli.option("geometry: text for the anisotropy instead of STS-B test's.", panel=SCORING),
+    classifier: str | None = cli.option(
+        "transfer: logistic (the default), or senteval for SentEval's own.", panel=SCORING
+    ),
+    store: str | None = cli.option("retrieval: search in a temporary milvus://HOST:PORT/COLLECTION.", panel=SCORING),
+    smooth: int = cli.option(
         "retrieval: mix documents with their K nearest, as build_index.", default=0, panel=SCORING, min=0
     ),
-    expand: int | None = option(
+    expand: int | None = cli.option(
         "retrieval: mix queries with their K nearest; default: as --smooth.", panel=SCORING, min=0
     ),
-    final_period: bool = flag("Append PromptBERT's final full stop.", panel=SCORING),
-    compare: bool = flag(
+    final_period: bool = cli.flag("Append PromptBERT's final full stop.", panel=SCORING),
+    compare: bool = cli.flag(
         "sts: paired bootstrap of the first model against the others and each --start.", panel=SCORING
     ),
-    figures: Path | None = option("few-shot, geometry: folder for the figures.", panel=RESULTS),
-    batch_size: int = option("Sentences in one pass of a model.", default=128, panel=MODELS, min=1),
-    json_output: str | None = option(
+    figures: Path | None = cli.option("few-shot, geometry: folder for the figures.", panel=RESULTS),
+    batch_size: int = cli.option("Sentences in one pass of a model.", default=128, panel=MODELS, min=1),
+    json_output: str | None = cli.option(
         "Results file, saved by sets and continued; - prints it.", "--json", panel=RESULTS
     ),
-    overwrite: bool = flag("Start a new results file.", panel=RESULTS),
+    overwrite: bool = cli.flag("Start a new results file.", panel=RESULTS),
 ) -> None:
     """Score models on a task and print a table, with published scores where there are any.
 
@@ -88,11 +80,11 @@ def main(
     }  # fmt: skip
     _check_options(task, [name for name, value in options.items() if value])
     expand = smooth if expand is None else expand
-    if store is not None and (smooth or expand):
-        raise typer.BadParameter("--smooth and --expand search in FAISS; leave out --store")
     if store is not None:
         from index.stores import store_of
 
+        if smooth or expand:
+            raise typer.BadParameter("--smooth and --expand search in FAISS; leave out --store")
         store_of(store).check_free(store)
     if str(data) == "hub" and not data.exists():
         data = fetch(task)
@@ -111,12 +103,12 @@ def main(
     )
     results = fresh if overwrite else open_results(path, fresh)
     failures: dict[str, Exception] = {}
-    models = evaluate(request, results, path, log, partial(_note, failures))
+    models = evaluate(request, results, path, cli.log, partial(_note, failures))
     if models:
         _show(request.task, models, results, json_output, figures)
     if failures:
         if models:
-            log(f"failed: {', '.join(failures)}; everything else is scored")
+            cli.log(f"failed: {', '.join(failures)}; everything else is scored")
         raise next(iter(failures.values()))
 
 
@@ -126,23 +118,23 @@ def _show(
     from cse.evaluation.results import seed_lines, table, warnings
 
     if json_output == "-":
-        print_json(results.to_json())
+        cli.print_json(results.to_json())
     else:
         for line in warnings(task, models):
-            log(line)
+            cli.log(line)
         typer.echo("\n".join([*table(task, models), *seed_lines(task, models), *results.comparisons]))
     if figures:
         from cse.evaluation.figures import draw
 
         for figure in draw(task, models, figures):
-            log(f"wrote {figure}")
+            cli.log(f"wrote {figure}")
 
 
 def _note(failures: dict[str, Exception], name: str, error: Exception) -> None:
     """Log a failure once, and keep the error without its frames, which hold a whole model."""
     traceback.clear_frames(error.__traceback__)
     if name not in failures:
-        log(f"{name} failed: {' '.join(str(error).split())}")
+        cli.log(f"{name} failed: {' '.join(str(error).split())}")
         failures[name] = error
 
 
@@ -165,17 +157,12 @@ def _index_search(
 
     The index is in a temporary folder, or in the new collection `store`. `smooth` and `expand` are `VectorIndex`'s.
     """
-    from index import BuildSettings, VectorIndex
+    from index import BuildSettings
+    from index.stores import store_of
 
     batches = [([str(row) for row in range(len(corpus))], corpus)]
-    if store is not None:
-        from index.stores import store_of
-
-        with store_of(store).temporary(batches, store, settings=BuildSettings()) as index:
-            return index.search(queries, k)[1]
-    with tempfile.TemporaryDirectory() as folder:
-        built = VectorIndex.build(batches, Path(folder) / "index", settings=BuildSettings(smooth=smooth))
-        return built.search(queries, k, expand=expand)[1]
+    with store_of(store or Path()).temporary(batches, store, settings=BuildSettings(smooth=smooth)) as index:
+        return index.search(queries, k, expand=expand)[1]
 
 
-app = command(main)
+app = cli.command(main)

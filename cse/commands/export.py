@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from cse.commands.cli import Family, Pooling, choices, command, completing, flag, log, option, print_json
+from cse.commands import cli
 from cse.models.names import BUNDLED_NAMES
 from index.manifest import INDEX_FORMS
 
@@ -17,14 +17,16 @@ MAX_MAPPED_SENTENCES = 5_000  # t-SNE of more takes minutes
 
 def main(
     model: str = typer.Argument(
-        ..., help="A model; an index folder for the last three forms of --to.", autocompletion=completing(BUNDLED_NAMES)
+        ...,
+        help="A model; an index folder for the last three forms of --to.",
+        autocompletion=cli.completing(BUNDLED_NAMES),
     ),
-    to: str = option(f"{', '.join(FORMS)}.", default=..., **choices("form", FORMS)),
-    output: Path = option("Folder for the export.", default=...),
-    pooling: Pooling = None,
-    family: Family = None,
-    overwrite: bool = flag("Replace an export at --output."),
-    json_output: bool = flag("Print model, form, output and its files as JSON."),
+    to: str = cli.option(f"{', '.join(FORMS)}.", default=..., **cli.choices("form", FORMS)),
+    output: Path = cli.option("Folder for the export.", default=...),
+    pooling: cli.Pooling = None,
+    family: cli.Family = None,
+    overwrite: bool = cli.flag("Replace an export at --output."),
+    json_output: bool = cli.flag("Print model, form, output and its files as JSON."),
 ) -> None:
     """Export a model for sentence-transformers, peft or ONNX, an index for datasets, Parquet or the projector.
 
@@ -45,10 +47,10 @@ def main(
 
         check_output(output, overwrite=overwrite)
         export_model(open_by_torch(resolve(model, pooling, family), "cpu"), to, output, overwrite=overwrite)
-    log(f"{output}: {model} for {to}; README.md there shows how it is opened")
+    cli.log(f"{output}: {model} for {to}; README.md there shows how it is opened")
     if json_output:
         files = sorted(path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file())
-        print_json({"model": model, "form": to, "output": str(output), "files": files})
+        cli.print_json({"model": model, "form": to, "output": str(output), "files": files})
 
 
 def _export_index(name: str, to: str, output: Path, overwrite: bool) -> None:
@@ -60,9 +62,9 @@ def _export_index(name: str, to: str, output: Path, overwrite: bool) -> None:
     from index.stores import folder_of
 
     check_output(output, overwrite=overwrite)
-    index, points = VectorIndex.load(folder_of(name), device="cpu"), None
+    index, points = VectorIndex.load(folder_of(name)), None
     if to == "parquet" and len(index) > MAX_MAPPED_SENTENCES:
-        log(f"no x and y: a map of more than {MAX_MAPPED_SENTENCES:,} sentences takes too long")
+        cli.log(f"no x and y: a map of more than {MAX_MAPPED_SENTENCES:,} sentences takes too long")
     elif to == "parquet":
         from cse.analysis.maps import project
 
@@ -71,4 +73,4 @@ def _export_index(name: str, to: str, output: Path, overwrite: bool) -> None:
     write_folder(output, lambda target: fill(index, to, target, points), EXPORT)
 
 
-app = command(main)
+app = cli.command(main)

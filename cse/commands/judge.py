@@ -9,22 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import (
-    POOLING,
-    SOURCE,
-    STDIN,
-    Column,
-    Family,
-    Read,
-    check_outputs,
-    command,
-    flag,
-    log,
-    option,
-    read_corpus,
-    seed_option,
-    shortened,
-)
+from cse.commands import cli
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,17 +25,19 @@ OWN_POOLING = "own"  # the pooling that a model records
 def main(
     start: str = typer.Argument(..., help="The model to compare with: a bundled name, folder or hub id."),
     result: str = typer.Argument(..., help="The model that may be better."),
-    data: str = option(SOURCE, default=...),
-    votes: int = option("Votes to give; 20 to 40 are useful, 0 prints scores only.", default=30, min=0),
-    column: Column = None,
-    labels: str | None = option("Column of labels; prints how well both models agree with them."),
-    json_output: Path | None = option("File that keeps the votes; default: RESULT.judge-ID.json of a run.", "--json"),
-    seed: int = seed_option("Of the sample, the order, and which list is A.", default=42),
-    pooling: list[str] | None = option(f"{POOLING} Given twice: of START, then of RESULT; own: its own."),
-    family: Family = None,
-    read: Read = None,
-    simulate: str | None = option("The labels in this column vote, instead of you.", metavar="COLUMN"),
-    overwrite: bool = flag("Drop the votes in the file of --json for new ones."),
+    data: str = cli.option(cli.SOURCE, default=...),
+    votes: int = cli.option("Votes to give; 20 to 40 are useful, 0 prints scores only.", default=30, min=0),
+    column: cli.Column = None,
+    labels: str | None = cli.option("Column of labels; prints how well both models agree with them."),
+    json_output: Path | None = cli.option(
+        "File that keeps the votes; default: RESULT.judge-ID.json of a run.", "--json"
+    ),
+    seed: int = cli.seed_option("Of the sample, the order, and which list is A.", default=42),
+    pooling: list[str] | None = cli.option(f"{cli.POOLING} Given twice: of START, then of RESULT; own: its own."),
+    family: cli.Family = None,
+    read: cli.Read = None,
+    simulate: str | None = cli.option("The labels in this column vote, instead of you.", metavar="COLUMN"),
+    overwrite: bool = cli.flag("Drop the votes in the file of --json for new ones."),
 ) -> None:
     """Show texts whose nearest neighbours differ most, blind, and count which model's neighbours you prefer.
 
@@ -66,9 +53,9 @@ def main(
     from cse.models.fitted_texts import fitted_count, fitted_note
 
     _check_options(data, votes, labels, simulate, pooling)
-    check_outputs(data, json_output=json_output)
+    cli.check_outputs(data, json_output=json_output)
     label_column = simulate or labels
-    corpus = read_corpus(data, column, label_column, read).check(LEAST_TEXTS, "a comparison")
+    corpus = cli.read_corpus(data, column, label_column, read).check(LEAST_TEXTS, "a comparison")
     labelled = zip(corpus.sentences, corpus.labels, strict=True)
     digest = judging.texts_digest(f"{text}\0{label}" if simulate else text for text, label in labelled)
     corpus = corpus.distinct_sample(MOST_TEXTS, seed)
@@ -82,14 +69,24 @@ def main(
     for side, name in (("start", start), ("result", result)):
         judgement.fitted[side] = fitted_count(name, corpus.sentences)
         if judgement.fitted[side]:
-            log(f"{side.upper()} was {fitted_note(judgement.fitted[side], len(corpus))}: it may do worse on others")
+            cli.log(f"{side.upper()} was {fitted_note(judgement.fitted[side], len(corpus))}: it may do worse on others")
     count = _compare(judgement, encoders, corpus)
     if votes and not count:
         if path is not None and not path.exists():
             judgement.save()
         typer.echo(f"not distinguishable: both models have the same neighbours for all {len(corpus):,} texts")
     elif votes:
-        _report(judgement, count)
+        if judgement.counted < judgement.target:
+            more = "; the same command continues" if path else ""
+            none = "; no other text has different neighbours"
+            cli.log(
+                f"{judgement.counted} of {judgement.target} votes{none if len(judgement.answers) >= count else more}"
+            )
+        if not judgement.answers:
+            raise ValueError("no vote was given; answer A, B or same")
+        typer.echo(judgement.verdict.sentence())
+        if judgement.verdict.decided:
+            typer.echo(judgement.verdict.details())
 
 
 def _compare(judgement: Judgement, encoders: Sequence[Encoder], corpus: Corpus) -> int:
@@ -104,7 +101,7 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], corpus: Corpus) 
         return judgement.counted
     vectors = []
     for encoder in encoders:
-        log(f"encoding {len(texts):,} texts with {encoder.name}")
+        cli.log(f"encoding {len(texts):,} texts with {encoder.name}")
         vectors.append(encoder.encode(corpus.sentences, show_progress_bar=sys.stderr.isatty()))
     if setup.labels:
         judgement.scores = _scores(setup, vectors, labels, judgement.fitted)
@@ -118,11 +115,11 @@ def _compare(judgement: Judgement, encoders: Sequence[Encoder], corpus: Corpus) 
         known = [question for question in differing if labels[question.row]]
         judgement.collect(known, texts, lambda question, _: vote_by_label(question, labels), rows)
         return len(known)
-    log(f"{len(differing):,} of {len(texts):,} texts have different neighbours; the most different ones are shown")
+    cli.log(f"{len(differing):,} of {len(texts):,} texts have different neighbours; the most different ones are shown")
     if judgement.path is None:
-        log("votes are not kept; --json FILE keeps them")
+        cli.log("votes are not kept; --json FILE keeps them")
     else:
-        log(f"votes are kept in {judgement.path}" + (f", {judgement.counted} so far" * bool(judgement.answers)))
+        cli.log(f"votes are kept in {judgement.path}" + (f", {judgement.counted} so far" * bool(judgement.answers)))
     judgement.collect(differing, texts, lambda question, count: _ask(question, texts, f"{count + 1} of {total}"), rows)
     return len(differing)
 
@@ -131,36 +128,23 @@ def _ask(question: Question, texts: Sequence[str], progress: str) -> str | None:
     """The answer of the person to a question: a vote, or None to stop."""
     from cse.analysis.votes import SAME, SKIP
 
-    log(f"\n{progress}   {shortened(texts[question.row], SHOWN_CHARACTERS)}\n")
+    cli.log(f"\n{progress}   {cli.shortened(texts[question.row], SHOWN_CHARACTERS)}\n")
     for name, rows in zip("AB", question.lists, strict=True):
         for number, row in enumerate(rows):
-            log(f"  {' ' if number else name}  {shortened(texts[row], SHOWN_CHARACTERS)}")
-        log("")
+            cli.log(f"  {' ' if number else name}  {cli.shortened(texts[row], SHOWN_CHARACTERS)}")
+        cli.log("")
     while True:
         typer.echo("Which texts are closer to it? A, B, same (s), skip (k), quit (q): ", nl=False, err=True)
         line = sys.stdin.readline()
         answer = line.strip().lower()
         if not line or answer in ("q", "quit"):
-            log("")
+            cli.log("")
             return None
         if answer in ("a", "b"):
             return question.chosen(second=answer == "b")
         if answer in ("s", "same", "k", "skip"):
             return SAME if answer.startswith("sa") or answer == "s" else SKIP
-        log(f"{answer!r} is no answer")
-
-
-def _report(judgement: Judgement, questions: int) -> None:
-    if judgement.counted < judgement.target:
-        more = "; the same command continues" if judgement.path else ""
-        none = "; no other text has different neighbours"
-        log(f"{judgement.counted} of {judgement.target} votes{none if len(judgement.answers) >= questions else more}")
-    if not judgement.answers:
-        raise ValueError("no vote was given; answer A, B or same")
-    verdict = judgement.verdict
-    typer.echo(verdict.sentence())
-    if verdict.decided:
-        typer.echo(verdict.details())
+        cli.log(f"{answer!r} is no answer")
 
 
 def _scores(
@@ -191,7 +175,7 @@ def _check_options(
         raise typer.BadParameter("--simulate names the column of labels; leave out --labels")
     if not votes and not (labels or simulate):
         raise typer.BadParameter("--votes 0 prints only scores of labels; give --labels, or votes")
-    if data == STDIN and votes:
+    if data == cli.STDIN and votes:
         raise typer.BadParameter("--data - leaves no standard input for votes; give a file, or --votes 0")
 
 
@@ -226,4 +210,4 @@ def _beside(result: str, setup: Setup) -> Path | None:
     return folder.with_name(f"{folder.name}.judge-{setup.digest()}.json")
 
 
-app = command(main)
+app = cli.command(main)

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import (
-    COLUMN,
-    PRECISIONS,
-    READ,
-    choices,
-    command,
-    flag,
-    log,
-    option,
-    print_json,
-    seed_option,
-)
+from cse.commands import cli
 
 if TYPE_CHECKING:
     from cse.training.pretraining_data import CurveEntry, ResumeNote
@@ -30,38 +19,42 @@ START, SHAPE, LEARNING, RUN = "Start", "Shape", "Learning", "Run"
 
 def main(
     corpus: list[Path] = typer.Argument(..., help="Text files, a sentence a line, or tables (packed too), or hub ids."),
-    output: Path = option("Folder for the tokenised text, the state and the model.", default=..., panel=RUN),
-    init: str | None = option("Continue from a model folder, a hub id or bundled.", panel=START),
-    vocabulary: int | None = option("Word pieces of a new model, default 12,000.", panel=START, min=30),
-    column: str | None = option(COLUMN, panel=START),
-    read: list[str] | None = option(READ, metavar="KEY=VALUE", panel=START),
-    limit: int | None = option("Use the first N lines or rows of each.", panel=START, min=1),
-    layers: int = option(None, default=4, panel=SHAPE, min=1),
-    hidden: int = option("A multiple of 64, one head per 64, or less with one head.", default=256, panel=SHAPE, min=16),
-    tokens: int = option("Tokens seen in the whole run.", default=30_000_000, panel=LEARNING, min=1),
-    batch_tokens: int = option(None, default=4096, panel=LEARNING, min=16),
-    accumulate: int = option("Micro-batches per step.", default=1, panel=LEARNING, min=1),
-    learning_rate: float = option(None, default=1e-3, panel=LEARNING, min=1e-7),
-    frozen_layers: int = option(
+    output: Path = cli.option("Folder for the tokenised text, the state and the model.", default=..., panel=RUN),
+    init: str | None = cli.option("Continue from a model folder, a hub id or bundled.", panel=START),
+    vocabulary: int | None = cli.option("Word pieces of a new model, default 12,000.", panel=START, min=30),
+    column: str | None = cli.option(cli.COLUMN, panel=START),
+    read: list[str] | None = cli.option(cli.READ, metavar="KEY=VALUE", panel=START),
+    limit: int | None = cli.option("Use the first N lines or rows of each.", panel=START, min=1),
+    layers: int = cli.option(None, default=4, panel=SHAPE, min=1),
+    hidden: int = cli.option(
+        "A multiple of 64, one head per 64, or less with one head.", default=256, panel=SHAPE, min=16
+    ),
+    tokens: int = cli.option("Tokens seen in the whole run.", default=30_000_000, panel=LEARNING, min=1),
+    batch_tokens: int = cli.option(None, default=4096, panel=LEARNING, min=16),
+    accumulate: int = cli.option("Micro-batches per step.", default=1, panel=LEARNING, min=1),
+    learning_rate: float = cli.option(None, default=1e-3, panel=LEARNING, min=1e-7),
+    frozen_layers: int = cli.option(
         "With --init: freeze the embeddings and so many layers.", default=0, panel=START, min=0
     ),
-    blend: str | None = option("With --init: an encoder of the same shape, averaged with it first.", panel=START),
-    blend_share: str = option(
+    blend: str | None = cli.option("With --init: an encoder of the same shape, averaged with it first.", panel=START),
+    blend_share: str = cli.option(
         "Weight of --blend in that average; or one for the embeddings and one for each layer, by commas.",
         default="0.5",
         panel=START,
         metavar="SHARE[,SHARE...]",
     ),
-    start_share: float = option(
+    start_share: float = cli.option(
         "With --init: its weight in the average that is saved.", default=0.0, panel=START, min=0, max=1
     ),
-    untied: bool = flag("Do not tie the decoder to the embeddings (PromptBERT's Table 12).", panel=SHAPE),
-    eval_every: int = option("Steps between evaluations and saved states.", default=500, panel=RUN, min=1),
-    precision: str = option("auto, no or bf16.", default="auto", **choices("precision", PRECISIONS), panel=LEARNING),
-    seed: int = seed_option(None, default=42, panel=LEARNING),
-    resume: bool = flag("Continue from the last saved state.", panel=RUN),
-    overwrite: bool = flag("Replace an earlier run.", panel=RUN),
-    json_output: bool = flag("Print the recipe and curve as JSON.", panel=RUN),
+    untied: bool = cli.flag("Do not tie the decoder to the embeddings (PromptBERT's Table 12).", panel=SHAPE),
+    eval_every: int = cli.option("Steps between evaluations and saved states.", default=500, panel=RUN, min=1),
+    precision: str = cli.option(
+        "auto, no or bf16.", default="auto", **cli.choices("precision", cli.PRECISIONS), panel=LEARNING
+    ),
+    seed: int = cli.seed_option(None, default=42, panel=LEARNING),
+    resume: bool = cli.flag("Continue from the last saved state.", panel=RUN),
+    overwrite: bool = cli.flag("Replace an earlier run.", panel=RUN),
+    json_output: bool = cli.flag("Print the recipe and curve as JSON.", panel=RUN),
 ) -> None:
     """Pretrain a small uncased BERT on text files with masked language modelling.
 
@@ -87,16 +80,16 @@ def main(
     def begin() -> None:
         for path in corpus:
             if is_table(path, request.reading):
-                log(read_table(path, request.reading).understood())
-        log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
+                cli.log(read_table(path, request.reading).understood())
+        cli.log(f"{config.steps} steps of {config.batch_tokens} tokens; results go to {output}")
 
     def report(entry: CurveEntry | ResumeNote) -> None:
         scores = "  ".join(f"{name} {value}" for name, value in entry.items() if name != "step")
-        log(str(entry["note"]) if "note" in entry else f"{entry['step']:>7}/{config.steps} steps  {scores}")
+        cli.log(str(entry["note"]) if "note" in entry else f"{entry['step']:>7}/{config.steps} steps  {scores}")
 
     record = pretrain(request, report, begin)
     if json_output:
-        print_json(record)
+        cli.print_json(record)
     else:
         last = record.get("averaged", record["curve"][-1])
         typer.echo(f"{output / 'model'}: held-out loss {last['held_out_loss']}, accuracy {last['held_out_accuracy']}")
@@ -110,4 +103,4 @@ def _shares(text: str) -> float | tuple[float, ...]:
     return shares if len(shares) > 1 else shares[0]
 
 
-app = command(main)
+app = cli.command(main)

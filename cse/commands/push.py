@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import command, flag, log, option, print_json
-
-if TYPE_CHECKING:
-    from cse.models.config import CardFacts
-    from cse.models.push import Repository
+from cse.commands import cli
 
 
 def main(
     folder: Path = typer.Argument(..., help="A checkpoint folder, or an index folder of build-index."),
     name: str = typer.Argument(..., metavar="OWNER/NAME", help="Model repository, or data set of an index."),
-    private: bool = flag("Make a new repository private."),
-    revision: str | None = option("Branch to write, created if new; default main."),
-    licence: str | None = option("Its licence, as a hub id; default apache-2.0 on the bundled backbone."),
-    dataset: list[str] | None = option("Hub id of the training data; repeatable."),
-    model: str | None = option("Hub id of an index's model, if that was a local folder."),
-    dry_run: bool = flag("List the files that would be uploaded; needs no hub and no token."),
-    json_output: bool = flag("Print address and commit as JSON."),
+    private: bool = cli.flag("Make a new repository private."),
+    revision: str | None = cli.option("Branch to write, created if new; default main."),
+    licence: str | None = cli.option("Its licence, as a hub id; default apache-2.0 on the bundled backbone."),
+    dataset: list[str] | None = cli.option("Hub id of the training data; repeatable."),
+    model: str | None = cli.option("Hub id of an index's model, if that was a local folder."),
+    dry_run: bool = cli.flag("List the files that would be uploaded; needs no hub and no token."),
+    json_output: bool = cli.flag("Print address and commit as JSON."),
 ) -> None:
     """Upload FOLDER to the hub; `cse.load` and `cse search` then open it by NAME or NAME@COMMIT.
 
@@ -32,10 +27,11 @@ def main(
 
     Example: cse push indexes/mine me/my-index --model me/my-checkpoint
     """
-    from cse.models.config import CardFacts
+    from cse.models.config import CardFacts, index_card
     from cse.models.push import Repository, check_access, check_name, push_checkpoint, stage_checkpoint, upload
+    from index.export import copy_index
     from index.folder import FILES
-    from index.manifest import MANIFEST_FILE
+    from index.manifest import MANIFEST_FILE, read_manifest
 
     check_name(name)
     if not dry_run:
@@ -51,46 +47,28 @@ def main(
         with tempfile.TemporaryDirectory() as temporary:
             staged = Path(temporary) / "staged"
             if is_index:
-                count = _stage_index(folder, staged, facts, model)
+                built = read_manifest(folder).model
+                if Path(built).is_absolute() and not model:
+                    raise ValueError(f"{folder}: built by the local {built}; push that and give its id as `model`")
+                manifest = copy_index(folder, staged, model)
+                card = index_card(facts, manifest.model, manifest.count, manifest.factory)
+                (staged / "README.md").write_text(card, encoding="utf-8")
             else:
                 stage_checkpoint(folder, staged, facts)
             if dry_run:
-                _show_files(staged, repository, json_output)
+                paths = sorted(path for path in staged.rglob("*") if path.is_file())
+                files = {path.relative_to(staged).as_posix(): path.stat().st_size for path in paths}
+                total = f"{len(files)} files, {sum(files.values()) / 1e6:.1f} MB for the {repository.kind} {name}"
+                lines = [*(f"{size:>12,}  {path}" for path, size in files.items()), f"{total}; nothing was uploaded"]
+                value = {"name": name, "kind": repository.kind, "files": files}
+                cli.print_json(value) if json_output else typer.echo("\n".join(lines))
                 return
-            log(f"uploading {count} sentences")
+            cli.log(f"uploading {manifest.count} sentences")  # a checkpoint is uploaded above
             done = upload(staged, repository, f"Push the index {folder.resolve().name}", owned=FILES)
     if json_output:
-        print_json({"url": done.url, "commit": done.commit})
+        cli.print_json({"url": done.url, "commit": done.commit})
     else:
         typer.echo(f"{done.url}\nthis version: {name}@{done.commit}")
 
 
-def _stage_index(folder: Path, staged: Path, facts: CardFacts, model: str | None) -> int:
-    """Write an index that opens on any machine, with its card; return the number of its sentences."""
-    from cse.models.config import index_card
-    from index.export import copy_index
-    from index.manifest import read_manifest
-
-    built = read_manifest(folder).model
-    if Path(built).is_absolute() and not model:
-        raise ValueError(f"{folder}: built by the local {built}; push that and give its id as `model`")
-    manifest = copy_index(folder, staged, model)
-    card = index_card(facts, manifest.model, manifest.count, manifest.factory)
-    (staged / "README.md").write_text(card, encoding="utf-8")
-    return manifest.count
-
-
-def _show_files(staged: Path, repository: Repository, json_output: bool) -> None:
-    """Print the files of an upload and their sizes in bytes."""
-    paths = sorted(path for path in staged.rglob("*") if path.is_file())
-    files = {path.relative_to(staged).as_posix(): path.stat().st_size for path in paths}
-    if json_output:
-        print_json({"name": repository.name, "kind": repository.kind, "files": files})
-        return
-    for name, size in files.items():
-        typer.echo(f"{size:>12,}  {name}")
-    total = f"{len(files)} files, {sum(files.values()) / 1e6:.1f} MB"
-    typer.echo(f"{total} for the {repository.kind} {repository.name}; nothing was uploaded")
-
-
-app = command(main)
+app = cli.command(main)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import command, flag, log, option, print_json, seed_option
+from cse.commands import cli
 from cse.errors import command_line
 
 if TYPE_CHECKING:
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 def main(
     paper: str | None = typer.Argument(None, help="promptbert, dcpcse, conpvp, or published (checkpoints on the hub)."),
     table: str | None = typer.Argument(None, help="A table's number, figure-N, or sts for published; see --list."),
-    data: Path | None = option("Folder that contains sts, transfer and clustering."),
-    output: Path | None = option("Folder for checkpoints, results, figures and the ledger."),
-    train_data: str | None = option("Sentences to train unsupervised rows on."),
-    triplets: str | None = option("Triplets to train supervised rows on: premise, entailed, contradicted."),
-    backbone: str | None = option("Instead of each row's own: bundled, a folder or a hub id."),
-    seeds: list[int] | None = seed_option("Training seed; repeatable; default 42.", "--seed"),
-    train_options: str = option("More options of train, in one string.", default=""),
-    sentences: Path | None = option("Text for PromptBERT's anisotropy (paper: Wikipedia); default STS-B test."),
-    only: str | None = option("Only rows whose name contains this."),
-    listed: bool = flag("List every table and figure with its needs.", "--list"),
-    dry_run: bool = flag("Print the commands and run nothing."),
-    json_output: bool = flag("Print JSON: the rows; of --dry-run their commands, of a listing its lines."),
+    data: Path | None = cli.option("Folder that contains sts, transfer and clustering."),
+    output: Path | None = cli.option("Folder for checkpoints, results, figures and the ledger."),
+    train_data: str | None = cli.option("Sentences to train unsupervised rows on."),
+    triplets: str | None = cli.option("Triplets to train supervised rows on: premise, entailed, contradicted."),
+    backbone: str | None = cli.option("Instead of each row's own: bundled, a folder or a hub id."),
+    seeds: list[int] | None = cli.seed_option("Training seed; repeatable; default 42.", "--seed"),
+    train_options: str = cli.option("More options of train, in one string.", default=""),
+    sentences: Path | None = cli.option("Text for PromptBERT's anisotropy (paper: Wikipedia); default STS-B test."),
+    only: str | None = cli.option("Only rows whose name contains this."),
+    listed: bool = cli.flag("List every table and figure with its needs.", "--list"),
+    dry_run: bool = cli.flag("Print the commands and run nothing."),
+    json_output: bool = cli.flag("Print JSON: the rows; of --dry-run their commands, of a listing its lines."),
 ) -> None:
     """Reproduce a table or figure: per row the published score, the mean and deviation obtained, the difference.
 
@@ -42,7 +42,6 @@ def main(
         STATIC_TOKENS_TABLE,
         Plan,
         check_known,
-        draw_figure,
         likeliest_words,
         markdown,
         overview,
@@ -52,7 +51,7 @@ def main(
     from cse.evaluation.results import BASE
 
     if listed:
-        print_json(overview()) if json_output else typer.echo("\n".join(overview()))
+        cli.print_json(overview()) if json_output else typer.echo("\n".join(overview()))
         return
     if paper is None or table is None:
         raise typer.BadParameter("give PAPER and TABLE, or --list")
@@ -60,7 +59,7 @@ def main(
     if (paper, table) in LISTINGS or (paper, table) == STATIC_TOKENS_TABLE:
         words = word_commands if dry_run else likeliest_words
         lines = LISTINGS[paper, table]() if (paper, table) in LISTINGS else words(backbone or BASE)
-        print_json(lines) if json_output else typer.echo("\n".join(lines))
+        cli.print_json(lines) if json_output else typer.echo("\n".join(lines))
         return
     if data is None or output is None:
         raise typer.BadParameter("give --data and --output; only tables of settings and words do without")
@@ -72,12 +71,10 @@ def main(
             {"row": row.name, "commands": [command_line(*called) for called in plan.commands(row)]} for row in chosen
         ]
         commands = "\n".join(line for row in rows for line in row["commands"])
-        print_json(rows) if json_output else typer.echo(commands)
+        cli.print_json(rows) if json_output else typer.echo(commands)
         return
-    entries = reproduce(chosen, plan, log)
-    print_json([entry.to_json() for entry in entries]) if json_output else typer.echo("\n".join(markdown(entries)))
-    for path in draw_figure(chosen, [entry.runs for entry in entries], plan):
-        log(f"wrote {path}")
+    entries = reproduce(chosen, plan, cli.log)
+    cli.print_json([entry.to_json() for entry in entries]) if json_output else typer.echo("\n".join(markdown(entries)))
 
 
 def _rows(paper: str, table: str, only: str | None, plan: Plan) -> list[PublishedRow]:
@@ -90,8 +87,8 @@ def _rows(paper: str, table: str, only: str | None, plan: Plan) -> list[Publishe
     if missing := [row.name for row in chosen if row.method and not row.copied and not plan.source(row)]:
         raise ValueError(f"{', '.join(missing)}: trained rows need --train-data, supervised ones --triplets")
     if not plan.tokenised.is_dir():
-        log(f"no {plan.tokenised}: STS is scored on raw text; the papers use SentEval's tokenised text")
+        cli.log(f"no {plan.tokenised}: STS is scored on raw text; the papers use SentEval's tokenised text")
     return chosen
 
 
-app = command(main)
+app = cli.command(main)

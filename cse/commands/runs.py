@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cse.commands.cli import command, flag, log, option, print_json, shortened
+from cse.commands import cli
 from cse.errors import command_line
 
 if TYPE_CHECKING:
@@ -24,9 +24,11 @@ CELL_WIDTH = 60  # characters of a cell
 
 def main(
     folder: Path = typer.Argument(..., help="A folder of runs of train and adapt, at any depth."),
-    compare: tuple[Path, Path] | None = option("Compare the settings of two runs, by name or folder.", metavar="A B"),
-    plot: Path | None = option("Draw losses and dev scores to a .png or .svg file.", metavar="FILE"),
-    json_output: bool = flag("Print the runs as JSON."),
+    compare: tuple[Path, Path] | None = cli.option(
+        "Compare the settings of two runs, by name or folder.", metavar="A B"
+    ),
+    plot: Path | None = cli.option("Draw losses and dev scores to a .png or .svg file.", metavar="FILE"),
+    json_output: bool = cli.flag("Print the runs as JSON."),
 ) -> None:
     """List the runs below FOLDER: dev scores at the start and at best, the gain, steps and time of training.
 
@@ -51,12 +53,12 @@ def main(
     inside = {run.name for run in runs for record in adaptations if record.path in (run.path, *run.path.parents)}
     runs = [run for run in runs if run.name not in inside]
     if not runs and not adaptations:
-        log(f"no runs of {command_line('train')} or {command_line('adapt')} below {folder}")
+        cli.log(f"no runs of {command_line('train')} or {command_line('adapt')} below {folder}")
     _print(runs, adaptations, compare is not None, json_output)
     problems = {record.name: record.problem for record in runs} | {one.name: one.problem for one in adaptations}
     for name, problem in problems.items():
         if problem:
-            log(f"{name}: {problem}")
+            cli.log(f"{name}: {problem}")
     if plot is not None:
         from cse.evaluation.figures import training_curves
 
@@ -64,7 +66,7 @@ def main(
         if not logs:
             raise ValueError("no run has a log to draw; train one, or leave out `plot`")
         starts = {run.name: run.dev["start"] for run in runs if run.dev.get("start") is not None}
-        log(f"wrote {training_curves(logs, starts, plot, 'Training runs')}")
+        cli.log(f"wrote {training_curves(logs, starts, plot, 'Training runs')}")
 
 
 def _print(
@@ -76,7 +78,7 @@ def _print(
         shown = [run.to_json() for run in runs] + [record.to_json() for record in adaptations]
         if not compared:
             shown.sort(key=lambda record: str(record["path"]))
-        print_json({"runs": shown, "differences": differences(*runs)} if compared else shown)
+        cli.print_json({"runs": shown, "differences": differences(*runs)} if compared else shown)
         return
     if runs:
         _print_table([COLUMNS, *map(_cells, runs)])
@@ -115,7 +117,7 @@ def _time(seconds: float | None) -> str | None:
 
 
 def _shown(value: Any) -> str:
-    return shortened("-" if value is None else value if isinstance(value, str) else json.dumps(value), CELL_WIDTH)
+    return cli.shortened("-" if value is None else value if isinstance(value, str) else json.dumps(value), CELL_WIDTH)
 
 
 def _print_table(rows: Sequence[Sequence[str]]) -> None:
@@ -124,4 +126,4 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-app = command(main)
+app = cli.command(main)

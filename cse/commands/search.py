@@ -9,21 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cse.commands.cli import (
-    STDIN,
-    Backend,
-    Family,
-    Pooling,
-    command,
-    flag,
-    log,
-    model_option,
-    option,
-    print_json,
-    shortened,
-    stdin_sentences,
-    with_flags,
-)
+from cse.commands import cli
 from cse.errors import command_line
 
 if TYPE_CHECKING:
@@ -45,18 +31,18 @@ def main(
     query: str | None = typer.Argument(
         None, help="A sentence; - reads one a line of standard input.", show_default=False
     ),
-    store: str | None = option("Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of build-index."),
-    k: int = option("Number of answers.", "-k", default=5, min=1),
-    model: str | None = model_option("Default: the model that built the index; others are refused."),
-    pooling: Pooling = None,
-    family: Family = None,
-    backend: Backend = "auto",
-    expand: int | None = option(EXPAND_HELP, min=0, show_default=False),
-    probe: int | None = option(PROBE_HELP, min=1, show_default=False),
-    show: str | None = option(SHOW_HELP, metavar="COLUMNS"),
-    where: str | None = option(WHERE_HELP, metavar="CONDITION"),
-    verify: bool = flag("Verify the checksums of a large index again."),
-    json_output: bool = flag("Print a list of row, score, text and fields; of query and hits for -."),
+    store: str | None = cli.option("Instead of INDEX_DIR: milvus://HOST:PORT/COLLECTION of build-index."),
+    k: int = cli.option("Number of answers.", "-k", default=5, min=1),
+    model: str | None = cli.model_option("Default: the model that built the index; others are refused."),
+    pooling: cli.Pooling = None,
+    family: cli.Family = None,
+    backend: cli.Backend = "auto",
+    expand: int | None = cli.option(EXPAND_HELP, min=0, show_default=False),
+    probe: int | None = cli.option(PROBE_HELP, min=1, show_default=False),
+    show: str | None = cli.option(SHOW_HELP, metavar="COLUMNS"),
+    where: str | None = cli.option(WHERE_HELP, metavar="CONDITION"),
+    verify: bool = cli.flag("Verify the checksums of a large index again."),
+    json_output: bool = cli.flag("Print a list of row, score, text and fields; of query and hits for -."),
 ) -> None:
     """Print the best answers of an index to a query: rank, cosine, shown columns, text.
 
@@ -76,7 +62,7 @@ def main(
     name, sentence = (index, query or "") if store is None else (store, index)
     if not sentence.strip():
         raise ValueError("the query is blank; give a sentence")
-    queries = stdin_sentences() if sentence == STDIN else [sentence]
+    queries = cli.stdin_sentences() if sentence == cli.STDIN else [sentence]
     location = location_of(name)
     kind = store_of(location)
     folders_only = {"--expand": expand and not kind.smooths, "--verify": verify and not kind.on_disk}
@@ -91,7 +77,12 @@ def main(
     encoder = open_model(reference, backend=backend)
     opened = open_at(location, encoder.fingerprint, model=encoder.name, verify=verify)
     shown = None if show is None else _shown(opened, show)
-    among, count = (None, len(opened)) if where is None else _met(opened, where)
+    among, count = None, len(opened)
+    if where is not None:
+        among = opened.where(where)
+        count = len(among)
+        nothing = f"no row meets {where!r}; the columns are {', '.join(map(repr, opened.columns))}"
+        cli.log(f"searched {count:,} of {len(opened):,} rows" if count else nothing)
     _note_prompt(encoder, manifest, name)
     vectors = encoder.encode(queries, prompt=manifest.query_prompt, normalize_embeddings=False, show_progress_bar=False)
     answers = [
@@ -99,27 +90,29 @@ def main(
         for vector in vectors
     ]
     if note := opened.shortfall(min(map(len, answers)), min(k, count), probe):
-        log(with_flags(note, app))
+        cli.log(cli.with_flags(note, app))
     objects = [[_object(hit, shown) for hit in hits] for hits in answers]
     if json_output:
         several = [{"query": query, "hits": hits} for query, hits in zip(queries, objects, strict=True)]
-        print_json(several if sentence == STDIN else objects[0])
+        cli.print_json(several if sentence == cli.STDIN else objects[0])
         return
     for query, hits in zip(queries, answers, strict=True):
-        if sentence == STDIN:
-            typer.echo(shortened(query, SHOWN_CHARACTERS))
+        if sentence == cli.STDIN:
+            typer.echo(cli.shortened(query, SHOWN_CHARACTERS))
         for hit in hits:
-            cells = map(_cell, _fields(hit, shown or []).values())
-            typer.echo("  ".join([f"{hit.rank:>3}", f"{hit.score:.4f}", *cells, shortened(hit.text, SHOWN_CHARACTERS)]))
+            cells = [_cell(hit.fields.get(name)) for name in shown or []]
+            typer.echo(
+                "  ".join([f"{hit.rank:>3}", f"{hit.score:.4f}", *cells, cli.shortened(hit.text, SHOWN_CHARACTERS)])
+            )
 
 
 def _note_prompt(encoder: Encoder, manifest: Manifest, name: str) -> None:
     """Log the prompt of queries, or that the index was built without the one that the model has."""
     prompts = {manifest.query_prompt, manifest.document_prompt}
     if note := encoder.prompt_note("queries", manifest.query_prompt):
-        log(note)
+        cli.log(note)
     elif prompts == {None} != {encoder.query_prompt, encoder.document_prompt}:
-        log(
+        cli.log(
             f"{name}: built without the model's prompts, so the query has none; {command_line('build_index')} uses them"
         )
 
@@ -134,30 +127,17 @@ def _shown(index: Index, show: str) -> list[str]:
     return [name for name in names if name in others]
 
 
-def _met(index: Index, where: str) -> tuple[Any, int]:
-    """The rows that meet a condition, and their number, which is said."""
-    among = index.where(where)
-    if count := len(among):
-        log(f"searched {count:,} of {len(index):,} rows")
-    else:
-        log(f"no row meets {where!r}; the columns are {', '.join(map(repr, index.columns))}")
-    return among, count
-
-
-def _fields(hit: Hit, shown: Sequence[str] | None) -> dict[str, Any]:
-    return hit.fields if shown is None else {name: hit.fields.get(name) for name in shown}
-
-
 def _cell(value: Any) -> str:
     """A cell on a line of text: a text as it is, other values as JSON."""
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return shortened(text, FIELD_CHARACTERS)
+    return cli.shortened(text, FIELD_CHARACTERS)
 
 
 def _object(hit: Hit, shown: Sequence[str] | None) -> dict[str, Any]:
     """A hit as JSON: the row as its corpus counts it, and the corpus if there are several."""
-    value = {"row": hit.row, "score": hit.score, "text": hit.text, "fields": _fields(hit, shown)}
+    fields = hit.fields if shown is None else {name: hit.fields.get(name) for name in shown}
+    value = {"row": hit.row, "score": hit.score, "text": hit.text, "fields": fields}
     return value if hit.corpus is None else {**value, "corpus": hit.corpus}
 
 
-app = command(main)
+app = cli.command(main)

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
-from cse.commands.cli import FAMILY, command, flag, log, option
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cse.evaluation.template_search import TemplateScore
+from cse.commands import cli
 
 
 def main(
-    model: str = option("Backbone: bundled, or a folder or hub id of a masked language model.", default=...),
-    dev: Path = option("A file of scored pairs: score and two sentences (STS-B dev).", default=...),
-    family: str | None = option(f"{FAMILY} Only its backbone is used."),
-    templates: Path | None = option("Templates, one a line, instead of PromptBERT's greedy search."),
-    generate: str | None = option("A T5 (folder or hub id) that writes candidates to --templates, a new file."),
-    denoise: bool = flag("Subtract the template's bias."),
-    final_period: bool = flag("End sentences without . ? \" or ' by a period, as PromptBERT does."),
-    json_output: Path | None = option("File for the scores, saved after each template and continued.", "--json"),
+    model: str = cli.option("Backbone: bundled, or a folder or hub id of a masked language model.", default=...),
+    dev: Path = cli.option("A file of scored pairs: score and two sentences (STS-B dev).", default=...),
+    family: str | None = cli.option(f"{cli.FAMILY} Only its backbone is used."),
+    templates: Path | None = cli.option("Templates, one a line, instead of PromptBERT's greedy search."),
+    generate: str | None = cli.option("A T5 (folder or hub id) that writes candidates to --templates, a new file."),
+    denoise: bool = cli.flag("Subtract the template's bias."),
+    final_period: bool = cli.flag("End sentences without . ? \" or ' by a period, as PromptBERT does."),
+    json_output: Path | None = cli.option("File for the scores, saved after each template and continued.", "--json"),
 ) -> None:
     """Find the best template for a backbone: Spearman x 100 of its vectors at [MASK], before any training.
 
@@ -43,39 +37,40 @@ def main(
     if generate is not None:
         _write_candidates(generate, templates)
     listed = None if templates is None else search.read_templates(templates)
-    pairs = scored_pairs(dev, log)
+    pairs = scored_pairs(dev, cli.log)
     check_grades(pairs, dev)
     encoder = open_model(resolve_backbone(model, family))
     score = search.dev_score(encoder, pairs, denoise=denoise, final_period=final_period)
 
-    settings = search.SearchSettings(
-        model, encoder.backbone_fingerprint, str(name_and_checksum(dev)), len(pairs), denoise, final_period
-    )
-    scored = search.resumed(score, settings, json_output, log)
+    settings = {
+        "model": model, "backbone": encoder.backbone_fingerprint, "dev": name_and_checksum(dev), "pairs": len(pairs),
+        "denoise": denoise, "final_period": final_period,
+    }  # fmt: skip
+    scored = search.resumed(score, settings, json_output, cli.log)
     scores = search.greedy(scored) if listed is None else {template: scored(template) for template in listed}
-    _print(search.compared({template.text: value for template, value in scores.items()}))
-
-
-def _write_candidates(model: str, path: Path | None) -> None:
-    """Generate templates with `model` and write them to `path`, unless it exists."""
-    from cse.evaluation.template_search import generated, load_seq2seq, write_templates
-
-    if path is None:
-        raise typer.BadParameter("--generate needs --templates, the file for the candidates")
-    if path.exists():
-        log(f"{path}: exists; its templates are scored, and {model} is not used")
-        return
-    candidates = generated(load_seq2seq(model))
-    write_templates(path, candidates)
-    log(f"{len(candidates)} templates by {model} in {path}")
-
-
-def _print(rows: Sequence[TemplateScore]) -> None:
-    typer.echo(f"{'here':>6} {'BERT-base':>10}  template")
+    rows = search.compared({template.text: value for template, value in scores.items()})
     best = max(rows, key=lambda row: row.score)
+    typer.echo(f"{'here':>6} {'BERT-base':>10}  template")
     for row in rows:
         published = "" if row.published is None else f"{row.published:.2f}"
         typer.echo(f"{row.score:6.2f} {published:>10}  {row.template}{'  (best)' if row is best else ''}")
 
 
-app = command(main)
+def _write_candidates(model: str, path: Path | None) -> None:
+    """Generate templates with `model` and write them to `path`, unless it exists."""
+    from cse.evaluation.template_search import generated, load_seq2seq
+    from cse.files.writing import write_text
+
+    if path is None:
+        raise typer.BadParameter("--generate needs --templates, the file for the candidates")
+    if path.exists():
+        cli.log(f"{path}: exists; its templates are scored, and {model} is not used")
+        return
+    candidates = generated(load_seq2seq(model))
+    if not candidates:
+        raise ValueError(f"{model} generated no template; give another `generate`")
+    write_text(path, "".join(f"{template.text}\n" for template in candidates))
+    cli.log(f"{len(candidates)} templates by {model} in {path}")
+
+
+app = cli.command(main)

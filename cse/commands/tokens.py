@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import typer
 
-from cse.commands.cli import (
-    MODEL_VARIABLE,
-    STDIN,
-    Backend,
-    Column,
-    Family,
-    Pooling,
-    Read,
-    command,
-    flag,
-    model_option,
-    option,
-    print_json,
-    read_corpus,
-    stdin_sentences,
-)
-
-if TYPE_CHECKING:
-    from cse.corpus.corpus import Corpus
+from cse.commands import cli
 
 
 def main(
-    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
+    model: str = cli.model_option(default=..., envvar=cli.MODEL_VARIABLE),
     sentence: str | None = typer.Argument(None, help="The sentence to read; - reads one a line of standard input."),
-    file: str | None = option("Read every text of a file or hub id, before and after denoising; see --column, --read."),
-    column: Column = None,
-    read: Read = None,
-    k: int = option("Number of tokens.", "-k", default=5, min=1),
-    pooling: Pooling = None,
-    family: Family = None,
-    backend: Backend = "auto",
-    template: str | None = option("Another prompt: text with [X] for the sentence and [MASK] for the token."),
-    denoise: bool = option("Subtract the template's bias.", default=True),
-    json_output: bool = flag("Print JSON."),
+    file: str | None = cli.option(
+        "Read every text of a file or hub id, before and after denoising; see --column, --read."
+    ),
+    column: cli.Column = None,
+    read: cli.Read = None,
+    k: int = cli.option("Number of tokens.", "-k", default=5, min=1),
+    pooling: cli.Pooling = None,
+    family: cli.Family = None,
+    backend: cli.Backend = "auto",
+    template: str | None = cli.option("Another prompt: text with [X] for the sentence and [MASK] for the token."),
+    denoise: bool = cli.option("Subtract the template's bias.", default=True),
+    json_output: bool = cli.flag("Print JSON."),
 ) -> None:
     """Print the k likeliest tokens at [MASK] with their probabilities, the template's bias subtracted.
 
@@ -62,44 +45,34 @@ def main(
         raise typer.BadParameter("--file shows tokens before and after denoising; leave out --no-denoise")
     if file is None and not (sentence or "").strip():
         raise ValueError("the sentence is empty; give some words")
-    corpus = None if file is None else read_corpus(file, column, read=read)
+    corpus = None if file is None else cli.read_corpus(file, column, read=read)
     if corpus is not None and not len(corpus):
         raise ValueError(f"{file}: no text in it")
-    sentences = stdin_sentences() if sentence == STDIN else [sentence or ""]
+    sentences = cli.stdin_sentences() if sentence == cli.STDIN else [sentence or ""]
     prompt = None if template is None else Template(template)
     encoder = cse.load(model, pooling, family=family, backend=backend)
+    shown: Any
+    lines: list[str] = []
     if corpus is not None:
-        _table(lambda text, denoise: encoder.top_tokens(text, k, denoise, prompt), corpus, json_output)
-        return
-    answers = [
-        [{"token": token, "probability": share} for token, share in encoder.top_tokens(text, k, denoise, prompt)]
-        for text in sentences
-    ]
-    if json_output and sentence == STDIN:
-        print_json([{"sentence": text, "tokens": tokens} for text, tokens in zip(sentences, answers, strict=True)])
-        return
-    if json_output:
-        print_json(answers[0])
-        return
-    for text, tokens in zip(sentences, answers, strict=True):
-        lines = [text] if sentence == STDIN else []
-        typer.echo("\n".join([*lines, *(f"{row['probability']:.4f}  {row['token']}" for row in tokens)]))
+        shown = []
+        for row, text in zip(corpus.rows.tolist(), corpus.texts, strict=True):
+            before, after = (
+                [token for token, _ in encoder.top_tokens(text.strip(), k, denoised, prompt)]
+                for denoised in (False, True)
+            )
+            shown.append({"row": row, "sentence": text, "before": before, "after": after})
+            line = re.sub(r"[\t\r\n]+", " ", text)  # a line has three cells
+            lines.append(f"{line}\t{' '.join(before)}\t{' '.join(after)}")
+    else:
+        shown = []
+        for text in sentences:
+            likeliest = encoder.top_tokens(text, k, denoise, prompt)
+            tokens = [{"token": token, "probability": share} for token, share in likeliest]
+            shown.append({"sentence": text, "tokens": tokens})
+            lines += [text] if sentence == cli.STDIN else []
+            lines += [f"{share:.4f}  {token}" for token, share in likeliest]
+        shown = shown if sentence == cli.STDIN else shown[0]["tokens"]
+    cli.print_json(shown) if json_output else typer.echo("\n".join(lines))
 
 
-def _table(top_tokens: Callable[[str, bool], list[tuple[str, float]]], corpus: Corpus, json_output: bool) -> None:
-    def words(text: str, denoise: bool) -> list[str]:
-        return [token for token, _ in top_tokens(text.strip(), denoise)]
-
-    rows = [
-        {"row": row, "sentence": text, "before": words(text, False), "after": words(text, True)}
-        for row, text in zip(corpus.rows.tolist(), corpus.texts, strict=True)
-    ]
-    if json_output:
-        print_json(rows)
-        return
-    for row in rows:
-        line = re.sub(r"[\t\r\n]+", " ", row["sentence"])  # a line has three cells
-        typer.echo(f"{line}\t{' '.join(row['before'])}\t{' '.join(row['after'])}")
-
-
-app = command(main)
+app = cli.command(main)

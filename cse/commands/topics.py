@@ -9,25 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cse.commands.cli import (
-    FOR_SPREADSHEETS,
-    MODEL_VARIABLE,
-    TEXTS,
-    Column,
-    Family,
-    Pooling,
-    Read,
-    check_outputs,
-    command,
-    flag,
-    log,
-    model_option,
-    option,
-    print_json,
-    read_corpus,
-    seed_option,
-    shortened,
-)
+from cse.commands import cli
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,18 +23,18 @@ SHOWN_CHARACTERS = 100  # of a text
 
 
 def main(
-    file: str = typer.Argument(..., help=TEXTS),
-    model: str = model_option(default=..., envvar=MODEL_VARIABLE),
-    groups: int | None = option("Number of groups; default: the square root of half the texts, 2 to 100.", min=2),
-    column: Column = None,
-    labels: str | None = option("Column of labels; prints purity and NMI of the groups."),
-    json_output: str | None = option("File of groups, words, rows and typical texts; - prints it.", "--json"),
-    csv_output: Path | None = option("File of rows, groups and columns: .csv, .tsv, .jsonl or .parquet.", "--csv"),
-    for_spreadsheets: bool = flag(FOR_SPREADSHEETS),
-    read: Read = None,
-    seed: int = seed_option("Of k-means.", default=42),
-    pooling: Pooling = None,
-    family: Family = None,
+    file: str = typer.Argument(..., help=cli.TEXTS),
+    model: str = cli.model_option(default=..., envvar=cli.MODEL_VARIABLE),
+    groups: int | None = cli.option("Number of groups; default: the square root of half the texts, 2 to 100.", min=2),
+    column: cli.Column = None,
+    labels: str | None = cli.option("Column of labels; prints purity and NMI of the groups."),
+    json_output: str | None = cli.option("File of groups, words, rows and typical texts; - prints it.", "--json"),
+    csv_output: Path | None = cli.option("File of rows, groups and columns: .csv, .tsv, .jsonl or .parquet.", "--csv"),
+    for_spreadsheets: bool = cli.flag(cli.FOR_SPREADSHEETS),
+    read: cli.Read = None,
+    seed: int = cli.seed_option("Of k-means.", default=42),
+    pooling: cli.Pooling = None,
+    family: cli.Family = None,
 ) -> None:
     """Group texts by k-means on their vectors; print each group's size, words and typical texts.
 
@@ -66,10 +48,10 @@ def main(
     from cse.models.fitted_texts import fitted_count, fitted_note
 
     json_file = None if json_output in (None, STDOUT) else Path(json_output)
-    check_outputs(file, json_output=json_file, csv_output=csv_output)
+    cli.check_outputs(file, json_output=json_file, csv_output=csv_output)
     if csv_output is not None:
         check_output(csv_output, "--csv")
-    corpus = read_corpus(file, column, labels, read)
+    corpus = cli.read_corpus(file, column, labels, read)
     corpus.check(groups or MIN_TEXTS, f"grouping into {groups}" if groups else "grouping")
     encoder = cse.load(model, pooling, family=family)
     summary, numbers = _topics(corpus, encoder, groups, seed)
@@ -82,7 +64,7 @@ def main(
     if csv_output is not None:
         _write_table(csv_output, corpus, numbers, summary["groups"], for_spreadsheets)
     if json_output == STDOUT:
-        print_json(document)
+        cli.print_json(document)
         return
     if json_file is not None:
         write_json(json_file, document)
@@ -93,12 +75,12 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     """The groups and their scores as JSON values, and the group of each text (N,); equal texts are encoded once."""
     import numpy as np
 
-    from cse.analysis.topics import default_groups, group_names, grouped, typical
+    from cse.analysis.topics import default_groups, group_names, grouped, majority, typical
     from cse.corpus.words import word_notes
 
     sentences, rows, labels = corpus.sentences, corpus.rows, corpus.labels
     texts = list(dict.fromkeys(sentences))
-    log(f"encoding {len(texts):,} texts with {encoder.name}")
+    cli.log(f"encoding {len(texts):,} texts with {encoder.name}")
     vectors = encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty())
     of_text = grouped(vectors, count or default_groups(len(texts)), seed)  # (distinct texts,)
     number_of = {text: number for number, text in enumerate(texts)}
@@ -115,19 +97,13 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
             "words": [{"word": word, "score": round(score, 5)} for word, score in names.scores[number]],
             "typical": [corpus.row(first_of[texts[row]]) for row in central[number]],
             "rows": rows[numbers == number].tolist(),
-            **_label([labels[row] for row in np.flatnonzero(numbers == number)]),
         }
         for number in range(len(central))
     ]
+    for number, group in enumerate(groups):
+        if label := majority([labels[row] for row in np.flatnonzero(numbers == number)]):
+            group |= {"label": label[0], "share": round(label[1], 4)}  # of those that have one
     return {"groups": groups, "left_out": names.left_out, "notes": notes, **_scores(labels, numbers)}, numbers
-
-
-def _label(labels: list[str]) -> dict[str, Any]:
-    """The most frequent label of a group's texts and its share of the labelled ones; empty without labels."""
-    from cse.analysis.topics import majority
-
-    label_and_share = majority(labels)
-    return {"label": label_and_share[0], "share": round(label_and_share[1], 4)} if label_and_share else {}
 
 
 def _scores(labels: list[str], numbers: np.ndarray) -> dict[str, Any]:
@@ -153,13 +129,10 @@ def _write_table(
     from cse.corpus.output import beside, write_rows
 
     words = [" ".join(entry["word"] for entry in group["words"]) for group in groups]
-    added = {
-        "row": pa.array(corpus.rows),
-        "group": pa.array(numbers + 1),
-        "words": pa.array([words[group] for group in numbers]),
-    }
+    of_rows = pa.array([words[group] for group in numbers])
+    added = {"row": pa.array(corpus.rows), "group": pa.array(numbers + 1), "words": of_rows}
     write_rows(path, beside(added, corpus.with_text.table), for_spreadsheets)
-    log(f"{path}: {len(corpus):,} rows")
+    cli.log(f"{path}: {len(corpus):,} rows")
 
 
 def _print(summary: dict[str, Any]) -> None:
@@ -169,7 +142,7 @@ def _print(summary: dict[str, Any]) -> None:
             f"{group['group']:>3}  {group['size']:>6}  {' '.join(entry['word'] for entry in group['words'])}{label}"
         )
         for text in group["typical"]:
-            typer.echo(f"{'':>13}{shortened(text['text'], SHOWN_CHARACTERS)}")
+            typer.echo(f"{'':>13}{cli.shortened(text['text'], SHOWN_CHARACTERS)}")
     for note in summary["notes"]:
         typer.echo(note)
     if scores := summary.get("scores"):
@@ -178,4 +151,4 @@ def _print(summary: dict[str, Any]) -> None:
         )
 
 
-app = command(main)
+app = cli.command(main)

@@ -10,22 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cse.commands.cli import (
-    COLUMN,
-    PRECISIONS,
-    READ,
-    SOURCE,
-    STORAGES,
-    check_choice,
-    choices,
-    command,
-    completing,
-    flag,
-    log,
-    option,
-    print_json,
-    with_flags,
-)
+from cse.commands import cli
 from cse.encoder.processes import together
 from cse.errors import command_line
 from cse.methods.catalogue import METHODS, SUPERVISED
@@ -47,53 +32,57 @@ def setting(name: str) -> Any:
     declared = SETTINGS[name]
     panel = METHOD if name in METHOD_SETTINGS else PUBLISHED
     least, most = (None if math.isinf(bound) else bound for bound in (declared.least, declared.most))
-    chosen = {"metavar": "|".join(declared.choices), **choices(name, declared.choices)} if declared.choices else {}
-    return option(declared.help, panel=panel, min=least, max=most, **chosen)
+    chosen = {"metavar": "|".join(declared.choices), **cli.choices(name, declared.choices)} if declared.choices else {}
+    return cli.option(declared.help, panel=panel, min=least, max=most, **chosen)
 
 
 def main(
-    data: str = option(SOURCE, default=..., panel=DATA),
-    output: Path = option("The checkpoint folder to write.", default=..., panel=RUN),
+    data: str = cli.option(cli.SOURCE, default=..., panel=DATA),
+    output: Path = cli.option("The checkpoint folder to write.", default=..., panel=RUN),
     method: str | None = typer.Argument(
-        None, help=f"{', '.join(METHODS)}; default: the recipe's.", **choices("method", METHODS)
+        None, help=f"{', '.join(METHODS)}; default: the recipe's.", **cli.choices("method", METHODS)
     ),
-    recipe: str | None = option(
+    recipe: str | None = cli.option(
         "Repeat the settings of a JSON or YAML file, a checkpoint folder or a bundled name; options override them.",
         metavar="FILE_OR_CHECKPOINT",
-        autocompletion=completing(BUNDLED_NAMES),
+        autocompletion=cli.completing(BUNDLED_NAMES),
         panel=METHOD,
     ),
-    backbone: str | None = option("A masked language model; default: the recipe's or bundled.", panel=METHOD),
-    dev: str = option(
+    backbone: str | None = cli.option("A masked language model; default: the recipe's or bundled.", panel=METHOD),
+    dev: str = cli.option(
         "A file of scored pairs (score and two sentences) to select on; or auto: hold out texts, end a run that "
         "collapses and keep the best of a score without labels, which is no proof of a better model; or none.",
         default="none",
         metavar="FILE|auto|none",
         panel=DATA,
     ),
-    column: str | None = option(
-        f"{COLUMN} With --supervised: ANCHOR,POSITIVE[,NEGATIVE or LABEL].", metavar="NAME", panel=DATA
+    column: str | None = cli.option(
+        f"{cli.COLUMN} With --supervised: ANCHOR,POSITIVE[,NEGATIVE or LABEL].", metavar="NAME", panel=DATA
     ),
-    read: list[str] | None = option(READ, metavar="KEY=VALUE", panel=DATA),
-    supervised: bool = flag("Data has pairs, with hard negatives or labels if any.", panel=METHOD),
-    limit: int | None = option("Use the first N examples; default: all.", min=1, panel=DATA),
-    storage: str | None = option(
+    read: list[str] | None = cli.option(cli.READ, metavar="KEY=VALUE", panel=DATA),
+    supervised: bool = cli.flag("Data has pairs, with hard negatives or labels if any.", panel=METHOD),
+    limit: int | None = cli.option("Use the first N examples; default: all.", min=1, panel=DATA),
+    storage: str | None = cli.option(
         "float32 (default), float16, or differences from the backbone: delta (float16) or int8 (smallest).",
-        **choices("storage", STORAGES),
+        **cli.choices("storage", cli.STORAGES),
         panel=RUN,
     ),
-    precision: str | None = option("auto (default), no or bf16.", **choices("precision", PRECISIONS), panel=RUN),
-    report_to: list[str] | None = option(
+    precision: str | None = cli.option(
+        "auto (default), no or bf16.", **cli.choices("precision", cli.PRECISIONS), panel=RUN
+    ),
+    report_to: list[str] | None = cli.option(
         "Send scores to tensorboard, wandb or trackio; repeatable.",
-        autocompletion=completing(TRACKERS),
+        autocompletion=cli.completing(TRACKERS),
         metavar="NAME",
         panel=RUN,
     ),
-    resume: bool = flag("Continue a killed run.", panel=RUN),
-    overwrite: bool = flag("Replace an existing checkpoint.", panel=RUN),
-    dry_run: bool = flag("Show tokens, settings, parameter counts and steps; train nothing.", panel=RUN),
-    push_to_hub: str | None = option("Upload the checkpoint to the hub as push does.", metavar="OWNER/NAME", panel=RUN),
-    json_output: bool = flag("Print the summary as JSON.", panel=RUN),
+    resume: bool = cli.flag("Continue a killed run.", panel=RUN),
+    overwrite: bool = cli.flag("Replace an existing checkpoint.", panel=RUN),
+    dry_run: bool = cli.flag("Show tokens, settings, parameter counts and steps; train nothing.", panel=RUN),
+    push_to_hub: str | None = cli.option(
+        "Upload the checkpoint to the hub as push does.", metavar="OWNER/NAME", panel=RUN
+    ),
+    json_output: bool = cli.flag("Print the summary as JSON.", panel=RUN),
     batch_size: int | None = setting("batch_size"),
     learning_rate: float | None = setting("learning_rate"),
     epochs: int | None = setting("epochs"),
@@ -123,7 +112,7 @@ def main(
 
     _check_method(method, supervised, settings)
     for tracker in report_to or ():
-        check_choice("tracker", tracker, TRACKERS)
+        cli.check_choice("tracker", tracker, TRACKERS)
     options = JobOptions(output, resume, overwrite, storage, precision, report_to or ())
     with together():
         if not dry_run:
@@ -146,13 +135,13 @@ def main(
             repeated.name, data, BACKBONE, supervised, None if dev == "none" else dev, column, limit, settings,
             Options.of(read or []),
         )  # fmt: skip
-        encoder, run = assemble(request, repeated, backbone, log)
+        encoder, run = assemble(request, repeated, backbone, cli.log)
         if main_process() and recipe is None and not (supervised or resume or dry_run):
             _warn_if_narrow(encoder, run, settings)
     if dry_run:
         shown = plan(encoder, run)
     else:
-        shown = run_job(encoder, run, options, repeated, note=log).known()
+        shown = run_job(encoder, run, options, repeated, note=cli.log).known()
         if push_to_hub and main_process():
             from cse.models.config import CardFacts
             from cse.models.push import Repository, push_checkpoint
@@ -160,7 +149,7 @@ def main(
             done = push_checkpoint(output, Repository(push_to_hub), CardFacts())
             shown["pushed"] = f"{push_to_hub}@{done.commit}"
     if main_process():
-        print_json(shown) if json_output else _show(shown)
+        cli.print_json(shown) if json_output else _show(shown)
 
 
 def _check_method(method: str | None, supervised: bool, settings: Mapping[str, Any]) -> None:
@@ -177,7 +166,7 @@ def _usage_errors() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise typer.BadParameter(with_flags(str(error), app)) from error
+        raise typer.BadParameter(cli.with_flags(str(error), app)) from error
 
 
 def _warn_if_narrow(encoder: Encoder, run: Run, settings: Mapping[str, Any]) -> None:
@@ -191,7 +180,7 @@ def _warn_if_narrow(encoder: Encoder, run: Run, settings: Mapping[str, Any]) -> 
     count = len(run.examples)
     rows = np.random.default_rng(0).permutation(count)[:SAMPLED_EXAMPLES]
     if is_narrow(encoder, run.examples[sorted(rows.tolist())]["0"]):
-        log(
+        cli.log(
             f"these texts are of a narrow domain, and the settings of {encoder.method.name} were published for general "
             f"text: they often make such texts worse; {command_line('adapt')} tries what suits them"
         )
@@ -208,7 +197,7 @@ def _show(value: dict[str, Any]) -> None:
             typer.echo(f"{key}: {item:,}" if isinstance(item, int) else f"{key}: {item}")
 
 
-app = command(main)
+app = cli.command(main)
 
 if __name__ == "__main__":
     app()

@@ -10,7 +10,7 @@ import csv
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from itertools import chain, islice, tee
@@ -125,11 +125,11 @@ def read(name: str, options: Options | None = None) -> Source:
         copy, name = local_copy(name), shown(name)
         with naming(copy, name):
             source = read(str(copy), options)
-        return replace(source, name=name, batches=_named(copy, name, source.batches))
+        return replace(source, name=name, batches=_within(naming(copy, name), source.batches))
     if is_hub_id(name):
         if not hub.reachable():
             raise ValueError(f"{name}: no such file, and the data hub cannot be reached")
-        return of_dicts(name, "hub", _readable(name, streamed(name)))
+        return of_dicts(name, "hub", _within(plain_errors(name), streamed(name)))
     check_regular(path)
     with plain_errors(name):
         encoding = cache(lambda: encoding_of(path, options.encoding))  # which may read the whole file
@@ -140,7 +140,7 @@ def read(name: str, options: Options | None = None) -> Source:
         source.facts.append(f"{kind} by its content, though named {suffix_of(path)}")
     if len(source.schema) > MAX_COLUMNS:
         raise ValueError(f"{name}: has {len(source.schema):,} columns; give at most {MAX_COLUMNS:,}")
-    return replace(source, batches=_readable(name, source.batches))
+    return replace(source, batches=_within(plain_errors(name), source.batches))
 
 
 def suffix_of(path: Path) -> str:
@@ -337,9 +337,7 @@ def _json_lines(path: Path, options: Options, coding: Coding) -> Source:
                 reason = f"cannot read it as JSON ({str(error)[:160]})"
                 raise ValueError(f"{path}: line {number}: {reason}; fix or remove it") from error
             if not isinstance(row, dict):
-                raise ValueError(
-                    f"{path}: line {number} holds a {type(row).__name__}, not an object with columns as keys"
-                )
+                raise ValueError(f"{path}: line {number} holds a {type(row).__name__}, not an object")
             yield row
 
     return of_dicts(str(path), JSON_LINES, objects(), encoding)
@@ -517,9 +515,7 @@ def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     try:
         from openpyxl import load_workbook
     except ImportError as error:
-        raise ValueError(
-            f"{path}: openpyxl is not installed; pip install openpyxl, or save the sheet as .csv"
-        ) from error
+        raise ValueError(f"{path}: needs openpyxl; pip install openpyxl, or save it as .csv") from error
     with zipfile.ZipFile(path) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MAX_WORKBOOK_BYTES:
             raise ValueError(f"{path}: unpacks to more than {MAX_WORKBOOK_BYTES >> 30} GB; save the sheet as .csv")
@@ -578,14 +574,9 @@ def streamed(name: str) -> Iterator[dict[str, Any]]:
     yield from load_dataset(name, split="train", streaming=True)
 
 
-def _named(copy: Path, name: str, rows: Iterator[Any]) -> Iterator[Any]:
-    with naming(copy, name):
-        yield from rows
-
-
-def _readable(name: str, rows: Iterator[Any]) -> Iterator[Any]:
-    """Yield `rows`; their errors become those of `plain_errors`."""
-    with plain_errors(name):
+def _within(errors: AbstractContextManager[None], rows: Iterator[Any]) -> Iterator[Any]:
+    """Yield `rows`, whose errors the context names."""
+    with errors:
         yield from rows
 
 

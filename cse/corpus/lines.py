@@ -97,9 +97,7 @@ class _Bounded(io.BufferedIOBase):
     def _checked(self, block: bytes) -> bytes:
         self.unpacked += len(block)
         if self.unpacked > self.limit:
-            raise ValueError(
-                f"{self.path}: unpacks to more than {MAX_EXPANSION} times its size; unpack it yourself if that is right"
-            )
+            raise ValueError(f"{self.path}: unpacks to more than {MAX_EXPANSION} times its size; unpack it yourself")
         return block
 
     def readable(self) -> bool:

@@ -175,9 +175,7 @@ def _of_tuples(items: Sequence[Any]) -> pa.Table:
         row = item if isinstance(item, tuple | list) else [item]
         texts = [check_text(text, number).strip() for text in row]
         if len(row) != width or width not in (2, 3) or not all(texts):
-            raise ValueError(
-                f"{IN_MEMORY}: item {number} has {len(row)} texts or an empty one; give two or three everywhere"
-            )
+            raise ValueError(f"{IN_MEMORY}: item {number} has {len(row)} texts or an empty one; give 2 or 3")
     columns = zip(*items, strict=True) if items else [()] * width
     names = EXAMPLE_COLUMNS[:width]
     return pa.table({name: pa.array(cells, pa.large_string()) for name, cells in zip(names, columns, strict=True)})

@@ -33,7 +33,7 @@ def units(data: TaskData) -> dict[str, Unit]:
     """Return a unit for each .tsv file (label, text): the given file, or all in a folder, by name without .tsv.
 
     A unit returns {"accuracy", "accuracy_deviation", "nmi", "nmi_deviation", "neighbours"}: mean and sample deviation
-    over the seeds of Hungarian accuracy and of normalised mutual information, and `same_label_neighbours`, x 100, two
+    over the seeds of Hungarian accuracy and of normalised mutual information, and `neighbour_values`, x 100, two
     decimals; it encodes each distinct text in one call. Raises ValueError if there is no such file; a unit raises as
     `labelled_rows` does, and if the file has no more distinct texts than labels.
     """
@@ -55,16 +55,11 @@ def hungarian_accuracy(gold: np.ndarray, clusters: np.ndarray) -> float:
     return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(gold))
 
 
-def same_label_neighbours(vectors: np.ndarray, gold: np.ndarray) -> float:
-    """Share in [0, 1] of each row's five nearest other rows of `vectors` (N, d), by cosine, with its label (N,).
+def neighbour_values(vectors: np.ndarray, gold: np.ndarray) -> np.ndarray:
+    """Share (N,) in [0, 1] of each row's five nearest others of `vectors` (N, d), by cosine, with its label (N,).
 
     Fewer than five if N < 6.
     """
-    return float(neighbour_values(vectors, gold).mean())
-
-
-def neighbour_values(vectors: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Return `same_label_neighbours` of each row, (N,)."""
     near = nearest_others(vectors, NEIGHBOURS)
     return (gold[near] == gold[:, None]).mean(axis=1)
 
@@ -76,27 +71,21 @@ def k_means(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
     return KMeans(count, random_state=seed).fit_predict(vectors)
 
 
-def k_means_runs(vectors: np.ndarray, count: int) -> list[np.ndarray]:
-    """Return the (N,) groups of vectors (N, d) by k-means with each of the `SEEDS`."""
-    return [k_means(vectors, count, seed) for seed in SEEDS]
-
-
 def _score(path: Path, encode: Encode) -> Scores:
     rows = labelled_rows(path)
     names, gold = np.unique(labels(rows), return_inverse=True)
     if len(names) >= (texts := len({text for _, text in rows})):
-        raise ValueError(
-            f"{path}: {len(names)} labels for {texts} distinct texts; clusters need more texts than labels"
-        )
+        raise ValueError(f"{path}: {len(names)} labels for {texts} distinct texts; give more texts than labels")
     vectors = features(encode, rows)
-    runs = [(hungarian_accuracy(gold, groups), nmi(gold, groups)) for groups in k_means_runs(vectors, len(names))]
+    grouped = [k_means(vectors, len(names), seed) for seed in SEEDS]
+    runs = [(hungarian_accuracy(gold, groups), nmi(gold, groups)) for groups in grouped]
     means, deviations = 100 * np.mean(runs, axis=0), 100 * np.std(runs, axis=0, ddof=1)
     return {
         "accuracy": round(float(means[0]), 2),
         "accuracy_deviation": round(float(deviations[0]), 2),
         "nmi": round(float(means[1]), 2),
         "nmi_deviation": round(float(deviations[1]), 2),
-        "neighbours": round(100 * same_label_neighbours(vectors, gold), 2),
+        "neighbours": round(100 * float(neighbour_values(vectors, gold).mean()), 2),
     }
 
 
@@ -117,9 +106,9 @@ def label_scores(vectors: np.ndarray, labels: Sequence[str]) -> dict[str, float]
         raise ValueError(f"all texts have the same label {str(names[0])!r}; scores need two labels or more")
     if len(names) == len(gold):
         raise ValueError(f"each of the {len(gold)} texts has a label of its own; give a column whose labels repeat")
-    groups = k_means_runs(vectors, len(names))
+    groups = [k_means(vectors, len(names), seed) for seed in SEEDS]
     scores = {
-        "neighbours": same_label_neighbours(vectors, gold),
+        "neighbours": float(neighbour_values(vectors, gold).mean()),
         "purity": float(np.mean([purity(gold, group) for group in groups])),
         "nmi": float(np.mean([nmi(gold, group) for group in groups])),
         f"ndcg@{TOP}": label_ndcg(vectors, gold),

@@ -17,7 +17,6 @@ from cse.files.writing import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from cse.evaluation.results import ModelRecord
     from cse.evaluation.tasks import Task
@@ -44,116 +43,70 @@ MAX_CURVE_POINTS = 100  # of a curve of losses
 LINE_PLOT_SIZE = (5.8, 3.8)  # inches of a line plot
 
 
-@contextmanager
-def styled() -> Iterator[None]:
-    """Draw in `STYLE`."""
-    from matplotlib import rc_context
-
-    with rc_context(STYLE):
-        yield
-
-
-@styled()
 def violins(scores: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 7: a panel per set with a violin per model over its scores, such as few-shot accuracies by seed.
 
     `scores`: set -> model -> values. Dots are the values, the dash is their mean. Each panel has its own scale.
     """
     models = list(dict.fromkeys(chain.from_iterable(scores.values())))
-    figure, panels = _panels(scores, title, (0.8 + 0.55 * len(models), 3.0))
-    for axes, of_set in zip(panels, scores.values(), strict=True):
-        for model, values in of_set.items():
-            x = models.index(model)
-            colour = COLOURS[x % len(COLOURS)]
-            bodies: Any = axes.violinplot(values, [x], widths=0.8, showextrema=False)["bodies"]
-            for body in bodies:
-                body.set(facecolor=colour, edgecolor=colour, alpha=0.3)
-            axes.scatter([x] * len(values), values, s=9, color=colour, zorder=3)
-            axes.hlines(np.mean(values), x - 0.3, x + 0.3, color=INK, linewidth=1.4, zorder=4)
-        axes.set_xticks(range(len(models)), labels=models, rotation=35, ha="right")
-    panels[0].set_ylabel("score")
-    return _save(figure, path)
+    with panels_of(scores, path, title, (0.8 + 0.55 * len(models), 3.0)) as panels:
+        for axes, of_set in zip(panels, scores.values(), strict=True):
+            for model, values in of_set.items():
+                x = models.index(model)
+                colour = COLOURS[x % len(COLOURS)]
+                bodies: Any = axes.violinplot(values, [x], widths=0.8, showextrema=False)["bodies"]
+                for body in bodies:
+                    body.set(facecolor=colour, edgecolor=colour, alpha=0.3)
+                axes.scatter([x] * len(values), values, s=9, color=colour, zorder=3)
+                axes.hlines(np.mean(values), x - 0.3, x + 0.3, color=INK, linewidth=1.4, zorder=4)
+            axes.set_xticks(range(len(models)), labels=models, rotation=35, ha="right")
+        panels[0].set_ylabel("score")
+    return path
 
 
-@styled()
 def similarity_by_grade(points: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 4: a panel per model with each pair's cosine over its grade 0 to 5, and a box per bucket of grades.
 
     `points`: model -> `grades` and `cosines` (N each) of `grade_distribution`. Whiskers span 5 to 95 percent.
     """
-    figure, panels = _panels(points, title, (3.2, 3.0), shared=True)
-    for number, (axes, of_model) in enumerate(zip(panels, points.values(), strict=True)):
-        grades, cosines = (np.asarray(of_model[key], float) for key in ("grades", "cosines"))
-        axes.scatter(grades, cosines, s=5, color=COLOURS[number % len(COLOURS)], alpha=0.35, linewidths=0)
-        buckets = np.minimum(grades.astype(int), BUCKETS - 1)
-        boxes = {bucket + 0.5: cosines[buckets == bucket] for bucket in np.unique(buckets)}
-        axes.boxplot([*boxes.values()], positions=[*boxes], whis=(5, 95), sym="", manage_ticks=False)
-        axes.set(xlim=(-0.15, BUCKETS + 0.15), xticks=range(BUCKETS + 1), xlabel="human grade")
-    panels[0].set_ylabel("cosine")
-    return _save(figure, path)
+    with panels_of(points, path, title, (3.2, 3.0), shared=True) as panels:
+        for number, (axes, of_model) in enumerate(zip(panels, points.values(), strict=True)):
+            grades, cosines = (np.asarray(of_model[key], float) for key in ("grades", "cosines"))
+            axes.scatter(grades, cosines, s=5, color=COLOURS[number % len(COLOURS)], alpha=0.35, linewidths=0)
+            buckets = np.minimum(grades.astype(int), BUCKETS - 1)
+            boxes = {bucket + 0.5: cosines[buckets == bucket] for bucket in np.unique(buckets)}
+            axes.boxplot([*boxes.values()], positions=[*boxes], whis=(5, 95), sym="", manage_ticks=False)
+            axes.set(xlim=(-0.15, BUCKETS + 0.15), xticks=range(BUCKETS + 1), xlabel="human grade")
+        panels[0].set_ylabel("cosine")
+    return path
 
 
-@styled()
 def pair_maps(points: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 6: a panel per model, each pair a line between its sentences, coloured by its grade.
 
     `points`: model -> `x` and `y` (2n, first sentences then second ones) and `grades` (n), as `pair_map` returns them.
     """
-    figure, panels = _panels(points, title, (3.4, 3.2))
-    for axes, of_model in zip(panels, points.values(), strict=True):
-        ends = np.array([of_model["x"], of_model["y"]], float).reshape(2, 2, -1)  # axis, sentence, pair
-        grades = np.asarray(of_model["grades"], float)
-        for number, grade in enumerate(np.unique(grades)):
-            axes.plot(*ends[:, :, grades == grade], **_look(number))[0].set_label(f"graded {grade:g}")
-        axes.set(xticks=[], yticks=[])
-    panels[0].legend()
-    return _save(figure, path)
+    with panels_of(points, path, title, (3.4, 3.2)) as panels:
+        for axes, of_model in zip(panels, points.values(), strict=True):
+            ends = np.array([of_model["x"], of_model["y"]], float).reshape(2, 2, -1)  # axis, sentence, pair
+            grades = np.asarray(of_model["grades"], float)
+            for number, grade in enumerate(np.unique(grades)):
+                axes.plot(*ends[:, :, grades == grade], **_look(number))[0].set_label(f"graded {grade:g}")
+            axes.set(xticks=[], yticks=[])
+        panels[0].legend()
+    return path
 
 
-@styled()
 def removal_curves(curves: Mapping[str, Numbers], path: Path, title: str) -> Path:
     """ConPVP Figure 5: a line per model, from the `curve` of its `removal_curve`: `average` over tokens `removed`."""
-    figure, (axes,) = _panels(curves, title, LINE_PLOT_SIZE, names=[""])
-    for number, (model, curve) in enumerate(curves.items()):
-        axes.plot(curve["removed"], curve["average"], label=model, **_look(number))
-    axes.set(xlabel="most frequent tokens removed", ylabel="Spearman x 100, average")
-    axes.legend()
-    return _save(figure, path)
+    with panels_of(curves, path, title, LINE_PLOT_SIZE, names=[""]) as (axes,):
+        for number, (model, curve) in enumerate(curves.items()):
+            axes.plot(curve["removed"], curve["average"], label=model, **_look(number))
+        axes.set(xlabel="most frequent tokens removed", ylabel="Spearman x 100, average")
+        axes.legend()
+    return path
 
 
-@styled()
-def sweep(scores: Mapping[str, Mapping[int, Sequence[float]]], path: Path, title: str, *, varied: str) -> Path:
-    """DCPCSE Figure 2: a line per model of the mean score by setting, with a bar of one deviation over seeds.
-
-    `scores`: model -> setting (such as prompt length) -> a score per seed; `varied` names the setting. The deviation is
-    the sample's (n - 1), 0 for one seed.
-    """
-    figure, (axes,) = _panels(scores, title, LINE_PLOT_SIZE, names=[""])
-    for number, (model, of_setting) in enumerate(scores.items()):
-        runs = [of_setting[setting] for setting in sorted(of_setting)]
-        spread = [float(np.std(values, ddof=1)) if len(values) > 1 else 0.0 for values in runs]
-        means = [float(np.mean(values)) for values in runs]
-        axes.errorbar(sorted(of_setting), means, spread, label=model, capsize=3, **_look(number))
-    axes.set(xticks=sorted({*chain(*scores.values())}), xlabel=varied, ylabel="Spearman x 100")
-    axes.legend()
-    return _save(figure, path)
-
-
-@styled()
-def ranked_bars(scores: Mapping[str, float], path: Path, title: str) -> Path:
-    """A bar per name with its score, the best on top."""
-    ranked = dict(sorted(scores.items(), key=lambda item: item[1]))
-    figure, (axes,) = _panels({"": ranked}, title, (7.0, 1.1 + 0.3 * len(ranked)))
-    colours = [*[FAINT] * (len(ranked) - 1), COLOURS[0]]
-    bars = axes.barh(range(len(ranked)), [*ranked.values()], color=colours, height=0.7)
-    axes.bar_label(bars, fmt="%.2f", padding=3)
-    axes.set_yticks(range(len(ranked)), labels=list(ranked))
-    axes.set(xlabel="Spearman x 100", xmargin=0.12)
-    axes.grid(visible=False, axis="y")
-    return _save(figure, path)
-
-
-@styled()
 def training_curves(
     logs: Mapping[str, Sequence[Mapping[str, Any]]], starts: Mapping[str, float], path: Path, title: str
 ) -> Path:
@@ -171,70 +124,73 @@ def training_curves(
         if start + scores:
             lines["dev"][run] = start + scores
     named = {f"{name} by step": of_runs for name, of_runs in lines.items() if of_runs}
-    figure, panels = _panels(named, title, LINE_PLOT_SIZE)
-    for axes, of_runs in zip(panels, named.values(), strict=True):
-        for run, points in of_runs.items():
-            axes.plot(*np.transpose(points), label=run, ms=3, **_look([*logs].index(run)))
-    panels[0].legend()  # which has every run
-    return _save(figure, path)
+    with panels_of(named, path, title, LINE_PLOT_SIZE) as panels:
+        for axes, of_runs in zip(panels, named.values(), strict=True):
+            for run, points in of_runs.items():
+                axes.plot(*np.transpose(points), label=run, ms=3, **_look([*logs].index(run)))
+        panels[0].legend()  # which has every run
+    return path
 
 
-@styled()
 def token_picture(picture: Mapping[str, Any], path: Path, title: str) -> Path:
     """PromptBERT Figure 1: the same tokens in two dimensions, a panel per kind of group, coloured by group.
 
     `picture` is that of `geometry.picture`. Tokens without a group are grey; small groups are drawn on top.
     """
     kinds = [kind for kind in picture if kind not in ("x", "y", "tokens", "explained")]
-    figure, panels = _panels(picture, title, (3.6, 3.6), names=kinds, shared=True)
-    x, y = np.asarray(picture["x"], float), np.asarray(picture["y"], float)
-    for axes, kind in zip(panels, kinds, strict=True):
-        names, sizes = np.array(picture[kind]), Counter(picture[kind])
-        for number, group in enumerate(sorted({"", *sizes}), start=-1):
-            if group in sizes:
-                look = _look(number) if group else {"color": FAINT, "marker": "."}
-                look |= {"ms": 2.7, "ls": "", "mew": 0, "alpha": 0.6, "zorder": 3 - sizes[group] / len(names)}
-                axes.plot(x[names == group], y[names == group], label=group or "no group", **look)
-        axes.legend(markerscale=2)
-        axes.set_xlabel(f"component 1 ({picture['explained'][0]:.1f} % of variance)")
-    panels[0].set_ylabel(f"component 2 ({picture['explained'][1]:.1f} %)")
-    return _save(figure, path)
+    with panels_of(picture, path, title, (3.6, 3.6), names=kinds, shared=True) as panels:
+        x, y = np.asarray(picture["x"], float), np.asarray(picture["y"], float)
+        for axes, kind in zip(panels, kinds, strict=True):
+            names, sizes = np.array(picture[kind]), Counter(picture[kind])
+            for number, group in enumerate(sorted({"", *sizes}), start=-1):
+                if group in sizes:
+                    look = _look(number) if group else {"color": FAINT, "marker": "."}
+                    look |= {"ms": 2.7, "ls": "", "mew": 0, "alpha": 0.6, "zorder": 3 - sizes[group] / len(names)}
+                    axes.plot(x[names == group], y[names == group], label=group or "no group", **look)
+            axes.legend(markerscale=2)
+            axes.set_xlabel(f"component 1 ({picture['explained'][0]:.1f} % of variance)")
+        panels[0].set_ylabel(f"component 2 ({picture['explained'][1]:.1f} %)")
+    return path
 
 
-def _panels(
-    values: Mapping[str, Any], title: str, size: tuple[float, float], *, names: Sequence[str] = (), shared: bool = False
-) -> tuple[Figure, list[Axes]]:
-    """A figure with a titled panel of `size` inches per name, by default per key of `values`; at most five in a row.
+@contextmanager
+def panels_of(
+    values: Mapping[str, Any],
+    path: Path,
+    title: str,
+    size: tuple[float, float],
+    *,
+    names: Sequence[str] = (),
+    shared: bool = False,
+) -> Iterator[list[Axes]]:
+    """Yield a titled panel of `size` inches per name, by default per key of `values`; then write the figure to `path`.
 
-    Raises ValueError if `values`, or an entry of it, is empty.
+    At most five are in a row. Raises ValueError if `values`, or an entry of it, is empty.
     """
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     if not values or any(len(entry) == 0 for entry in values.values()):
         raise ValueError(f"nothing to draw for {title!r}: an entry is empty; give numbers for each")
     named = list(names or values)
     rows, columns = -(-len(named) // MAX_COLUMNS), min(len(named), MAX_COLUMNS)
-    figure = Figure((size[0] * columns + 0.4, size[1] * rows + 0.4), layout="constrained")
-    figure.suptitle(fill(title, int(12 * figure.get_figwidth())), fontsize=10)  # about 12 letters per inch
-    grid = figure.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared).flatten()
-    for axes in grid[len(named) :]:
-        axes.remove()
-    for axes, name in zip(grid, named, strict=False):
-        axes.set_title(name)
-        axes.tick_params(labelbottom=True)  # in every row, even with shared axes
-    return figure, list(grid[: len(named)])
+    with rc_context(STYLE), warnings.catch_warnings():
+        figure = Figure((size[0] * columns + 0.4, size[1] * rows + 0.4), layout="constrained")
+        figure.suptitle(fill(title, int(12 * figure.get_figwidth())), fontsize=10)  # about 12 letters per inch
+        grid = figure.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared).flatten()
+        for axes in grid[len(named) :]:
+            axes.remove()
+        for axes, name in zip(grid, named, strict=False):
+            axes.set_title(name)
+            axes.tick_params(labelbottom=True)  # in every row, even with shared axes
+        yield list(grid[: len(named)])
+        warnings.filterwarnings("ignore", "Glyph")  # a character of a name that the font lacks is drawn as a box
+        kind = path.suffix.lower().removeprefix(".") or "png"
+        write_file(path, lambda fresh: figure.savefig(fresh, format=kind, dpi=DPI))
 
 
 def _look(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
-
-
-def _save(figure: Figure, path: Path) -> Path:
-    kind = path.suffix.lower().removeprefix(".") or "png"
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a character of a name that the font lacks is drawn as a box
-        write_file(path, lambda fresh: figure.savefig(fresh, format=kind, dpi=DPI))
-    return path
 
 
 DRAWINGS = {  # of a unit's scores: what is drawn, and its title

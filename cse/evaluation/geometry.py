@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from cse.evaluation.metrics import (
     pair_vectors,
     uniformity,
 )
-from cse.evaluation.tasks import StaticEmbeddings, Task, TaskData, TokenAccess
+from cse.evaluation.tasks import StaticEmbeddings, Task, TaskData
 from cse.vectors import cosines, unit_rows
 
 if TYPE_CHECKING:
@@ -57,12 +57,15 @@ def units(data: TaskData) -> dict[str, Unit]:
     measures: dict[str, Unit] = {
         "anisotropy": partial(_anisotropy, pairs, data.sentences),
         "alignment-uniformity": partial(_alignment_uniformity, pairs),
-        "distribution": partial(_distribution, pairs),
+        "distribution": partial(grade_distribution, path=pairs),
         "map": partial(pair_map, path=pairs),
     }
-    if data.tokens and len(files) == len(sts.SETS):
-        measures["removal"] = partial(_removal, files, data.tokens)
-        measures["static-bias"] = partial(_static_bias, files, data.tokens.static)
+    if (tokens := data.tokens) and len(files) == len(sts.SETS):
+        sets = cache(lambda: sts.all_pairs(files))
+        measures["removal"] = lambda _: removal_curve(
+            tokens.tokenise, tokens.encode_ids, sets(), counted=distinct_texts(sets()["STS-B"])
+        )
+        measures["static-bias"] = lambda _: static_bias(tokens.static, sets(), distinct_texts(sets()["STS-B"]))
     return measures
 
 
@@ -91,26 +94,23 @@ def _alignment_uniformity(path: Path, encode: Encode) -> Scores:
     }
 
 
-def _distribution(path: Path, encode: Encode) -> Scores:
-    pairs = scored_pairs(path)
-    _, first, second = pair_vectors(encode, pairs)
-    return grade_distribution(cosines(first, second), [grade for grade, _, _ in pairs])
-
-
-def grade_distribution(cosines: np.ndarray, grades: Sequence[float]) -> Scores:
-    """Distribution of cosines (N,) per bucket of grades 0 to 5, and separation of the outer ones (ConPVP Figure 4).
+def grade_distribution(encode: Encode, path: Path) -> Scores:
+    """Distribution of N pairs' cosines per bucket of grades 0 to 5, and separation of the outer ones (ConPVP Figure 4).
 
     `separation`: mean cosine of the highest bucket minus that of the lowest. `buckets`: grades (0-1 is 0 <= g < 1, 4-5
     includes both ends), count, mean and quartiles; empty ones are left out. `points`: the N grades and cosines. Raises
     ValueError for a grade outside 0 to 5 and for fewer than two non-empty buckets.
     """
-    graded = np.asarray(grades, np.float64)
-    if wrong := [grade for grade in grades if not 0 <= grade <= TOP_GRADE]:
+    pairs = scored_pairs(path)
+    graded = np.array([grade for grade, _, _ in pairs], np.float64)
+    if wrong := [grade for grade in graded.tolist() if not 0 <= grade <= TOP_GRADE]:
         raise ValueError(f"grade {wrong[0]:g} is outside 0 to {TOP_GRADE}, the scale of STS-B")
+    _, first, second = pair_vectors(encode, pairs)
+    of_pairs = cosines(first, second)
     floors = np.minimum(graded.astype(int), TOP_GRADE - 1)
     buckets = []
     for floor in np.unique(floors).tolist():
-        inside = cosines[floors == floor]
+        inside = of_pairs[floors == floor]
         quartiles = np.round(np.quantile(inside, (0.25, 0.5, 0.75)), DIGITS).tolist()
         mean = round(float(inside.mean()), DIGITS)
         buckets.append({"grades": f"{floor}-{floor + 1}", "count": len(inside), "mean": mean, "quartiles": quartiles})
@@ -119,7 +119,7 @@ def grade_distribution(cosines: np.ndarray, grades: Sequence[float]) -> Scores:
     return {
         "separation": round(buckets[-1]["mean"] - buckets[0]["mean"], DIGITS),
         "buckets": buckets,
-        "points": {"grades": graded.tolist(), "cosines": np.round(cosines, DIGITS).tolist()},
+        "points": {"grades": graded.tolist(), "cosines": np.round(of_pairs, DIGITS).tolist()},
     }
 
 
@@ -151,16 +151,8 @@ def pair_map(encode: Encode, path: Path) -> Scores:
     }
 
 
-def _removal(files: Mapping[str, Sequence[Path]], tokens: TokenAccess, _: Encode) -> Scores:
-    """ConPVP Figure 5, on the seven STS tasks, tokens counted in STS-B test."""
-    sets = sts.all_pairs(files)
-    return removal_curve(tokens.tokenise, tokens.encode_ids, sets, counted=distinct_texts(sets["STS-B"]))
-
-
-def _static_bias(files: Mapping[str, Sequence[Path]], static: StaticEmbeddings, _: Encode) -> Scores:
-    """PromptBERT section 3, on the seven STS tasks, tokens counted in STS-B test."""
-    sets = sts.all_pairs(files)
-    counted = distinct_texts(sets["STS-B"])
+def static_bias(static: StaticEmbeddings, sets: Mapping[str, Sequence[Pair]], counted: Sequence[str]) -> Scores:
+    """PromptBERT section 3, on `sets` of scored pairs, tokens counted in the sentences `counted`."""
     groups = token_groups(static, counted)
     removal = cumulative_removal(static, sets, frequent_tokens(static, counted))
     return {**removal, "groups": group_cosines(static, groups), "picture": picture(static, groups)}

@@ -28,16 +28,11 @@ def spearman(encode: Encode, pairs: Sequence[Pair], name: str = "") -> float:
     return correlation(pair_cosines(encode, pairs), [grade for grade, _, _ in pairs], name)
 
 
-def correlation(cosines: np.ndarray, grades: Grades, name: str = "") -> float:
-    """Spearman x 100 of cosines (N,) with grades (N,).
+def correlation(cosines: np.ndarray, grades: Grades, name: str = "", *, ranked: bool = True) -> float:
+    """Spearman x 100 of cosines (N,) with grades (N,), or Pearson x 100 unless `ranked`.
 
     Raises ValueError, beginning with the `name` of the pairs, if it is undefined.
     """
-    return pearson(cosines, grades, name, ranked=True)
-
-
-def pearson(cosines: np.ndarray, grades: Grades, name: str = "", *, ranked: bool = False) -> float:
-    """Pearson x 100 of cosines (N,) with grades (N,), or of their ranks. Raises ValueError as `correlation` does."""
     if reason := _why_undefined(cosines, grades):
         raise ValueError(f"{name}: {reason}" if name else reason)
     return 100 * float(np.corrcoef(*((ranks(cosines), ranks(grades)) if ranked else (cosines, grades)))[0, 1])

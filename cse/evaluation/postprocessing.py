@@ -6,7 +6,6 @@ Su et al. 2021 and Li et al. 2020, baselines of PromptBERT's Table 5. The encode
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,21 +23,10 @@ SMALLEST_STD = 1e-6  # keeps constant columns finite
 SMALLEST_VARIANCE = 1e-10  # relative to the largest; smaller variances are rounding errors
 
 
-@dataclass(frozen=True)
-class Whitening:
-    """x -> (x - mean) @ matrix: mean 0 and covariance the identity on the fitted vectors; mean (d,), matrix (d, k)."""
+def fit_whitening(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (d,) and matrix (d, k), W = U diag(1 / sqrt(s)), of (N, d) vectors (BERT-whitening, algorithm 1).
 
-    mean: np.ndarray
-    matrix: np.ndarray
-
-    def transform(self, vectors: np.ndarray) -> np.ndarray:
-        """(N, d) -> (N, k) float32, not normalised."""
-        return ((vectors - self.mean) @ self.matrix).astype(np.float32)
-
-
-def fit_whitening(vectors: np.ndarray) -> Whitening:
-    """The whitening of (N, d) vectors, W = U diag(1 / sqrt(s)) of their covariance (BERT-whitening, algorithm 1).
-
+    On these (x - mean) @ matrix has mean 0 and the identity as covariance.
     All directions with variance are kept: states after a layer norm satisfy one linear equation, and whitening would
     amplify rounding errors in that direction. Raises ValueError if there are no more vectors than dimensions, or all
     vectors are the same.
@@ -51,7 +39,7 @@ def fit_whitening(vectors: np.ndarray) -> Whitening:
     kept = int((variances > SMALLEST_VARIANCE * variances[0]).sum())
     if not kept:
         raise ValueError(f"the vectors vary in 0 directions, not {width}; fit on other texts")
-    return Whitening(values.mean(0), directions[:, :kept] / np.sqrt(variances[:kept]))
+    return values.mean(0), directions[:, :kept] / np.sqrt(variances[:kept])
 
 
 def whitened(encoder: TextEncoder, texts: Sequence[str]) -> Representation:
@@ -59,9 +47,9 @@ def whitened(encoder: TextEncoder, texts: Sequence[str]) -> Representation:
 
     Raises ValueError as `fit_whitening` does.
     """
-    whitening = fit_whitening(encoder.encode(texts))
-    tensors = {"mean": torch.from_numpy(whitening.mean), "matrix": torch.from_numpy(whitening.matrix)}
-    return _followed(encoder, "whitening", whitening.transform, tensors)
+    mean, matrix = fit_whitening(encoder.encode(texts))
+    transform = lambda vectors: ((vectors - mean) @ matrix).astype(np.float32)  # noqa: E731
+    return _followed(encoder, "whitening", transform, {"mean": mean, "matrix": matrix})
 
 
 class _Step(nn.Module):
@@ -161,14 +149,14 @@ def fit_flow(vectors: np.ndarray, seed: int = 42) -> Flow:
 def flowed(encoder: TextEncoder, texts: Sequence[str], seed: int = 42) -> Representation:
     """`encoder` followed by a flow fitted on its vectors of `texts`. Raises ValueError as `fit_flow` does."""
     flow = fit_flow(encoder.encode(texts), seed)
-    return _followed(encoder, "flow", flow.transform, flow.state_dict())
+    return _followed(encoder, "flow", flow.transform, as_arrays(flow.state_dict()))
 
 
 def _followed(
-    encoder: TextEncoder, label: str, transform: Callable[[np.ndarray], np.ndarray], tensors: Mapping[str, torch.Tensor]
+    encoder: TextEncoder, label: str, transform: Callable[[np.ndarray], np.ndarray], fitted: Mapping[str, np.ndarray]
 ) -> Representation:
-    def embed(texts: list[str], batch_size: int, **prompt: str) -> np.ndarray:
+    def embed(texts: list[str], batch_size: int, **prompt: Any) -> np.ndarray:
         return transform(encoder.encode(texts, batch_size=batch_size, **prompt))
 
-    mark = array_digest(as_arrays(tensors), encoder.fingerprint)
+    mark = array_digest(fitted, encoder.fingerprint)
     return Representation(f"{encoder.name}+{label}", mark, embed, encoder if isinstance(encoder, Encoder) else None)

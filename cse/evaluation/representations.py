@@ -10,7 +10,6 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,24 +26,9 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _HEADER = re.compile(r"\d+ \d+")
 
 
-class TextEncoder(Protocol):
-    """Interface of `Encoder` and `Representation`: a name, a fingerprint and `encode`."""
-
-    @property
-    def name(self) -> str:
-        """The name shown in tables."""
-
-    @property
-    def fingerprint(self) -> str:
-        """12 hex digits that change if anything does that the vectors depend on."""
-
-    def encode(self, inputs: str | Sequence[str], *, batch_size: int = 64) -> Any:
-        """(N, d) float32 vectors of N sentences."""
-
-
 @dataclass(frozen=True)
 class Representation:
-    """A `TextEncoder` from a function: `embed(texts, batch_size)` returns (N, d) float32.
+    """What is called as an `Encoder` is, from a function: `embed(texts, batch_size)` returns (N, d) float32.
 
     With `prompted`, the encoder whose vectors they are made of, `embed` has an argument `prompt`, too.
     """
@@ -58,6 +42,9 @@ class Representation:
         """(N, d) float32 vectors of N sentences, (d,) of a single string; rows are not normalised."""
         vectors = self.embed([inputs] if isinstance(inputs, str) else list(inputs), batch_size, **prompt)
         return vectors[0] if isinstance(inputs, str) else vectors
+
+
+TextEncoder = Encoder | Representation
 
 
 def top_k_tokens(encoder: Encoder, k: int = 200, denoise: bool = False) -> Representation:
@@ -141,8 +128,7 @@ def _word_vectors(path: Path, vocabulary: Container[str] | None = None) -> Itera
         word = line.partition(" ")[0] if spaces == width else line.rsplit(" ", width)[0]
         if not 0 < width <= spaces or (spaces > width and _NUMBER.fullmatch(word.rpartition(" ")[2])):
             raise ValueError(
-                f"{path}: line {number} has {spaces} numbers after its word, not {width or 'one or more'}; "
-                "the file is damaged or its columns are not separated by single spaces"
+                f"{path}: line {number} has {spaces} numbers after its word, not {width or 'some'}; repair the file"
             )
         if vocabulary is not None and word not in vocabulary:
             continue

@@ -7,21 +7,19 @@ import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cse.encoder.processes import start_command
 from cse.errors import FACES, as_called, command_line
-from cse.evaluation.figures import draw, sweep
 from cse.evaluation.geometry import BYTE_FREQUENT, WORDPIECE_FREQUENT
 from cse.evaluation.metrics import Figure, margin, over_seeds
 from cse.evaluation.results import AVERAGE, BASE, PAPERS, ROWS, TEMPLATES, PublishedRow, provenance, read_results
 from cse.evaluation.tasks import find_task
 from cse.evaluation.template_search import read_scores
 from cse.files.weights import available
-from cse.files.writing import digest, write_file, write_json
+from cse.files.writing import digest, write_json, write_text
 from cse.methods.presets import PUBLISHED, preset
 from cse.methods.templates import NEGATIVE, POSITIVE
 from cse.models.checkpoint import CHECKPOINT
@@ -29,7 +27,7 @@ from cse.models.loading import load
 from cse.models.names import resolve_backbone
 
 if TYPE_CHECKING:
-    from cse.evaluation.results import ModelRecord, Scoreboard
+    from cse.evaluation.results import Scoreboard
 
 WORD_SENTENCES = (
     "i am sad.", "i am not happy.", "the man is playing the guitar.", "the man is playing the piano.",
@@ -100,22 +98,18 @@ def word_commands(backbone: str) -> list[str]:
 
 
 STATIC_TOKENS_TABLE = ("promptbert", "7")
+FREQUENT = [("BERT", f"`{' '.join(WORDPIECE_FREQUENT)}`"), ("RoBERTa", f"`{' '.join(BYTE_FREQUENT)}`")]
+PROTOTYPES = [(kind, f"`{view.text}`") for kind, views in (("positive", POSITIVE), ("negative", NEGATIVE))
+              for view in views]  # fmt: skip
 LISTINGS: dict[tuple[str, str], Callable[[], list[str]]] = {
-    ("promptbert", "11"): partial(
-        _table, ("vocabulary", "tokens"),
-        [("BERT", f"`{' '.join(WORDPIECE_FREQUENT)}`"), ("RoBERTa", f"`{' '.join(BYTE_FREQUENT)}`")],
-    ),
+    ("promptbert", "11"): lambda: _table(("vocabulary", "tokens"), FREQUENT),
     ("promptbert", "13"): prompts,
-    ("promptbert", "14"): partial(settings, "promptbert"),
+    ("promptbert", "14"): lambda: settings("promptbert"),
     ("dcpcse", "3"): prefix_parameters,
-    ("dcpcse", "4"): partial(settings, "dcpcse"),
-    ("conpvp", "1"): partial(
-        _table, ("kind", "template"),
-        [(kind, f"`{view.text}`") for kind, views in (("positive", POSITIVE), ("negative", NEGATIVE))
-         for view in views],
-    ),
-    ("conpvp", "2"): partial(settings, "conpvp"),
-}  # fmt: skip
+    ("dcpcse", "4"): lambda: settings("dcpcse"),
+    ("conpvp", "1"): lambda: _table(("kind", "template"), PROTOTYPES),
+    ("conpvp", "2"): lambda: settings("conpvp"),
+}
 
 
 TEMPLATES_FILE = "templates.txt"
@@ -248,10 +242,9 @@ def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: C
         words += ["--resume"] if checkpoint.with_name(f"{checkpoint.name}.partial").is_dir() else []
     if name == "search_templates":
         path = plan.template_scores
-        if path.is_file() and set(TEMPLATES) <= read_scores(path).scores.keys():
+        if path.is_file() and set(TEMPLATES) <= read_scores(path)[1].keys():
             return
-        text = "\n".join(TEMPLATES) + "\n"
-        write_file(plan.output / TEMPLATES_FILE, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+        write_text(plan.output / TEMPLATES_FILE, "\n".join(TEMPLATES) + "\n")
     line = command_line(*command)
     report(f"  {line}")
     with start_command([name, *words], stdout=subprocess.DEVNULL) as process:
@@ -322,57 +315,17 @@ def obtained(row: PublishedRow, plan: Plan, seed: int | None) -> float | None:
     Raises ValueError if its results file is damaged or has no record of the run's model.
     """
     if row.task == "templates":
-        return read_scores(plan.template_scores).scores.get(row.name)
-    record = run_record(row, plan, seed)
+        return read_scores(plan.template_scores)[1].get(row.name)
+    path, model = plan.results(row, seed), plan.model(row, seed)
+    records = [record for record in read_results(path).models.values() if record.model == model]
+    if not records:
+        raise ValueError(f"{path}: no record of {model}; delete it and run this again")
+    value: Any = records[-1].scores  # the others are of earlier weights
     if not row.read:
-        return find_task(row.task).average(record.scores)
-    value: Any = record.scores
+        return find_task(row.task).average(value)
     for key in row.read:
         value = value.get(key) if isinstance(value, dict) else None
     return value
-
-
-def run_record(row: PublishedRow, plan: Plan, seed: int | None) -> ModelRecord:
-    """The record of a run in its results file, which may also have outdated records.
-
-    It is found by the model's name. If several records have this name (after the weights changed) or none (if the path
-    was written differently), the model is opened and its fingerprint decides. Raises ValueError if it is missing.
-    """
-    from cse.evaluation.harness import ModelSelection
-
-    path, model, pooling = plan.results(row, seed), plan.model(row, seed), plan.pooling(row)
-    records = list(read_results(path).models.values())
-    named = [record for record in records if record.model == model]
-    if len(named) == 1:
-        return named[0]
-    poolings, bare = [pooling] if pooling else [], "--bare" in row.evaluate.split()
-    (candidate,) = ModelSelection([model], poolings, bare=bare).candidates()
-    fingerprint = candidate.open()[1].fingerprint
-    matching = next((record for record in records if record.fingerprint == fingerprint), None)
-    if matching is None:
-        known = ", ".join(filter(None, [pooling, fingerprint]))
-        raise ValueError(f"{path}: no record of {model} ({known}); delete it and run this again")
-    return matching
-
-
-def draw_figure(rows: Sequence[PublishedRow], runs: Sequence[Sequence[float | None]], plan: Plan) -> list[Path]:
-    """Draw a figure of the papers and return the paths; no paths for tables.
-
-    `runs` are the numbers of each row's runs; rows without a number are left out.
-    """
-    first = rows[0]
-    stem = plan.output / "figures" / f"{first.paper}-{first.table}"
-    present = [[value for value in values if value is not None] for values in runs]
-    lengths = {row.prefix: numbers for row, numbers in zip(rows, present, strict=True) if numbers and row.prefix}
-    if lengths and first.prefix is not None:  # DCPCSE's Figure 2
-        label = f"{first.method} on {Path(plan.backbone_of(first)).name}"
-        title = f"Average of seven STS tasks by prompt length, {label}"
-        return [sweep({label: lengths}, stem.with_suffix(".png"), title, varied="prompt length")]
-    if first.task in ("few-shot", "geometry") and first.table.startswith("figure"):
-        labels = {f"{row.name} {seed or ''}".strip(): (row, seed) for row in rows for seed in plan.runs(row)}
-        models = {label: run_record(row, plan, seed) for label, (row, seed) in labels.items()}
-        return draw(find_task(first.task), models, stem)
-    return []
 
 
 @dataclass(frozen=True)
@@ -497,31 +450,26 @@ def _reproduced(row: PublishedRow, plan: Plan, report: Callable[[str], None]) ->
     return replace(entry, **judged(over_seeds(whole), row))
 
 
-def read_ledger(path: Path) -> list[LedgerEntry]:
-    """The entries of a ledger file. Raises ValueError, naming the file, if it is not a ledger."""
-    try:
-        rows: list[dict[str, Any]] = [
-            {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
-            for value in json.loads(path.read_text(encoding="utf-8"))["rows"]
-        ]
-        return [LedgerEntry(**row) for row in rows]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: not a ledger ({error}); move it away or give another `output`") from error
-
-
 def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[LedgerEntry]) -> None:
     """Write `stem.json` and `stem.md`; earlier rows that are not in `entries` are kept.
 
     Raises ValueError if `stem.json` exists and is not a ledger.
     """
     path = stem.with_name(f"{stem.name}.json")
-    earlier = read_ledger(path) if path.is_file() else []
+    earlier: list[LedgerEntry] = []
+    if path.is_file():
+        try:
+            for value in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+                fields: dict[str, Any] = {
+                    key: tuple(item) if isinstance(item, list) else item for key, item in value.items()
+                }
+                earlier.append(LedgerEntry(**fields))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path}: not a ledger ({error}); move it away or give another `output`") from error
     fresh = {entry.row: entry for entry in entries}
     kept = [fresh.pop(entry.row, entry) for entry in earlier] + list(fresh.values())
-    rows = [entry.to_json() for entry in kept]
-    write_json(path, {"paper": paper, "table": table, **provenance(), "rows": rows})
-    text = "\n".join(markdown(kept)) + "\n"
-    write_file(stem.with_name(f"{stem.name}.md"), lambda fresh: fresh.write_text(text, encoding="utf-8"))
+    write_json(path, {"paper": paper, "table": table, **provenance(), "rows": [entry.to_json() for entry in kept]})
+    write_text(stem.with_name(f"{stem.name}.md"), "\n".join(markdown(kept)) + "\n")
 
 
 def markdown(entries: Sequence[LedgerEntry]) -> list[str]:

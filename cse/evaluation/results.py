@@ -10,7 +10,7 @@ from datetime import date
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cse.evaluation.metrics import Figure, margin, over_seeds, seeds_differ
 from cse.evaluation.tasks import LOGISTIC, TASKS, find_task
@@ -158,14 +158,11 @@ class Results:
         their default.
         """
         value = asdict(self)
-        protocol = value["protocol"]
-        optional = [(protocol, "classifier", LOGISTIC), (protocol, "smooth", 0), (protocol, "expand", 0)]
-        optional += [
-            (record, *item) for record in value["models"].values() for item in (("family", None), ("start", 0))
-        ]
-        for holder, name, default in [*optional, (value, "comparisons", [])]:
-            if holder[name] == default:
-                del holder[name]
+        optional = {"classifier": LOGISTIC, "smooth": 0, "expand": 0, "family": None, "start": False, "comparisons": []}
+        for part in (value, value["protocol"], *value["models"].values()):
+            for name in optional.keys() & part.keys():
+                if part[name] == optional[name]:
+                    del part[name]
         return value
 
 
@@ -226,8 +223,7 @@ def save_results(path: Path, results: Results) -> None:
 HEADINGS = {"spearman": "", "accuracy": "", "deviation": "+-", "subset_mean": "subsets"}
 
 
-@dataclass(frozen=True)
-class ScoreColumn:
+class ScoreColumn(NamedTuple):
     """One score of one unit (set), and its heading."""
 
     unit: str
@@ -408,8 +404,8 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
     shown = [column for column in columns(task, results.models) if column.score not in deviations]
     if any(task.average(record.scores) is not None for record in results.models.values()):
         shown.insert(0, ScoreColumn(AVERAGE, task.main, AVERAGE))
-    alike = [other for other in (results, *others) if (other.task, other.protocol) == (results.task, results.protocol)]
-    pool = [record for other in alike for record in other.models.values()]
+    same = [other for other in (results, *others) if (other.task, other.protocol) == (results.task, results.protocol)]
+    pool = [record for other in same for record in other.models.values()]
     rows = {}
     for label, *_ in seed_groups(results.models):
         record = results.models[label]
@@ -421,10 +417,15 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
         before = [starts[seed] for seed in sorted(starts)]
         start = tuple(_figure(task, column, before) for column in shown if starts)
         rows[label] = Row(record, figures, tuple(sorted(by_seed)), task.average(record.scores), start)
-    verdicts = [
-        _verdict({label: row.figures[number] for label, row in rows.items()}, lower=column.score in task.lower)
-        for number, column in enumerate(shown)
-    ]
+    verdicts = []
+    for number, column in enumerate(shown):
+        known = {label: figure for label, row in rows.items() if (figure := row.figures[number]) is not None}
+        top = (min if column.score in task.lower else max)(figure.value for figure in known.values())
+        best = tuple(label for label, figure in known.items() if figure.value == top)
+        noise = {label: margin(known[best[0]], figure) for label, figure in known.items() if label not in best}
+        tested = [(label, abs(known[label].value - top) <= half) for label, half in noise.items() if half is not None]
+        alike, apart = (tuple(label for label, inside in tested if inside is side) for side in (True, False))
+        verdicts.append(Verdict(best, alike, apart))
     return Scoreboard(task, results, tuple(shown), rows, tuple(verdicts))
 
 
@@ -439,13 +440,3 @@ def _figure(task: Task, column: ScoreColumn, runs: Sequence[Mapping[str, Scores]
         deviation = scored[0][1].get(column.unit, {}).get(task.repeats.deviations.get(column.score, ""))
         return Figure(figure.value, deviation, 1 if deviation is None else task.repeats.count)
     return figure
-
-
-def _verdict(figures: Mapping[str, Figure | None], *, lower: bool) -> Verdict:
-    known = {label: figure for label, figure in figures.items() if figure is not None}
-    top = (min if lower else max)(figure.value for figure in known.values())
-    best = tuple(label for label, figure in known.items() if figure.value == top)
-    noise = {label: margin(known[best[0]], figure) for label, figure in known.items() if label not in best}
-    tested = [(label, abs(known[label].value - top) <= half) for label, half in noise.items() if half is not None]
-    alike, apart = (tuple(label for label, inside in tested if inside is side) for side in (True, False))
-    return Verdict(best, alike, apart)

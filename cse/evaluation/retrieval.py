@@ -45,9 +45,7 @@ def units(data: TaskData) -> dict[str, Unit]:
         raise ValueError("retrieval needs a vector search; give `search`")
     folders = [path for path in (data.folder, *sorted(data.folder.glob("*"))) if _files(path, *CORPORA)]
     if not folders:
-        raise ValueError(
-            f"{data.folder}: no corpus.jsonl or corpus.tsv in it or its subfolders; a set has {TASK.layout}"
-        )
+        raise ValueError(f"{data.folder}: no corpus.jsonl or corpus.tsv in it or its folders, as in {TASK.layout}")
     one = partial(score, search=data.search, query_prompt=data.query_prompt, document_prompt=data.document_prompt)
     return {folder.resolve().name: partial(one, folder=folder) for folder in folders}
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cse.corpus.supervised import Pair, scored_pairs
-from cse.evaluation.metrics import correlation, correlation_or_none, mean_or_none, pair_cosines, pearson
+from cse.evaluation.metrics import correlation, correlation_or_none, mean_or_none, pair_cosines
 from cse.evaluation.tasks import Task, TaskData
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def score(encode: Encode, paths: Sequence[Path], details: bool = False) -> Score
     spearman = correlation(cosines, grades, str(paths[0].parent))
     scores: Scores = {"spearman": round(spearman, 2), "pairs": len(pairs)}
     if details:
-        scores["pearson"] = round(pearson(cosines, grades), 2)
+        scores["pearson"] = round(correlation(cosines, grades, ranked=False), 2)
         ends = np.cumsum([len(subset) for subset in subsets.values()])[:-1]
         parts = zip(subsets, np.split(cosines, ends), np.split(grades, ends), strict=True)
         scores["subsets"] = {name: correlation_or_none(cosine, grade) for name, cosine, grade in parts}

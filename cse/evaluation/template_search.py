@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +25,7 @@ from cse.evaluation.results import TEMPLATES
 from cse.evaluation.sts import with_final_period
 from cse.files import hub
 from cse.files.checksums import DIGEST, check_digest, with_digest
-from cse.files.writing import write_file, write_json
+from cse.files.writing import write_json
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.templates import Template
 
@@ -39,18 +39,6 @@ GENERATED = {"Also called [MASK]. [X]": 64.75}  # section 4.2: the best of 500 t
 FRAMES = ("This [X]", "This sentence of [X]", 'This sentence of "[X]"', 'This sentence : "[X]"')  # stage 2: around [X]
 
 
-@dataclass(frozen=True)
-class SearchSettings:
-    """Settings of template scores: the backbone's name and fingerprint, the pairs' file with digest, and options."""
-
-    model: str
-    backbone: str
-    dev: str
-    pairs: int
-    denoise: bool
-    final_period: bool
-
-
 class TemplateScore(NamedTuple):
     """Spearman x 100 of a template, and its number in PromptBERT's Table 4, or None."""
 
@@ -59,50 +47,40 @@ class TemplateScore(NamedTuple):
     published: float | None
 
 
-@dataclass
-class TemplateScores:
-    """The `scores` of templates by text, in the order they were computed, under `settings`."""
+def read_scores(path: Path) -> tuple[dict[str, Any], dict[str, float]]:
+    """The settings in `path`, and the scores by template in the order they were computed.
 
-    settings: SearchSettings
-    scores: dict[str, float] = field(default_factory=dict)
-
-
-def read_scores(path: Path) -> TemplateScores:
-    """Read the template scores in `path`. Raises ValueError, naming it, for another or a damaged file."""
+    Raises ValueError, naming it, for another or a damaged file.
+    """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
         scores = {row["template"]: float(row["score"]) for row in value["templates"]}
-        settings = {key: item for key, item in value.items() if key not in ("templates", DIGEST)}
-        template_scores = TemplateScores(SearchSettings(**settings), scores)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: not a file of template scores ({error}); give another `json_output`") from error
     check_digest(value, path, "copy it again or remove its digest, or give another `json_output`")
-    return template_scores
+    return {key: item for key, item in value.items() if key not in ("templates", DIGEST)}, scores
 
 
-def resumed(score: Score, settings: SearchSettings, path: Path | None, report: Callable[[str], None]) -> Score:
+def resumed(score: Score, settings: dict[str, Any], path: Path | None, report: Callable[[str], None]) -> Score:
     """Wrap `score`: reuse the scores that `path` has for the same settings, and write all after each new template.
 
     `report` gets a line for each template. The file is also written immediately, so that OSError for a path that
     cannot be written is raised before the work. Raises ValueError if it has other settings, or is another file.
     """
-    known = read_scores(path) if path is not None and path.exists() else TemplateScores(settings)
-    if known.settings != settings:
-        raise ValueError(
-            f"{path}: holds scores of other settings ({asdict(known.settings)}); give another `json_output`"
-        )
+    recorded, scores = read_scores(path) if path is not None and path.exists() else (settings, {})
+    if recorded != settings:
+        raise ValueError(f"{path}: holds scores of other settings ({recorded}); give another `json_output`")
 
     def save() -> None:
         if path is not None:
-            templates = [row._asdict() for row in compared(known.scores)]
-            write_json(path, with_digest({**asdict(settings), "templates": templates}))
+            write_json(path, with_digest({**settings, "templates": [row._asdict() for row in compared(scores)]}))
 
     def scored(template: Template) -> float:
-        if template.text not in known.scores:
-            known.scores[template.text] = score(template)
+        if template.text not in scores:
+            scores[template.text] = score(template)
             save()
-        report(f"{known.scores[template.text]:6.2f}  {template.text}")
-        return known.scores[template.text]
+        report(f"{scores[template.text]:6.2f}  {template.text}")
+        return scores[template.text]
 
     save()
     return scored
@@ -252,11 +230,3 @@ def template_of(filled: str, parts: tuple[str, str], source: Sequence[str] = ())
         return None
     between = zip(written, (*parts, ""), strict=True)
     return re.sub(r" (?=[.,;:?!])", "", " ".join(piece for pair in between for piece in pair if piece))
-
-
-def write_templates(path: Path, templates: Sequence[Template]) -> None:
-    """Write templates to a text file, one per line. Raises ValueError if there are none."""
-    if not templates:
-        raise ValueError("the model generated no template; give another `generate`")
-    lines = "".join(f"{template.text}\n" for template in templates)
-    write_file(path, lambda target: target.write_text(lines, encoding="utf-8"))

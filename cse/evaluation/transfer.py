@@ -87,8 +87,7 @@ def check_counts(path: Path, rows: Sequence[LabelledRow], least: int) -> None:
     label, count = min(Counter(row[0] for row in rows).items(), key=lambda item: item[1])
     if count < least:
         raise ValueError(
-            f"{path}: label {label!r} has {count} of {least} required rows; add some, or remove the label "
-            "(a header line is read as a row)"
+            f"{path}: label {label!r} has {count} of {least} required rows; add some, or remove it, as a header"
         )
 
 

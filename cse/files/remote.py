@@ -138,9 +138,7 @@ def _place(address: str, failure: str = "not reached") -> Iterator[tuple[Any, st
         yield system, path.rstrip("/")
     except ImportError as error:
         reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"{shown(address)}: its scheme needs another package ({reason}); install it with pip"
-        ) from error
+        raise ValueError(f"{shown(address)}: needs another package ({reason}); install it with pip") from error
     except FileNotFoundError as error:
         raise ValueError(f"{shown(address)}: no such file; check the address") from error
     except Exception as error:  # each service has errors of its own

@@ -123,9 +123,7 @@ def _unpickled(path: Path) -> dict[str, np.ndarray]:
         # Only the newer, zipped format can be memory-mapped.
         value = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except pickle.UnpicklingError as error:
-        raise ArtefactError(
-            f"{path}: holds more than tensors, or is damaged, and could run code; give the model in safetensors"
-        ) from error
+        raise ArtefactError(f"{path}: holds more than tensors and could run code; give it in safetensors") from error
     except Exception as error:  # a damaged pickle can raise anything
         raise _damaged(path, error) from error
     named = isinstance(value, dict) and all(isinstance(key, str) for key in value)

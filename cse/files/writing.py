@@ -196,10 +196,14 @@ def _new_file(path: Path) -> Iterator[tuple[Path, Path]]:
             yield fresh / path.name, target
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text to `path` by `write_file`."""
+    write_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+
+
 def write_json(path: Path, value: object) -> None:
     """Write a JSON document to `path` by `write_file`."""
-    text = json.dumps(value, ensure_ascii=False, indent=1)
-    write_file(path, lambda fresh: fresh.write_text(text, encoding="utf-8"))
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=1))
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -166,9 +166,7 @@ def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
         raise ValueError(f"`to` onnx needs the package {ONNX}; pip install {ONNX}")
     check_versions(ONNX)
     if not encoder.reading.prompt_pooled:
-        raise ValueError(
-            f"{encoder.name} leaves prompts out of its pooling, which a graph cannot; export to another form"
-        )
+        raise ValueError(f"{encoder.name} leaves prompts out of its pooling; export to another form")
     plain = write_pipeline(encoder, target, weights=False)
     rows = encoder.rows_of(TRACED_TEXTS, [encoder.views[0][0]] * len(TRACED_TEXTS))
     ids, _, _, mask, _ = torch.from_numpy(rows.tables(encoder.tokenizer.pad_token_id))

@@ -209,11 +209,18 @@ def write_pipeline(
     backbone, whose `config` then has to name a class that reads it. Without `weights` the backbone is its configuration
     alone, beside a graph that computes it. Raises ValueError for an encoder that sentence-transformers cannot compute.
     """
+    from safetensors.torch import save_file
+
     plain = plain_model(encoder)
     modules = ["Transformer"]
     if plain.at_mask:
         modules.append("WordWeights")
-        _write_word_weights(plain, weight, target / "1_WordWeights")
+        mask, mask_id = str(encoder.tokenizer.mask_token), int(encoder.tokenizer.mask_token_id)
+        table = torch.tensor([[weight * (number == mask_id)] for number in range(len(plain.vocabulary))])
+        only = {"vocab": plain.vocabulary, "word_weights": {mask: weight}, "unknown_word_weight": 0.0}
+        for file in ("wordweights_config.json", "config.json"):  # the second in newer versions
+            write_json(target / "1_WordWeights" / file, only)
+        save_file({"emb_layer.weight": table}, target / "1_WordWeights" / "model.safetensors")
     mode = "mean" if plain.at_mask else pooling_name(encoder.reading.pooling)
     folder = target / f"{len(modules)}_Pooling"
     width = int(encoder.model.config.hidden_size)
@@ -253,15 +260,13 @@ def _write_layers(head: torch.nn.Module, layers: Sequence[str], target: Path, st
     return kinds
 
 
-def write_modules(target: Path, kinds: Sequence[str]) -> list[str]:
-    """Write the `modules.json` of a pipeline whose first module lies in `target` itself; return their subfolders."""
-    paths = [f"{number}_{kind}" if number else "" for number, kind in enumerate(kinds)]
+def write_modules(target: Path, kinds: Sequence[str]) -> None:
+    """Write the `modules.json` of a pipeline whose first module lies in `target` itself."""
     modules = [
-        {"idx": number, "name": str(number), "path": path, "type": f"{MODULES}{kind}"}
-        for number, (kind, path) in enumerate(zip(kinds, paths, strict=True))
+        {"idx": at, "name": str(at), "path": f"{at}_{kind}" if at else "", "type": f"{MODULES}{kind}"}
+        for at, kind in enumerate(kinds)
     ]
     write_json(target / "modules.json", modules)
-    return paths
 
 
 def write_tokenizer(target: Path, encoder: TorchEncoder, tokenizer: dict[str, Any]) -> None:
@@ -296,11 +301,8 @@ def write_weights(
 
 def _write_config(target: Path, plain: PlainModel, model: Any, **config: Any) -> None:
     values = {key: value for key, value in model.config.to_dict().items() if not key.startswith("_")}
-    values |= {
-        "architectures": [type(model).__name__],
-        "dtype": "float32",
-        "vocab_size": len(plain.tensors[plain.words]),
-    }
+    rows = len(plain.tensors[plain.words])
+    values |= {"architectures": [type(model).__name__], "dtype": "float32", "vocab_size": rows}
     for key in (OWN_KEY, SAVED_KEY):  # of a backbone that was trained here; written by transformers alone
         values.pop(key, None)
     write_json(target / "config.json", {**values, **config})
@@ -325,26 +327,11 @@ def _write_calls(plain: PlainModel, target: Path, weights: bool) -> None:
     write_json(target / "sentence_bert_config.json", options)
     space = " " if plain.spaced else ""
     prompts = {name: space + text for name, text in encoder.prompts.items()} | ({SPACE_PROMPT: space} if space else {})
-    write_json(
-        target / "config_sentence_transformers.json",
-        {
-            "prompts": prompts,
-            "default_prompt_name": encoder.default_prompt_name or (SPACE_PROMPT if space else None),
-            "similarity_fn_name": encoder.similarity_fn_name,
-            "truncate_dim": encoder.truncate_dim,
-        },
-    )
-
-
-def _write_word_weights(plain: PlainModel, weight: float, folder: Path) -> None:
-    from safetensors.torch import save_file
-
-    mask, mask_id = str(plain.encoder.tokenizer.mask_token), int(plain.encoder.tokenizer.mask_token_id)
-    weights = torch.tensor([[weight * (number == mask_id)] for number in range(len(plain.vocabulary))])
-    only = {"vocab": plain.vocabulary, "word_weights": {mask: weight}, "unknown_word_weight": 0.0}
-    write_json(folder / "wordweights_config.json", only)
-    write_json(folder / "config.json", only)  # the file name in newer versions
-    save_file({"emb_layer.weight": weights}, folder / "model.safetensors")
+    calls = {
+        "prompts": prompts, "default_prompt_name": encoder.default_prompt_name or (SPACE_PROMPT if space else None),
+        "similarity_fn_name": encoder.similarity_fn_name, "truncate_dim": encoder.truncate_dim,
+    }  # fmt: skip
+    write_json(target / "config_sentence_transformers.json", calls)
 
 
 def pooling_name(pooling: Pooling) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from cse.encoder.backbone import fingerprint, load_backbone
 from cse.encoder.torch_encoder import TorchEncoder
@@ -46,8 +46,7 @@ class Repository:
     hardware: str | None = None
 
 
-@dataclass(frozen=True)
-class Uploaded:
+class Uploaded(NamedTuple):
     """The address of an upload, and its commit."""
 
     url: str
@@ -125,20 +124,10 @@ def copy_model(reference: ModelReference, target: Path) -> None:
     source = Path(reference.name)
     if not source.is_dir():
         raise ArtefactError(f"{reference.name} is not a model folder; give a checkpoint's or a backbone's")
-    if reference.kind is Kind.CHECKPOINT:
-        copy_checkpoint(source, target)
-    else:
-        copied_whole(source, target, _copy_export if reference.kind is Kind.EXPORT else _copy_backbone)
-
-
-def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
-    """Copy a checkpoint's configuration and weights, and return the copied configuration.
-
-    If the checkpoint needs a local backbone folder, that is copied to `target/backbone`; a bundled one or a hub id
-    stays a name. Of a folder that it does not need, the last part of the name is kept. Raises ArtefactError if a file,
-    or a backbone that is needed, is missing or has changed since training.
-    """
-    return copied_whole(source, target, _copy_checkpoint)
+    copies: dict[Kind, Callable[[Path, Path], object]] = {
+        Kind.CHECKPOINT: copy_checkpoint, Kind.EXPORT: _copy_export
+    }  # fmt: skip
+    copied_whole(source, target, copies.get(reference.kind, _copy_backbone))
 
 
 def copied_whole(source: Path, target: Path, copy: Callable[[Path, Path], T]) -> T:
@@ -166,14 +155,18 @@ def _copy_files(paths: Iterable[Path], source: Path, target: Path) -> None:
         shutil.copyfile(path, copy)
 
 
-def _copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
+def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
+    """Copy a checkpoint's configuration and weights, and return the copied configuration.
+
+    If the checkpoint needs a local backbone folder, that is copied to `target/backbone`; a bundled one or a hub id
+    stays a name. Of a folder that it does not need, the last part of the name is kept. Raises ArtefactError if a file,
+    or a backbone that is needed, is missing or has changed since training.
+    """
     config = read_checkpoint_config(source)
     origin = config.backbone
     if config.whole:
         if SAVED_KEY in read_config(str(source)):
-            raise ArtefactError(
-                f"{source}: another tool has saved it again since its training; upload it with that tool"
-            )
+            raise ArtefactError(f"{source}: another tool saved it again; upload it with that tool")
         verify(source, config.sha256, "copy or train it again")
         _copy_files((source / name for name in config.sha256), source, target)
         name = Path(origin.name).name if Path(origin.name).is_absolute() else origin.name
@@ -241,7 +234,7 @@ def stage_checkpoint(source: Path, target: Path, facts: CardFacts) -> None:
         opens_elsewhere = (source / "modules.json").is_file()
         cure = f'SentenceTransformer("{source}").push_to_hub("OWNER/NAME")' if opens_elsewhere else "`hf upload`"
         raise ArtefactError(f"{source}: is no checkpoint of {command_line('train')} and no index; upload it by {cure}")
-    config = copy_checkpoint(source, target)
+    config = copied_whole(source, target, copy_checkpoint)
     if (source / LOG).is_file():
         shutil.copyfile(source / LOG, target / LOG)
     (target / "README.md").write_text(model_card(config, facts), encoding="utf-8")

@@ -30,9 +30,7 @@ def project_texts(root: Path) -> dict[str, str]:
         return {name: (root / name).read_text(encoding="utf-8") for name in (LOCK, CARD, LICENCE)}
     installed, lock = _installed(root), root / "cse" / LOCK
     if installed is None or not lock.is_file():
-        raise ArtefactError(
-            f"{root}: no {missing}, which a Space needs; deploy from a clone of the repository, or install the package"
-        )
+        raise ArtefactError(f"{root}: no {missing}; deploy from a clone, or install the package")
     return {
         LOCK: lock.read_text(encoding="utf-8"),
         CARD: installed.metadata["Description"] or "",
@@ -137,8 +135,13 @@ def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> dict[str, s
     for name in PACKAGES:
         shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", ".*", LOCK))
     staged = _stage_models(request.models, folder)
+    lent = request.hardware is Hardware.ZERO_GPU
+    entry = ENTRY_TEXT.format(
+        imports="from importlib.util import find_spec\n" if lent else "", setup=f"{ON_ZERO_GPU}\n" if lent else "",
+        models=list(staged.values()), indexes=[f"{INDEXES}/{name}" for name in request.indexes],
+    )  # fmt: skip
     texts = {
-        LOCK: requirements(project[LOCK], request.hardware), ENTRY: entry(request, list(staged.values())),
+        LOCK: requirements(project[LOCK], request.hardware), ENTRY: entry,
         CARD: card(request, project[CARD], project[LOCK], staged), LICENCE: project[LICENCE],
     }  # fmt: skip
     for name, text in texts.items():
@@ -178,14 +181,6 @@ def requirements(lock: str, hardware: Hardware) -> str:
     if hardware is Hardware.CPU:
         return "\n".join([f"--extra-index-url {CPU_WHEELS}", *lines, ""])
     return "\n".join([f"torch=={ZERO_GPU_TORCH}" if line.startswith("torch==") else line for line in lines] + [""])
-
-
-def entry(request: SpaceRequest, models: Sequence[str]) -> str:
-    """The Space's Python file, which starts the app with `models` as additional columns and with the indexes."""
-    lent = request.hardware is Hardware.ZERO_GPU
-    imports = "from importlib.util import find_spec\n" if lent else ""
-    setup, indexes = f"{ON_ZERO_GPU}\n" if lent else "", [f"{INDEXES}/{name}" for name in request.indexes]
-    return ENTRY_TEXT.format(imports=imports, setup=setup, models=list(models), indexes=indexes)
 
 
 def card(request: SpaceRequest, readme: str, lock: str, staged: Mapping[str, str]) -> str:

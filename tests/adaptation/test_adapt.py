@@ -26,7 +26,7 @@ from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_joined, fit_projection
 from cse.adaptation.report import lines
 from cse.corpus import Corpus
-from cse.evaluation.clustering import same_label_neighbours
+from cse.evaluation.clustering import neighbour_values
 from cse.methods.method import Pooling as Pooled
 
 TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog"]
@@ -105,7 +105,7 @@ def test_with_labels_the_scores_are_those_of_held_out_texts_and_the_best_is_writ
         texts = np.concatenate([unit, others / np.linalg.norm(others, axis=1, keepdims=True)])
         cosines = asked @ texts.T
         ranks = (cosines >= np.diag(cosines)[:, None] - 1e-6).sum(axis=1)
-        scores = {"neighbours": same_label_neighbours(rows, gold), "recall@1": (ranks == 1).mean(),
+        scores = {"neighbours": neighbour_values(rows, gold).mean(), "recall@1": (ranks == 1).mean(),
                   "mrr": (1 / ranks).mean()}  # fmt: skip
         assert scored[name]["scores"] == pytest.approx({key: 100 * value for key, value in scores.items()}, abs=0.7)
     assert whole["decision"] == whole["chosen"] == choose(stages).result

@@ -20,7 +20,7 @@ from cse.analysis.votes import (
     verdict,
     vote_by_label,
 )
-from cse.evaluation.clustering import same_label_neighbours
+from cse.evaluation.clustering import neighbour_values
 
 TEXTS = [f"text {number}" for number in range(9)]
 QUESTIONS = [Question(row, (0, 1), (2, 3), swapped=bool(row % 2)) for row in range(4, 9)]
@@ -142,7 +142,7 @@ def test_thirty_votes_of_labels_name_the_better_of_two_models_in_nine_of_ten_cas
     gold = rng.integers(6, size=600)
     texts = rng.normal(size=(6, 16))[gold] + rng.normal(scale=1.2, size=(600, 16))
     models = [texts + rng.normal(scale=scale, size=texts.shape) for scale in (0.6, 0.8, 1.0, 1.2, 1.4, 1.6)]
-    shares = [same_label_neighbours(vectors, gold) for vectors in models]
+    shares = [neighbour_values(vectors, gold).mean() for vectors in models]
     pairs = [(one, other) for one in range(6) for other in range(6) if 0.03 <= abs(shares[one] - shares[other]) <= 0.15]
     right = 0
     for first, second in pairs:

@@ -252,7 +252,7 @@ def bench_search(
 
     with tempfile.TemporaryDirectory() as folder:
         place = index or Path(folder) / "index"
-        opened = VectorIndex.load(index, device="cpu") if index else random_index(rows, dimension, factory, place)
+        opened = VectorIndex.load(index) if index else random_index(rows, dimension, factory, place)
         asked = directions(np.random.default_rng(), queries, opened.manifest.dimension)
         clock = time.process_time if cpu_time else time.perf_counter
         figures = beside_first(searches(opened, place, asked, k), queries, rounds, clock)

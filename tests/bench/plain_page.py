@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cse.evaluation import geometry, sts
-from cse.evaluation.figures import ranked_bars, sweep
+from cse.evaluation.figures import COLOURS, FAINT, panels_of
 from cse.evaluation.metrics import Difference, over_seeds, seeds_differ
 from cse.evaluation.reproduction import rows as published_rows
 from cse.evaluation.results import TEMPLATES
@@ -19,7 +19,6 @@ from cse.files.writing import write_file
 from tests.bench.plain import CONFIGURATIONS, GRIDS, MORE_TASKS, STATIC_BIAS, TEMPLATE_SCORES, Configuration, trial_name
 
 HOLDS, FAILS, NOISE, MISSING = "holds", "does not hold", "inside the noise", "not run yet"
-PREFIXES = ("dcpcse-4", "dcpcse-8", "dcpcse-16")
 Results = Mapping[str, Any]
 
 
@@ -253,10 +252,14 @@ def write_page(results: Results, page: Path) -> list[Path]:
         text = "\n".join([before + start, "", *table(results), "", end + after])
     write_file(page, lambda fresh: fresh.write_text(text, encoding="utf-8"))
     averages = {row.title: float(np.mean(values)) for row in _rows() if (values := runs(results, row.name))}
-    figures = [ranked_bars(averages, page.with_name(f"{page.stem}-average.svg"), "Average of seven STS tasks")]
-    lengths = {CONFIGURATIONS[name].prefix or 0: values for name in PREFIXES if (values := runs(results, name))}
-    if len(lengths) > 1:
-        title = "Average of seven STS tasks by prompt length"
-        path = page.with_name(f"{page.stem}-prefix.svg")
-        figures.append(sweep({"DCPCSE": lengths}, path, title, varied="prompt length"))
-    return [page, *figures]
+    path = page.with_name(f"{page.stem}-average.svg")
+    ranked = dict(sorted(averages.items(), key=lambda item: item[1]))
+    size = (7.0, 1.1 + 0.3 * len(ranked))
+    with panels_of({"": ranked}, path, "Average of seven STS tasks", size) as (axes,):  # the best on top
+        colours = [*[FAINT] * (len(ranked) - 1), COLOURS[0]]
+        bars = axes.barh(range(len(ranked)), [*ranked.values()], color=colours, height=0.7)
+        axes.bar_label(bars, fmt="%.2f", padding=3)
+        axes.set_yticks(range(len(ranked)), labels=list(ranked))
+        axes.set(xlabel="Spearman x 100", xmargin=0.12)
+        axes.grid(visible=False, axis="y")
+    return [page, path]

@@ -23,7 +23,7 @@ def random_index(rows: int, dimension: int, factory: str, folder: Path, seed: in
     sizes = [min(BATCH, rows - start) for start in range(0, rows, BATCH)]
     batches = (([f"sentence {row}" for row in range(size)], directions(generator, size, dimension)) for size in sizes)
     VectorIndex.build(batches, folder, settings=BuildSettings(factory=factory, corpus="random", seed=seed))
-    return VectorIndex.load(folder, device="cpu")
+    return VectorIndex.load(folder)
 
 
 def directions(generator: np.random.Generator, rows: int, dimension: int) -> np.ndarray:

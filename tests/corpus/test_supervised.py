@@ -183,7 +183,7 @@ def test_tuples_and_tables_in_memory_are_read_as_a_supervised_file() -> None:
         (["a\ud800"], {}, "item 1 holds half of a surrogate pair"),
         ({"train": ["a"]}, {}, "data is a dict; give a list of texts such as a column, one split of a dataset, or a"),
         (5, {}, "data is a int; give"),
-        (["a"], {"supervised": True}, "item 1 has 1 texts or an empty one; give two or three everywhere"),
+        (["a"], {"supervised": True}, "item 1 has 1 texts or an empty one; give 2 or 3"),
         ([("a", "b"), ("a", "b", "c")], {"supervised": True}, "item 2 has 3 texts"),
         ([("a", " ")], {"supervised": True}, "item 1 has 2 texts or an empty one"),
         (Dataset.from_dict({"a": ["x"], "b": ["y"]}), {}, "which column holds the texts?"),

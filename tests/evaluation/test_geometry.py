@@ -44,10 +44,13 @@ def word_vector(word: str) -> np.ndarray:
 # -- cosines against grades ---------------------------------------------------------------------------------------
 
 
-def test_grades_fall_into_five_buckets_closed_at_the_top() -> None:
+def test_grades_fall_into_five_buckets_closed_at_the_top(tmp_path: Path) -> None:
     grades = [0.0, 0.9, 1.0, 2.5, 2.9, 4.0, 4.9, 5.0]
     cosines = np.array([0.1, 0.3, 0.5, 0.2, 0.6, 0.7, 0.8, 0.9])
-    result = grade_distribution(cosines, grades)
+    (tmp_path / "test.tsv").write_text("".join(f"{grades[n]}\tone\t{cosines[n]}\n" for n in range(8)))
+    angles = {"one": 1.0, **{str(value): float(value) for value in cosines}}
+    encode = lambda texts: np.array([(angles[text], np.sqrt(1 - angles[text] ** 2)) for text in texts])  # noqa: E731
+    result = grade_distribution(encode, tmp_path / "test.tsv")
     assert [(row["grades"], row["count"], row["mean"]) for row in result["buckets"]] == [
         ("0-1", 2, 0.2), ("1-2", 1, 0.5), ("2-3", 2, 0.4), ("4-5", 3, 0.8),
     ]  # fmt: skip

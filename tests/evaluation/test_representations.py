@@ -67,9 +67,9 @@ def test_compressed_files_and_a_word2vec_header_give_the_same_vectors(
     [
         ("", "words.txt: no word vector in it; give"),
         ("6 2\n", "words.txt: no word vector in it; give"),
-        ("the\n", "words.txt: line 1 has 0 numbers after its word, not one or more; the file"),
-        ("the 1 2\nman 1\n", "words.txt: line 2 has 1 numbers after its word, not 2; the file is damaged"),
-        ("the 1 2\n\nman 1 2 3\n", "words.txt: line 3 has 3 numbers after its word, not 2; the file is damaged"),
+        ("the\n", "words.txt: line 1 has 0 numbers after its word, not some; repair the file"),
+        ("the 1 2\nman 1\n", "words.txt: line 2 has 1 numbers after its word, not 2; repair the file"),
+        ("the 1 2\n\nman 1 2 3\n", "words.txt: line 3 has 3 numbers after its word, not 2; repair the file"),
         ("the 1 2\nman 1 x\n", "words.txt: line 2: could not convert string to float: 'x'; every column"),
         ("the 1 2\nman 1 nan\n", "words.txt: line 2 has a value that is not finite; correct or remove"),
     ],

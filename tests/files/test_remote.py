@@ -76,7 +76,7 @@ def test_a_table_at_an_address_is_read_as_a_file_and_anew_when_it_changes(store,
             "abc://bucket/a.csv",
             r"^abc://bucket/a\.csv: not reached \(Protocol not known: abc\); give one such as s3://",
         ),
-        ("oss://bucket/a.csv", r"^oss://bucket/a\.csv: its scheme needs another package \(.*ossfs"),
+        ("oss://bucket/a.csv", r"^oss://bucket/a\.csv: needs another package \(.*ossfs"),
         ("http://127.0.0.1:9/a.csv", r"^http://127\.0\.0\.1:9/a\.csv: no"),
     ],
 )

@@ -78,12 +78,9 @@ def test_the_collection_answers_as_the_folder_does(location: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("what", ["folder", "collection"])
-@pytest.mark.parametrize("edited", [False, True])
-def test_only_chosen_rows_are_answers(what: str, edited: bool, location: str, tmp_path: Path) -> None:
+def test_only_chosen_rows_are_answers(what: str, location: str, tmp_path: Path) -> None:
     index = build(tmp_path / "x" if what == "folder" else location, count=200)
     chosen = np.array([150, 3, 77, 8])
-    if edited:
-        index.remove([5, 6, 9])
     queries = vectors(20, seed=1)
     scores, rows = index.search(queries, 3, among=chosen)
     expected_scores, order = brute_force(queries, vectors(200)[chosen], 3)
@@ -105,12 +102,11 @@ def test_approximate_types_find_most_and_say_how_many(factory: str, location: st
     assert collection.manifest.factory == factory
 
 
-def test_edits_are_those_of_the_folder_and_last(location: str, tmp_path: Path) -> None:
+def test_additions_are_those_of_the_folder_and_last(location: str, tmp_path: Path) -> None:
     folder, collection = build(tmp_path / "x", count=300), build(location, count=300)
     more = vectors(700)[300:340]
     for index in (folder, collection):
         assert index.add(sentences(40, 300), more, corpus="more").tolist() == list(range(300, 340))
-        assert index.remove([0, 310, 5]) == 3
     queries = vectors(50, seed=1)
     for opened in (collection, None):
         if opened is None:
@@ -118,24 +114,9 @@ def test_edits_are_those_of_the_folder_and_last(location: str, tmp_path: Path) -
             folder.save(tmp_path / "x")
         index = opened or open_at(location, FINGERPRINT)
         np.testing.assert_array_equal(index.search(queries, 10)[1], folder.search(queries, 10)[1])
-        assert (len(index), index.manifest.rows, index.manifest.corpora) == (337, 340, ["demo", "more"])
-        for row in (0, 310):
-            with pytest.raises(ValueError, match=f"row {row} was removed"):
-                index.texts([row])
-        with pytest.raises(ValueError, match="row 0 was removed"):
-            index.remove([1, 0])
+        assert (len(index), index.manifest.rows, index.manifest.corpora) == (340, 340, ["demo", "more"])
     assert manifest_at(location).corpus_sha256 != build(tmp_path / "y", count=300).manifest.corpus_sha256
     assert index.add(["x"], more[:1]).tolist() == [340]
-
-
-def test_rows_that_were_removed_and_saved_are_none_to_choose_among(location: str) -> None:
-    collection = build(location, count=200)
-    collection.remove([60, 61])
-    collection.save(location)
-    for index in (collection, open_at(location)):
-        with pytest.raises(ValueError, match="row 60 was removed"):
-            index.search(vectors(1), 2, among=[70, 60, 61])
-        assert index.search(vectors(1), 2, among=[70])[1].tolist() == [[70]]
 
 
 def test_an_index_that_lost_sentences_is_refused(location: str) -> None:
@@ -150,13 +131,13 @@ def test_what_another_saves_while_an_index_is_opened_is_no_loss(location: str, m
     writer, count = build(location, count=200), milvus.count
 
     def slow(*asked: Any) -> int:
-        if not writer.manifest.count < 200:
-            writer.remove([3, 4])
+        if writer.manifest.count == 200:
+            writer.add(sentences(2, 200), vectors(2))
             writer.save(location)
         return count(*asked)
 
     monkeypatch.setattr(milvus, "count", slow)
-    assert (len(open_at(location)), open_at(location).manifest) == (198, writer.manifest)
+    assert (len(open_at(location)), len(open_at(location))) == (200, 202)
 
 
 def test_an_addition_that_failed_is_made_again_in_its_own_place(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,7 +251,7 @@ def test_another_model_dimension_or_collection_is_refused(location: str, server:
     with pytest.raises(ValueError, match="vectors have 7 dimensions, not 32"):
         collection.add(["x"], np.ones((1, 7)))
     with pytest.raises(ValueError, match="row 300 does not exist"):
-        collection.remove([300])
+        collection.texts([300])
     with pytest.raises(ValueError, match="k is 0"):
         collection.search(vectors(1), 0)
     with pytest.raises(ValueError, match="can only be saved there"):
@@ -293,7 +274,7 @@ def test_a_foreign_collection_is_neither_opened_nor_replaced(location: str) -> N
 
 def test_a_server_that_is_away_is_one_line(tmp_path: Path) -> None:
     nobody = f"milvus://127.0.0.1:{free_port()}/x"
-    with pytest.raises(IndexFolderError, match="no Milvus server there; start one"):
+    with pytest.raises(IndexFolderError, match="no Milvus server there"):
         open_at(nobody)
     with served(tmp_path / "data") as address:
         location = f"{address}/x"
@@ -343,7 +324,7 @@ def test_a_slow_server_is_asked_again_for_a_minute_and_is_not_said_to_be_missing
 
 def test_a_port_that_refuses_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     server = SlowServer(monkeypatch, 1000)
-    with pytest.raises(IndexFolderError, match="no Milvus server there; start one, or correct the address"):
+    with pytest.raises(IndexFolderError, match=r"no Milvus server there \(.*refused\); start one, or"):
         client_of(f"milvus://127.0.0.1:{free_port()}/x")
     assert server.asked == 0
 
@@ -356,7 +337,7 @@ def test_a_host_that_gives_no_sign_is_not_said_to_have_no_server(monkeypatch: py
         raise TimeoutError("timed out")
 
     monkeypatch.setattr("socket.create_connection", silent)
-    with pytest.raises(IndexFolderError, match=r"x: no response within 30 seconds; .* try again later"):
+    with pytest.raises(IndexFolderError, match=r"x: no Milvus server there \(timed out\); start one, or correct"):
         client_of("milvus://[::1]:1/x")
 
 
@@ -364,9 +345,9 @@ def test_a_host_that_gives_no_sign_is_not_said_to_have_no_server(monkeypatch: py
     ("text", "reason"),
     [
         ("milvus://localhost/x", "is not the address"),
-        ("milvus://localhost:19530", "letters, digits and _, not beginning"),
+        ("milvus://localhost:19530", "is not the address"),
         ("milvus://localhost:19530/1x", "letters, digits and _, not beginning"),
-        ("milvus://localhost:99999/x", "out of range"),
+        ("milvus://localhost:99999/x", "is not the address"),
         ("milvus://name:secret@localhost:19530/x", "is not the address"),
         ("milvus://localhost:19530/a/b", "letters, digits and _, not beginning"),
         ("Milvus://localhost:19530/a", "is not the address of a store, which begins with milvus://"),
@@ -407,16 +388,15 @@ def test_a_table_gives_the_rows_of_its_folder(location: str, tmp_path: Path) -> 
             (0, 1, "one ", {"row": "r1", "n": 1}, None), (1, 3, "three", {"row": "r3", "n": None}, None),
         ]  # fmt: skip
         index.add(table().take([1]), vectors(1), corpus="b.csv")
-        index.remove([0])
         index.save(place)
         for opened in (index, open_at(place)):
-            assert rows_of(opened) == [
+            assert rows_of(opened)[1:] == [
                 (1, 3, "three", {"row": "r3", "n": None}, "demo"), (2, 3, "three", {"row": "r3", "n": None}, "b.csv"),
             ]  # fmt: skip
         for other in (table(queue=["a"] * 3), ["a list"]):
             with pytest.raises(ValueError, match="the columns differ: the new rows"):
                 index.add(other, vectors(len(other)))
-        assert len(index) == 2
+        assert len(index) == 3
 
 
 def test_cells_that_are_too_long_for_milvus_are_refused_with_the_row(location: str) -> None:

@@ -98,7 +98,7 @@ def test_what_cannot_be_mixed_is_refused_with_the_cure(tmp_path: Path) -> None:
 
 def test_a_collection_refuses_both_with_the_cure(tmp_path: Path) -> None:
     location = "milvus://127.0.0.1:1/x"
-    with pytest.raises(ValueError, match="`smooth` 3 is for indexes in folders; leave it out"):
+    with pytest.raises(ValueError, match="`smooth` 3 is for folders; leave it out"):
         MilvusIndex.build(in_batches(9), location, settings=BuildSettings(smooth=3))
     index = MilvusIndex(None, parse_address(location), "x", build(tmp_path / "x", count=9).manifest)
     with pytest.raises(ValueError, match="`expand` 2 is for indexes in folders; leave it out"):

@@ -74,7 +74,7 @@ def test_requirements_fit_the_hardware() -> None:
 
 def test_a_folder_that_is_no_clone_is_named(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text(LOCK)
-    with pytest.raises(ArtefactError, match=r"no README\.md, which a Space needs; deploy from a clone of the"):
+    with pytest.raises(ArtefactError, match=r"no README\.md; deploy from a clone"):
         project_texts(tmp_path)
 
 
@@ -91,7 +91,7 @@ def test_an_installed_package_has_the_requirements_that_it_was_built_with(
     )
     (facts / "licenses" / "LICENSE").write_text("The licence")
     monkeypatch.syspath_prepend(site)
-    with pytest.raises(ArtefactError, match=r"no requirements\.txt, which a Space needs; deploy from a clone"):
+    with pytest.raises(ArtefactError, match=r"no requirements\.txt; deploy from a clone"):
         project_texts(site)
     (site / "cse" / "requirements.txt").write_text(LOCK)
     expected = {"requirements.txt": LOCK, "README.md": "# The readme\n", "LICENSE": "The licence"}

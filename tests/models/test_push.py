@@ -32,7 +32,7 @@ from cse.models.checkpoint import save
 from cse.models.config import Storage
 from cse.models.export import export_model
 from cse.models.names import BUNDLED, resolve
-from cse.models.push import copy_checkpoint, copy_model
+from cse.models.push import copied_whole, copy_checkpoint, copy_model
 from index import BuildSettings, VectorIndex
 
 
@@ -257,7 +257,7 @@ def test_weights_that_lie_beside_those_recorded_are_neither_read_nor_copied(bert
     shutil.copytree(tmp_path / "old", tmp_path / "both")
     shutil.copytree(tmp_path / "new", tmp_path / "both", dirs_exist_ok=True)
     np.testing.assert_array_equal(cse.load(str(tmp_path / "both"), backend="torch").encode(SENTENCES), expected)
-    copy_checkpoint(tmp_path / "both", tmp_path / "copy")
+    copied_whole(tmp_path / "both", tmp_path / "copy", copy_checkpoint)
     names = {path.name for path in (tmp_path / "copy").iterdir()}
     assert {"cse_checkpoint.json", "config.json", "model.safetensors"} < names
     assert not names & {"model.safetensors.index.json", "backbone"}
