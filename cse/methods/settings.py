@@ -46,7 +46,7 @@ class TrainConfig:
     chunk: int | None = _setting(None, "Rows per forward pass, computed twice to save memory; default: all.", 1)
     compile: str = _setting(
         "auto",
-        "Compile the training passes: yes, no, or auto (default): on an NVIDIA GPU, in runs long enough to win it back.",
+        "Compile the passes of training: auto (on an NVIDIA GPU, in runs long enough to win it back), no or yes; auto.",
         choices=("auto", "no", "yes"),
     )
     seed: int = _setting(42, "Seed of data order, dropout and new parameters; 42.", 0, MAX_SEED)

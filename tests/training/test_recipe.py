@@ -120,8 +120,8 @@ def test_a_recorded_method_that_means_something_else_now_is_refused(
 def test_a_yaml_recipe_is_that_of_json_with_the_same_values(tmp_path: Path) -> None:
     value = {
         "method": "dcpcse", "supervised": False, "backbone": "bundled", "storage": "float16",
-        "settings": {"learning_rate": 1e-4, "temperature": 0.05, "epochs": 2, "prefix": 3, "precision": "no", "compile": "yes",
-                     "freeze_embeddings": True, "max_steps": None, "mlm_weight": 5e-2},
+        "settings": {"learning_rate": 1e-4, "temperature": 0.05, "epochs": 2, "prefix": 3, "precision": "no",
+                     "compile": "yes", "freeze_embeddings": True, "max_steps": None, "mlm_weight": 5e-2},
     }  # fmt: skip
     (tmp_path / "a.json").write_text(json.dumps(value))
     lines = """
