@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from cse.encoder.prompted_backbone import fixed_size
 from cse.training import loop
 from cse.training.loop import TrainingLoop, train
 from cse.training.recipe import read_recipe
+from cse.training.records import TrainingState
 
 SAME = 1e-4  # of losses and weights, float32 sums in another order
 # Attention does not depend on the first, nor a denoised vector on the last: AdamW scales the noise of their gradients.
@@ -105,10 +107,15 @@ def test_a_long_run_on_a_gpu_is_compiled(
     bert_folder: Path, monkeypatch: pytest.MonkeyPatch, compiler: Any, steps: int, line: str
 ) -> None:
     monkeypatch.setattr(loop, "MIN_COMPILED_STEPS", 8)
-    encoder, notes = make(str(bert_folder), "simcse"), []
-    accelerator = type("Gpu", (), {"device": torch.device("cuda")})
-    run, state = run_of(encoder, epochs=2, max_steps=steps), {"step": 0}
-    training = TrainingLoop(encoder, run, Path(), accelerator, encoder, None, None, state, {}, run.batch)
+    encoder = make(str(bert_folder), "simcse")
+    notes: list[Any] = []
+    accelerator: Any = SimpleNamespace(device=torch.device("cuda"))
+    optimizer: Any = None  # no step is taken
+    run = run_of(encoder, epochs=2, max_steps=steps)
+    state: TrainingState = {"step": 0, "recipe": {}, "seconds": 0.0, "dev": {}}
+    training = TrainingLoop(
+        encoder, run, Path(), accelerator, encoder, optimizer, None, state, {}, run.examples.__getitem__
+    )
     with training.compiled(notes.append):
         assert bool(encoder.compiled) is (steps == 8)
     assert line in notes[0]["note"]
