@@ -95,6 +95,7 @@ def main(
     start_share: float | None = setting("start_share"),
     hinge: float | None = setting("hinge"),
     chunk: int | None = setting("chunk"),
+    compile: str | None = setting("compile"),
     seed: int | None = setting("seed"),
     prefix: int | None = setting("prefix"),
     mlm_weight: float | None = setting("mlm_weight"),

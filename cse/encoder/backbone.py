@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import gc
 import inspect
+import logging
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -235,12 +237,22 @@ def row_limit(model: PreTrainedModel) -> int:
     return int(stated if stated > 0 else MAX_POSITIONS) - first_position(model)
 
 
-def run_behind(base: Any, prefix: torch.Tensor, mask: torch.Tensor, **inputs: Any) -> Any:
+def on_device(array: np.ndarray, device: torch.device) -> torch.Tensor:
+    """Return an array as a tensor on `device`; the host does not wait for the copy to a GPU."""
+    tensor = torch.from_numpy(array)
+    if device.type == "cuda" and type(tensor) is torch.Tensor:  # fake tensors, in tests, cannot be pinned
+        return tensor.pin_memory().to(device, non_blocking=True)  # of other memory the host waits for the copy
+    return tensor.to(device)
+
+
+def run_behind(base: Any, prefix: torch.Tensor | None, mask: torch.Tensor | None, **inputs: Any) -> Any:
     """Return the output of a bare model whose layers read each row's `prefix` (B, P, layers * 2 * d) before its tokens.
 
     Row layout of the published checkpoints: layer 0 keys, layer 0 values, layer 1 keys, ... `mask` (B, L) is that of
     the tokens.
     """
+    if prefix is None:
+        return base(attention_mask=mask, **inputs)
     from transformers import DynamicCache
 
     layers, heads = base.config.num_hidden_layers, base.config.num_attention_heads
@@ -250,7 +262,38 @@ def run_behind(base: Any, prefix: torch.Tensor, mask: torch.Tensor, **inputs: An
         cache.update(keys, values, layer)
     # transformers 5.24 renamed the argument. Blocks ignore an unknown one, and then the mask does not fit.
     name = "cache" if "cache" in inspect.signature(type(base).forward).parameters else "past_key_values"
-    return base(attention_mask=torch.cat([mask.new_ones(prefix.shape[:2]), mask], 1), **{name: cache}, **inputs)
+    mask = None if mask is None else torch.cat([mask.new_ones(prefix.shape[:2]), mask], 1)
+    return base(attention_mask=mask, **{name: cache}, **inputs)
+
+
+BACKEND = "inductor"  # of torch.compile
+log = logging.getLogger("cse.encoder")
+
+
+def compiled_run(*, dynamic: bool, required: bool) -> Callable[..., Any]:
+    """Return `run_behind`, compiled when it is called: once for all sizes of its inputs if `dynamic`, else for each.
+
+    If it cannot be compiled, it raises ValueError if `required`, and otherwise logs a line and runs uncompiled.
+    """
+    from torch._dynamo.exc import TorchDynamoException  # half a second
+
+    run: Callable[..., Any] = torch.compile(run_behind, dynamic=dynamic, backend=BACKEND)
+
+    def run_compiled(*arguments: Any, **inputs: Any) -> Any:
+        nonlocal run
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "The .grad attribute", UserWarning)  # which the compiler reads
+                return run(*arguments, **inputs)
+        except TorchDynamoException as error:  # before anything is computed
+            reason = " ".join(str(error).split()).partition(" Set TORCHDYNAMO_VERBOSE")[0][:160]
+            if required:
+                raise ValueError(f"torch.compile fails here ({reason}); give `compile` no") from error
+            log.warning("passes are not compiled, as torch.compile fails here (%s)", reason)
+            run = run_behind
+        return run(*arguments, **inputs)
+
+    return run_compiled
 
 
 def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:

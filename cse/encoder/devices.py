@@ -125,7 +125,7 @@ def read(path: Path) -> str:
 FORWARD_COST = 64  # overhead of a forward pass in tokens, measured with bundled models on a CPU
 
 
-def row_groups(lengths: Sequence[int], max_rows: int | None = None, cost: int = FORWARD_COST) -> list[list[int]]:
+def row_groups(lengths: Sequence[int], max_rows: int | None = None, cost: float = FORWARD_COST) -> list[list[int]]:
     """Return the numbers of rows of these `lengths` (tokens) in groups of similar length, short ones first.
 
     Each group is padded to its longest row. The groups minimise padding plus `cost` tokens per group; larger ones are

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from cse.encoder.backbone import (
     first_position,
     mlm_head,
     norm_eps,
+    on_device,
     picklable,
     reads_positions,
     row_limit,
@@ -201,6 +203,7 @@ class PromptedBackbone(nn.Module):
         self.chunk: int | None = None
         self.reads_at = can_read_at(model)
         self.converted: Any = None  # a `ConvertedGraph` that computes the last states in place of the model
+        self.compiled: dict[bool, Callable[..., Any]] = {}  # in place of `run_behind`, in training or not
         self._biases: dict[tuple[TokenTemplate, int], torch.Tensor] = {}
         self._biases_of = -1
 
@@ -245,9 +248,10 @@ class PromptedBackbone(nn.Module):
         if not self.training:
             return read(range(len(lengths)))
         cost = FORWARD_COST if self.device.type == "cpu" else sum(lengths)
-        groups = row_groups(lengths, self.chunk, cost)
+        # Compiled passes have few sizes: all rows, or nearly equal chunks of them.
+        groups = row_groups(lengths, self.chunk, inf if self._fixed else cost)
         values = [checkpoint(read, part, use_reentrant=False) if self.chunk else read(part) for part in groups]
-        order = torch.from_numpy(np.argsort(np.concatenate(groups))).to(self.device)
+        order = on_device(np.argsort(np.concatenate(groups)), self.device)
         return torch.cat(values).index_select(0, order)  # several times as fast as indexing
 
     def _grouped(self, rows: TokenRows, read: Callable[[TokenRows], torch.Tensor]) -> torch.Tensor:
@@ -267,7 +271,7 @@ class PromptedBackbone(nn.Module):
     def read(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) float32: each row's last hidden state at its `read_at`."""
         if self.reads_at and attention_kind(self.model) == FUSED:
-            return self._run(rows, read_at=torch.from_numpy(rows.read_at).to(self.device))[0][0][:, 0].float()
+            return self._run(rows, read_at=on_device(rows.read_at, self.device))[0][0][:, 0].float()
         return self._run(rows)[2]
 
     def hidden(self, rows: TokenRows) -> torch.Tensor:
@@ -295,26 +299,39 @@ class PromptedBackbone(nn.Module):
             last = self.converted(self._embed(tokens), tokens.mask)
             return [last], tokens.pooled, last[torch.arange(len(rows)), column].float()
         base, inputs = self.model.base_model, {**({"position_ids": tokens.positions} if self.placed else {}), **read_at}
-        run = partial(base, attention_mask=tokens.mask)
-        if self.prefix is not None:
-            prefix = self.dropout(self.prefix.expand(len(rows), -1, -1))  # each row has its own noise
-            run = partial(run_behind, base, prefix, tokens.mask)
+        # Each row has its own noise.
+        prefix = None if self.prefix is None else self.dropout(self.prefix.expand(len(rows), -1, -1))
+        # PyTorch would compile passes of one row by themselves, while the one sentence waits.
+        run = self.compiled.get(self.training, run_behind) if self.training or len(rows) > 1 else run_behind
+        padded = self.training or not self.placed or bool(np.ptp(rows.sizes))
+        mask = tokens.mask if padded else None  # transformers would wait for a GPU to see that nothing is masked
         with zero_cut(getattr(base, "embeddings", None) or base.get_input_embeddings(), rows):
-            output = run(inputs_embeds=self._embed(tokens), output_hidden_states=layers != LAST_LAYER, **inputs)
+            output = run(
+                base, prefix, mask,
+                inputs_embeds=self._embed(tokens), output_hidden_states=layers != LAST_LAYER, **inputs,
+            )  # fmt: skip
         last = output.last_hidden_state
         first = last[:, 0] if read_at else last[torch.arange(len(rows), device=self.device), column]
         states = [last if layer == -1 else output.hidden_states[layer] for layer in layers]
         return states, tokens.pooled, first.float()
 
+    @property
+    def _fixed(self) -> bool:
+        """True if passes are padded to a `fixed_size`, as each size is compiled."""
+        return self.training and True in self.compiled
+
     def _collate(self, rows: TokenRows) -> tuple[Tokens, torch.Tensor]:
-        """Return the rows as tensors, padded to the longest, and the column of each that is read (B,)."""
+        """Return the rows as tensors, padded at least to the longest, and the column of each that is read (B,)."""
         padding, column = self.tokenizer.pad_token_id or 0, rows.read_at
         if self.placed:
             tables = rows.tables(padding, first_position(self.model) + self.method.reading.prefix)
         else:
             tables, column = rows.columns(padding)
-        tokens = Tokens(*torch.from_numpy(tables).to(self.device).unbind())
-        return tokens, torch.from_numpy(column).to(self.device)
+        if self._fixed:
+            wider = min(fixed_size(tables.shape[2]), row_limit(self.model)) - tables.shape[2]
+            beside = np.array([padding, HARD, 0, 0, 0])[:, None, None]
+            tables = np.concatenate([tables, np.broadcast_to(beside, (5, len(rows), max(0, wider)))], 2)
+        return Tokens(*on_device(tables, self.device).unbind()), on_device(column, self.device)
 
     def bias(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) states at the mask of each row's template alone, for a sentence of its length (PromptBERT 4.2).
@@ -323,12 +340,14 @@ class PromptedBackbone(nn.Module):
         """
         (biases, numbers), known = rows.biases(), self._remembered_biases()
         if new := [bias for bias in biases if bias not in known]:
+            if self._fixed:
+                new += new[:1] * (fixed_size(len(new)) - len(new))
             table = self._grouped(bias_rows(new, self.method.reading.specials_in_bias), self.read)
             if not self._may_learn():
                 known.update(zip(new, table, strict=True))
         if len(new) < len(biases):
             table = torch.stack([known[bias] for bias in biases]).to(self.device)
-        return embedding(torch.from_numpy(numbers).to(self.device), table)  # an index's gradient is summed in any order
+        return embedding(on_device(numbers, self.device), table)  # an index's gradient is summed in any order
 
     def forget_biases(self) -> None:
         """Clear the cached biases of inference, but not those of a shallow copy of this module."""
@@ -354,7 +373,7 @@ class PromptedBackbone(nn.Module):
         """Return the state for a pickle or deep copy, without the biases, which depend on the count of writes."""
         # Without the hooks that transformers installs: they are local functions, which no pickle can hold.
         state = super().__getstate__() | {"_modules": {**self._modules, "model": picklable(self.model)}}
-        return {**state, "converted": None, "_biases": {}, "_biases_of": -1}
+        return {**state, "converted": None, "compiled": {}, "_biases": {}, "_biases_of": -1}
 
     def __copy__(self) -> Self:
         """Return another encoder that shares the modules, with its own method and settings."""
@@ -390,6 +409,15 @@ def _check_method(model: PreTrainedModel, method: Method, placed: bool) -> None:
             f"{method.name} reads a vector at [MASK], and this {kind} model has no masked-language-model head; give "
             "the model it was made from, or train simcse, esimcse or consert on this one"
         )
+
+
+def fixed_size(size: int) -> int:
+    """Return the least of 8, 16, 24, 32, 48, 64, 96, 128, ... that is not below `size`.
+
+    A pass is compiled for each size, in many seconds: two for each power of two pad long rows by half at most.
+    """
+    step = max(8, 2 ** max(0, (size - 1).bit_length() - 2))
+    return -(-size // step) * step
 
 
 def pooled_states(pooling: Pooling, hidden: torch.Tensor, pooled: torch.Tensor, first: torch.Tensor) -> torch.Tensor:

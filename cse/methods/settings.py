@@ -44,6 +44,11 @@ class TrainConfig:
     )
     hinge: float = _setting(0.0, "Weight of PromCSE's energy-based hinge (10 there), for supervised dcpcse; 0.", 0.0)
     chunk: int | None = _setting(None, "Rows per forward pass, computed twice to save memory; default: all.", 1)
+    compile: str = _setting(
+        "auto",
+        "Compile the passes of training: auto (on an NVIDIA GPU, in runs long enough to win it back), no or yes; auto.",
+        choices=("auto", "no", "yes"),
+    )
     seed: int = _setting(42, "Seed of data order, dropout and new parameters; 42.", 0, MAX_SEED)
 
 
@@ -88,12 +93,12 @@ class Setting:
         """Raise ValueError for a value of another type or out of bounds; None stands for the preset's."""
         if value is None:
             return
-        if type(value) not in ((int, float) if self.kind is float else (self.kind,)):
-            raise ValueError(f"{self.name} is {value!r}; give {CALLED[self.kind]}")
         if self.kind is str:
             if value not in self.choices:
                 raise ValueError(f"{self.name} is {value!r}; give {' or '.join(self.choices)}")
             return
+        if type(value) not in ((int, float) if self.kind is float else (self.kind,)):
+            raise ValueError(f"{self.name} is {value!r}; give {CALLED[self.kind]}")
         if not self.least <= value < math.inf:
             raise ValueError(f"{self.name} is {value!r}; give at least {self.least}")
         if value > self.most:

@@ -87,6 +87,9 @@ def read_recipe(source: str) -> Recipe:
     value = _read_file(path)
     _check_keys(source, value.keys() - RECIPE_KEYS - RECORD_KEYS, RECIPE_KEYS)
     settings = dict(_typed(source, value, "settings", dict) or {})
+    for name in {"compile", "precision"} & settings.keys():  # YAML 1.1 takes yes and no for true and false
+        if isinstance(settings[name], bool):
+            settings[name] = "yes" if settings[name] else "no"
     precision = _typed(source, settings, "precision", str)
     settings.pop("precision", None)
     _check_keys(source, settings.keys() - SETTINGS.keys() - DATA_KEYS, {*SETTINGS, "precision"})

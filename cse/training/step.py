@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from cse.encoder.backbone import mlm_head, row_limit, set_dropout
+from cse.encoder.backbone import mlm_head, on_device, row_limit, set_dropout
 from cse.encoder.rows import TokenRows
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.method import Contrast
@@ -172,10 +172,11 @@ def masked_language_loss(encoder: TorchEncoder, rows: TokenRows) -> torch.Tensor
     def summed_losses(numbers: Sequence[int]) -> torch.Tensor:
         """(n,) the sum of the cross-entropies of each row's masked tokens."""
         hidden = encoder.hidden(masked[numbers])
-        table = torch.from_numpy(labels[numbers].tables(NO_LABEL)[0]).to(hidden.device)
-        row, column = (table != NO_LABEL).nonzero(as_tuple=True)
+        table = labels[numbers].tables(NO_LABEL)[0]
+        chosen = np.nonzero(table != NO_LABEL)  # on the host, which would wait for a GPU to count them
+        row, column, ids = on_device(np.stack([*chosen, table[chosen]]), hidden.device)
         logits = mlm_head(encoder.model)(hidden[row, column]).float()
-        losses = torch.nn.functional.cross_entropy(logits, table[row, column], reduction="none")
+        losses = torch.nn.functional.cross_entropy(logits, ids, reduction="none")
         return losses.new_zeros(len(numbers)).index_add(0, row, losses)
 
     return encoder.grouped(rows.sizes.tolist(), summed_losses).sum() / count

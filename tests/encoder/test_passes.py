@@ -1,5 +1,6 @@
 """Passes of many sentences, the last layer at one position: their rows, and the vectors of a plain pass a sentence."""
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,9 +9,11 @@ import pytest
 import torch
 from conftest import SENTENCES, WORDS
 from encoders import DISTINCT, make, reading
+from torch._dynamo.testing import CompileCounterWithBackend
 
+from cse.encoder import backbone as backbone_module
 from cse.encoder import encoder as encoder_module
-from cse.encoder import rows
+from cse.encoder import rows, torch_encoder
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.method import When
@@ -88,3 +91,40 @@ def test_the_token_that_is_read_is_as_if_all_were(backbone: str, name: str) -> N
     assert len(gradients) == len(others) > 0
     for one, other in zip(gradients, others, strict=True):
         torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["simcse", "dcpcse", "conpvp"])
+def test_a_long_list_is_compiled_once_for_all_sizes_after_its_first_part(
+    bert_folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter, encoder = CompileCounterWithBackend("eager"), make(str(bert_folder), name)
+    texts = [text for text in TEXTS * 5 if text][:128]
+    monkeypatch.setattr(encoder_module, "WINDOW", 32)
+    expected = encoder.encode(texts)
+    monkeypatch.setattr(backbone_module, "BACKEND", counter)
+    for limit, value in {"COMPILED_AFTER": 70, "LONG_LIST": 32, "COMPILED_ON": ("cpu",)}.items():
+        monkeypatch.setattr(torch_encoder, limit, value)
+    np.testing.assert_array_equal(encoder.encode(texts[:64]), expected[:64])
+    for text in texts[:10]:
+        encoder.encode(text)
+    assert counter.frame_count == 0
+    np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
+    compiled = counter.frame_count
+    assert 1 <= compiled <= 4  # without padding and with it, and so for biases, whatever the sizes
+    np.testing.assert_allclose(encoder.encode(texts[7]), expected[7], atol=1e-5)  # one sentence waits for no compiler
+    np.testing.assert_allclose(encoder.encode(texts[::-1])[::-1], expected, atol=1e-5)
+    assert counter.frame_count == compiled
+    torch.compiler.reset()
+
+
+def test_a_list_is_encoded_where_nothing_can_be_compiled(
+    bert_folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    encoder = make(str(bert_folder), "simcse")
+    expected = encoder.encode(TEXTS)
+    monkeypatch.setattr(backbone_module, "BACKEND", lambda graph, inputs: 1 / 0)
+    encoder.compiled[False] = backbone_module.compiled_run(dynamic=True, required=False)
+    np.testing.assert_array_equal(encoder.encode(TEXTS), expected)
+    assert caplog.text.count("passes are not compiled") == 1
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(encoder)).encode(TEXTS), expected)
+    torch.compiler.reset()

@@ -121,7 +121,7 @@ def test_a_yaml_recipe_is_that_of_json_with_the_same_values(tmp_path: Path) -> N
     value = {
         "method": "dcpcse", "supervised": False, "backbone": "bundled", "storage": "float16",
         "settings": {"learning_rate": 1e-4, "temperature": 0.05, "epochs": 2, "prefix": 3, "precision": "no",
-                     "freeze_embeddings": True, "max_steps": None, "mlm_weight": 5e-2},
+                     "compile": "yes", "freeze_embeddings": True, "max_steps": None, "mlm_weight": 5e-2},
     }  # fmt: skip
     (tmp_path / "a.json").write_text(json.dumps(value))
     lines = """
@@ -135,7 +135,8 @@ def test_a_yaml_recipe_is_that_of_json_with_the_same_values(tmp_path: Path) -> N
       temperature: 0.05
       epochs: 2
       prefix: 3
-      precision: "no"
+      precision: no
+      compile: yes
       freeze_embeddings: true
       max_steps:
       mlm_weight: 5.0E-2
