@@ -11,7 +11,6 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from cse.app.corpus.exports import file_route
 from cse.app.drawing.components import STATIC, script
 from cse.app.drawing.html import glossary_html
 from cse.app.files import share_forms
@@ -54,9 +53,7 @@ PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {
 
 
 class Page(gr.Blocks):
-    """The app's blocks, with the state that its HTTP routes need."""
-
-    app_state: AppState
+    """The app's blocks, with bounds on their queue."""
 
     def queue(self, *given: Any, **named: Any) -> gr.Blocks:
         """Set the queue up, as Gradio does once for new blocks; a further call would make all its HTTP routes again."""
@@ -72,7 +69,6 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     """
     state = replace(state, trainings=trainings) if trainings else state
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
-        blocks.app_state = state
         gr.HTML(SKIP, apply_default_css=False, elem_id="skip")
         key = gr.Textbox("", visible=False)
         opened = blocks.load(None, None, key, js="() => cse.opened()", show_progress="hidden", **HIDDEN)
@@ -156,10 +152,7 @@ def launch_options(
         Gate, names=names or Names(), rights=rights, uploads=Uploads(largest), owner_uploads=Uploads(owners)
     )
     return {
-        "app_kwargs": {
-            "middleware": [gate, Middleware(GZipMiddleware, compresslevel=COMPRESSION)],
-            "routes": [file_route()],
-        },
+        "app_kwargs": {"middleware": [gate, Middleware(GZipMiddleware, compresslevel=COMPRESSION)]},
         "max_file_size": owners,
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),

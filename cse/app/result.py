@@ -106,7 +106,7 @@ class Result:
     button: ClassVar[str] = "Compare"
     words: ClassVar[Sequence[str]] = ()  # terms of the glossary that the part uses
     examples: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # values of the first fields by their label
-    corpus_examples: ClassVar[bool] = False  # texts of the chosen corpus take the place of the examples
+    corpus_examples: ClassVar[int] = 0  # first fields that texts of the chosen corpus fill in place of the examples
     reads_corpus: ClassVar[bool] = True
     live: ClassVar[bool] = True
     lane: ClassVar[str] = "encode"

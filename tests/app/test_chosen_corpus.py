@@ -1,16 +1,11 @@
 """The chosen corpus: what is read from files and lines, what is refused, vectors, exact search, nothing left behind."""
 
-import asyncio
 import gzip
-import io
 import re
 import time
-import zipfile
 from collections import namedtuple
 from pathlib import Path
-from types import SimpleNamespace
 
-import httpx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,17 +13,16 @@ import pytest
 from app_models import write_model
 from conftest import SENTENCES
 from openpyxl import Workbook
-from starlette.applications import Starlette
 
 from cse.analysis.calibration import percentile, random_cosines
 from cse.app import show, validation
 from cse.app.corpus import reading
 from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus, reference_corpus
-from cse.app.corpus.exports import PATH, corpus_file, file_route
 from cse.app.corpus.reading import MOST_UNPACKED, file_corpus, preview
 from cse.app.results.search import Search
 from cse.app.state.app_state import AppState, open_state
 from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, Encoding, OwnCorpus
+from cse.app.top import corpus_table
 from cse.vectors import unit_rows
 from index import BuildSettings, VectorIndex
 
@@ -241,36 +235,13 @@ def test_a_corpus_that_is_small_or_gone_leaves_the_demo_as_the_scale(state) -> N
     assert [reference_corpus(state, OWN_KEY, key).key for key in ("c" * 32, "d" * 32, None)] == ["demo"] * 3
 
 
-def test_vectors_an_index_and_a_table_are_taken_and_other_commands_open_them(state, tmp_path) -> None:
-    key, column = "7" * 32, state.models.columns[0]
-    texts = ["=1+1 says the cat", "<script>alert(1)</script>", "a sad dog"]
-    corpus = kept(state, texts, key, ["a", "b", "c"])
-    encoder = state.models.encoder(column)
-
-    def file(kind: str, model: str = "simcse") -> tuple[str, bytes]:
-        name, sent = corpus_file(state, kind, OWN_KEY, key, model)
-        with sent:
-            return name, sent.read()
-
-    name, content = file("npy")
-    assert name == "pets-simcse.npy"
-    np.testing.assert_array_equal(np.load(io.BytesIO(content)), corpus.vectors(column, encoder))
-    name, content = file("csv")
-    assert (name, content.decode().splitlines()[:2]) == ("pets.csv", ["row,text,label", "1,=1+1 says the cat,a"])
-    name, content = file("zip")
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        archive.extractall(tmp_path)
-    index = VectorIndex.load(tmp_path / "pets", encoder.fingerprint)
-    assert [hit.text for hit in index.hits(encoder.encode("a sad dog"), 1)] == ["a sad dog"]
-    assert index.manifest.model == "simcse"  # without the server's folder
-    assert str(Path(column.model).parent) not in (tmp_path / "pets" / "manifest.json").read_text()
-    for kind, model, wrong in (("exe", "simcse", "The file is unknown"), ("npy", "etc", "The model is unknown")):
-        with pytest.raises(ValueError, match=wrong):
-            file(kind, model)
-    with pytest.raises(ValueError, match="damaged"):
-        file("npy", "broken")
+def test_a_corpus_is_saved_with_the_rows_and_columns_of_its_file(state) -> None:
+    kept(state, ["=1+1 says the cat", "<script>alert(1)</script>", "a sad dog"], "7" * 32, ["a", "b", "c"])
+    saved = corpus_table(state, OWN_KEY, "7" * 32)
+    assert saved["file"] == "pets.csv"
+    assert saved["text"].splitlines()[:2] == ["row,text,label", "1,=1+1 says the cat,a"]
     with pytest.raises(ValueError, match="There are no texts of yours"):
-        corpus_file(state, "npy", OWN_KEY, "0" * 32, "simcse")
+        corpus_table(state, OWN_KEY, "0" * 32)
 
 
 def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(state, tmp_path, bert_folder) -> None:
@@ -302,17 +273,3 @@ def test_a_search_that_finds_fewer_than_are_shown_says_so_with_the_command_that_
         "--probe of python -m scripts.search, such as 4, finds more.",
     )
     assert show.ask(opened, Search, {**asked, "k": 1}).notes == ()
-
-
-@pytest.mark.parametrize("body", ["{", "[]", "[" * 100_000 + "]" * 100_000, '{"kind": {"a": []}}', '{"kind": "npy"}'])
-def test_a_request_for_a_file_that_cannot_be_read_is_a_line(body: str) -> None:
-    app = Starlette(routes=[file_route()])
-    app.get_blocks = lambda: SimpleNamespace(app_state=SimpleNamespace(corpora={}, own_corpora={}))  # type: ignore[attr-defined]
-
-    async def sent() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
-            return await client.post(PATH, content=body)
-
-    answer = asyncio.run(sent())
-    assert answer.status_code == 422
-    assert "\n" not in answer.json()["detail"]

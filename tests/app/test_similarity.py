@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from random import Random
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from conftest import SENTENCES
 
 import cse
 from cse.app.models.naming import title, with_starts
-from cse.app.places.compare import drawn_pair
 from cse.app.results.similarity import PAIRS, Disagreements, Pairs, Similarity, among_random
 from cse.app.results.words import Changes, Words
 from cse.app.session import open_session
@@ -226,16 +224,6 @@ def test_pairs_of_the_corpus_are_near_in_a_model_and_keep_their_rows(state):
     # Two neighbours may be equally near but for rounding.
     pairs = set(zip(frame["row1"] - 1, frame["row2"] - 1, strict=True))
     assert len(pairs ^ near) <= len(near) // 20
-
-    session = open_session(state)
-    for kind, best in (("near", np.argmax), ("far", np.argmin)):
-        one, other = (texts.index(text) for text in drawn_pair(session, kind, Random(3)))
-        rows = unit(state, "simcse", texts)
-        cosines = np.delete(rows @ rows[one], one)
-        assert rows[one] @ rows[other] == pytest.approx(cosines[best(cosines)], abs=1e-4)
-    assert drawn_pair(session, "random", Random(3))[0] == texts[one]
-    with pytest.raises(FieldError, match="The pair is unknown"):
-        drawn_pair(session, "odd", Random(0))
 
 
 def test_an_own_corpus_is_the_scale_and_gives_the_pairs(state):

@@ -53,7 +53,6 @@ class ChosenCorpus:
     labels: Sequence[str] | None = None
     columns: Sequence[Column] | None = None
     note: str = ""
-    encoded: Sequence[Column] = ()  # further columns with vectors
     rows: Sequence[int] | None = None
     table: pa.Table | None = None
 
@@ -180,7 +179,7 @@ class VisitorCorpus(ChosenCorpus):
 
     def __init__(self, state: AppState, own: OwnCorpus) -> None:
         self._kept, self._own = state.own_corpora, own
-        self.key, self.number, self.label, self.encoded = OWN_KEY, own.number, own.label, list(own.encodings)
+        self.key, self.number, self.label = OWN_KEY, own.number, own.label
         self.texts, self.labels, self.rows, self.table = own.texts, own.labels, own.rows, own.table
 
     def ready(self, columns: Sequence[Column]) -> list[Column]:

@@ -33,7 +33,7 @@ from cse.corpus.output import csv_text
 
 # Constants of the scripts, which Gradio loses as properties when it changes a component of a place that is not open.
 CONSTANTS = f"const titles = {json.dumps(TITLES)}, modelColours = {json.dumps(MODELS)};\n"
-STEPS, SHARES = 65535, 255  # largest uint16 and uint8
+STEPS = 65535  # the largest uint16
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
 NO_LABEL = "no label"  # the name of texts without one, which are grey
@@ -393,7 +393,6 @@ def canvas_value(
             {
                 "name": name, "xy": packed((np.clip(rows[["x", "y"]].to_numpy(), 0, 1) * STEPS).round(), "<u2"),
                 "near": packed(near_of(rows), "<u2"), "of": packed(rows["group"].to_numpy() - 1, "<u1"),
-                "lost": packed((rows["lost"].to_numpy() * SHARES).round(), "<u1"),
             }
             for name, rows in models.items()
         ],

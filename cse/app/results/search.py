@@ -41,7 +41,7 @@ class Search(Result):
     summary = 'The k texts of a corpus nearest to a query: {"simcse": [{"rank": 1, "score": 0.7, "text": "..."}]}.'
     words = ("percentile",)
     examples = {query: (query,) for query in QUERIES}  # noqa: RUF012
-    corpus_examples = True
+    corpus_examples = 1
     plots = 1
 
     query: str = text("Query", QUERIES[0], "The query", "what to look for.", link="q")

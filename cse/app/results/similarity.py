@@ -54,6 +54,7 @@ class Similarity(Result):
     title = "Two sentences"
     summary = 'Cosine of two sentences by every model, 1 for the same direction: {"simcse": 0.83, ...}.'
     examples = PAIRS
+    corpus_examples = 2
 
     s1: str = text(PAIR[0], PAIRS["paraphrase"][0], PAIR[0], "a sentence.", link="a")
     s2: str = text(PAIR[1], PAIRS["paraphrase"][1], PAIR[1], "the sentence to compare it with.", link="b")

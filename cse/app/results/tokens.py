@@ -47,7 +47,7 @@ class Tokens(Result):
     )
     words = ("[MASK] template", "denoising")
     examples = {sentence: (sentence,) for sentence in SENTENCES}  # noqa: RUF012
-    corpus_examples = True
+    corpus_examples = 1
     reads_corpus = False
 
     sentence: str = text("Sentence", SENTENCES[0], "The sentence", "what the models read.")

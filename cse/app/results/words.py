@@ -114,7 +114,7 @@ class Changes(Result):
     key = "changes"
     title = "What changes the vector?"
     examples = {sentence: (sentence,) for sentence in SENTENCES}  # noqa: RUF012
-    corpus_examples = True
+    corpus_examples = 1
 
     sentence: str = text(
         "Sentence", SENTENCES[0], "The sentence", "the text to change: a word less, a negation, and so on.",
