@@ -56,7 +56,7 @@ class Session:
         prompt: Callable[[Column, Encoder], str | None] = lambda column, encoder: None,
         columns: Sequence[Column] | None = None,
     ) -> dict[str, T]:
-        """As `each`, with the (N, d) float32 vectors of N texts, encoded with those of requests that wait."""
+        """As `each`, with the (N, d) float32 vectors of N texts."""
 
         def answer(column: Column, encoder: Encoder, vectors: np.ndarray) -> T:
             value = function(column, encoder, vectors)
@@ -74,15 +74,17 @@ class Session:
                 values[name] = value
         return values
 
-    def encoded(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return each model's (N, d) vectors of N >= 1 texts as `encode` has them; other requests go between blocks."""
+    def encoded(
+        self, texts: Sequence[str], columns: Sequence[Column] | None = None, *, documents: bool = False
+    ) -> dict[str, np.ndarray]:
+        """Return each model's (N, d) vectors of N >= 1 texts, or `documents`; other requests go between blocks."""
         import numpy as np
 
         def encode(block: Sequence[str], column: Column, encoder: Encoder) -> np.ndarray:
-            return encoder.encode(block)
+            return encoder.encode_document(block) if documents else encoder.encode(block)
 
         vectors: dict[str, np.ndarray] = {}
-        for column in self.columns:
+        for column in self.columns if columns is None else columns:
             blocks: list[np.ndarray] = []
             for first in range(0, len(texts), BLOCK):
                 if column.name not in self.failed:

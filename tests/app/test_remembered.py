@@ -1,10 +1,11 @@
-"""Vectors that were computed lately are looked up: by the encoder that made them, a bounded number of them."""
+"""Vectors that were computed lately are looked up by the encoder that made them, which answers one at a time."""
 
 import shutil
+import threading
 from pathlib import Path
 
 import numpy as np
-from app_models import write_model
+from app_models import GOOD, write_model
 
 import cse
 from cse.app.models.models import Models
@@ -56,3 +57,26 @@ def test_shipped_vectors_are_those_of_the_bundled_tokenizer(tmp_path, bert_folde
     np.testing.assert_allclose(demo.vectors(encoder), encoder.encode(demo.sentences), atol=1e-5)
     encoder.backbone = "bundled"
     assert (Demo().vectors(encoder) == 1).all()
+
+
+def test_a_model_answers_one_at_a_time_and_another_model_meanwhile(tmp_path, bert_folder):
+    """The first holds `simcse` until the second has its answer from `promptbert`."""
+    models = Models([str(write_model(tmp_path / name, bert_folder, name)) for name in GOOD[:2]])
+    inside, answered, order = threading.Event(), threading.Event(), []
+
+    def hold(column, encoder):
+        inside.set()
+        assert answered.wait(30)
+        order.append("first")
+
+    holding = threading.Thread(target=models.apply, args=(hold, models.columns[:1]))
+    holding.start()
+    assert inside.wait(30)
+    waiting = threading.Thread(target=models.apply, args=(lambda *_: order.append("second"), models.columns[:1]))
+    waiting.start()
+    assert models.apply(lambda column, encoder: encoder.dim, models.columns[1:]) == {"promptbert": 32}
+    assert order == []
+    answered.set()
+    for thread in (holding, waiting):
+        thread.join(30)
+    assert order == ["first", "second"]

@@ -20,11 +20,10 @@ from cse.analysis.votes import (
 )
 from cse.app import validation
 from cse.app.corpus.chosen import FIELD
-from cse.app.models.models import Column, Failure, fingerprint_of
+from cse.app.models.models import Column
 from cse.app.models.naming import POOLED, title
 from cse.app.result import Result, choice, records, whole
 from cse.app.state.app_state import MAX_ASKED, MAX_SHOWN, Ballot
-from cse.app.state.corpora import Encoding, Order, encode_block
 from cse.corpus.corpus import Corpus
 from cse.models.names import BACKBONE
 
@@ -128,21 +127,11 @@ def _vectors(
     session: Session, column: Column, texts: Sequence[str], rows: np.ndarray, field: str
 ) -> tuple[np.ndarray, str]:
     """The vectors (n, d) of the sample, and the model's fingerprint. Raises FieldError if it fails."""
-    models, chosen, vectors = session.state.models, session.corpus, None
-    try:
-        if column not in (chosen.columns or models.columns) or column not in chosen.ready([column]):
-            order, encoding = Order(texts), Encoding(column, len(texts))
-            while not encoding.complete:  # a block at a time, so that others may use the model
-                encode_block(models, texts, order, encoding)
-            vectors = encoding.vectors()
-    except ValueError as error:
-        raise validation.FieldError(field, f"{title(column.name)}: {error}") from error
-    answer = models.apply(
-        lambda column, encoder: (
-            chosen.vectors(column, encoder)[rows] if vectors is None else vectors, fingerprint_of(encoder)
-        ),
-        [column],
-    )[column.name]  # fmt: skip
-    if isinstance(answer, Failure):
-        raise validation.FieldError(field, f"{title(column.name)}: {answer.reason}")
-    return answer
+    chosen = session.corpus
+    if column in (chosen.columns or session.state.models.columns) and column in chosen.ready([column]):
+        answers = session.each(lambda column, encoder: chosen.vectors(column, encoder)[rows], [column])
+    else:
+        answers = session.encoded(texts, [column], documents=True)
+    if column.name not in answers:
+        raise validation.FieldError(field, f"{title(column.name)}: {session.failed.pop(column.name)}")
+    return answers[column.name], session.models[column.name]
