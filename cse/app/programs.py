@@ -8,13 +8,13 @@ from typing import Any
 import gradio as gr
 
 from cse.app import validation
+from cse.app.corpus.own import GONE, OwnCorpus
 from cse.app.corpus.reading import MOST_TEXTS, bounded
-from cse.app.forms.events import ENCODE, guarded
+from cse.app.events import ENCODE, guarded
 from cse.app.results.models import Models
 from cse.app.session import open_session
 from cse.app.show import ask
-from cse.app.state.app_state import AppState, admit_model
-from cse.app.state.corpora import GONE, OwnCorpus
+from cse.app.state import AppState, admit_model
 from cse.app.validation import MAX_CHARACTERS
 
 MAX_ENCODED = 256  # texts

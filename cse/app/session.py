@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus, reference_corpus
+from cse.app.corpus.corpora import DEMO_KEY, ChosenCorpus
+from cse.app.corpus.own import BLOCK
 from cse.app.models.models import Column, Failure, before, fingerprint_of
-from cse.app.state.corpora import BLOCK, DEMO_KEY
+from cse.app.state import chosen_corpus, reference_corpus
 from cse.app.validation import one_of
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.app.state.app_state import AppState
+    from cse.app.state import AppState
     from cse.encoder.encoder import Encoder
 
 T = TypeVar("T")
@@ -95,7 +96,7 @@ class Session:
 
     def random_cosines(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the (P,) ascending cosines of random pairs of the reference corpus."""
-        return self.reference.random_cosines(self.state, column, encoder)
+        return self.reference.random_cosines(column, encoder)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return a model's (N, d) float32 vectors of the corpus. Raises ValueError while there are none."""

@@ -17,22 +17,22 @@ from gradio.components.plot import PlotData
 from markupsafe import Markup
 
 import cse
-from cse.app.corpus.chosen import chosen_corpus
-from cse.app.drawing import html
-from cse.app.drawing.components import heading, settings
-from cse.app.drawing.components import result as result_html
-from cse.app.forms.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, guarded, refusing, reporter
-from cse.app.forms.links import Linked
+from cse.app import html
+from cse.app.corpus.corpora import DEMO, DEMO_KEY
+from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, guarded, refusing, reporter
+from cse.app.html import heading, settings
+from cse.app.html import result as result_html
+from cse.app.links import Linked
 from cse.app.models.models import seed_of
 from cse.app.result import TYPES, Ask, Result
 from cse.app.session import Session, open_session
-from cse.app.state.corpora import DEMO, DEMO_KEY
+from cse.app.state import chosen_corpus
 from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cse.app.state.app_state import AppState
+    from cse.app.state import AppState
     from cse.app.top import Top
 
 FIRST = DEMO / "first"  # first answers of the bundled models, `<key>.parquet`; `app.py --precompute` writes them

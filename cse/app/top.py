@@ -11,16 +11,15 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
-from cse.app import validation
-from cse.app.corpus.chosen import choices_of, chosen_corpus
+from cse.app import html, validation
+from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
+from cse.app.corpus.own import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus
 from cse.app.corpus.reading import MOST_TEXTS, SUFFIXES, facts_of, file_corpus, preview
-from cse.app.drawing import html
-from cse.app.drawing.components import file_stem, file_value, saved_file
-from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded
+from cse.app.events import HIDDEN, PRIVATE, QUICK, guarded
+from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
-from cse.app.state.app_state import AppState, admit_model
-from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, PROMISE, SUMMARY, UNDO, OwnCorpus
+from cse.app.state import AppState, admit_model, choices_of, chosen_corpus
 from cse.app.validation import MAX_FILE_BYTES
 from cse.corpus.corpus import free_name
 from cse.corpus.output import csv_text
@@ -239,7 +238,7 @@ def corpus_table(state: AppState, name: str, key: str) -> dict[str, Any]:
     columns: dict[str, Any] = {"row": corpus.numbers, "text": corpus.texts}
     if corpus.labels is not None and corpus.table is None:
         columns["label"] = corpus.labels
-    for heading, cells in corpus.cells.items():
+    for heading, cells in (corpus.table.to_pydict() if corpus.table is not None else {}).items():
         columns[free_name(heading, columns)] = cells
     stem = Path(corpus.label.rpartition(" (")[0])
     while stem.suffix.lower() in SUFFIXES:

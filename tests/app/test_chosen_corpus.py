@@ -17,11 +17,11 @@ from openpyxl import Workbook
 from cse.analysis.calibration import percentile, random_cosines
 from cse.app import show, validation
 from cse.app.corpus import reading
-from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus, reference_corpus
+from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, ChosenCorpus
+from cse.app.corpus.own import GONE, Encoding, OwnCorpus
 from cse.app.corpus.reading import MOST_UNPACKED, file_corpus, preview
 from cse.app.results.search import Search
-from cse.app.state.app_state import AppState, open_state
-from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, Encoding, OwnCorpus
+from cse.app.state import AppState, choices_of, chosen_corpus, open_state, reference_corpus
 from cse.app.top import corpus_table
 from cse.vectors import unit_rows
 from index import BuildSettings, VectorIndex
@@ -178,9 +178,9 @@ def test_the_page_searches_with_the_models_that_have_encoded_and_waits_only_wher
     corpus, columns = kept(state, SENTENCES, "c" * 32), state.models.columns
     assert corpus.answering(columns) == list(columns)  # the one that failed says why
     for column in columns[1:]:
-        corpus._own.encodings[column] = Encoding(column, len(SENTENCES), 3)
+        corpus.encodings[column] = Encoding(column, len(SENTENCES), 3)
     assert corpus.answering(columns) == [columns[0]]
-    corpus._own.encodings[columns[0]] = Encoding(columns[0], len(SENTENCES))
+    corpus.encodings[columns[0]] = Encoding(columns[0], len(SENTENCES))
     assert corpus.answering(columns) == list(columns)
     waiting = show.page_html(show.ask(state, Search, {"corpus": OWN_KEY, "key": "c" * 32}))
     assert re.findall(r"cse-failure\"><b>(.*?)<", waiting) == ["broken."]
@@ -190,7 +190,7 @@ def test_the_page_searches_with_the_models_that_have_encoded_and_waits_only_wher
 
 def test_a_column_that_comes_later_encodes_the_texts_when_it_is_asked_for_them(state) -> None:
     corpus, column = kept(state, SENTENCES, "e" * 32), state.models.columns[0]
-    del corpus._own.encodings[column]
+    del corpus.encodings[column]
     with pytest.raises(ValueError, match="SimCSE has encoded 0 % of your texts"):
         corpus.vectors(column, state.models.encoder(column))
     while corpus.ready([column]) == []:
@@ -210,7 +210,7 @@ def test_a_corpus_is_its_visitors_alone_and_never_another_one_in_its_place(state
         assert str(caught.value) == GONE
     with pytest.raises(ValueError, match="The corpus is unknown; choose demo or own"):
         chosen_corpus(state, "etc", key)
-    assert chosen_corpus(state, DEMO_KEY, stranger).labels == state.demo.topics
+    assert chosen_corpus(state, DEMO_KEY, stranger).labels == state.demo.labels
 
 
 def test_a_pair_is_judged_by_random_pairs_of_the_chosen_corpus(state) -> None:
@@ -222,7 +222,7 @@ def test_a_pair_is_judged_by_random_pairs_of_the_chosen_corpus(state) -> None:
     for column in state.models.columns[:2]:
         encoder = state.models.encoder(column)
         wanted = random_cosines(corpus.vectors(column, encoder)[: len(texts)])
-        np.testing.assert_allclose(reference.random_cosines(state, column, encoder), wanted, atol=1e-5)
+        np.testing.assert_allclose(reference.random_cosines(column, encoder), wanted, atol=1e-5)
         rows = answer.frame[answer.frame.model == column.name]
         for cosine, place in zip(rows["cosine"], rows["percentile"], strict=True):
             assert place == pytest.approx(percentile(cosine, wanted), abs=0.5)

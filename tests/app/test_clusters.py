@@ -37,7 +37,7 @@ from cse.app.results.groups import Groups, Neighbours, pair_of
 from cse.app.results.map import Map
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, ask, page_html, read_first
-from cse.app.state.app_state import AppState, open_state
+from cse.app.state import AppState, open_state
 from cse.app.validation import FieldError
 from cse.corpus.output import csv_text
 from cse.models.names import BUNDLED_NAMES
@@ -219,7 +219,7 @@ def test_wrong_values_of_a_map_are_refused_by_name(state, values, message) -> No
 def test_texts_are_data_on_the_canvas_and_escaped_beside_it(state) -> None:
     texts = [f"{HOSTILE} {word}" for word in WORDS[:24]]
     corpus = GivenCorpus(texts, [HOSTILE] * 24)
-    corpus.cells = {"text": [HOSTILE] * 24}
+    corpus.table = pa.table({"text": [HOSTILE] * 24})
     session = Session(state, corpus, corpus, state.models.columns[:2])
     frame = Map(groups=3).frame(session)
     value = canvas_value(frame, pin=3, shown="promptbert,x", colour="Label")
@@ -275,7 +275,7 @@ def test_the_shipped_maps_are_kept_as_if_they_were_drawn() -> None:
     assert Map().frame(session) is first.frame
     assert session.models == first.models
     assert first_maps(open_state(["simcse"], ())) is None  # its groups are matched with those of the other models
-    assert read_first(state, Map).frame["text"].tolist()[:1200] == state.demo.sentences
+    assert read_first(state, Map).frame["text"].tolist()[:1200] == state.demo.texts
 
 
 def as_rows(text: str) -> list[dict[str, str]]:

@@ -2,17 +2,13 @@
 
 import threading
 from itertools import count
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import cse
-from cse.app.corpus.chosen import VisitorCorpus
-from cse.app.models.models import Column, Failure
-from cse.app.models.recent import Bounds
-from cse.app.state import corpora
-from cse.app.state.corpora import (
+from cse.app.corpus import own as corpora
+from cse.app.corpus.own import (
     BLOCK,
     CHARACTERS,
     FAILED,
@@ -26,6 +22,8 @@ from cse.app.state.corpora import (
     OwnCorpus,
     quick,
 )
+from cse.app.models.models import Column, Failure
+from cse.app.models.recent import Bounds
 from cse.app.top import progress
 from cse.vectors import cosines
 
@@ -232,9 +230,7 @@ def test_progress_and_vectors_are_read_while_another_thread_adds_models(monkeypa
 
     for name in known:
         monkeypatch.setattr(Encoding, name, interrupted(name))
-    state = SimpleNamespace(own_corpora=kept)
-    chosen = VisitorCorpus(state, corpus)
-    assert chosen.ready([FIRST, SECOND]) == chosen.answering([FIRST, SECOND]) == [FIRST, SECOND]
+    assert corpus.ready([FIRST, SECOND]) == corpus.answering([FIRST, SECOND]) == [FIRST, SECOND]
     assert corpus.complete >= 2
     assert corpus.current is None or corpus.current.column not in (FIRST, SECOND)
     assert " reads " in progress(corpus) or corpus.current is None

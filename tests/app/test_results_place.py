@@ -18,7 +18,7 @@ from cse.app.models.models import Column, Failure, columns
 from cse.app.results.scores import Labels, Ledger, Scores, board_of, held_out, names_of, protocol_lines, scoring_command
 from cse.app.session import Session, open_session
 from cse.app.show import answer, ask, page_html
-from cse.app.state.app_state import open_boards, open_state
+from cse.app.state import open_boards, open_state
 from cse.app.validation import FieldError
 from cse.evaluation import sts as sts_task
 from cse.evaluation.clustering import label_scores

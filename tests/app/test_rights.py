@@ -19,11 +19,11 @@ from gradio_client.exceptions import AppError
 from ports import free_port
 
 from cse.app import serving
+from cse.app.corpus.own import FULL, MAX_KEPT, OwnCorpora, OwnCorpus
 from cse.app.models.models import Column
 from cse.app.models.naming import Admission
 from cse.app.models.recent import Bounds, Recent, current_client
 from cse.app.server.access import Client
-from cse.app.state.corpora import FULL, MAX_KEPT, OwnCorpora, OwnCorpus
 from cse.app.training import training as training_module
 from cse.app.training.request import REFUSED, Rules, TrainingRequest
 from cse.app.training.trainings import FOLDERS_REFUSED, Trainings

@@ -13,13 +13,13 @@ from app_models import MARKUP, write_model
 from conftest import SENTENCES
 
 import cse
+from cse.app.corpus.own import OwnCorpus
 from cse.app.models.naming import title, with_starts
 from cse.app.results.similarity import PAIRS, Disagreements, Pairs, Similarity, among_random
 from cse.app.results.words import Changes, Words
 from cse.app.session import open_session
 from cse.app.show import answer, ask, page_html, read_first
-from cse.app.state.app_state import AppState, open_state
-from cse.app.state.corpora import OwnCorpus
+from cse.app.state import AppState, open_state
 from cse.app.validation import FieldError
 
 KINDS = (Similarity, Pairs, Words, Changes, Disagreements)
@@ -53,7 +53,7 @@ def unit(state: AppState, name: str, texts: list[str]) -> np.ndarray:
 
 
 def random_pairs(state: AppState, name: str) -> np.ndarray:
-    rows = unit(state, name, state.demo.sentences[::6])
+    rows = unit(state, name, state.demo.texts[::6])
     return (rows @ rows.T)[np.triu_indices(len(rows), 1)]
 
 
@@ -209,7 +209,7 @@ def test_pairs_are_ordered_by_how_differently_the_models_rank_them(state):
 
 def test_pairs_of_the_corpus_are_near_in_a_model_and_keep_their_rows(state):
     frame = ask(state, Disagreements, {}).frame
-    texts = state.demo.sentences
+    texts = state.demo.texts
     assert all(texts[row.row1 - 1] == row.s1 and texts[row.row2 - 1] == row.s2 for row in frame.itertuples())
     near = set()
     for name in GOOD:

@@ -14,6 +14,7 @@ from gradio.context import LocalContext
 import cse
 from cse.analysis.votes import Answer as VoteAnswer
 from cse.analysis.votes import Judged, Judgement, Setup, questions
+from cse.app.corpus.own import OwnCorpus
 from cse.app.places.votes import LOST, Voting, change, question_html, verdict_html
 from cse.app.places.your_model import Trainer, dial_of, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
@@ -29,8 +30,7 @@ from cse.app.results.judge import FIRST, SECOND, UNTRAINED, Judge
 from cse.app.results.scores import Labels
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, answer, page_html
-from cse.app.state.app_state import MAX_SHOWN, AppState, Ballot, attach, open_state
-from cse.app.state.corpora import OwnCorpus
+from cse.app.state import MAX_SHOWN, AppState, Ballot, attach, open_state
 from cse.app.training import training as module
 from cse.app.training.request import OWN, checked
 from cse.app.training.trainings import Trainings

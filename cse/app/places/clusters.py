@@ -13,12 +13,10 @@ import gradio as gr
 import numpy as np
 import pandas as pd
 
-from cse.app import validation
-from cse.app.drawing import html
-from cse.app.drawing.components import file_value, result, saved_file, script, settings
-from cse.app.drawing.html import DARK, LIGHT, MODELS
-from cse.app.forms.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors, refusing
-from cse.app.forms.links import Linked
+from cse.app import html, validation
+from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors, refusing
+from cse.app.html import DARK, LIGHT, MODELS, file_value, result, saved_file, script, settings
+from cse.app.links import Linked
 from cse.app.models.naming import TITLES, choices, title
 from cse.app.result import by_models, further_columns
 from cse.app.results.duplicates import DEFAULT, Duplicates, advised, tables
@@ -27,7 +25,7 @@ from cse.app.results.map import OWN_COLUMNS, Map, near_of
 from cse.app.server.gradio_adapter import current_request, data_of
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, Shown, page_html, read_first
-from cse.app.state.app_state import AppState
+from cse.app.state import AppState
 from cse.app.top import Top
 from cse.corpus.output import csv_text
 

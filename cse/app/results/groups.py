@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cse.app.charts import chart
-from cse.app.drawing.html import DARK, LIGHT
+from cse.app.html import DARK, LIGHT
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, choice, fields_of, further_columns, records, whole
 from cse.app.results.map import GROUPS, MAX_GROUPS, MAX_POINTS, MIN_POINTS, Map, near_of

@@ -19,17 +19,17 @@ from cse.analysis.votes import (
     texts_digest,
 )
 from cse.app import validation
-from cse.app.corpus.chosen import FIELD
+from cse.app.corpus.corpora import FIELD
 from cse.app.models.models import Column
 from cse.app.models.naming import POOLED, title
 from cse.app.result import Result, choice, records, whole
-from cse.app.state.app_state import MAX_ASKED, MAX_SHOWN, Ballot
+from cse.app.state import MAX_ASKED, MAX_SHOWN, Ballot
 from cse.corpus.corpus import Corpus
 from cse.models.names import BACKBONE
 
 if TYPE_CHECKING:
     from cse.app.session import Session
-    from cse.app.state.app_state import AppState
+    from cse.app.state import AppState
 
 LEAST_VOTES, MOST_VOTES, DEFAULT_VOTES = 6, 60, 20  # of 5 votes, all 5 are p = .06
 UNTRAINED = tuple(Column(name, BACKBONE, pooling) for name, pooling in POOLED.items() if pooling in ("mean", "cls"))

@@ -17,7 +17,7 @@ from cse.app.result import Result, by_models, percent, plain, whole, wide
 from cse.methods.settings import MAX_SEED
 
 if TYPE_CHECKING:
-    from cse.app.corpus.chosen import ChosenCorpus
+    from cse.app.corpus.corpora import ChosenCorpus
     from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
@@ -247,7 +247,7 @@ def texts_of(corpus: ChosenCorpus, rows: np.ndarray) -> pd.DataFrame:
     columns = {"row": corpus.numbers, "text": corpus.texts, **({"label": corpus.labels} if corpus.labels else {})}
     own = {"position": range(len(rows)), "label": None, **{name: some(values) for name, values in columns.items()}}
     texts = pd.DataFrame({name: own[name] for name in TEXT_COLUMNS})
-    return texts.join(corpus.further(rows.tolist(), OWN_COLUMNS)) if corpus.cells else texts
+    return texts.join(corpus.further(rows.tolist(), OWN_COLUMNS)) if corpus.table is not None else texts
 
 
 def table(

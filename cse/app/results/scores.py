@@ -11,7 +11,7 @@ import pandas as pd
 
 from cse.app import validation
 from cse.app.charts import by_model, chart, intervals, tips
-from cse.app.corpus.chosen import FIELD
+from cse.app.corpus.corpora import FIELD
 from cse.app.models.models import Failure, free_name, trained_numbers
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, choice, stacked, titled
@@ -25,10 +25,10 @@ from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE, START
 
 if TYPE_CHECKING:
-    from cse.app.corpus.chosen import ChosenCorpus
+    from cse.app.corpus.corpora import ChosenCorpus
     from cse.app.models.models import Column
     from cse.app.session import Session
-    from cse.app.state.app_state import AppState
+    from cse.app.state import AppState
     from cse.evaluation.results import Row, Scoreboard
 
 MEASURES = {  # name and unit of each score

@@ -10,9 +10,9 @@ import pandas as pd
 
 from cse.app import validation
 from cse.app.charts import by_model, chart, intervals, tips
+from cse.app.corpus.corpora import DEMO
 from cse.app.models.naming import title, with_starts
 from cse.app.result import Result, by_models, listed, number, stacked, text, titled, whole
-from cse.app.state.corpora import DEMO
 from cse.methods.templates import MANUAL, MEANS, MEANS_OF
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ const HELP = 'Near points are texts that a model finds alike (t-SNE of its vecto
   + 'elsewhere on another map is one on which models disagree. Click or tap a point to pin it, drag to move, wheel or pinch to '
   + 'zoom, shift and drag to draw a lasso. Keys: arrows go from point to point, Enter pins, Escape clears, + and - zoom, '
   + '0 shows all, u undoes a filter.';
-const SHAPES = ['circle', 'square', 'triangle', 'diamond'];  // of entries in turn, as in cse/app/drawing/palette.py
+const SHAPES = ['circle', 'square', 'triangle', 'diamond'];  // of entries in turn, as in cse/app/palette.py
 const CORNERS = {
   square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], triangle: [[0, -1.25], [1.15, 0.85], [-1.15, 0.85]],
   diamond: [[0, -1.35], [1.35, 0], [0, 1.35], [-1.35, 0]],
@@ -17,7 +17,7 @@ const MAX_SCALE = 24, MARGIN = 0.04;  // around the points
 const ALPHA = 0.9, FAINT = 0.1;  // of a point, and of one that a filter leaves out
 const MANY = 400, CROWD = 3000;  // points, which are drawn smaller
 const OFFSETS = [0, -1, 1, -2, 2, -3, 3];  // moves of a name, in its heights
-const LONG = 160;  // characters, as in cse/app/drawing/html.py
+const LONG = 160;  // characters, as in cse/app/html.py
 const root = element.querySelector('.cse-maps');
 const state = {
   count: 2,        // of maps side by side

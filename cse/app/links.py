@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from cse.app.drawing.components import NUMBERS
-from cse.app.forms.events import HIDDEN, PRIVATE, Run
+from cse.app.events import HIDDEN, PRIVATE, Run
+from cse.app.html import NUMBERS
 
 # Hidden and outside the tabs, whose content is not in the page until they are opened.
 HOOK = "cse.fill = () => trigger('submit', {}); window.addEventListener('popstate', () => trigger('select', {}));"

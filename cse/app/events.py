@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from cse.app.drawing.components import NUMBERS
+from cse.app.html import NUMBERS
 from cse.app.models.recent import MAX_VISITORS, Bounds, Recent
 from cse.app.server.gradio_adapter import current_request
 from cse.app.validation import FieldError
