@@ -178,7 +178,7 @@ def test_a_change_moves_a_sentence_as_far_as_its_cosine_says(state):
     negated = next(change for change in changes if change["name"] == "negated")
     assert negated["moved"] == pytest.approx(changes[0]["moved"], abs=1e-5)
     page = page_html(result)
-    assert "No model reacts to variant 3: 0 %" in page
+    assert "Variant 3 moves the vector 0 to 0 % of the way" in page
     mean = np.mean([change["moved"] for change in changes if change["keeps"]])
     assert ["mean", "where the meaning is kept", f"{round(100 * mean)} %"] in [row[:3] for row in cells(page)]
     assert page.count("where the meaning is") == 2

@@ -13,7 +13,7 @@ import pandas as pd
 from cse.app.charts import chart, tips
 from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import title
-from cse.app.result import Result, by_models, percent, plain, whole, wide
+from cse.app.result import Result, by_models, listed, percent, plain, whole, wide
 from cse.methods.settings import MAX_SEED
 
 if TYPE_CHECKING:
@@ -299,25 +299,20 @@ def disagreements(frame: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
 
 
 def neighbourhoods(unshared: Mapping[tuple[str, str], np.ndarray]) -> str:
-    """Return which two models differ most in the texts' neighbours, if by more than chance.
+    """Return which two models differ most in the texts' neighbours, if by more than chance; nothing of few texts.
 
-    `unshared` are the (N,) shares of a text's nearest ones that two models do not have in common. Of fewer than `FEW`
-    texts nothing is said.
+    `unshared` are the (N,) shares of a text's nearest ones that two models do not have in common.
     """
     if not unshared or len(next(iter(unshared.values()))) < FEW:
         return ""
     means = {pair: float(shares.mean()) for pair, shares in unshared.items()}
     most, least = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
-    names = " and ".join(map(title, most))
+    lead, some = unshared[most] - unshared[least], f"in {percent(means[most])} of a text's five nearest texts"
     if len(means) == 1:
-        return f"{names} differ in {percent(means[most])} of a text's five nearest texts."
-    lead = unshared[most] - unshared[least]
+        return f"{listed(most)} differ {some}."
     if lead.mean() <= MARGIN * lead.std() / np.sqrt(len(lead)):
-        return f"Each two models differ alike, within noise: in {percent(means[most])} of a text's five nearest texts."
-    return (
-        f"{names} differ most: in {percent(means[most])} of a text's five nearest texts. "
-        f"{' and '.join(map(title, least))} differ least ({percent(means[least])})."
-    )
+        return f"Each two models differ {some}, within noise."
+    return f"{listed(most)} differ most: {some}. {listed(least)} differ least ({percent(means[least])})."
 
 
 def map_json(rows: pd.DataFrame) -> dict[str, Any]:

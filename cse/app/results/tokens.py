@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,6 @@ SENTENCES = [
 ]
 LISTS = {"before": "Sentence", "alone": "Template alone", "after": "Denoised"}
 FAINT = 0.01  # a probability of the likeliest word that tells nothing
-NEGATED = re.compile(r"\b(?:not|never)\s+(\w+)|n't\s+(\w+)", re.IGNORECASE)
 MAX_CHARACTERS = 300  # of a template
 FIELD = "The template"
 TEMPLATES = ['"[X]" is a [MASK] one', MEANS.text, MEANS_OF.text, MANUAL.text, "[X] [MASK] ."]
@@ -109,11 +107,10 @@ class Tokens(Result):
 
     def reading(self, rows: pd.DataFrame) -> dict[str, Any]:
         """Return a model's three lists, the sentence in its template, and what is said of them."""
-        after = rows.loc[rows["list"] == "after", ["token", "probability"]]
         lists = {heading: rows[rows["list"] == name].to_dict("records") for name, heading in LISTS.items()}
         return {
             "lists": lists, "filled": filled(rows["template"].iloc[0], self.sentence), "own": rows["own"].iloc[0],
-            "said": doubts(self.sentence, list(after.itertuples(index=False, name=None))),
+            "said": doubts(rows.loc[rows["list"] == "after", "probability"].max()),
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -133,14 +130,11 @@ class Tokens(Result):
         }
 
 
-def doubts(sentence: str, after: list[tuple[str, float]]) -> str:
-    """Return what speaks against the likeliest words after denoising: none stands out, or the first one is negated."""
-    said, negated = [], [word.lower() for pair in NEGATED.findall(sentence) for word in pair if word]
-    if after and after[0][1] < FAINT:
-        said.append(f"No word stands out after denoising: the likeliest has {100 * after[0][1]:.1f} %.")
-    if after and after[0][0].lower() in negated:
-        said.append(f"The likeliest word is still “{after[0][0]}”, which the sentence negates.")
-    return " ".join(said)
+def doubts(after: float) -> str:
+    """Return what speaks against the likeliest words after denoising, if the first has too low a probability."""
+    if after >= FAINT:
+        return ""
+    return f"No word stands out after denoising: the likeliest has {100 * after:.1f} %."
 
 
 def filled(template: str, sentence: str) -> tuple[str, str, str]:

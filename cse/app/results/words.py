@@ -180,12 +180,9 @@ class Changes(Result):
 
 
 def reaction(moved: Mapping[str, float], what: str) -> str:
-    """Return which models react to `what` changes a sentence; `moved` is the way to an unrelated sentence by model."""
+    """Return which models `what` moves little; `moved` is the share of the way to an unrelated sentence by model."""
     deaf = [name for name, share in moved.items() if share < UNHEARD]
-    hearing = [name for name in moved if name not in deaf]
-    if deaf and hearing:
-        react, no = ("reacts" if len(hearing) == 1 else "react"), ("does not" if len(deaf) == 1 else "do not")
-        return f"{listed(hearing)} {react} to {what}; {listed(deaf)} {no} (below {percent(UNHEARD)})."
     least, most = (f"{max(0, round(100 * end(moved.values())))}" for end in (min, max))
-    way = f"{least} %" if least == most else f"{least} to {most} %"
-    return f"{'Every' if hearing else 'No'} model reacts to {what}: {way} of the way to an unrelated sentence."
+    said = f"{what} moves the vector {least} to {most} % of the way to an unrelated sentence"
+    little = f", in {listed(deaf)} less than {percent(UNHEARD)}" if deaf else ""
+    return f"{said[:1].upper()}{said[1:]}{little}."
