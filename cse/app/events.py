@@ -33,8 +33,8 @@ class Run(NamedTuple):
     """A handler with its inputs and outputs."""
 
     fn: Callable[..., Any]
-    inputs: Sequence[gr.components.Component]
-    outputs: Sequence[gr.components.Component]
+    inputs: list[Any]
+    outputs: list[Any]
 
 
 @contextmanager

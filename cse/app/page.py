@@ -136,7 +136,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         for part in (models, *(part for _, shown in places.values() for part in shown)):
             if part.unanswered:  # no first answer is shipped for the page's models
                 run = part.linked.run
-                blocks.load(run.fn, list(run.inputs), list(run.outputs), **{**HIDDEN, **part.linked.lane})
+                blocks.load(*run, **{**HIDDEN, **part.linked.lane})
     return blocks
 
 

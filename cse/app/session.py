@@ -118,20 +118,18 @@ def open_session(
     corpus: Any = DEMO_KEY,
     key: Any = "",
     models: Sequence[str] | None = None,
-    waiting: bool = False,
     report: Report = silent,
 ) -> Session:
     """Return the session of a request. Raises FieldError for a corpus that is not there.
 
     `models` are the names of the models to ask, by default all. Models that still encode the visitor's texts are asked
-    only if it is `waiting` for none.
+    only if there is no other.
     """
     chosen = chosen_corpus(state, corpus, key)
     columns = chosen.columns or state.models.columns
     if models is not None:
         columns = chosen_columns(columns, models)
-    if not waiting:
-        columns = chosen.answering(columns)
+    columns = chosen.answering(columns)
     return Session(state, chosen, reference_corpus(state, corpus, key), tuple(columns), str(key or ""), report)
 
 

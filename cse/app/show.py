@@ -208,7 +208,7 @@ def section(
     runs = refusing(handler(state, kind, list(ordered)), by_error, outputs)
     triggers, quiet = asking(kind, own, button)
     lane = {**lane_of(kind), "show_progress_on": output}
-    gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane)
+    gr.on([*triggers, *quiet], *runs, **lane)
     empty = json.dumps(["", *[{"__type__": "update", "value": None, "visible": False}] * len(plots)])
     for source in read.values():
         source.change(None, None, outputs, js=f"() => {empty}", **HIDDEN)  # type: ignore[attr-defined]
@@ -307,22 +307,18 @@ def asking(
 
 
 def read_first(state: AppState, kind: type[Result]) -> Answer | None:
-    """Return the shipped first answer for the page's models; None if the page has to compute it."""
+    """Return the shipped first answer of the bundled models; None if the page has others and has to compute it."""
     import pyarrow.parquet as pq
 
-    names = [column.name for column in state.models.own]
-    bundled = all(column.opened_by == (column.name, None, None) for column in state.models.own)
-    if not bundled or not set(names) <= set(BUNDLED_NAMES) or not (FIRST / f"{kind.key}.parquet").is_file():
+    models, path = {column.opened_by for column in state.models.own}, FIRST / f"{kind.key}.parquet"
+    if models != {(name, None, None) for name in BUNDLED_NAMES} or not path.is_file():
         return None
-    table = pq.read_table(FIRST / f"{kind.key}.parquet")
+    table = pq.read_table(path)
     facts = json.loads(table.schema.metadata[FACTS])
-    frame = table.to_pandas()
-    if set(names) != set(facts["models"]):
-        if not kind.separable:
-            return None
-        frame = frame[frame["model"].isin(names)].reset_index(drop=True)
-    known = {name: mark for name, mark in facts["models"].items() if name in names}
-    return Answer(kind.of(facts["inputs"]), frame, known, notes=tuple(facts["notes"]), reference=facts["reference"])
+    return Answer(
+        kind.of(facts["inputs"]), table.to_pandas(), facts["models"], notes=tuple(facts["notes"]),
+        reference=facts["reference"],
+    )  # fmt: skip
 
 
 def write_first(state: AppState, kind: type[Result]) -> Path:

@@ -59,14 +59,6 @@ class Ballot:
         return next(self.judgement.open(self.questions, self.texts), None)
 
 
-class Ballots(Recent[Ballot]):
-    """A ballot per visitor key; `lock` is held to change one."""
-
-    def put(self, key: Any, value: Ballot) -> None:
-        """Keep the ballot of a key in place of an earlier one. Raises FieldError for an invalid key."""
-        super().put(validation.checked_key(key, "votes"), value)
-
-
 @dataclass(frozen=True)
 class AppState:
     """The state of one app.
@@ -88,7 +80,7 @@ class AppState:
         default_factory=lambda: Recent(MAX_FRAMES, size=lambda kept: ROW_BYTES * len(kept[0]))
     )
     near: Recent[NearDuplicates] = field(default_factory=lambda: Recent(MAX_NEAR))
-    ballots: Ballots = field(default_factory=lambda: Ballots(MAX_BALLOTS))
+    ballots: Recent[Ballot] = field(default_factory=lambda: Recent(MAX_BALLOTS))
     trainings: Trainings = field(default_factory=Trainings)
 
 

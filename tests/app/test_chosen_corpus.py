@@ -159,21 +159,6 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_fills_the_memory(t
         texts_of(str(tmp_path / "b.parquet"), None, None)
 
 
-def test_a_column_of_labels_goes_with_the_texts(tmp_path) -> None:
-    (tmp_path / "a.csv").write_text("kind,body\npet,a cat\n,\ntool,a saw\n")
-    found = texts_of(str(tmp_path / "a.csv"), "body", "kind")
-    assert (found.texts, found.labels, found.rows, found.without_text) == (
-        ["a cat", "a saw"],
-        ["pet", "tool"],
-        [1, 3],
-        1,
-    )
-    with pytest.raises(ValueError, match=r"^a\.csv: texts and labels are both in 'body'"):
-        texts_of(str(tmp_path / "a.csv"), "body", "body")
-    with pytest.raises(ValueError, match=r"^a\.csv: no column 'sort'"):
-        texts_of(str(tmp_path / "a.csv"), "body", "sort")
-
-
 def test_the_page_searches_with_the_models_that_have_encoded_and_waits_only_where_none_has(state) -> None:
     corpus, columns = kept(state, SENTENCES, "c" * 32), state.models.columns
     assert corpus.answering(columns) == list(columns)  # the one that failed says why

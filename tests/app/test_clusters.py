@@ -18,19 +18,17 @@ from page_state import KEY, put_table
 
 from cse.analysis.duplicates import threshold
 from cse.analysis.topics import group_names
-from cse.app.models.models import Column
 from cse.app.places import clusters
 from cse.app.places.clusters import (
     Clusters,
     canvas_value,
     column_value,
     first_maps,
-    pinned,
     selected_rows,
     selection,
     selection_html,
 )
-from cse.app.result import by_models, records
+from cse.app.result import by_models
 from cse.app.results import duplicates
 from cse.app.results.duplicates import Duplicates, advised, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
@@ -250,13 +248,6 @@ def test_the_selection_has_all_columns_and_the_group_in_every_model(drawn) -> No
     assert selected_rows([3, 1, 3], 9) == [1, 3]
 
 
-@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "9999999", 2.5, True, [], {}])
-def test_what_names_no_sentence_pins_none(pin) -> None:
-    assert (pinned(""), pinned(None), pinned("57")) == (None, None, 57)
-    with pytest.raises(ValueError, match="The pinned sentence must be a whole number"):
-        pinned(pin)
-
-
 def test_many_labels_share_a_colour_and_texts_without_one_have_none() -> None:
     few = column_value(["x", "", "y"])
     assert (few["names"], few["missing"]) == (["x", "y", "no label"], 2)
@@ -423,9 +414,3 @@ def test_maps_are_drawn_where_they_are_seen_and_something_changed(state) -> None
             isinstance(each, dict) and each["__type__"] == "update"
             for each in next(place.open(seen, drawn_before, *values))
         )
-
-
-def test_records_of_all_results_are_json(state, drawn) -> None:
-    for frame in (drawn, Groups().of_map(drawn), Neighbours().of_map(drawn), Duplicates().frame(session_of(state))):
-        json.dumps(records(frame.assign(**{name: frame[name].tolist() for name in frame})), allow_nan=False)
-    assert Column("simcse", "simcse").name == "simcse"

@@ -22,7 +22,7 @@ from cse.app import serving
 from cse.app.corpus.own import FULL, MAX_KEPT, OwnCorpora, OwnCorpus
 from cse.app.models.models import Column
 from cse.app.models.naming import Admission
-from cse.app.models.recent import Bounds, Recent, current_client
+from cse.app.models.recent import Bounds, current_client
 from cse.app.server.access import Client
 from cse.app.training import training as training_module
 from cse.app.training.request import REFUSED, Rules, TrainingRequest
@@ -296,17 +296,6 @@ def test_fresh_cookies_of_one_address_push_out_its_own_and_leave_room_for_others
         for key in (*keys(8), KEY):
             busy.remove(key)
         held.set()
-
-
-def test_votes_and_added_models_are_bounded_by_client():
-    kept = Recent(Bounds(12, own=3))
-    visitors, theirs = filled(lambda key: kept.put(key, key), 40)
-    assert [kept.get(key) for key in visitors] == visitors
-    for own in theirs:
-        left = [key for key in own if kept.get(key)]
-        assert left == own[len(own) - len(left) :]
-        assert 1 <= len(left) <= 3
-    assert len(kept.entries()) <= 12
 
 
 def test_a_client_loses_its_own_trainings_and_the_owner_none_to_visitors(tmp_path, monkeypatch):

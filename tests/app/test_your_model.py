@@ -30,7 +30,7 @@ from cse.app.results.judge import FIRST, SECOND, UNTRAINED, Judge
 from cse.app.results.scores import Labels
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, answer, page_html
-from cse.app.state import MAX_SHOWN, AppState, Ballot, attach, open_state
+from cse.app.state import AppState, Ballot, attach, open_state
 from cse.app.training import training as module
 from cse.app.training.request import OWN, checked
 from cse.app.training.trainings import Trainings
@@ -326,8 +326,3 @@ def test_bad_input_is_refused_at_the_field_it_concerns(state) -> None:
     for votes in (1000, 5):
         with pytest.raises(FieldError, match="from 6 to 60"):
             Judge.of({"votes": votes})
-
-
-def test_long_texts_are_shortened(state) -> None:
-    ballot = Judge("simcse", "promptbert", 6).ballot(session(state, [f"{text} {'dog ' * 200}" for text in TEXTS], None))
-    assert {len(text) for text in ballot.texts.values()} == {MAX_SHOWN}

@@ -167,31 +167,6 @@ def number_of(encoder: Encoder) -> int:
         return _numbers.setdefault(encoder, next(_unused))
 
 
-@dataclass(frozen=True)
-class Reader:
-    """An encoder that looks up vectors in the cache `kept` first."""
-
-    encoder: Encoder
-    kept: Recent[np.ndarray]
-
-    def encode(self, texts: Sequence[str], **prompt: Any) -> np.ndarray:
-        """Return (N, d) float32; the last digits may differ from the encoder's, because batches differ.
-
-        `prompt` may be the encoder's argument of this name.
-        """
-        if not texts:
-            return self.encoder.encode([])
-        key = number_of(self.encoder), *prompt.values()
-        cached = {text: self.kept.get((*key, text)) for text in texts}
-        vectors = {text: vector for text, vector in cached.items() if vector is not None}
-        missing = [text for text in cached if text not in vectors]
-        for text, row in zip(missing, self.encoder.encode(missing, **prompt) if missing else [], strict=True):
-            vectors[text] = row.copy()  # a view would keep the whole batch
-            if len(text) <= MAX_CACHED:
-                self.kept.put((*key, text), vectors[text])
-        return np.stack([vectors[text] for text in texts])
-
-
 class Models:
     """The page's columns and the encoders opened so far; requests use an encoder one at a time.
 
@@ -255,9 +230,22 @@ class Models:
             self._visiting.put(key, encoder)
         return encoder
 
-    def reader(self, encoder: Encoder) -> Reader:
-        """Return an encoder that encodes only texts whose vectors are not cached."""
-        return Reader(encoder, self._texts)
+    def encode(self, encoder: Encoder, texts: Sequence[str], **prompt: Any) -> np.ndarray:
+        """Return (N, d) float32, encoding only texts whose vectors are not cached.
+
+        The last digits may differ from the encoder's, as batches differ. `prompt` may be its argument of this name.
+        """
+        if not texts:
+            return encoder.encode([])
+        key = number_of(encoder), *prompt.values()
+        cached = {text: self._texts.get((*key, text)) for text in texts}
+        vectors = {text: vector for text, vector in cached.items() if vector is not None}
+        missing = [text for text in cached if text not in vectors]
+        for text, row in zip(missing, encoder.encode(missing, **prompt) if missing else [], strict=True):
+            vectors[text] = row.copy()  # a view would keep the whole batch
+            if len(text) <= MAX_CACHED:
+                self._texts.put((*key, text), vectors[text])
+        return np.stack([vectors[text] for text in texts])
 
     def apply(
         self,
@@ -294,7 +282,7 @@ class Models:
                     if texts:
                         before = prompt(column, encoder)
                         named = {} if before is None else {"prompt": before}
-                        vectors = self.reader(encoder).encode(texts, **named)
+                        vectors = self.encode(encoder, texts, **named)
                     results[column.name] = function(column, encoder, vectors)
             except Exception as error:  # any error of a model concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):

@@ -221,7 +221,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     lane: dict[str, Any] = {"trigger_mode": "multiple", "show_progress": "hidden", **HIDDEN, **MAPS}
     triggers = [groups.change, most.submit, seed.submit, most.blur, seed.blur]  # keys release no slider
     asked = gr.on(triggers, place.ask, None, number, trigger_mode="multiple", **QUICK)
-    asked.success(run.fn, list(run.inputs), list(run.outputs), **lane)
+    asked.success(*run, **lane)
     for event in (top.tab.select, top.changed.change):
         event(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **lane)
     kept = [*values.values(), *shared.values()]
@@ -281,7 +281,7 @@ def near_events(
     run = refusing(place.near, {**seen, **fields}, [near["numbers"], near["listed"], nines, model])
     lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": near["numbers"], **HIDDEN, **LINKS}
     triggers = [*(field.change for field in looked), nines.change, model.input, keep.input]
-    gr.on(triggers, run.fn, list(run.inputs), list(run.outputs), js=SEEN % "#strictness", **lane)
+    gr.on(triggers, *run, js=SEEN % "#strictness", **lane)
     near["listed"].input(place.reject, None, rejected, **QUICK)
     rejected.change(guarded(place.count), [*fields.values()], near["numbers"], **lane)
     for name in ("unique.csv", "groups.csv"):

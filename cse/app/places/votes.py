@@ -18,6 +18,7 @@ from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, columns_o
 from cse.app.session import open_session
 from cse.app.state import AppState, Ballot
 from cse.app.top import Top
+from cse.app.validation import checked_key
 
 MEANING = (
     "You see a text and two lists of the five texts nearest to it, one from each model, and you do not know whose list "
@@ -86,7 +87,7 @@ class Voting:
         yield View(html.hint("Comparing the models."))
         asked = Judge.of({"first": first, "second": second})
         session = open_session(self._state, corpus, key, report=reporter(progress))
-        self._ballots.put(key, ballot := asked.ballot(session))
+        self._ballots.put(checked_key(key, "votes"), ballot := asked.ballot(session))
         yield view(ballot)
 
     def reopen(self, key: str) -> View:
@@ -153,9 +154,8 @@ def votes_part(state: AppState, top: Top) -> Votes:
     outputs = [status, question, verdict, asking, after, answers]
     voting = Voting(state)
     begun = refusing(voting.begin, {FIRST: first, SECOND: second, FIELD: top.corpus, "The key": top.key}, outputs)
-    started = start.click(
-        begun.fn, list(begun.inputs), list(begun.outputs), show_progress_on=outputs[0], **HIDDEN, **COMPARISONS
-    )
+    lane: dict[str, Any] = {"show_progress_on": status, **HIDDEN, **COMPARISONS}
+    started = start.click(*begun, **lane)
     started.then(None, js=TO_QUESTION, **HIDDEN)
     for name, button in (*cast.items(), ("end", last), ("u", back)):
         button.click(voting.changing(name), [answers, top.key], outputs, **QUICK)

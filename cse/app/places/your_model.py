@@ -309,19 +309,19 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     choice = ((begin, "purpose", {"What for": purpose}), (train, "method", {"The method": method}))
     for button, option, field in choice:
         run = refusing(trainer.beginning(option), {**fields, **field, **others}, outputs, keep=True)
-        button.click(run.fn, list(run.inputs), list(run.outputs), **LANE)
+        button.click(*run, **LANE)
     for button in (stop, keep):
         button.click(trainer.stop, [top.key, top.models], outputs, **LANE)
     go_on.click(trainer.go_on, top.key, asking, **QUICK)
     timer.tick(trainer.draw, [top.key, mark, top.models], outputs, **LANE)
     start.change(lambda name: reading_html(state, name), start, reading, **QUICK)
     turning = Run(trainer.turn, [top.key, dial], [plot, turned])
-    dial.release(turning.fn, list(turning.inputs), list(turning.outputs), **QUICK)
+    dial.release(*turning, **QUICK)
     plot.change(None, None, None, js=RESIZED, **HIDDEN)
     which.change(trainer.opening, [top.key, which], opens, **QUICK)
     fetch.click(trainer.archive, [top.key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)
     known = top.opened.then(trainer.draw, [top.key, gr.State(()), top.models], outputs, **LANE)
-    known.then(votes.reopened.fn, list(votes.reopened.inputs), list(votes.reopened.outputs), **QUICK)
+    known.then(*votes.reopened, **QUICK)
     if visitors != owner:
         top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
     judged: dict[str, Any] = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}

@@ -53,7 +53,7 @@ class Duplicates(Result):
     )
     words = ("percentile",)
     lane = "links"
-    separable = ships = False
+    ships = False
 
     model: str = choice("Model", "", "The model", "the name of a model, by default the first.", ())
     nines: float = number(

@@ -46,7 +46,6 @@ class Judge(Result):
     lane = "comparisons"
     live = False
     ships = False
-    separable = False
 
     first: str = choice("First model", "simcse", FIRST, "the name of a model.", ())
     second: str = choice("Second model", "untrained (mean)", SECOND, "the name of another one.", ())

@@ -65,7 +65,6 @@ class Map(Result):
         'group, and its most frequent label with its share in "labels"; equal numbers are matched.'
     )
     lane = "maps"
-    separable = False
     words = ("trustworthiness", "continuity", "label neighbours")
 
     most: int = whole(

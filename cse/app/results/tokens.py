@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -177,7 +178,7 @@ class Template(Result):
         question = Question(scored_pairs(DEMO / "pairs.tsv"), self.sentence, self.k)
 
         def rows(column: Column, encoder: Encoder) -> list[dict[str, Any]]:
-            known = session.state.models.reader(encoder).encode
+            known = partial(session.state.models.encode, encoder)
             tried = compare(encoder, template_of(encoder, self.template), question, known)
             return [
                 {

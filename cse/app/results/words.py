@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -63,7 +64,7 @@ class Words(Result):
                 raise FieldError(field, str(error)) from error
 
         def rows(column: Column, encoder: Encoder) -> list[dict[str, Any]]:
-            attribution = attribute(session.state.models.reader(encoder).encode, *texts)
+            attribution = attribute(partial(session.state.models.encode, encoder), *texts)
             return [
                 {
                     "sentence": side + 1, "from": start, "to": end, "word": texts[side][start:end],

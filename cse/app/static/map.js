@@ -4,7 +4,7 @@ const HELP = 'Near points are texts that a model finds alike (t-SNE of its vecto
   + 'elsewhere on another map is one on which models disagree. Click or tap a point to pin it, drag to move, wheel or pinch to '
   + 'zoom, shift and drag to draw a lasso. Keys: arrows go from point to point, Enter pins, Escape clears, + and - zoom, '
   + '0 shows all, u undoes a filter.';
-const SHAPES = ['circle', 'square', 'triangle', 'diamond'];  // of entries in turn, as in cse/app/palette.py
+const SHAPES = ['circle', 'square', 'triangle', 'diamond'];  // of entries in turn, as in cse/app/results/groups.py
 const CORNERS = {
   square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], triangle: [[0, -1.25], [1.15, 0.85], [-1.15, 0.85]],
   diamond: [[0, -1.35], [1.35, 0], [0, 1.35], [-1.35, 0]],
