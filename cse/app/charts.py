@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from cse.app.drawing.html import MODELS, OWN, pale
+from cse.app.html import MODELS, OWN, pale
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import records
 

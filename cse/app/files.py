@@ -14,16 +14,16 @@ import gradio as gr
 import pandas as pd
 
 from cse.app import validation
-from cse.app.drawing.components import file_stem, file_value, saved_file
-from cse.app.forms.events import QUICK
-from cse.app.forms.events import guarded as in_one_line
+from cse.app.events import QUICK
+from cse.app.events import guarded as in_one_line
+from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.naming import title
 from cse.app.result import Result, plain, records
 from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
 from cse.corpus.output import guarded
 
 if TYPE_CHECKING:
-    from cse.app.state.app_state import AppState
+    from cse.app.state import AppState
 
 MAX_QUOTE = 90  # characters of an input in a caption
 MAX_CELL = 200  # characters of a cell in a paper

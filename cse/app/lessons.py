@@ -17,20 +17,19 @@ from urllib.parse import urlencode
 import gradio as gr
 
 from cse.app import validation
-from cse.app.drawing.components import STATIC, script
-from cse.app.drawing.html import drawn
-from cse.app.forms.events import PRIVATE
+from cse.app.corpus.corpora import DEMO_KEY
+from cse.app.events import PRIVATE
+from cse.app.html import STATIC, drawn, script
 from cse.app.models.naming import title
 from cse.app.result import Result
 from cse.app.server.gradio_adapter import data_of
 from cse.app.show import ask
-from cse.app.state.corpora import DEMO_KEY
 from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cse.app.state.app_state import AppState
+    from cse.app.state import AppState
 
 ORDER = ("vector", "anisotropy", "mask", "negation", "prefix", "prototypes")
 LESSON, STEP = "lesson", "step"  # their names in the address

@@ -11,25 +11,29 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from cse.app.corpus.exports import file_route
-from cse.app.drawing.components import STATIC, script
-from cse.app.drawing.html import glossary_html
+from cse.app.events import HIDDEN, QUICK, emptied
 from cse.app.files import share_forms
-from cse.app.forms.events import HIDDEN, QUICK, emptied
-from cse.app.forms.links import Shared, link
+from cse.app.html import STATIC, glossary_html, script
 from cse.app.lessons import lesson_panel, whole
+from cse.app.links import Shared, link
 from cse.app.places.clusters import clusters_place
-from cse.app.places.compare import results_place, search_place, similarity_place, tokens_place
 from cse.app.places.your_model import your_model_place
 from cse.app.programs import add_programs
 from cse.app.results import RESULTS
+from cse.app.results.inside import Attention, Prefix, Prototypes
 from cse.app.results.models import Models
+from cse.app.results.scores import Labels, Ledger, Scores
+from cse.app.results.search import Search
+from cse.app.results.similarity import Disagreements, Pairs, Similarity
+from cse.app.results.tokens import Template, Tokens
+from cse.app.results.words import Changes, Words
 from cse.app.server.access import Names, Rights
 from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
 from cse.app.server.gradio_adapter import set_up_queue
-from cse.app.show import Shown, add_endpoints, read_first, section
-from cse.app.state.app_state import AppState
+from cse.app.session import open_session
+from cse.app.show import Shown, add_endpoints, answer, read_first, section
+from cse.app.state import AppState
 from cse.app.top import Top, top_row
 from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
@@ -43,6 +47,43 @@ MAX_WAITING = 32
 MOST_SESSIONS = 200  # Gradio keeps the fields and last answers of each: 0.4 MB or more
 CLEARING = (600, AGE)  # seconds between clean-ups, and age of deleted files
 COMPRESSION = 1  # of 1 to 9: 1.1 MB of the first page become 0.25 MB in 45 ms
+
+
+def similarity_place(state: AppState, top: Top) -> list[Shown]:
+    """Add the place. Returns its results."""
+
+    def folded(kind: Any, shared: Shown | None = None) -> Shown:
+        with gr.Accordion(kind.title, open=False, elem_classes="cse-folded"):
+            return section(state, kind, top, read_first(state, kind), shared=shared, headed=False)
+
+    pair = section(state, Similarity, top, read_first(state, Similarity), headed=False)
+    words = folded(Words, pair)
+    pairs = section(state, Pairs, top, read_first(state, Pairs))
+    return [pair, words, pairs, folded(Changes), folded(Disagreements)]
+
+
+def search_place(state: AppState, top: Top) -> list[Shown]:
+    """Add the place. Returns its results."""
+    return [section(state, Search, top, read_first(state, Search), headed=False)]
+
+
+def tokens_place(state: AppState, top: Top) -> list[Shown]:
+    """Add the place, whose results read one sentence. Returns them."""
+    tokens = section(state, Tokens, top, read_first(state, Tokens), headed=False)
+    template = section(state, Template, top, read_first(state, Template), shared=tokens)
+    with gr.Accordion("Inside: attention, prefix and prototypes", open=False, elem_id="inside"):
+        kinds = (Attention, Prefix, Prototypes)
+        inside = [section(state, kind, top, read_first(state, kind), shared=tokens) for kind in kinds]
+    return [tokens, template, *inside]
+
+
+def results_place(state: AppState, top: Top) -> list[Shown]:
+    """Add the place. The shipped scores are there at once, as they need no model. Returns its results."""
+    session = open_session(state)
+    scores = section(state, Scores, top, answer(Scores(), session))
+    return [scores, section(state, Labels, top), section(state, Ledger, top, answer(Ledger(), session))]
+
+
 PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {
     "similarity": ("Similarity", similarity_place),
     "search": ("Search", search_place),
@@ -54,9 +95,7 @@ PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {
 
 
 class Page(gr.Blocks):
-    """The app's blocks, with the state that its HTTP routes need."""
-
-    app_state: AppState
+    """The app's blocks, with bounds on their queue."""
 
     def queue(self, *given: Any, **named: Any) -> gr.Blocks:
         """Set the queue up, as Gradio does once for new blocks; a further call would make all its HTTP routes again."""
@@ -72,7 +111,6 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     """
     state = replace(state, trainings=trainings) if trainings else state
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
-        blocks.app_state = state
         gr.HTML(SKIP, apply_default_css=False, elem_id="skip")
         key = gr.Textbox("", visible=False)
         opened = blocks.load(None, None, key, js="() => cse.opened()", show_progress="hidden", **HIDDEN)
@@ -98,7 +136,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         for part in (models, *(part for _, shown in places.values() for part in shown)):
             if part.unanswered:  # no first answer is shipped for the page's models
                 run = part.linked.run
-                blocks.load(run.fn, list(run.inputs), list(run.outputs), **{**HIDDEN, **part.linked.lane})
+                blocks.load(*run, **{**HIDDEN, **part.linked.lane})
     return blocks
 
 
@@ -156,15 +194,12 @@ def launch_options(
         Gate, names=names or Names(), rights=rights, uploads=Uploads(largest), owner_uploads=Uploads(owners)
     )
     return {
-        "app_kwargs": {
-            "middleware": [gate, Middleware(GZipMiddleware, compresslevel=COMPRESSION)],
-            "routes": [file_route()],
-        },
+        "app_kwargs": {"middleware": [gate, Middleware(GZipMiddleware, compresslevel=COMPRESSION)]},
         "max_file_size": owners,
         "state_session_capacity": MOST_SESSIONS,
         "theme": theme(),
         "head": f"<script>{script('page')}</script>",
-        "css_paths": [STATIC / "style.css", STATIC / "places.css"],
+        "css_paths": [STATIC / "style.css"],
         "ssr_mode": False,
         "footer_links": ["api", "settings"],
         "run_history": False,

@@ -6,24 +6,22 @@ import secrets
 from typing import Any
 
 import gradio as gr
-import numpy as np
 
 from cse.app import validation
+from cse.app.corpus.own import GONE, OwnCorpus
 from cse.app.corpus.reading import MOST_TEXTS, bounded
-from cse.app.forms.events import ENCODE, guarded
-from cse.app.models.models import Failure, fingerprint_of
+from cse.app.events import ENCODE, guarded
 from cse.app.results.models import Models
+from cse.app.session import open_session
 from cse.app.show import ask
-from cse.app.state.app_state import AppState, admit_model
-from cse.app.state.corpora import GONE, OwnCorpus
+from cse.app.state import AppState, admit_model
 from cse.app.validation import MAX_CHARACTERS
 
 MAX_ENCODED = 256  # texts
-BLOCK = 64  # texts encoded before other requests may use the model
 DECIMALS = 7  # the precision of float32
 
 
-def add_programs(state: AppState) -> None:  # noqa: C901  # a function for each endpoint
+def add_programs(state: AppState) -> None:
     """Add the endpoints to the surrounding app, each also a tool of the Model Context Protocol."""
 
     def encode(texts: list[str], model: str, normalize: bool = False) -> dict[str, Any]:
@@ -43,16 +41,12 @@ def add_programs(state: AppState) -> None:  # noqa: C901  # a function for each 
             raise ValueError(f"The texts have {total:,} characters together; give at most {MAX_CHARACTERS:,}.")
         columns = {column.name: column for column in state.models.columns}
         column = columns[validation.one_of(model, "The model", columns)]
-        blocks = []
-        for start in range(0, len(checked), BLOCK):
-            block = checked[start : start + BLOCK]
-            answer = state.models.apply_to(block, lambda _, encoder, rows: (fingerprint_of(encoder), rows), [column])
-            if isinstance(block_rows := answer[column.name], Failure):
-                raise ValueError(f"{column.name}: {block_rows.reason}")
-            blocks.append(block_rows)
-        rows = np.concatenate([vectors for _, vectors in blocks])
-        numbers = (unit_rows(rows) if normalize else rows).astype(np.float64).round(DECIMALS).tolist()
-        return {"model": column.name, "fingerprint": blocks[0][0], "dimension": rows.shape[1], "vectors": numbers}
+        session = open_session(state)
+        rows = session.encoded(checked, [column]).get(model)
+        if rows is None:
+            raise ValueError(f"{model}: {session.failed[model]}")
+        numbers = (unit_rows(rows) if normalize else rows).astype(float).round(DECIMALS).tolist()
+        return {"model": model, "fingerprint": session.models[model], "dimension": rows.shape[1], "vectors": numbers}
 
     def texts(texts: list[str], labels: list[str] | None = None, key: str = "") -> dict[str, Any]:
         """Keep texts, which every model encodes: {"key": "5f...", "texts": 2, "models": {"simcse": {"done": 0, ...}}}.

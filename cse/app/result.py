@@ -96,8 +96,7 @@ class Result:
     `key` names the endpoint, the files, and the macro in the template that is named as the result's module; `title`
     heads the part of the page; `summary` describes the endpoint where it does not answer the table. `lane` is the queue
     that it waits in. A `live` result answers while its fields are edited, any other when its button is pressed. `plots`
-    is the number of its charts on the page. The rows of a model in the frame of a `separable` one do not depend on the
-    other models.
+    is the number of its charts on the page.
     """
 
     key: ClassVar[str]
@@ -106,12 +105,11 @@ class Result:
     button: ClassVar[str] = "Compare"
     words: ClassVar[Sequence[str]] = ()  # terms of the glossary that the part uses
     examples: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # values of the first fields by their label
-    corpus_examples: ClassVar[bool] = False  # texts of the chosen corpus take the place of the examples
+    corpus_examples: ClassVar[int] = 0  # first fields that texts of the chosen corpus fill in place of the examples
     reads_corpus: ClassVar[bool] = True
     live: ClassVar[bool] = True
     lane: ClassVar[str] = "encode"
     plots: ClassVar[int] = 0
-    separable: ClassVar[bool] = True
     ships: ClassVar[bool] = True  # its first answer is computed before the page opens
     public: ClassVar[bool] = True  # programs can ask for it
 

@@ -74,7 +74,7 @@ def build_app(
     """
     from cse.app.models.naming import Admission
     from cse.app.page import page
-    from cse.app.state.app_state import open_state
+    from cse.app.state import open_state
 
     admission = Admission(models_root, allow_hub)
     return page(open_state(models, indexes, family, pooling, admission), trainings)
@@ -240,10 +240,10 @@ def serve_from(options: Options) -> None:
 
 def precompute() -> None:
     """Write the first answers of the bundled models into the package, and print the files."""
+    from cse.app.corpus.corpora import write_vectors
     from cse.app.results import RESULTS
     from cse.app.show import write_first
-    from cse.app.state.app_state import open_state
-    from cse.app.state.corpora import write_vectors
+    from cse.app.state import open_state
 
     state = open_state(BUNDLED_NAMES, ())
     written = write_vectors(state.models, state.demo)  # first: the app computes from these, which are rounded

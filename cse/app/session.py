@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cse.app.corpus.chosen import ChosenCorpus, chosen_corpus, reference_corpus
+from cse.app.corpus.corpora import DEMO_KEY, ChosenCorpus
+from cse.app.corpus.own import BLOCK
 from cse.app.models.models import Column, Failure, before, fingerprint_of
-from cse.app.state.corpora import BLOCK, DEMO_KEY
+from cse.app.state import chosen_corpus, reference_corpus
 from cse.app.validation import one_of
 from cse.training.records import Report, silent
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from cse.app.state.app_state import AppState
+    from cse.app.state import AppState
     from cse.encoder.encoder import Encoder
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ class Session:
         prompt: Callable[[Column, Encoder], str | None] = lambda column, encoder: None,
         columns: Sequence[Column] | None = None,
     ) -> dict[str, T]:
-        """As `each`, with the (N, d) float32 vectors of N texts, encoded with those of requests that wait."""
+        """As `each`, with the (N, d) float32 vectors of N texts."""
 
         def answer(column: Column, encoder: Encoder, vectors: np.ndarray) -> T:
             value = function(column, encoder, vectors)
@@ -74,15 +75,17 @@ class Session:
                 values[name] = value
         return values
 
-    def encoded(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return each model's (N, d) vectors of N >= 1 texts as `encode` has them; other requests go between blocks."""
+    def encoded(
+        self, texts: Sequence[str], columns: Sequence[Column] | None = None, *, documents: bool = False
+    ) -> dict[str, np.ndarray]:
+        """Return each model's (N, d) vectors of N >= 1 texts, or `documents`; other requests go between blocks."""
         import numpy as np
 
         def encode(block: Sequence[str], column: Column, encoder: Encoder) -> np.ndarray:
-            return encoder.encode(block)
+            return encoder.encode_document(block) if documents else encoder.encode(block)
 
         vectors: dict[str, np.ndarray] = {}
-        for column in self.columns:
+        for column in self.columns if columns is None else columns:
             blocks: list[np.ndarray] = []
             for first in range(0, len(texts), BLOCK):
                 if column.name not in self.failed:
@@ -93,7 +96,7 @@ class Session:
 
     def random_cosines(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return the (P,) ascending cosines of random pairs of the reference corpus."""
-        return self.reference.random_cosines(self.state, column, encoder)
+        return self.reference.random_cosines(column, encoder)
 
     def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
         """Return a model's (N, d) float32 vectors of the corpus. Raises ValueError while there are none."""
@@ -115,20 +118,18 @@ def open_session(
     corpus: Any = DEMO_KEY,
     key: Any = "",
     models: Sequence[str] | None = None,
-    waiting: bool = False,
     report: Report = silent,
 ) -> Session:
     """Return the session of a request. Raises FieldError for a corpus that is not there.
 
     `models` are the names of the models to ask, by default all. Models that still encode the visitor's texts are asked
-    only if it is `waiting` for none.
+    only if there is no other.
     """
     chosen = chosen_corpus(state, corpus, key)
     columns = chosen.columns or state.models.columns
     if models is not None:
         columns = chosen_columns(columns, models)
-    if not waiting:
-        columns = chosen.answering(columns)
+    columns = chosen.answering(columns)
     return Session(state, chosen, reference_corpus(state, corpus, key), tuple(columns), str(key or ""), report)
 
 

@@ -17,22 +17,22 @@ from gradio.components.plot import PlotData
 from markupsafe import Markup
 
 import cse
-from cse.app.corpus.chosen import chosen_corpus
-from cse.app.drawing import html
-from cse.app.drawing.components import heading, settings
-from cse.app.drawing.components import result as result_html
-from cse.app.forms.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, guarded, refusing, reporter
-from cse.app.forms.links import Linked
+from cse.app import html
+from cse.app.corpus.corpora import DEMO, DEMO_KEY
+from cse.app.events import HIDDEN, LANES, PRIVATE, PROGRESS, QUICK, guarded, refusing, reporter
+from cse.app.html import heading, settings
+from cse.app.html import result as result_html
+from cse.app.links import Linked
 from cse.app.models.models import seed_of
 from cse.app.result import TYPES, Ask, Result
 from cse.app.session import Session, open_session
-from cse.app.state.corpora import DEMO, DEMO_KEY
+from cse.app.state import chosen_corpus
 from cse.models.names import BUNDLED_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cse.app.state.app_state import AppState
+    from cse.app.state import AppState
     from cse.app.top import Top
 
 FIRST = DEMO / "first"  # first answers of the bundled models, `<key>.parquet`; `app.py --precompute` writes them
@@ -179,15 +179,13 @@ def section(
     kind: type[Result],
     top: Top,
     first: Answer | None = None,
-    more: Callable[[dict[str, gr.components.Component]], Sequence[Any]] | None = None,
     headed: bool = True,
     shared: Shown | None = None,
 ) -> Shown:
     """Add the part of the page: fields, examples, the answer and its charts; the first answer is there at once.
 
-    `more` may add what fills the fields, such as a button that draws a pair, and returns its events. Inputs that a
-    `shared` part has, too, are read from its fields; the answer goes when they are edited. The first part of a place,
-    and one in a fold, are not `headed` for the eye.
+    Inputs that a `shared` part has, too, are read from its fields; the answer goes when they are edited. The first part
+    of a place, and one in a fold, are not `headed` for the eye.
     """
     if headed:
         heading(kind.title, words=kind.words)
@@ -196,7 +194,7 @@ def section(
         gr.HTML(unseen, apply_default_css=False, elem_classes="cse-roomless")
     asks = kind.asks()
     read = {name: shared.fields[name] for name in asks if shared and name in shared.fields}
-    fields, button, filled = form(state, kind, read, (first.result if first else kind()).inputs(), top, more)
+    fields, button = form(state, kind, read, (first.result if first else kind()).inputs(), top)
     output = result_html(kind.key, page_html(first) if first else "")
     plots = [
         gr.Plot(update["value"], show_label=False, visible=update["visible"], elem_classes="cse-plot")
@@ -210,13 +208,11 @@ def section(
     runs = refusing(handler(state, kind, list(ordered)), by_error, outputs)
     triggers, quiet = asking(kind, own, button)
     lane = {**lane_of(kind), "show_progress_on": output}
-    gr.on([*triggers, *quiet], runs.fn, list(runs.inputs), list(runs.outputs), **lane)
-    for event in filled:
-        event.success(runs.fn, list(runs.inputs), list(runs.outputs), **lane)
+    gr.on([*triggers, *quiet], *runs, **lane)
     empty = json.dumps(["", *[{"__type__": "update", "value": None, "visible": False}] * len(plots)])
     for source in read.values():
         source.change(None, None, outputs, js=f"() => {empty}", **HIDDEN)  # type: ignore[attr-defined]
-    linked = Linked([asks[name].link or name for name in own], runs, triggers, lane, quiet, filled)
+    linked = Linked([asks[name].link or name for name in own], runs, triggers, lane, quiet)
     return Shown(kind, {**ordered, **choice}, linked, kind.live and first is None)
 
 
@@ -226,13 +222,12 @@ def form(
     read: Mapping[str, gr.components.Component],
     initial: Mapping[str, Any],
     top: Top,
-    more: Callable[[dict[str, gr.components.Component]], Sequence[Any]] | None,
-) -> tuple[dict[str, gr.components.Component], gr.Button | None, list[Any]]:
+) -> tuple[dict[str, gr.components.Component], gr.Button | None]:
     """Add the fields that are not `read` elsewhere, the button of a result that is not live, options and examples.
 
-    Returns all fields by their names, the button, and the events that fill fields.
+    Returns all fields by their names, and the button.
     """
-    fields, filled = dict(read), list[Any]()
+    fields = dict(read)
     asks = {name: ask for name, ask in kind.asks().items() if name not in read}
     folded = {name: ask for name, ask in asks.items() if ask.folded}
     with gr.Row(equal_height=True, elem_classes="cse-fields"):
@@ -240,7 +235,7 @@ def form(
         button = None
         if not kind.live:
             button = gr.Button(kind.button, variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
-    with gr.Row(elem_classes="cse-tries", visible=bool(folded or kind.examples or more)):
+    with gr.Row(elem_classes="cse-tries", visible=bool(folded or kind.examples)):
         if folded:
             with settings(), gr.Row():
                 fields |= {name: component(ask, initial[name]) for name, ask in folded.items()}
@@ -250,9 +245,7 @@ def form(
             tries = gr.HTML(drawn(DEMO_KEY, ""), apply_default_css=False, elem_classes="cse-examples")
             if kind.corpus_examples:
                 top.changed.change(drawn, choice, tries, **QUICK)
-        if more:
-            filled += more(fields)
-    return {name: fields[name] for name in kind.asks()}, button, filled
+    return {name: fields[name] for name in kind.asks()}, button
 
 
 def examples_html(state: AppState, kind: type[Result], place: str, names: Sequence[str], corpus: str, key: str) -> str:
@@ -263,7 +256,9 @@ def examples_html(state: AppState, kind: type[Result], place: str, names: Sequen
     examples = kind.examples
     if kind.corpus_examples and corpus != DEMO_KEY:
         with suppress(ValueError):
-            examples = {text: (text,) for text in chosen_corpus(state, corpus, key).examples()} or examples
+            texts = chosen_corpus(state, corpus, key).examples()
+            turned = [(*texts[at:], *texts[:at])[: kind.corpus_examples] for at in range(len(texts))]
+            examples = {values[0]: values for values in turned} or examples
     links = {
         label: urlencode({"tab": place, **dict(zip(names, values, strict=False))}) for label, values in examples.items()
     }
@@ -312,22 +307,18 @@ def asking(
 
 
 def read_first(state: AppState, kind: type[Result]) -> Answer | None:
-    """Return the shipped first answer for the page's models; None if the page has to compute it."""
+    """Return the shipped first answer of the bundled models; None if the page has others and has to compute it."""
     import pyarrow.parquet as pq
 
-    names = [column.name for column in state.models.own]
-    bundled = all(column.opened_by == (column.name, None, None) for column in state.models.own)
-    if not bundled or not set(names) <= set(BUNDLED_NAMES) or not (FIRST / f"{kind.key}.parquet").is_file():
+    models, path = {column.opened_by for column in state.models.own}, FIRST / f"{kind.key}.parquet"
+    if models != {(name, None, None) for name in BUNDLED_NAMES} or not path.is_file():
         return None
-    table = pq.read_table(FIRST / f"{kind.key}.parquet")
+    table = pq.read_table(path)
     facts = json.loads(table.schema.metadata[FACTS])
-    frame = table.to_pandas()
-    if set(names) != set(facts["models"]):
-        if not kind.separable:
-            return None
-        frame = frame[frame["model"].isin(names)].reset_index(drop=True)
-    known = {name: mark for name, mark in facts["models"].items() if name in names}
-    return Answer(kind.of(facts["inputs"]), frame, known, notes=tuple(facts["notes"]), reference=facts["reference"])
+    return Answer(
+        kind.of(facts["inputs"]), table.to_pandas(), facts["models"], notes=tuple(facts["notes"]),
+        reference=facts["reference"],
+    )  # fmt: skip
 
 
 def write_first(state: AppState, kind: type[Result]) -> Path:

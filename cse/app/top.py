@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -12,18 +12,19 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
-from cse.app import validation
-from cse.app.corpus.chosen import choices_of, chosen_corpus
-from cse.app.corpus.exports import FILES, columns_of
-from cse.app.corpus.reading import MOST_TEXTS, facts_of, file_corpus, preview
-from cse.app.drawing import html
-from cse.app.forms.events import HIDDEN, PRIVATE, QUICK, guarded
+from cse.app import html, validation
+from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
+from cse.app.corpus.own import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus
+from cse.app.corpus.reading import MOST_TEXTS, SUFFIXES, facts_of, file_corpus, preview
+from cse.app.events import HIDDEN, PRIVATE, QUICK, guarded
+from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
 from cse.app.session import chosen_columns
-from cse.app.state.app_state import AppState, admit_model
-from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, PROMISE, SUMMARY, UNDO, OwnCorpus
+from cse.app.state import AppState, admit_model, choices_of, chosen_corpus
 from cse.app.validation import MAX_FILE_BYTES
+from cse.corpus.corpus import free_name
+from cse.corpus.output import csv_text
 
 CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
 FIRST_PLACE = "similarity"
@@ -96,12 +97,10 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
         with gr.Row():
             remove = gr.Button("Remove my texts", size="sm", visible=False)
             undo = gr.Button("Undo", size="sm", visible=False, elem_id="corpus-undo")
-        with gr.Accordion("Export the corpus", open=False):
-            exported, offered_models = export_form(state, corpus, key)
+        save = gr.Button("Save the corpus (.csv)", size="sm", elem_classes="cse-copy")
+        save.click(guarded(partial(corpus_table, state)), [corpus, key], saved_file(), **QUICK)
     with panel("models", "Models") as models_panel:
         chosen, changing = models_form(state, key)
-    for event in (corpus.change, chosen.change):
-        event(offered_models, [corpus, key], exported, **QUICK)
     with panel("share", "Share") as share:
         copy = gr.Button("Copy link", size="sm", elem_classes="cse-copy")
         copy.click(None, None, copy, js="() => cse.copyLink()", **HIDDEN)
@@ -245,28 +244,19 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
     return chosen, said, gr.update(visible=False), gr.Timer(active=False), ""
 
 
-def export_form(state: AppState, corpus: gr.Dropdown, key: gr.Textbox) -> tuple[gr.Dropdown, Callable[[str, str], Any]]:
-    """Add the buttons that save the chosen corpus: its table, a model's vectors, or an index.
-
-    Returns the choice of the model, and what updates it.
-    """
-    names = [column.name for column in state.models.own]
-    model = gr.Dropdown(choices(names), value=names[0], label="Model", allow_custom_value=True)
-    with gr.Row():
-        for kind, label in FILES.items():
-            save = gr.Button(label, size="sm", min_width=110)
-            js = f"(...values) => {{ cse.saveCorpus({kind!r}, ...values); }}"
-            save.click(None, [corpus, key, model], None, js=js, **HIDDEN)
-    gr.HTML('<p class="cse-note" role="status"></p>', apply_default_css=False, elem_id="corpus-saved")
-
-    def offered(corpus: str, key: str) -> Any:
-        try:
-            names = [column.name for column in columns_of(state, chosen_corpus(state, corpus, key))]
-        except ValueError:
-            return gr.skip()
-        return gr.update(choices=choices(names), value=names[0])
-
-    return model, offered
+def corpus_table(state: AppState, name: str, key: str) -> dict[str, Any]:
+    """Return the file of a corpus: its texts, the numbers of their rows, and their further columns as CSV."""
+    corpus = chosen_corpus(state, name, key)
+    columns: dict[str, Any] = {"row": corpus.numbers, "text": corpus.texts}
+    if corpus.labels is not None and corpus.table is None:
+        columns["label"] = corpus.labels
+    for heading, cells in (corpus.table.to_pydict() if corpus.table is not None else {}).items():
+        columns[free_name(heading, columns)] = cells
+    stem = Path(corpus.label.rpartition(" (")[0])
+    while stem.suffix.lower() in SUFFIXES:
+        stem = stem.with_suffix("")
+    content = csv_text([*columns], zip(*columns.values(), strict=True))
+    return file_value(f"{file_stem(str(stem)) or 'corpus'}.csv", "text/csv", content)
 
 
 def model_choices(columns: Sequence[Column]) -> list[tuple[str, str]]:

@@ -46,11 +46,6 @@ def sentence(value: Any, field: str) -> str:
     return stripped
 
 
-def pair(first: Any, second: Any) -> list[str]:
-    """Return two sentences that are not empty; their fields are `PAIR`."""
-    return [sentence(value, field) for field, value in zip(PAIR, (first, second), strict=True)]
-
-
 def lines(value: Any, least: int, most: int, field: str = LIST) -> list[str]:
     """Return the non-empty lines of a field: `least` to `most` of them, each as long as a text may be."""
     if not isinstance(value, str):

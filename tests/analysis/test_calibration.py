@@ -13,7 +13,7 @@ from cse.analysis.calibration import (
     percentiles,
     random_cosines,
 )
-from cse.app.state.app_state import open_state
+from cse.app.state import open_state
 from cse.encoder.rows import plain_ids
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.models.names import BUNDLED_NAMES
@@ -54,12 +54,12 @@ def test_a_displacement_is_0_for_the_same_vector_and_1_for_a_median_stranger() -
 def test_percentiles_of_other_random_pairs_are_uniform(name: str) -> None:
     """4,000 pairs of sentences that the reference does not have: no share of them is off by more than 5 points."""
     state, encoder = open_state([name], ()), cse.load(name)
-    reference = state.demo.random_cosines(encoder)
+    reference = state.demo.random_cosines(None, encoder)
     assert len(reference) == 200 * 199 / 2
-    others = np.array([row for row in range(len(state.demo.sentences)) if row % 6])
+    others = np.array([row for row in range(len(state.demo.texts)) if row % 6])
     chosen = np.random.default_rng(0).choice(others, (2, 4000))
     chosen = chosen[:, chosen[0] != chosen[1]]
-    vectors = state.demo.vectors(encoder)
+    vectors = state.demo.vectors(None, encoder)
     places = []
     for first, second in vectors[chosen].swapaxes(0, 1):
         cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)

@@ -14,13 +14,13 @@ from gradio.context import LocalContext
 
 import cse
 from cse.app import show
+from cse.app.corpus.corpora import Demo
 from cse.app.models.models import Failure, error_line
 from cse.app.models.naming import Admission, title
 from cse.app.models.recent import Bounds
 from cse.app.results.search import Search
 from cse.app.results.similarity import Similarity
-from cse.app.state.app_state import AppState, admit_model, open_state
-from cse.app.state.corpora import Demo
+from cse.app.state import AppState, admit_model, open_state
 from cse.app.training.request import GUESTS, OWN
 from cse.app.training.trainings import FOLDERS_REFUSED, Trainings
 from cse.files import hub
@@ -71,8 +71,7 @@ def best(model: str) -> float:
     encoder = cse.load(model)
     return float(
         (
-            encoder.encode(Demo().sentences, normalize_embeddings=True)
-            @ encoder.encode(PAIR[0], normalize_embeddings=True)
+            encoder.encode(Demo().texts, normalize_embeddings=True) @ encoder.encode(PAIR[0], normalize_embeddings=True)
         ).max()
     )
 

@@ -1,16 +1,11 @@
 """The chosen corpus: what is read from files and lines, what is refused, vectors, exact search, nothing left behind."""
 
-import asyncio
 import gzip
-import io
 import re
 import time
-import zipfile
 from collections import namedtuple
 from pathlib import Path
-from types import SimpleNamespace
 
-import httpx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,17 +13,16 @@ import pytest
 from app_models import write_model
 from conftest import SENTENCES
 from openpyxl import Workbook
-from starlette.applications import Starlette
 
 from cse.analysis.calibration import percentile, random_cosines
 from cse.app import show, validation
 from cse.app.corpus import reading
-from cse.app.corpus.chosen import ChosenCorpus, choices_of, chosen_corpus, reference_corpus
-from cse.app.corpus.exports import PATH, corpus_file, file_route
+from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, ChosenCorpus
+from cse.app.corpus.own import GONE, Encoding, OwnCorpus
 from cse.app.corpus.reading import MOST_UNPACKED, file_corpus, preview
 from cse.app.results.search import Search
-from cse.app.state.app_state import AppState, open_state
-from cse.app.state.corpora import DEMO_KEY, GONE, OWN_KEY, Encoding, OwnCorpus
+from cse.app.state import AppState, choices_of, chosen_corpus, open_state, reference_corpus
+from cse.app.top import corpus_table
 from cse.vectors import unit_rows
 from index import BuildSettings, VectorIndex
 
@@ -165,28 +159,13 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_fills_the_memory(t
         texts_of(str(tmp_path / "b.parquet"), None, None)
 
 
-def test_a_column_of_labels_goes_with_the_texts(tmp_path) -> None:
-    (tmp_path / "a.csv").write_text("kind,body\npet,a cat\n,\ntool,a saw\n")
-    found = texts_of(str(tmp_path / "a.csv"), "body", "kind")
-    assert (found.texts, found.labels, found.rows, found.without_text) == (
-        ["a cat", "a saw"],
-        ["pet", "tool"],
-        [1, 3],
-        1,
-    )
-    with pytest.raises(ValueError, match=r"^a\.csv: texts and labels are both in 'body'"):
-        texts_of(str(tmp_path / "a.csv"), "body", "body")
-    with pytest.raises(ValueError, match=r"^a\.csv: no column 'sort'"):
-        texts_of(str(tmp_path / "a.csv"), "body", "sort")
-
-
 def test_the_page_searches_with_the_models_that_have_encoded_and_waits_only_where_none_has(state) -> None:
     corpus, columns = kept(state, SENTENCES, "c" * 32), state.models.columns
     assert corpus.answering(columns) == list(columns)  # the one that failed says why
     for column in columns[1:]:
-        corpus._own.encodings[column] = Encoding(column, len(SENTENCES), 3)
+        corpus.encodings[column] = Encoding(column, len(SENTENCES), 3)
     assert corpus.answering(columns) == [columns[0]]
-    corpus._own.encodings[columns[0]] = Encoding(columns[0], len(SENTENCES))
+    corpus.encodings[columns[0]] = Encoding(columns[0], len(SENTENCES))
     assert corpus.answering(columns) == list(columns)
     waiting = show.page_html(show.ask(state, Search, {"corpus": OWN_KEY, "key": "c" * 32}))
     assert re.findall(r"cse-failure\"><b>(.*?)<", waiting) == ["broken."]
@@ -196,7 +175,7 @@ def test_the_page_searches_with_the_models_that_have_encoded_and_waits_only_wher
 
 def test_a_column_that_comes_later_encodes_the_texts_when_it_is_asked_for_them(state) -> None:
     corpus, column = kept(state, SENTENCES, "e" * 32), state.models.columns[0]
-    del corpus._own.encodings[column]
+    del corpus.encodings[column]
     with pytest.raises(ValueError, match="SimCSE has encoded 0 % of your texts"):
         corpus.vectors(column, state.models.encoder(column))
     while corpus.ready([column]) == []:
@@ -216,7 +195,7 @@ def test_a_corpus_is_its_visitors_alone_and_never_another_one_in_its_place(state
         assert str(caught.value) == GONE
     with pytest.raises(ValueError, match="The corpus is unknown; choose demo or own"):
         chosen_corpus(state, "etc", key)
-    assert chosen_corpus(state, DEMO_KEY, stranger).labels == state.demo.topics
+    assert chosen_corpus(state, DEMO_KEY, stranger).labels == state.demo.labels
 
 
 def test_a_pair_is_judged_by_random_pairs_of_the_chosen_corpus(state) -> None:
@@ -228,7 +207,7 @@ def test_a_pair_is_judged_by_random_pairs_of_the_chosen_corpus(state) -> None:
     for column in state.models.columns[:2]:
         encoder = state.models.encoder(column)
         wanted = random_cosines(corpus.vectors(column, encoder)[: len(texts)])
-        np.testing.assert_allclose(reference.random_cosines(state, column, encoder), wanted, atol=1e-5)
+        np.testing.assert_allclose(reference.random_cosines(column, encoder), wanted, atol=1e-5)
         rows = answer.frame[answer.frame.model == column.name]
         for cosine, place in zip(rows["cosine"], rows["percentile"], strict=True):
             assert place == pytest.approx(percentile(cosine, wanted), abs=0.5)
@@ -241,49 +220,13 @@ def test_a_corpus_that_is_small_or_gone_leaves_the_demo_as_the_scale(state) -> N
     assert [reference_corpus(state, OWN_KEY, key).key for key in ("c" * 32, "d" * 32, None)] == ["demo"] * 3
 
 
-def test_vectors_an_index_and_a_table_are_taken_and_other_commands_open_them(state, tmp_path) -> None:
-    key, column = "7" * 32, state.models.columns[0]
-    texts = ["=1+1 says the cat", "<script>alert(1)</script>", "a sad dog"]
-    corpus = kept(state, texts, key, ["a", "b", "c"])
-    encoder = state.models.encoder(column)
-
-    def file(kind: str, model: str = "simcse") -> tuple[str, bytes]:
-        name, sent = corpus_file(state, kind, OWN_KEY, key, model)
-        with sent:
-            return name, sent.read()
-
-    name, content = file("npy")
-    assert name == "pets-simcse.npy"
-    np.testing.assert_array_equal(np.load(io.BytesIO(content)), corpus.vectors(column, encoder))
-    name, content = file("csv")
-    assert (name, content.decode().splitlines()[:2]) == ("pets.csv", ["row,text,label", "1,=1+1 says the cat,a"])
-    name, content = file("zip")
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        archive.extractall(tmp_path)
-    index = VectorIndex.load(tmp_path / "pets", encoder.fingerprint)
-    assert [hit.text for hit in index.hits(encoder.encode("a sad dog"), 1)] == ["a sad dog"]
-    assert index.manifest.model == "simcse"  # without the server's folder
-    assert str(Path(column.model).parent) not in (tmp_path / "pets" / "manifest.json").read_text()
-    for kind, model, wrong in (("exe", "simcse", "The file is unknown"), ("npy", "etc", "The model is unknown")):
-        with pytest.raises(ValueError, match=wrong):
-            file(kind, model)
-    with pytest.raises(ValueError, match="damaged"):
-        file("npy", "broken")
+def test_a_corpus_is_saved_with_the_rows_and_columns_of_its_file(state) -> None:
+    kept(state, ["=1+1 says the cat", "<script>alert(1)</script>", "a sad dog"], "7" * 32, ["a", "b", "c"])
+    saved = corpus_table(state, OWN_KEY, "7" * 32)
+    assert saved["file"] == "pets.csv"
+    assert saved["text"].splitlines()[:2] == ["row,text,label", "1,=1+1 says the cat,a"]
     with pytest.raises(ValueError, match="There are no texts of yours"):
-        corpus_file(state, "npy", OWN_KEY, "0" * 32, "simcse")
-
-
-def test_an_index_of_a_table_keeps_its_rows_and_columns(state, tmp_path) -> None:
-    key, column = "8" * 32, state.models.columns[0]
-    (tmp_path / "pets.csv").write_text("No.,text,kind\n007,the cat,a\n008,,b\n009,a sad dog,b\n")
-    encoded(state, key, OwnCorpus.of("pets.csv", file_corpus(str(tmp_path / "pets.csv"), "text", "kind")))
-    with corpus_file(state, "zip", OWN_KEY, key, "simcse")[1] as sent, zipfile.ZipFile(sent) as archive:
-        archive.extractall(tmp_path)
-    encoder = state.models.encoder(column)
-    index = VectorIndex.load(tmp_path / "pets", encoder.fingerprint)
-    hit = index.hits(encoder.encode("a sad dog"), 1)[0]
-    assert (hit.row, hit.text, hit.fields) == (3, "a sad dog", {"No.": "009", "kind": "b"})
-    assert index.where("kind = 'a'").tolist() == [0]
+        corpus_table(state, OWN_KEY, "0" * 32)
 
 
 def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(state, tmp_path, bert_folder) -> None:
@@ -315,17 +258,3 @@ def test_a_search_that_finds_fewer_than_are_shown_says_so_with_the_command_that_
         "--probe of python -m scripts.search, such as 4, finds more.",
     )
     assert show.ask(opened, Search, {**asked, "k": 1}).notes == ()
-
-
-@pytest.mark.parametrize("body", ["{", "[]", "[" * 100_000 + "]" * 100_000, '{"kind": {"a": []}}', '{"kind": "npy"}'])
-def test_a_request_for_a_file_that_cannot_be_read_is_a_line(body: str) -> None:
-    app = Starlette(routes=[file_route()])
-    app.get_blocks = lambda: SimpleNamespace(app_state=SimpleNamespace(corpora={}, own_corpora={}))  # type: ignore[attr-defined]
-
-    async def sent() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
-            return await client.post(PATH, content=body)
-
-    answer = asyncio.run(sent())
-    assert answer.status_code == 422
-    assert "\n" not in answer.json()["detail"]

@@ -20,9 +20,8 @@ from page_state import KEY, put_table
 
 from cse.analysis.duplicates import threshold
 from cse.analysis.topics import group_names
-from cse.app.drawing.html import LIGHT
 from cse.app.files import figure
-from cse.app.models.models import Column
+from cse.app.html import LIGHT
 from cse.app.models.naming import title
 from cse.app.places import clusters
 from cse.app.places.clusters import (
@@ -30,19 +29,18 @@ from cse.app.places.clusters import (
     canvas_value,
     column_value,
     first_maps,
-    pinned,
     selected_rows,
     selection,
     selection_html,
 )
-from cse.app.result import by_models, records
+from cse.app.result import by_models
 from cse.app.results import duplicates
 from cse.app.results.duplicates import Duplicates, advised, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
 from cse.app.results.map import Map
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, ask, page_html, read_first
-from cse.app.state.app_state import AppState, open_state
+from cse.app.state import AppState, open_state
 from cse.app.validation import FieldError
 from cse.corpus.output import csv_text
 from cse.models.names import BUNDLED_NAMES
@@ -233,7 +231,7 @@ def test_wrong_values_of_a_map_are_refused_by_name(state, values, message) -> No
 def test_texts_are_data_on_the_canvas_and_escaped_beside_it(state) -> None:
     texts = [f"{HOSTILE} {word}" for word in WORDS[:24]]
     corpus = GivenCorpus(texts, [HOSTILE] * 24)
-    corpus.cells = {"text": [HOSTILE] * 24}
+    corpus.table = pa.table({"text": [HOSTILE] * 24})
     session = Session(state, corpus, corpus, state.models.columns[:2])
     frame = Map(groups=3).frame(session)
     value = canvas_value(frame, pin=3, shown="promptbert,x", colour="Label")
@@ -264,13 +262,6 @@ def test_the_selection_has_all_columns_and_the_group_in_every_model(drawn) -> No
     assert selected_rows([3, 1, 3], 9) == [1, 3]
 
 
-@pytest.mark.parametrize("pin", ["x", "-1", "1e3", "9999999", 2.5, True, [], {}])
-def test_what_names_no_sentence_pins_none(pin) -> None:
-    assert (pinned(""), pinned(None), pinned("57")) == (None, None, 57)
-    with pytest.raises(ValueError, match="The pinned sentence must be a whole number"):
-        pinned(pin)
-
-
 def test_many_labels_share_a_colour_and_texts_without_one_have_none() -> None:
     few = column_value(["x", "", "y"])
     assert (few["names"], few["missing"]) == (["x", "y", "no label"], 2)
@@ -289,7 +280,7 @@ def test_the_shipped_maps_are_kept_as_if_they_were_drawn() -> None:
     assert Map().frame(session) is first.frame
     assert session.models == first.models
     assert first_maps(open_state(["simcse"], ())) is None  # its groups are matched with those of the other models
-    assert read_first(state, Map).frame["text"].tolist()[:1200] == state.demo.sentences
+    assert read_first(state, Map).frame["text"].tolist()[:1200] == state.demo.texts
 
 
 def as_rows(text: str) -> list[dict[str, str]]:
@@ -437,9 +428,3 @@ def test_maps_are_drawn_where_they_are_seen_and_something_changed(state) -> None
             isinstance(each, dict) and each["__type__"] == "update"
             for each in next(place.open(seen, drawn_before, *values))
         )
-
-
-def test_records_of_all_results_are_json(state, drawn) -> None:
-    for frame in (drawn, Groups().of_map(drawn), Neighbours().of_map(drawn), Duplicates().frame(session_of(state))):
-        json.dumps(records(frame.assign(**{name: frame[name].tolist() for name in frame})), allow_nan=False)
-    assert Column("simcse", "simcse").name == "simcse"

@@ -11,10 +11,10 @@ import pytest
 from page_state import KEY, put_table, tiny_state
 
 from cse.app import show
+from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
 from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_parquet, as_sheet, file_of
 from cse.app.page import PLACES
 from cse.app.results import RESULTS
-from cse.app.state.corpora import DEMO_KEY, OWN_KEY
 from cse.app.validation import FieldError
 
 

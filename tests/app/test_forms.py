@@ -6,8 +6,8 @@ import gradio as gr
 import pytest
 from conftest import ROOT
 
-from cse.app.forms.events import Run, refusing
-from cse.app.forms.links import Linked, given, restorer
+from cse.app.events import Run, refusing
+from cse.app.links import Linked, given, restorer
 from cse.app.validation import FieldError
 
 CORPUS = gr.Dropdown([("Demo", "demo"), ("Yours", "own")], value="demo", label="Corpus")
@@ -86,7 +86,7 @@ def test_an_answer_that_comes_after_a_newer_request_changes_nothing(monkeypatch)
     """Requests of one visitor run at once; whoever asked last is answered, and other visitors are left alone."""
     session = ["a"]
     monkeypatch.setattr(
-        "cse.app.forms.events.current_request", lambda: SimpleNamespace(session_hash=session[0]) if session else None
+        "cse.app.events.current_request", lambda: SimpleNamespace(session_hash=session[0]) if session else None
     )
 
     def slow(then):

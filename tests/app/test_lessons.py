@@ -18,7 +18,7 @@ from cse.app.lessons import (
 from cse.app.results.inside import Prefix
 from cse.app.results.tokens import Tokens
 from cse.app.show import ask
-from cse.app.state.app_state import AppState, open_state
+from cse.app.state import AppState, open_state
 from cse.app.validation import FieldError
 from cse.models.names import BUNDLED_NAMES
 

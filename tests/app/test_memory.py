@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from cse.analysis.duplicates import Forest, NearDuplicates
+from cse.app.corpus.corpora import Demo, IndexedCorpus
+from cse.app.corpus.own import OwnCorpora
 from cse.app.corpus.reading import MOST_HEADER, preview
 from cse.app.models.models import Models
 from cse.app.models.recent import Recent
 from cse.app.results.map import ModelMap
-from cse.app.state.app_state import AppState
-from cse.app.state.corpora import Corpus, Demo, OwnCorpora
+from cse.app.state import AppState
 
 MB = 2**20
 # Twelve threads that live at once allocate small blocks; prints the number of glibc's arenas.
@@ -46,7 +47,7 @@ print(len(re.findall("<heap ", Path(sys.argv[1]).read_text())))
 @pytest.fixture
 def state() -> AppState:
     models = Models([])
-    return AppState(models, Demo(), OwnCorpora(models), dict[str, Corpus](), {})
+    return AppState(models, Demo(), OwnCorpora(models), dict[str, IndexedCorpus](), {})
 
 
 def near_duplicates() -> NearDuplicates:

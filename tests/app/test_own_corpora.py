@@ -2,30 +2,25 @@
 
 import threading
 from itertools import count
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import cse
-from cse.app.corpus.chosen import VisitorCorpus
-from cse.app.models.models import Column, Failure
-from cse.app.models.recent import Bounds
-from cse.app.state import corpora
-from cse.app.state.corpora import (
+from cse.app.corpus import own as corpora
+from cse.app.corpus.own import (
     BLOCK,
-    CHARACTERS,
     FAILED,
     FULL,
     KEPT,
-    NO_ROOM,
     UNDO,
     Encoding,
-    Order,
     OwnCorpora,
     OwnCorpus,
     quick,
 )
+from cse.app.models.models import Column, Failure
+from cse.app.models.recent import Bounds
 from cse.app.top import progress
 from cse.vectors import cosines
 
@@ -232,9 +227,7 @@ def test_progress_and_vectors_are_read_while_another_thread_adds_models(monkeypa
 
     for name in known:
         monkeypatch.setattr(Encoding, name, interrupted(name))
-    state = SimpleNamespace(own_corpora=kept)
-    chosen = VisitorCorpus(state, corpus)
-    assert chosen.ready([FIRST, SECOND]) == chosen.answering([FIRST, SECOND]) == [FIRST, SECOND]
+    assert corpus.ready([FIRST, SECOND]) == corpus.answering([FIRST, SECOND]) == [FIRST, SECOND]
     assert corpus.complete >= 2
     assert corpus.current is None or corpus.current.column not in (FIRST, SECOND)
     assert " reads " in progress(corpus) or corpus.current is None
@@ -250,18 +243,6 @@ def test_two_requests_that_see_a_replaced_model_encode_the_texts_again_once():
     done(kept)
     assert kept._models.order == [("a", "first")] * 2
     assert corpus.encodings[FIRST] is not old
-
-
-def test_vectors_that_are_dropped_while_they_are_read_are_a_line(monkeypatch):
-    encoding = Encoding(FIRST, 2, 2, rows=np.zeros((2, 4), np.float16))
-
-    def complete(encoding):
-        encoding.fail(NO_ROOM)  # as another thread may here
-        return True
-
-    monkeypatch.setattr(Encoding, "complete", property(complete))
-    with pytest.raises(ValueError, match="give fewer texts"):
-        encoding.vectors()
 
 
 def test_removed_texts_are_gone_and_no_longer_encoded():
@@ -293,22 +274,6 @@ def test_what_could_be_guessed_is_no_key(key):
         kept.put(key, own("a"), [])
     assert kept.corpus(key) is None
     kept.remove(key)
-
-
-def test_blocks_are_of_similar_lengths_and_bounded_and_have_every_text_once():
-    lengths = np.random.default_rng(0).integers(1, 300, 1000)
-    order, done, seen = Order(["x" * length for length in lengths]), 0, []
-    while done < len(lengths):
-        block = order.block(done)
-        seen += block.tolist()
-        done += len(block)
-        assert len(block) <= BLOCK
-        assert lengths[block].sum() <= CHARACTERS
-        assert order.share(done) == pytest.approx((lengths[seen] + 1).sum() / (lengths + 1).sum())
-    assert sorted(seen) == list(range(1000))
-    assert (np.diff(lengths[seen]) >= 0).all()
-    long = Order(["x" * 10 * CHARACTERS] * 2 * BLOCK)  # of which models read the beginning
-    assert len(long.block(0)) == CHARACTERS // (corpora.MAX_COUNTED + 1)
 
 
 def test_vectors_stand_in_the_order_of_the_texts():
@@ -359,12 +324,3 @@ def test_a_removal_can_be_undone_until_its_time_ends() -> None:
     clock.now = 5 * UNDO
     assert (kept.corpus(TWO), ended) == (None, [2])
     assert kept.restore(ONE) is None
-
-
-def test_new_texts_take_the_place_of_removed_ones() -> None:
-    kept = OwnCorpora(Models())
-    kept.put(ONE, own("a"), [])
-    kept.set_aside(ONE)
-    kept.put(ONE, new := own("b"), [])
-    assert kept.restore(ONE) is None
-    assert kept.corpus(ONE) is new

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 from colour_vision import VISIONS, contrast, difference, lab
 
-from cse.app.drawing.html import DARK, LIGHT, MODELS, OWN
+from cse.app.html import DARK, LIGHT, MODELS, OWN
 from cse.models.names import BUNDLED_NAMES
 
 LEAST, MOST_ALIKE, LEAST_ALIKE = 12.0, 15.0, 9.0

@@ -13,7 +13,7 @@ from conftest import SENTENCES
 from gradio_client.exceptions import AppError
 
 import cse
-from cse.app.state.corpora import GONE
+from cse.app.corpus.own import GONE
 from index import BuildSettings, VectorIndex
 
 PAIR = ["the dog was running in the park", "a man is playing guitar"]

@@ -12,10 +12,10 @@ import pytest
 from page_state import KEY, put_table, table, tiny_state
 
 from cse.app import show
-from cse.app.corpus.chosen import chosen_corpus
+from cse.app.corpus.corpora import OWN_KEY
 from cse.app.files import as_csv, as_latex, as_markdown, as_sheet, curl_code, python_code
 from cse.app.results.search import QUERIES, Search
-from cse.app.state.corpora import OWN_KEY
+from cse.app.state import chosen_corpus
 from cse.app.validation import FieldError
 from cse.vectors import unit_rows
 

@@ -11,11 +11,11 @@ from scipy.stats import spearmanr
 import cse
 from cse.analysis.calibration import random_cosines
 from cse.analysis.prefix_analysis import head_attention, prefix_attention, prototypes, without_prefix
+from cse.app.corpus.corpora import DEMO
 from cse.app.files import as_csv
 from cse.app.results import RESULTS
 from cse.app.show import ask, endpoint, page_html
-from cse.app.state.app_state import AppState, open_state
-from cse.app.state.corpora import DEMO
+from cse.app.state import AppState, open_state
 from cse.corpus.supervised import scored_pairs
 
 SENTENCE, OTHER = "the dog is happy", "the cat is sad"
@@ -133,7 +133,7 @@ def test_a_prefix_is_switched_off_layer_by_layer(state) -> None:
     encoder = encoder_of(state, "dcpcse", backend="torch")
     seen = prefix_attention(encoder, SENTENCE)
     assert rows.loc[["1", "2"], "attention"].tolist() == pytest.approx(list(seen.read))
-    texts = [state.demo.sentences[row] for row in range(0, len(state.demo.sentences), 6)]
+    texts = [state.demo.texts[row] for row in range(0, len(state.demo.texts), 6)]
     own, median = encoder.encode([SENTENCE])[0], np.median(random_cosines(encoder.encode(texts)))
     for name, layers in (("1", (1,)), ("2", (2,)), ("all", (1, 2))):
         first, second = without_prefix(encoder, [SENTENCE, OTHER], layers)

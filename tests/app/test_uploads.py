@@ -187,39 +187,6 @@ def test_a_servers_folder_ends_with_it_and_leftovers_of_killed_ones_with_the_nex
     assert list((tmp_path / "new").iterdir()) == [other]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="Windows has no such locks (2026-11)")
-@pytest.mark.parametrize("step", ["flock", "mkdir"])
-def test_a_new_folder_outlives_another_server_that_sweeps_at_any_moment(tmp_path, monkeypatch, step) -> None:
-    import fcntl
-
-    from cse.app.serving import LOCK, run_folder, sweep
-
-    owner, swept = {"flock": fcntl, "mkdir": Path}[step], []
-    original = getattr(owner, step)
-
-    def interrupted(*arguments, **options):
-        def look() -> None:
-            if not swept:
-                swept.append(step)
-                sweep(tmp_path)
-
-        before = step == "flock"
-        if before:
-            look()
-        made = original(*arguments, **options)
-        if not before:
-            look()
-        return made
-
-    monkeypatch.setattr(owner, step, interrupted)
-    with run_folder(tmp_path) as folder:
-        sweep(tmp_path)
-        assert sorted(tmp_path.iterdir()) == [folder, folder.with_suffix(LOCK)]
-        (folder / "upload").write_text("x")
-    assert swept
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals (2026-11)")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 0)])
 def test_a_server_that_is_stopped_while_it_encodes_ends_at_once_and_leaves_no_files(tmp_path, number, code) -> None:

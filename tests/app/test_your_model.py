@@ -1,8 +1,6 @@
 """Your model: its start, what the table and the dial say of an adaptation, and blind votes with their verdict."""
 
-import base64
 import json
-import zlib
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,7 +12,9 @@ from given_corpus import GivenCorpus
 from gradio.context import LocalContext
 
 import cse
-from cse.analysis.votes import questions
+from cse.analysis.votes import Answer as VoteAnswer
+from cse.analysis.votes import Judged, Judgement, Setup, questions
+from cse.app.corpus.own import OwnCorpus
 from cse.app.places.votes import LOST, Voting, change, question_html, verdict_html
 from cse.app.places.your_model import Trainer, dial_of, reading_html, requested, start_of, training_html
 from cse.app.results.adaptation import (
@@ -26,12 +26,11 @@ from cse.app.results.adaptation import (
     report_frame,
     scores_of,
 )
-from cse.app.results.judge import FIRST, SECOND, UNTRAINED, Judge, Record
+from cse.app.results.judge import FIRST, SECOND, UNTRAINED, Judge
 from cse.app.results.scores import Labels
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, answer, page_html
-from cse.app.state.app_state import MAX_SHOWN, AppState, attach, open_state
-from cse.app.state.corpora import OwnCorpus
+from cse.app.state import AppState, Ballot, attach, open_state
 from cse.app.training import training as module
 from cse.app.training.request import OWN, checked
 from cse.app.training.trainings import Trainings
@@ -282,61 +281,33 @@ def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_shown_agai
     assert back(1, KEY).answers == 0
     for count in range(5):
         shown = give(count, KEY)
-        assert (shown.verdict, shown.code) == ("", "")
-    assert voting.resume("", KEY) == shown  # after a reload
+        assert shown.verdict == ""
+    assert voting.reopen(KEY) == shown  # after a reload
     finished = give(5, KEY)
     assert (finished.question, finished.answers) == ("", 6)
-    assert verdict_html(Record.of(state.ballots.get(KEY))) == finished.verdict
+    assert verdict_html(state.ballots.get(KEY)) == finished.verdict
     assert give(6, KEY) == finished  # nothing is asked any more
     assert back(6, KEY).verdict == ""
     assert stop(5, KEY).verdict.lstrip().startswith('<h3 class="cse-verdict">')
     assert LOST in give(0, OTHER).status
-    assert voting.resume("", OTHER).verdict == ""
     state.ballots.pop(KEY)
     assert LOST in give(4, KEY).status
 
 
-def test_a_code_opens_the_verdict_for_everyone_and_says_where_it_comes_from(voting, state) -> None:
-    ended = voting.changing("end")(0, KEY)
-    assert Record.read(ended.code) == Record.of(state.ballots.get(KEY))
-    assert len(ended.code) < 1000
-    assert ended.code in ended.verdict
-    assert voting.resume(ended.code, KEY).verdict == ended.verdict
-    assert "comes from a code" in voting.resume(ended.code, OTHER).verdict
-    broken = voting.resume(ended.code[:-9], OTHER)
-    assert (broken.verdict, "This code holds no verdict" in broken.status) == ("", True)
-
-
-RECORD = Record("simcse", HOSTILE, "1a", "2b", HOSTILE, 3, 14, 2, 1, 2000, 75)
-
-
-def coded(value: object) -> str:
-    return base64.urlsafe_b64encode(zlib.compress(json.dumps(value).encode())).decode().rstrip("=")
-
-
 def test_the_verdict_says_in_one_sentence_what_the_votes_tell() -> None:
-    shown = verdict_html(RECORD)
+    def ended(start: int, result: int, same: int, skipped: int) -> str:
+        votes = ["start"] * start + ["result"] * result + ["same"] * same + ["skip"] * skipped
+        setup = Setup(Judged("simcse", None, "1a"), Judged(HOSTILE, None, "2b"), HOSTILE, None, None, "3c", 2000, 42)
+        answers = [VoteAnswer(str(number), vote, "start", (), ()) for number, vote in enumerate(votes)]
+        return verdict_html(Ballot(Judgement(setup, 20, answers=answers), (), {}, 0.75))
+
+    shown = ended(3, 14, 2, 1)
     assert HOSTILE not in shown
     assert f"{HOSTILE.replace('<', '&lt;').replace('>', '&gt;')} is better: 14 of 17 votes, p = .013</h3>" in shown
-    for words in ("<b>3</b> of 17", "82 %, interval 59 to 94 %", "differ for 75 %", "<code>2b</code>"):
+    for words in ("<b>3</b> of 17", "82 %, interval 59 to 94 %", "differ for 75 %", "<code>2b</code>", "skipped: 1."):
         assert words in shown, words
-    even = RECORD._replace(for_start=2, for_result=3, same=0, skipped=0)
-    assert '<h3 class="cse-verdict">Not distinguishable: 3 of 5 votes' in verdict_html(even)
-    assert "interval 0 to 100 %" in verdict_html(even._replace(for_start=0, for_result=0))
-
-
-OTHER_VALUES = [
-    {"for_start": -1}, {"same": 10**9}, {"same": None}, {"start": 1}, {"corpus": 5}, {"corpus": "x" * 121},
-    {"differing": float("nan")}, {"compared": True}, {"start_fingerprint": ["a"]},
-]  # fmt: skip
-BROKEN = ["", "x", "é", "A" * 50, RECORD.code[:-9], "A" * 1901, *map(coded, ([1], [*RECORD, 1], "[" * 10**6, 7))]
-
-
-@pytest.mark.parametrize("code", [*BROKEN, *(coded(RECORD._replace(**values)) for values in OTHER_VALUES)])
-def test_a_broken_code_and_one_with_other_values_are_refused(code: str) -> None:
-    assert Record.read(coded(RECORD)) == RECORD
-    with pytest.raises(ValueError, match="This code holds no verdict"):
-        Record.read(code)
+    assert '<h3 class="cse-verdict">Not distinguishable: 3 of 5 votes' in ended(2, 3, 0, 0)
+    assert "interval 0 to 100 %" in ended(0, 0, 0, 0)
 
 
 def test_bad_input_is_refused_at_the_field_it_concerns(state) -> None:
@@ -355,8 +326,3 @@ def test_bad_input_is_refused_at_the_field_it_concerns(state) -> None:
     for votes in (1000, 5):
         with pytest.raises(FieldError, match="from 6 to 60"):
             Judge.of({"votes": votes})
-
-
-def test_long_texts_are_shortened(state) -> None:
-    ballot = Judge("simcse", "promptbert", 6).ballot(session(state, [f"{text} {'dog ' * 200}" for text in TEXTS], None))
-    assert {len(text) for text in ballot.texts.values()} == {MAX_SHOWN}

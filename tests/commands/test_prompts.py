@@ -17,11 +17,11 @@ from typer.testing import Result
 
 from cse import adapters
 from cse.analysis.calibration import random_cosines
-from cse.app.corpus.chosen import chosen_corpus
+from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, SPREAD
+from cse.app.corpus.own import OwnCorpus
 from cse.app.results.search import Search
 from cse.app.show import ask
-from cse.app.state.app_state import open_state
-from cse.app.state.corpora import DEMO_KEY, OWN_KEY, SPREAD, OwnCorpus
+from cse.app.state import chosen_corpus, open_state
 from cse.evaluation.retrieval import score
 from index import VectorIndex
 from index.export import fill
@@ -259,12 +259,14 @@ def test_the_page_searches_with_the_prompts(folders: dict[str, Path], corpus: Pa
         assert hits["cosine"].tolist() == pytest.approx([expected[row] for row in hits["position"]], abs=1e-3)
         assert hits["cosine"][0] == pytest.approx(max(expected), abs=1e-3)
         # Sentences that are compared have no prompt but the default one, so those of random pairs have no other.
-        chosen.random_cosines(state, column, encoder)
-    spread = state.demo.sentences[:: len(state.demo.sentences) // SPREAD]
-    np.testing.assert_allclose(state.demo.random_cosines(encoder), random_cosines(encoder.encode(spread)), atol=1e-6)
+        chosen.random_cosines(column, encoder)
+    spread = state.demo.texts[:: len(state.demo.texts) // SPREAD]
+    np.testing.assert_allclose(
+        state.demo.random_cosines(column, encoder), random_cosines(encoder.encode(spread)), atol=1e-6
+    )
     texts = chosen_corpus(state, OWN_KEY, key)
     np.testing.assert_allclose(
-        texts.random_cosines(state, column, encoder), random_cosines(encoder.encode(SENTENCES)), atol=1e-3
+        texts.random_cosines(column, encoder), random_cosines(encoder.encode(SENTENCES)), atol=1e-3
     )
 
 

@@ -133,10 +133,10 @@ def test_retrieval_is_scored_the_same_and_leaves_nothing(server: str, bert_folde
 
 
 def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    from cse.app.corpus.corpora import IndexedCorpus
     from cse.app.results.search import Search
     from cse.app.show import ask
-    from cse.app.state.app_state import open_state
-    from cse.app.state.corpora import Corpus
+    from cse.app.state import open_state
 
     location, folder = built
     options = options_of("--store", location, "--index", str(folder), "--port", str(free_port()))
@@ -152,4 +152,6 @@ def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys
     assert "no Milvus server there" in capsys.readouterr().err
     away = f"milvus://127.0.0.1:{free_port()}/x"
     with pytest.raises(IndexFolderError, match=r"^x: no Milvus server there"):
-        Corpus(key, key, dict.fromkeys(state.corpora[key].columns, away)).index(state.corpora[key].columns[0], Other())
+        IndexedCorpus(key, key, dict.fromkeys(state.corpora[key].columns, away)).index(
+            state.corpora[key].columns[0], Other()
+        )

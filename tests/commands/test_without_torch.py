@@ -27,7 +27,7 @@ from cse.app.serving import build_app
 build_app()
 assert not {*UNUSED, "sklearn", "scipy.stats"} & sys.modules.keys(), "the page"
 
-from cse.app.state.app_state import open_state
+from cse.app.state import open_state
 from cse.app.results.models import Models
 from cse.app.results.similarity import Similarity
 from cse.app.show import ask

@@ -18,8 +18,8 @@ from released import into_cache, linear, noise, norm, release, trainer_keys, wri
 from transformers import AutoModel, AutoModelForMaskedLM, BertModel
 
 import cse
+from cse.app.corpus.corpora import index_columns
 from cse.app.models.models import Failure, Models
-from cse.app.state.corpora import index_columns
 from cse.errors import ArtefactError
 from cse.models.names import PUBLISHED_IDS, Kind, resolve
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import DATA
 
 import cse
-from cse.app.state.corpora import VECTORS, Demo
+from cse.app.corpus.corpora import VECTORS, Demo
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.evaluation.metrics import spearman
@@ -70,7 +70,7 @@ def test_a_bundled_model_tells_related_pairs_from_unrelated_ones(name: str) -> N
 def same_topic_share(encoder: TorchEncoder) -> float:
     """How often a demo sentence's five nearest neighbours have its topic; chance is 0.08."""
     topics = np.array(CORPUS)[:, 0]
-    vectors = unit_rows(Demo().vectors(encoder))  # as shipped
+    vectors = unit_rows(Demo().vectors(None, encoder))  # as shipped
     nearest = (2 * np.eye(len(topics)) - vectors @ vectors.T).argsort(1)[:, :5]
     return float((topics[nearest] == topics[:, None]).mean())
 

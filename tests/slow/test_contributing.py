@@ -48,7 +48,7 @@ from cse.app.files import as_csv
 from cse.app.models.naming import TITLES
 from cse.app.page import page
 from cse.app.results import RESULTS
-from cse.app.state.app_state import open_state
+from cse.app.state import open_state
 
 said = {}
 for line in sys.argv[1:]:

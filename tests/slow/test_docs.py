@@ -23,7 +23,7 @@ from conftest import ROOT
 from small_models import small_backbone, small_bundled
 from typer.testing import CliRunner, Result
 
-from cse.app.state.corpora import Demo
+from cse.app.corpus.corpora import Demo
 from cse.encoder.openvino_encoder import OpenVinoEncoder
 from cse.models import names
 from cse.training import pretraining

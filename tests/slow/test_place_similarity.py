@@ -50,17 +50,6 @@ def test_a_pair_is_answered_while_it_is_typed_and_the_address_keeps_it(page, url
     expect(page.locator("#similarity .cse-says")).to_contain_text("One word reverses the meaning.")
 
 
-def test_a_pair_is_drawn_from_the_corpus_and_compared(page):
-    for kind in ("random pair", "near pair", "far pair"):
-        before = page.get_by_label("Sentence A").input_value()
-        page.get_by_role("button", name=kind).click()
-        expect(page.get_by_label("Sentence A")).not_to_have_value(before)
-        expect(page.locator("#similarity .cse-says")).not_to_contain_text("Other words")
-        expect(page.locator("#similarity .cse-number")).to_have_count(5)
-    page.wait_for_function("one => new URLSearchParams(location.search).get('a') === one",
-                           arg=page.get_by_label("Sentence A").input_value())  # fmt: skip
-
-
 def test_the_words_of_a_pair_are_shown_on_a_press_and_go_with_the_pair(page):
     page.get_by_role("button", name="Which words matter?").click()
     page.get_by_role("button", name="Leave out each word").click()

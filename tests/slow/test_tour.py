@@ -11,7 +11,7 @@ from conftest import ROOT
 from small_models import small_bundled
 
 import cse
-from cse.app.state.corpora import Demo
+from cse.app.corpus.corpora import Demo
 from cse.models import names
 from cse.vectors import unit_rows
 
@@ -60,12 +60,12 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
 
 def test_its_comparison_tokens_and_hits_are_those_of_the_models(values: dict[str, Any]) -> None:
     demo = Demo()
-    assert values["texts"] == demo.sentences
+    assert values["texts"] == demo.texts
     for name, (cosine, percentile) in values["compared"].items():
         encoder = cse.load(name)
         first, second = encoder.encode(values["pair"], normalize_embeddings=True)
         assert cosine == pytest.approx(float(first @ second), abs=1e-5)
-        unit = unit_rows(demo.vectors(encoder)[::6])
+        unit = unit_rows(demo.vectors(None, encoder)[::6])
         random = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
         assert percentile == pytest.approx(100 * float((random < cosine).mean()), abs=0.1)
     encoder = cse.load("promptbert")
@@ -73,7 +73,7 @@ def test_its_comparison_tokens_and_hits_are_those_of_the_models(values: dict[str
         wanted = encoder.top_tokens(values["sentence"], k=5, denoise=denoise)
         assert [token for token, _ in found] == [token for token, _ in wanted]
     query = encoder.encode("Where can I hear live music tonight?", normalize_embeddings=True)
-    cosines = unit_rows(demo.vectors(encoder)) @ query
+    cosines = unit_rows(demo.vectors(None, encoder)) @ query
     best = np.argsort(-cosines)[:3]
     assert [text for *_, text in values["hits"]] == [values["texts"][row] for row in best]
     np.testing.assert_allclose([score for _, score, _ in values["hits"]], cosines[best], atol=1e-3)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cse.app.corpus.chosen import ChosenCorpus
+from cse.app.corpus.corpora import ChosenCorpus
 from cse.app.models.models import Column
 
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 from app_models import write_model
 from conftest import WORDS
 
-from cse.app.state.app_state import AppState, open_state
-from cse.app.state.corpora import OwnCorpus
+from cse.app.corpus.own import OwnCorpus
+from cse.app.state import AppState, open_state
 from cse.corpus.corpus import Corpus
 
 KEY = "f" * 32

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from cse.app.state.corpora import OwnCorpus
+from cse.app.corpus.own import OwnCorpus
 from cse.app.validation import MAX_FILE_BYTES, counted
 from cse.corpus import formats
 from cse.corpus.corpus import Corpus, text_column

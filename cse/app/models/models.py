@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -167,82 +167,6 @@ def number_of(encoder: Encoder) -> int:
         return _numbers.setdefault(encoder, next(_unused))
 
 
-@dataclass(frozen=True)
-class Reader:
-    """An encoder that looks up vectors in the cache `kept` first."""
-
-    encoder: Encoder
-    kept: Recent[np.ndarray]
-
-    def encode(self, texts: Sequence[str], **prompt: Any) -> np.ndarray:
-        """Return (N, d) float32; the last digits may differ from the encoder's, because batches differ.
-
-        `prompt` may be the encoder's argument of this name.
-        """
-        if not texts:
-            return self.encoder.encode([])
-        key = number_of(self.encoder), *prompt.values()
-        cached = {text: self.kept.get((*key, text)) for text in texts}
-        vectors = {text: vector for text, vector in cached.items() if vector is not None}
-        missing = [text for text in cached if text not in vectors]
-        for text, row in zip(missing, self.encoder.encode(missing, **prompt) if missing else [], strict=True):
-            vectors[text] = row.copy()  # a view would keep the whole batch
-            if len(text) <= MAX_CACHED:
-                self.kept.put((*key, text), vectors[text])
-        return np.stack([vectors[text] for text in texts])
-
-
-class Turn:
-    """The texts of one turn, and their vectors once they are encoded."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.texts = list(texts)
-        self.vectors: np.ndarray | None = None
-
-
-class Turns:
-    """The lock of one encoder, which is not thread-safe, and the turns that wait for it."""
-
-    def __init__(self) -> None:
-        self._lock, self._guard = RLock(), Lock()
-        self._waiting: list[Turn] = []  # under the guard
-
-    @contextmanager
-    def turn(self, texts: Sequence[str] = ()) -> Iterator[Turn]:
-        """Hold the encoder's lock; turns before this one may encode its texts."""
-        turn = Turn(texts)
-        with self._guard:
-            self._waiting.append(turn)
-        try:
-            with self._lock:
-                yield turn
-        finally:
-            with self._guard:
-                self._waiting.remove(turn)
-
-    def vectors(self, encoder: Encoder | Reader, turn: Turn) -> np.ndarray:
-        """Return the (N, d) float32 vectors of a turn's texts, encoded by an earlier turn or now.
-
-        The texts of waiting turns are encoded too. Raises what `encode` raises for the turn's own texts alone.
-        """
-        if turn.vectors is None:
-            with self._guard:
-                others = [other for other in self._waiting if other is not turn and other.vectors is None]
-            try:
-                self._encode(encoder, [turn, *others])
-            except Exception:  # any error of another turn's text
-                self._encode(encoder, [turn])
-        assert turn.vectors is not None
-        return turn.vectors
-
-    @staticmethod
-    def _encode(encoder: Encoder | Reader, turns: Sequence[Turn]) -> None:
-        vectors = encoder.encode([text for turn in turns for text in turn.texts])
-        ends = np.cumsum([len(turn.texts) for turn in turns])
-        for turn, own in zip(turns, np.split(vectors, ends[:-1]), strict=True):
-            turn.vectors = own
-
-
 class Models:
     """The page's columns and the encoders opened so far; requests use an encoder one at a time.
 
@@ -263,7 +187,8 @@ class Models:
             MAX_OPEN, size=lambda encoder: PARAMETER_BYTES * encoder.parameter_count
         )
         self._texts: Recent[np.ndarray] = Recent(MAX_TEXTS)
-        self._turns: WeakValueDictionary[Opening, Turns] = WeakValueDictionary()  # dropped when no request holds them
+        # An encoder is not thread-safe. Its lock is dropped when no request holds it.
+        self._locks: WeakValueDictionary[Opening, Any] = WeakValueDictionary()
         self._lock = Lock()
 
     @property
@@ -305,9 +230,22 @@ class Models:
             self._visiting.put(key, encoder)
         return encoder
 
-    def reader(self, encoder: Encoder) -> Reader:
-        """Return an encoder that encodes only texts whose vectors are not cached."""
-        return Reader(encoder, self._texts)
+    def encode(self, encoder: Encoder, texts: Sequence[str], **prompt: Any) -> np.ndarray:
+        """Return (N, d) float32, encoding only texts whose vectors are not cached.
+
+        The last digits may differ from the encoder's, as batches differ. `prompt` may be its argument of this name.
+        """
+        if not texts:
+            return encoder.encode([])
+        key = number_of(encoder), *prompt.values()
+        cached = {text: self._texts.get((*key, text)) for text in texts}
+        vectors = {text: vector for text, vector in cached.items() if vector is not None}
+        missing = [text for text in cached if text not in vectors]
+        for text, row in zip(missing, encoder.encode(missing, **prompt) if missing else [], strict=True):
+            vectors[text] = row.copy()  # a view would keep the whole batch
+            if len(text) <= MAX_CACHED:
+                self._texts.put((*key, text), vectors[text])
+        return np.stack([vectors[text] for text in texts])
 
     def apply(
         self,
@@ -329,10 +267,7 @@ class Models:
         report: Report = silent,
         prompt: Callable[[Column, Encoder], str | None] = lambda column, encoder: None,
     ) -> dict[str, T | Failure]:
-        """As `apply`, with the (N, d) float32 vectors of N texts, batched with the texts of waiting requests.
-
-        Texts with a `prompt`, which is recorded as `Encoder.query_prompt` is, are encoded by themselves.
-        """
+        """As `apply`, with the (N, d) float32 vectors of N texts, after a `prompt` as `Encoder.query_prompt` is one."""
         asked = self.columns if columns is None else columns
         results: dict[str, T | Failure] = {}
         for done, column in enumerate(asked):
@@ -341,14 +276,13 @@ class Models:
             report(done, len(asked), title(column.name))
             try:
                 with self._lock:
-                    turns = self._turns.setdefault(column.opened_by, Turns())
-                with turns.turn(texts) as turn:
-                    encoder = self.encoder(column)
-                    reader, before = self.reader(encoder), prompt(column, encoder) if texts else None
-                    if before is not None:
-                        vectors = reader.encode(texts, prompt=before)
-                    else:
-                        vectors = turns.vectors(reader, turn) if texts else np.empty(0)
+                    lock = self._locks.setdefault(column.opened_by, RLock())
+                with lock:
+                    encoder, vectors = self.encoder(column), np.empty(0)
+                    if texts:
+                        before = prompt(column, encoder)
+                        named = {} if before is None else {"prompt": before}
+                        vectors = self.encode(encoder, texts, **named)
                     results[column.name] = function(column, encoder, vectors)
             except Exception as error:  # any error of a model concerns its own column alone
                 if not isinstance(error, (ValueError, OSError)):

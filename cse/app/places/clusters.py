@@ -13,12 +13,10 @@ import gradio as gr
 import numpy as np
 import pandas as pd
 
-from cse.app import validation
-from cse.app.drawing import html
-from cse.app.drawing.components import file_value, result, saved_file, script, settings
-from cse.app.drawing.html import DARK, LIGHT, MODELS
-from cse.app.forms.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors, refusing
-from cse.app.forms.links import Linked
+from cse.app import html, validation
+from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors, refusing
+from cse.app.html import DARK, LIGHT, MODELS, file_value, result, saved_file, script, settings
+from cse.app.links import Linked
 from cse.app.models.naming import TITLES, choices, title
 from cse.app.result import by_models, further_columns
 from cse.app.results.duplicates import DEFAULT, Duplicates, advised, tables
@@ -27,13 +25,13 @@ from cse.app.results.map import OWN_COLUMNS, Map, near_of
 from cse.app.server.gradio_adapter import current_request, data_of
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, Shown, page_html, read_first
-from cse.app.state.app_state import AppState
+from cse.app.state import AppState
 from cse.app.top import Top
 from cse.corpus.output import csv_text
 
 # Constants of the scripts, which Gradio loses as properties when it changes a component of a place that is not open.
 CONSTANTS = f"const titles = {json.dumps(TITLES)}, modelColours = {json.dumps(MODELS)};\n"
-STEPS, SHARES = 65535, 255  # largest uint16 and uint8
+STEPS = 65535  # the largest uint16
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
 NO_LABEL = "no label"  # the name of texts without one, which are grey
@@ -223,7 +221,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     lane: dict[str, Any] = {"trigger_mode": "multiple", "show_progress": "hidden", **HIDDEN, **MAPS}
     triggers = [groups.change, most.submit, seed.submit, most.blur, seed.blur]  # keys release no slider
     asked = gr.on(triggers, place.ask, None, number, trigger_mode="multiple", **QUICK)
-    asked.success(run.fn, list(run.inputs), list(run.outputs), **lane)
+    asked.success(*run, **lane)
     for event in (top.tab.select, top.changed.change):
         event(guarded(place.open), [seen, drawn, *run.inputs], outputs, js=SEEN % "#maps", **lane)
     kept = [*values.values(), *shared.values()]
@@ -283,7 +281,7 @@ def near_events(
     run = refusing(place.near, {**seen, **fields}, [near["numbers"], near["listed"], nines, model])
     lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": near["numbers"], **HIDDEN, **LINKS}
     triggers = [*(field.change for field in looked), nines.change, model.input, keep.input]
-    gr.on(triggers, run.fn, list(run.inputs), list(run.outputs), js=SEEN % "#strictness", **lane)
+    gr.on(triggers, *run, js=SEEN % "#strictness", **lane)
     near["listed"].input(place.reject, None, rejected, **QUICK)
     rejected.change(guarded(place.count), [*fields.values()], near["numbers"], **lane)
     for name in ("unique.csv", "groups.csv"):
@@ -393,7 +391,6 @@ def canvas_value(
             {
                 "name": name, "xy": packed((np.clip(rows[["x", "y"]].to_numpy(), 0, 1) * STEPS).round(), "<u2"),
                 "near": packed(near_of(rows), "<u2"), "of": packed(rows["group"].to_numpy() - 1, "<u1"),
-                "lost": packed((rows["lost"].to_numpy() * SHARES).round(), "<u1"),
             }
             for name, rows in models.items()
         ],

@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from cse.analysis.votes import SAME, SKIP, decisive, p_value
-from cse.app.corpus.chosen import FIELD
-from cse.app.drawing import html
-from cse.app.forms.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, Run, refusing, reporter
-from cse.app.forms.links import Linked
+from cse.app import html
+from cse.app.corpus.corpora import FIELD
+from cse.app.corpus.own import KEPT
+from cse.app.events import COMPARISONS, HIDDEN, PROGRESS, QUICK, Run, refusing, reporter
+from cse.app.links import Linked
 from cse.app.models.naming import choices, title
-from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, Record, columns_of
+from cse.app.results.judge import DEFAULT_VOTES, FIRST, SECOND, Judge, columns_of
 from cse.app.session import open_session
-from cse.app.state.app_state import AppState, Ballot
-from cse.app.state.corpora import KEPT
+from cse.app.state import AppState, Ballot
 from cse.app.top import Top
+from cse.app.validation import checked_key
 
 MEANING = (
     "You see a text and two lists of the five texts nearest to it, one from each model, and you do not know whose list "
@@ -33,8 +34,7 @@ SHOW, HIDE = gr.update(visible=True), gr.update(visible=False)
 class View(NamedTuple):
     """What the page shows: a message, a question or a verdict, and the buttons of either.
 
-    `answers` is the number of answers so far: a vote counts only if it is for the question that was shown. `code` is
-    the verdict for the address.
+    `answers` is the number of answers so far: a vote counts only if it is for the question that was shown.
     """
 
     status: str = ""
@@ -43,7 +43,6 @@ class View(NamedTuple):
     asking: Any = HIDE
     after: Any = HIDE
     answers: int = 0
-    code: Any = ""
 
 
 def view(ballot: Ballot) -> View:
@@ -51,8 +50,7 @@ def view(ballot: Ballot) -> View:
     answers = len(ballot.judgement.answers)
     if ballot.question is not None:
         return View(question=question_html(ballot), asking=SHOW, answers=answers)
-    record = Record.of(ballot)
-    return View(verdict=verdict_html(record), after=SHOW, answers=answers, code=record.code)
+    return View(verdict=verdict_html(ballot), after=SHOW, answers=answers)
 
 
 def question_html(ballot: Ballot) -> str:
@@ -65,13 +63,16 @@ def question_html(ballot: Ballot) -> str:
     )  # fmt: skip
 
 
-def verdict_html(record: Record, *, linked: bool = False) -> str:
-    """Return a verdict; `linked` says that it comes from a code, which anyone can write."""
-    votes = record.verdict
-    said = votes.sentence(title(record.start), title(record.result))
+def verdict_html(ballot: Ballot) -> str:
+    """Return the verdict of the votes so far, which names the models."""
+    setup, votes = ballot.judgement.setup, ballot.judgement.verdict
+    said = votes.sentence(title(setup.start.name), title(setup.result.name))
     said = f"Not{said[3:]}" if said.startswith("not distinguishable") else said
-    p = p_value(votes.p)
-    return html.drawn("votes", "verdict", record=record, sentence=said, votes=votes, p=p, linked=linked)
+    skipped = sum(answer.vote == SKIP for answer in ballot.judgement.answers)
+    return html.drawn(
+        "votes", "verdict", setup=setup, differing=ballot.differing, skipped=skipped, sentence=said, votes=votes,
+        p=p_value(votes.p),
+    )  # fmt: skip
 
 
 class Voting:
@@ -86,25 +87,13 @@ class Voting:
         yield View(html.hint("Comparing the models."))
         asked = Judge.of({"first": first, "second": second})
         session = open_session(self._state, corpus, key, report=reporter(progress))
-        self._ballots.put(key, ballot := asked.ballot(session))
+        self._ballots.put(checked_key(key, "votes"), ballot := asked.ballot(session))
         yield view(ballot)
 
-    def resume(self, code: str, key: str) -> View:
-        """Show the verdict of a code, or else the visitor's ballot."""
+    def reopen(self, key: str) -> View:
+        """Show an opened page the visitor's ballot, if there is one."""
         ballot = self._ballots.get(key)
-        if code and (ballot is None or Record.of(ballot).code != code):
-            try:
-                return View(verdict=verdict_html(Record.read(code), linked=True), code=gr.skip())
-            except ValueError as error:
-                return View(html.alert(str(error)), code=gr.skip())
-        return View() if ballot is None else view(ballot)
-
-    def reopen(self, key: str, request: gr.Request) -> View:
-        """Show an opened page the visitor's ballot, if there is one and the address has no verdict."""
-        ballot = self._ballots.get(key)
-        if ballot is None or "verdict" in dict(request.query_params):
-            return View(*[gr.skip()] * len(View._fields))
-        return view(ballot)
+        return View(*[gr.skip()] * len(View._fields)) if ballot is None else view(ballot)
 
     def changing(self, name: str) -> Callable[[float, str], View]:
         """Return the handler of a button, which changes the ballot unless the page shows an earlier state of it."""
@@ -161,16 +150,13 @@ def votes_part(state: AppState, top: Top) -> Votes:
     verdict = gr.HTML("", apply_default_css=False, elem_id="verdict")
     with gr.Row(visible=False) as after:
         back = gr.Button("Undo last vote", size="sm", scale=0, min_width=140)
-    answers, code = gr.Number(0, precision=0, visible=False), gr.Textbox("", label="Verdict", visible="hidden")
-    outputs = [status, question, verdict, asking, after, answers, code]
+    answers = gr.Number(0, precision=0, visible=False)
+    outputs = [status, question, verdict, asking, after, answers]
     voting = Voting(state)
     begun = refusing(voting.begin, {FIRST: first, SECOND: second, FIELD: top.corpus, "The key": top.key}, outputs)
-    started = start.click(
-        begun.fn, list(begun.inputs), list(begun.outputs), show_progress_on=outputs[0], **HIDDEN, **COMPARISONS
-    )
+    lane: dict[str, Any] = {"show_progress_on": status, **HIDDEN, **COMPARISONS}
+    started = start.click(*begun, **lane)
     started.then(None, js=TO_QUESTION, **HIDDEN)
     for name, button in (*cast.items(), ("end", last), ("u", back)):
         button.click(voting.changing(name), [answers, top.key], outputs, **QUICK)
-    resumed = refusing(voting.resume, {"The verdict": code, "The key": top.key}, outputs)
-    linked = Linked(("verdict",), resumed, (code.change,), QUICK)
-    return Votes(first, second, linked, Run(voting.reopen, [top.key], outputs))
+    return Votes(first, second, Linked((), begun, ()), Run(voting.reopen, [top.key], outputs))

@@ -10,11 +10,11 @@ import pandas as pd
 from markupsafe import Markup
 
 from cse.adaptation.choice import BOTH, GROUPS, SEARCH
-from cse.app.corpus.chosen import FIELD, chosen_corpus
-from cse.app.drawing import html
-from cse.app.drawing.components import NUMBERS, heading, result
-from cse.app.forms.events import HIDDEN, QUICK, Run, one_line_errors, refusing
-from cse.app.forms.links import Linked
+from cse.app import html
+from cse.app.corpus.corpora import FIELD
+from cse.app.events import HIDDEN, QUICK, Run, one_line_errors, refusing
+from cse.app.html import NUMBERS, heading, result
+from cse.app.links import Linked
 from cse.app.models.naming import BEFORE, POOLED, choices, title
 from cse.app.places.votes import votes_part
 from cse.app.results.adaptation import (
@@ -29,7 +29,7 @@ from cse.app.results.adaptation import (
 )
 from cse.app.results.judge import Judge, columns_of
 from cse.app.show import Answer, Shown, page_html, plot_value
-from cse.app.state.app_state import attach
+from cse.app.state import attach, chosen_corpus
 from cse.app.top import Top, model_choices
 from cse.app.training.request import ADAPT, MAX_NAME, REFUSED, UNOWNED, TrainingRequest, checked
 from cse.app.training.training import State, Training, how_to_open
@@ -37,7 +37,7 @@ from cse.app.validation import FieldError
 from cse.models.names import BACKBONE, BUNDLED_NAMES, resolve
 
 if TYPE_CHECKING:
-    from cse.app.state.app_state import AppState
+    from cse.app.state import AppState
 
 TICK, OFTEN = 1.5, 10  # seconds between two looks at a training, and after which the time that is left is shown anew
 LANE: dict[str, Any] = {**HIDDEN, "concurrency_id": "training", "concurrency_limit": 8, "show_progress": "hidden"}
@@ -309,19 +309,19 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
     choice = ((begin, "purpose", {"What for": purpose}), (train, "method", {"The method": method}))
     for button, option, field in choice:
         run = refusing(trainer.beginning(option), {**fields, **field, **others}, outputs, keep=True)
-        button.click(run.fn, list(run.inputs), list(run.outputs), **LANE)
+        button.click(*run, **LANE)
     for button in (stop, keep):
         button.click(trainer.stop, [top.key, top.models], outputs, **LANE)
     go_on.click(trainer.go_on, top.key, asking, **QUICK)
     timer.tick(trainer.draw, [top.key, mark, top.models], outputs, **LANE)
     start.change(lambda name: reading_html(state, name), start, reading, **QUICK)
     turning = Run(trainer.turn, [top.key, dial], [plot, turned])
-    dial.release(turning.fn, list(turning.inputs), list(turning.outputs), **QUICK)
+    dial.release(*turning, **QUICK)
     plot.change(None, None, None, js=RESIZED, **HIDDEN)
     which.change(trainer.opening, [top.key, which], opens, **QUICK)
     fetch.click(trainer.archive, [top.key, which], fetched, **LANE).success(None, js=FETCH, **HIDDEN)
     known = top.opened.then(trainer.draw, [top.key, gr.State(()), top.models], outputs, **LANE)
-    known.then(votes.reopened.fn, list(votes.reopened.inputs), list(votes.reopened.outputs), **QUICK)
+    known.then(*votes.reopened, **QUICK)
     if visitors != owner:
         top.opened.then(trainer.permitted, None, [refusal, work, minutes, promise], **QUICK)
     judged: dict[str, Any] = {"first": votes.first, "second": votes.second, "corpus": top.corpus, "key": top.key}

@@ -41,7 +41,6 @@ class Adaptation(Result):
     live = False
     ships = False
     public = False
-    separable = False
     lane = "none"
     plots = 1
 

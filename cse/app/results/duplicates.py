@@ -13,8 +13,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from cse.analysis.attribution import MAX_COMPARED_WORDS, changes, compared
-from cse.app.corpus.chosen import FIELD
-from cse.app.drawing import html
+from cse.app import html
+from cse.app.corpus.corpora import FIELD
 from cse.app.models.models import ClientLeft
 from cse.app.models.naming import title
 from cse.app.result import Result, choice, fields_of, further_columns, number, records, text, whole
@@ -53,7 +53,7 @@ class Duplicates(Result):
     )
     words = ("percentile",)
     lane = "links"
-    separable = ships = False
+    ships = False
 
     model: str = choice("Model", "", "The model", "the name of a model, by default the first.", ())
     nines: float = number(

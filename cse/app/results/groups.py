@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cse.app.charts import chart
-from cse.app.drawing.html import DARK, LIGHT
+from cse.app.html import DARK, LIGHT
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, choice, fields_of, further_columns, records, whole
 from cse.app.results.map import GROUPS, MAX_GROUPS, MAX_POINTS, MIN_POINTS, Map, near_of
@@ -36,7 +35,7 @@ class Groups(Result):
     key = "groups"
     title = "Groups"
     lane = "maps"
-    separable = ships = False
+    ships = False
 
     model: str = choice("Model", "", "The model", "the model to list, by default all.", ())
     groups: int = whole("Groups", GROUPS, "The number of groups", "how many groups.", 1, MAX_GROUPS)
@@ -119,7 +118,7 @@ class Neighbours(Result):
         '{"first": "simcse", "second": "conpvp", "shared": 0.4, "texts": [{"row": 3, "shared": 1, ...}]}.'
     )
     lane = "maps"
-    separable = ships = False
+    ships = False
 
     first: str = choice("First model", "", "The first model", "the name of a model, by default as on the page.", ())
     second: str = choice("Second model", "", "The second model", "the name of another one.", ())
@@ -160,15 +159,6 @@ class Neighbours(Result):
             f"{title(line['first'])} and {title(line['second'])} differ in {100 * share:.0f} % of a text's "
             f"{line['of']} nearest texts; {none:,} of {len(frame):,} texts share none of them."
         )
-
-    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Return the histogram of the shared neighbours."""
-        encoding = {
-            "x": {"field": "shared", "type": "ordinal", "title": "nearest texts in common"},
-            "y": {"field": "texts", "type": "quantitative"},
-        }
-        counted = pd.DataFrame(self.bars(frame))
-        return [chart(counted, "Texts by the nearest texts that both models have", mark="bar", encoding=encoding)]
 
     def bars(self, frame: pd.DataFrame) -> list[dict[str, int]]:
         """Return the number of texts for each number of shared neighbours."""

@@ -113,7 +113,6 @@ class Prefix(Result):
     words = ("prefix", "attention")
     live = False  # each layer without its prefix is a run of the model
     plots = 1
-    separable = False
 
     sentence: str = text("Sentence", SENTENCES[0], "The sentence", "the text to analyse.")
     other: str = text(
@@ -209,7 +208,6 @@ class Prototypes(Result):
     reads_corpus = False
     live = False  # a fold that is closed costs nothing
     plots = 1
-    separable = False
 
     sentence: str = text("Sentence", SENTENCES[0], "The sentence", "the text to analyse.")
 

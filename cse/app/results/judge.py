@@ -1,13 +1,10 @@
-"""Two models on a corpus: the texts on whose nearest ones they differ most, as questions; and a verdict's code."""
+"""Two models on a corpus: the texts on whose nearest ones they differ most, as questions."""
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,39 +12,29 @@ import pandas as pd
 from cse.analysis.votes import (
     LEAST_TEXTS,
     MOST_TEXTS,
-    RESULT,
-    SAME,
-    SKIP,
-    START,
     Judged,
     Judgement,
     Setup,
-    Verdict,
     questions,
     texts_digest,
-    verdict,
 )
 from cse.app import validation
-from cse.app.corpus.chosen import FIELD
-from cse.app.models.models import Column, Failure, fingerprint_of
+from cse.app.corpus.corpora import FIELD
+from cse.app.models.models import Column
 from cse.app.models.naming import POOLED, title
 from cse.app.result import Result, choice, records, whole
-from cse.app.state.app_state import MAX_ASKED, MAX_SHOWN, Ballot
-from cse.app.state.corpora import Encoding, Order, encode_block
+from cse.app.state import MAX_ASKED, MAX_SHOWN, Ballot
 from cse.corpus.corpus import Corpus
 from cse.models.names import BACKBONE
 
 if TYPE_CHECKING:
     from cse.app.session import Session
-    from cse.app.state.app_state import AppState
+    from cse.app.state import AppState
 
 LEAST_VOTES, MOST_VOTES, DEFAULT_VOTES = 6, 60, 20  # of 5 votes, all 5 are p = .06
 UNTRAINED = tuple(Column(name, BACKBONE, pooling) for name, pooling in POOLED.items() if pooling in ("mean", "cls"))
 FIRST, SECOND = MODELS = ("The first model", "The second model")
 SEED = 42
-MAX_CODE, MAX_NAME = 1900, 120  # characters of a code, which the address holds, and of a name in it
-MAX_COUNT = 10**5
-UNREADABLE = "This code holds no verdict; copy it again from the page that made it."
 
 
 @dataclass(frozen=True)
@@ -59,7 +46,6 @@ class Judge(Result):
     lane = "comparisons"
     live = False
     ships = False
-    separable = False
 
     first: str = choice("First model", "simcse", FIRST, "the name of a model.", ())
     second: str = choice("Second model", "untrained (mean)", SECOND, "the name of another one.", ())
@@ -140,74 +126,11 @@ def _vectors(
     session: Session, column: Column, texts: Sequence[str], rows: np.ndarray, field: str
 ) -> tuple[np.ndarray, str]:
     """The vectors (n, d) of the sample, and the model's fingerprint. Raises FieldError if it fails."""
-    models, chosen, vectors = session.state.models, session.corpus, None
-    try:
-        if column not in (chosen.columns or models.columns) or column not in chosen.ready([column]):
-            order, encoding = Order(texts), Encoding(column, len(texts))
-            while not encoding.complete:  # a block at a time, so that others may use the model
-                encode_block(models, texts, order, encoding)
-            vectors = encoding.vectors()
-    except ValueError as error:
-        raise validation.FieldError(field, f"{title(column.name)}: {error}") from error
-    answer = models.apply(
-        lambda column, encoder: (
-            chosen.vectors(column, encoder)[rows] if vectors is None else vectors, fingerprint_of(encoder)
-        ),
-        [column],
-    )[column.name]  # fmt: skip
-    if isinstance(answer, Failure):
-        raise validation.FieldError(field, f"{title(column.name)}: {answer.reason}")
-    return answer
-
-
-class Record(NamedTuple):
-    """What a verdict shows, without texts, so that it fits into a link; `differing` texts are in hundredths."""
-
-    start: str
-    result: str
-    start_fingerprint: str
-    result_fingerprint: str
-    corpus: str
-    for_start: int
-    for_result: int
-    same: int
-    skipped: int
-    compared: int
-    differing: int
-
-    @classmethod
-    def of(cls, ballot: Ballot) -> Record:
-        """Return the record of a ballot."""
-        setup, votes = ballot.judgement.setup, [answer.vote for answer in ballot.judgement.answers]
-        names = (setup.start.name, setup.result.name, setup.start.fingerprint, setup.result.fingerprint, setup.data)
-        values: list[Any] = [name[:MAX_NAME] for name in names]
-        values += [votes.count(vote) for vote in (START, RESULT, SAME, SKIP)]
-        values += [setup.compared, round(100 * ballot.differing)]
-        return cls(*values)
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict of the counts."""
-        return verdict([START] * self.for_start + [RESULT] * self.for_result + [SAME] * self.same)
-
-    @property
-    def code(self) -> str:
-        """The record as letters for an address; empty if they would be too many."""
-        packed = zlib.compress(json.dumps(self, ensure_ascii=False, separators=(",", ":")).encode(), 9)
-        code = base64.urlsafe_b64encode(packed).decode().rstrip("=")
-        return code if len(code) <= MAX_CODE else ""
-
-    @classmethod
-    def read(cls, code: str) -> Record:
-        """Return the record of a code. Raises ValueError for anything that `code` does not make."""
-        try:
-            packed = base64.urlsafe_b64decode(code[:MAX_CODE] + "=" * (-len(code) % 4))
-            record = cls(*json.loads(zlib.decompressobj().decompress(packed, 20 * MAX_CODE)))
-        except (ValueError, TypeError, RecursionError, zlib.error) as error:
-            raise ValueError(UNREADABLE) from error
-        names, counts = record[:5], record[5:]
-        if not all(isinstance(name, str) and len(name) <= MAX_NAME for name in names):
-            raise ValueError(UNREADABLE)
-        if not all(type(count) is int and 0 <= count <= MAX_COUNT for count in counts):
-            raise ValueError(UNREADABLE)
-        return record
+    chosen = session.corpus
+    if column in (chosen.columns or session.state.models.columns) and column in chosen.ready([column]):
+        answers = session.each(lambda column, encoder: chosen.vectors(column, encoder)[rows], [column])
+    else:
+        answers = session.encoded(texts, [column], documents=True)
+    if column.name not in answers:
+        raise validation.FieldError(field, f"{title(column.name)}: {session.failed.pop(column.name)}")
+    return answers[column.name], session.models[column.name]

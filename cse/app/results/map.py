@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from cse.app.charts import GREY, chart
-from cse.app.drawing.html import LIGHT
+from cse.app.html import LIGHT
 from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import title
-from cse.app.result import Result, by_models, percent, plain, whole, wide
+from cse.app.result import Result, by_models, listed, percent, plain, whole, wide
 from cse.methods.settings import MAX_SEED
 
 if TYPE_CHECKING:
-    from cse.app.corpus.chosen import ChosenCorpus
+    from cse.app.corpus.corpora import ChosenCorpus
     from cse.app.models.models import Column
     from cse.app.session import Session
     from cse.encoder.encoder import Encoder
@@ -67,7 +67,6 @@ class Map(Result):
         'group, and its most frequent label with its share in "labels"; equal numbers are matched.'
     )
     lane = "maps"
-    separable = False
     words = ("trustworthiness", "continuity", "label neighbours")
 
     most: int = whole(
@@ -255,7 +254,7 @@ def texts_of(corpus: ChosenCorpus, rows: np.ndarray) -> pd.DataFrame:
     columns = {"row": corpus.numbers, "text": corpus.texts, **({"label": corpus.labels} if corpus.labels else {})}
     own = {"position": range(len(rows)), "label": None, **{name: some(values) for name, values in columns.items()}}
     texts = pd.DataFrame({name: own[name] for name in TEXT_COLUMNS})
-    return texts.join(corpus.further(rows.tolist(), OWN_COLUMNS)) if corpus.cells else texts
+    return texts.join(corpus.further(rows.tolist(), OWN_COLUMNS)) if corpus.table is not None else texts
 
 
 def table(
@@ -307,25 +306,20 @@ def disagreements(frame: pd.DataFrame) -> dict[tuple[str, str], np.ndarray]:
 
 
 def neighbourhoods(unshared: Mapping[tuple[str, str], np.ndarray]) -> str:
-    """Return which two models differ most in the texts' neighbours, if by more than chance.
+    """Return which two models differ most in the texts' neighbours, if by more than chance; nothing of few texts.
 
-    `unshared` are the (N,) shares of a text's nearest ones that two models do not have in common. Of fewer than `FEW`
-    texts nothing is said.
+    `unshared` are the (N,) shares of a text's nearest ones that two models do not have in common.
     """
     if not unshared or len(next(iter(unshared.values()))) < FEW:
         return ""
     means = {pair: float(shares.mean()) for pair, shares in unshared.items()}
     most, least = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
-    names = " and ".join(map(title, most))
+    lead, some = unshared[most] - unshared[least], f"in {percent(means[most])} of a text's five nearest texts"
     if len(means) == 1:
-        return f"{names} differ in {percent(means[most])} of a text's five nearest texts."
-    lead = unshared[most] - unshared[least]
+        return f"{listed(most)} differ {some}."
     if lead.mean() <= MARGIN * lead.std() / np.sqrt(len(lead)):
-        return f"Each two models differ alike, within noise: in {percent(means[most])} of a text's five nearest texts."
-    return (
-        f"{names} differ most: in {percent(means[most])} of a text's five nearest texts. "
-        f"{' and '.join(map(title, least))} differ least ({percent(means[least])})."
-    )
+        return f"Each two models differ {some}, within noise."
+    return f"{listed(most)} differ most: {some}. {listed(least)} differ least ({percent(means[least])})."
 
 
 def map_json(rows: pd.DataFrame) -> dict[str, Any]:

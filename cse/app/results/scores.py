@@ -11,7 +11,7 @@ import pandas as pd
 
 from cse.app import validation
 from cse.app.charts import by_model, chart, intervals, tips
-from cse.app.corpus.chosen import FIELD
+from cse.app.corpus.corpora import FIELD
 from cse.app.models.models import Failure, free_name, trained_numbers
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, choice, stacked, titled
@@ -25,10 +25,10 @@ from cse.methods.catalogue import UNTRAINED as READINGS
 from cse.models.names import BACKBONE, START
 
 if TYPE_CHECKING:
-    from cse.app.corpus.chosen import ChosenCorpus
+    from cse.app.corpus.corpora import ChosenCorpus
     from cse.app.models.models import Column
     from cse.app.session import Session
-    from cse.app.state.app_state import AppState
+    from cse.app.state import AppState
     from cse.evaluation.results import Row, Scoreboard
 
 MEASURES = {  # name and unit of each score
@@ -46,7 +46,6 @@ TERMS = {  # those that explain a score
 }  # fmt: skip
 OF_LABELS = ("neighbours", "purity", "nmi", "ndcg@10")
 MOST_LABELS = 200
-SIZES = ("pairs", "queries", "documents")
 SMALL = 10.0  # smaller figures are not percentages
 MARKS = {"best": "best", "alike": "not significantly different from the best"}
 
@@ -59,7 +58,6 @@ class Scores(Result):
     title = "Scores of the bundled models"
     words = ("significance",)
     reads_corpus = False
-    separable = False
     ships = False  # it is at once there
     lane = "none"
     plots = 1
@@ -228,10 +226,10 @@ def figure_of(board: Scoreboard, label: str, number: int) -> dict[str, Any]:
 
 
 def protocol_lines(board: Scoreboard) -> list[str]:
-    """Return sentences about the figures: what ± covers, sets with their sizes, options, date and data digest."""
+    """Return sentences about the figures: what ± covers, their date, the data digest, and warnings."""
     from cse.evaluation.results import warnings
 
-    known, protocol = board.results.models, board.results.protocol
+    known = board.results.models
     lines = ["One run of one checkpoint each: how much another seed would change is not known"]
     seeds = dict.fromkeys(", ".join(map(str, row.seeds)) for row in board.rows.values() if len(row.seeds) > 1)
     if seeds:
@@ -239,18 +237,9 @@ def protocol_lines(board: Scoreboard) -> list[str]:
         lines = [f"Trained models: mean ± standard deviation {of}"]
     elif repeats := board.task.repeats:
         lines = [f"± is the standard deviation over {repeats.count} {repeats.what}; one checkpoint each"]
-    if board.task.unit_headings:
-        units = {unit: scores for record in known.values() for unit, scores in record.scores.items()}
-        sizes = {unit: ", ".join(f"{of[size]:,} {size}" for size in SIZES if size in of) for unit, of in units.items()}
-        lines.append(f"Sets: {', '.join(f'{unit} ({size})' if size else unit for unit, size in sizes.items())}")
-    options = {
-        "texts end in a full stop": protocol.final_period, "texts as SentEval tokenised them": protocol.tokenised,
-        f"classifier: {protocol.classifier}": "classifier" in board.task.options,
-    }  # fmt: skip
     dates = " and ".join(dict.fromkeys(record.date or "an unknown day" for record in known.values()))
-    lines.append("; ".join(name for name, used in options.items() if used))
-    lines += [f"Scored {dates}, data digest {protocol.data}", *warnings(board.task, known)]
-    return [f"{line[:1].upper()}{line[1:].rstrip('.')}." for line in lines if line]
+    lines += [f"Scored {dates}, data digest {board.results.protocol.data}", *warnings(board.task, known)]
+    return [f"{line[:1].upper()}{line[1:].rstrip('.')}." for line in lines]
 
 
 @dataclass(frozen=True)
@@ -260,7 +249,6 @@ class Ledger(Result):
     key = "ledger"
     title = "The papers' numbers beside them"
     reads_corpus = False
-    separable = False
     ships = False
     lane = "none"
 

@@ -41,7 +41,7 @@ class Search(Result):
     summary = 'The k texts of a corpus nearest to a query: {"simcse": [{"rank": 1, "score": 0.7, "text": "..."}]}.'
     words = ("percentile",)
     examples = {query: (query,) for query in QUERIES}  # noqa: RUF012
-    corpus_examples = True
+    corpus_examples = 1
     plots = 1
 
     query: str = text("Query", QUERIES[0], "The query", "what to look for.", link="q")
@@ -192,13 +192,11 @@ def agreement(lists: Mapping[str, Sequence[int]]) -> str:
     count, common = max(map(len, shown.values())), set.intersection(*map(set, shown.values()))
     best = len({rows[0] for rows in shown.values()})
     first = "The models agree on the best sentence" if best == 1 else f"The models name {best} different best sentences"
-    if count == 1:
-        return f"{first}."
     if len(common) == count:
-        return f"{first}{' and' if best == 1 else ', but agree'} on all {count} results."
+        return f"{first}; all models have the same {count} results."
     worst = min(combinations(shown, 2), key=lambda pair: overlap(shown[pair[0]], shown[pair[1]]))
     least = overlap(*(shown[name] for name in worst))
     return (
-        f"{first}; {len(common)} of {count} results are common to all. {title(worst[0])} and {title(worst[1])} differ "
-        f"most, with {least} in common."
+        f"{first}; {len(common)} of {count} results are common to all. {title(worst[0])} and {title(worst[1])} have "
+        f"fewest in common, {least}."
     )

@@ -54,6 +54,7 @@ class Similarity(Result):
     title = "Two sentences"
     summary = 'Cosine of two sentences by every model, 1 for the same direction: {"simcse": 0.83, ...}.'
     examples = PAIRS
+    corpus_examples = 2
 
     s1: str = text(PAIR[0], PAIRS["paraphrase"][0], PAIR[0], "a sentence.", link="a")
     s2: str = text(PAIR[1], PAIRS["paraphrase"][1], PAIR[1], "the sentence to compare it with.", link="b")
@@ -144,23 +145,14 @@ def among_random(percentile: float) -> str:
 
 
 def scales(histograms: Mapping[str, Sequence[float]], corpus: str) -> str:
-    """Return whether the models' cosines share a scale; a histogram is that of random pairs of a corpus."""
+    """Return how far the mean cosines of random pairs of a corpus are apart, whose histograms these are by model."""
     edges = np.linspace(LOWEST, HIGHEST, BINS + 1)
     middles = (edges[:-1] + edges[1:]) / 2
     means = {name: float(np.average(middles, weights=shares)) for name, shares in histograms.items() if sum(shares)}
-    narrow = [name for name, mean in means.items() if mean >= NARROW]
-    if narrow:
-        them = ", ".join(f"{means[name]:.2f}" for name in narrow)
-        return (
-            f"Even random pairs of {corpus} have a high cosine in {listed(narrow)} (mean {them}): compare percentiles."
-        )
-    low, high = (end(means, key=means.__getitem__, default="") for end in (min, max))
-    if not means or means[high] - means[low] < APART:
+    if not means or (max(means.values()) < NARROW and max(means.values()) - min(means.values()) < APART):
         return ""
-    return (
-        f"Random pairs of {corpus} have a mean cosine of {means[low]:.2f} in {title(low)} and {means[high]:.2f} "
-        f"in {title(high)}: compare percentiles."
-    )
+    by_model = ", ".join(f"{mean:.2f} in {title(name)}" for name, mean in means.items())
+    return f"Random pairs of {corpus} have a mean cosine of {by_model}: compare percentiles."
 
 
 @dataclass(frozen=True)

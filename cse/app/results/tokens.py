@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from cse.app import validation
 from cse.app.charts import by_model, chart, intervals, tips
+from cse.app.corpus.corpora import DEMO
 from cse.app.models.naming import title, with_starts
 from cse.app.result import Result, by_models, listed, number, stacked, text, titled, whole
-from cse.app.state.corpora import DEMO
 from cse.methods.templates import MANUAL, MEANS, MEANS_OF
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ SENTENCES = [
 ]
 LISTS = {"before": "Sentence", "alone": "Template alone", "after": "Denoised"}
 FAINT = 0.01  # a probability of the likeliest word that tells nothing
-NEGATED = re.compile(r"\b(?:not|never)\s+(\w+)|n't\s+(\w+)", re.IGNORECASE)
 MAX_CHARACTERS = 300  # of a template
 FIELD = "The template"
 TEMPLATES = ['"[X]" is a [MASK] one', MEANS.text, MEANS_OF.text, MANUAL.text, "[X] [MASK] ."]
@@ -47,7 +46,7 @@ class Tokens(Result):
     )
     words = ("[MASK] template", "denoising")
     examples = {sentence: (sentence,) for sentence in SENTENCES}  # noqa: RUF012
-    corpus_examples = True
+    corpus_examples = 1
     reads_corpus = False
 
     sentence: str = text("Sentence", SENTENCES[0], "The sentence", "what the models read.")
@@ -109,11 +108,10 @@ class Tokens(Result):
 
     def reading(self, rows: pd.DataFrame) -> dict[str, Any]:
         """Return a model's three lists, the sentence in its template, and what is said of them."""
-        after = rows.loc[rows["list"] == "after", ["token", "probability"]]
         lists = {heading: rows[rows["list"] == name].to_dict("records") for name, heading in LISTS.items()}
         return {
             "lists": lists, "filled": filled(rows["template"].iloc[0], self.sentence), "own": rows["own"].iloc[0],
-            "said": doubts(self.sentence, list(after.itertuples(index=False, name=None))),
+            "said": doubts(rows.loc[rows["list"] == "after", "probability"].max()),
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -133,14 +131,11 @@ class Tokens(Result):
         }
 
 
-def doubts(sentence: str, after: list[tuple[str, float]]) -> str:
-    """Return what speaks against the likeliest words after denoising: none stands out, or the first one is negated."""
-    said, negated = [], [word.lower() for pair in NEGATED.findall(sentence) for word in pair if word]
-    if after and after[0][1] < FAINT:
-        said.append(f"No word stands out after denoising: the likeliest has {100 * after[0][1]:.1f} %.")
-    if after and after[0][0].lower() in negated:
-        said.append(f"The likeliest word is still “{after[0][0]}”, which the sentence negates.")
-    return " ".join(said)
+def doubts(after: float) -> str:
+    """Return what speaks against the likeliest words after denoising, if the first has too low a probability."""
+    if after >= FAINT:
+        return ""
+    return f"No word stands out after denoising: the likeliest has {100 * after:.1f} %."
 
 
 def filled(template: str, sentence: str) -> tuple[str, str, str]:
@@ -183,7 +178,7 @@ class Template(Result):
         question = Question(scored_pairs(DEMO / "pairs.tsv"), self.sentence, self.k)
 
         def rows(column: Column, encoder: Encoder) -> list[dict[str, Any]]:
-            known = session.state.models.reader(encoder).encode
+            known = partial(session.state.models.encode, encoder)
             tried = compare(encoder, template_of(encoder, self.template), question, known)
             return [
                 {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -63,7 +64,7 @@ class Words(Result):
                 raise FieldError(field, str(error)) from error
 
         def rows(column: Column, encoder: Encoder) -> list[dict[str, Any]]:
-            attribution = attribute(session.state.models.reader(encoder).encode, *texts)
+            attribution = attribute(partial(session.state.models.encode, encoder), *texts)
             return [
                 {
                     "sentence": side + 1, "from": start, "to": end, "word": texts[side][start:end],
@@ -114,7 +115,7 @@ class Changes(Result):
     key = "changes"
     title = "What changes the vector?"
     examples = {sentence: (sentence,) for sentence in SENTENCES}  # noqa: RUF012
-    corpus_examples = True
+    corpus_examples = 1
 
     sentence: str = text(
         "Sentence", SENTENCES[0], "The sentence", "the text to change: a word less, a negation, and so on.",
@@ -180,12 +181,9 @@ class Changes(Result):
 
 
 def reaction(moved: Mapping[str, float], what: str) -> str:
-    """Return which models react to `what` changes a sentence; `moved` is the way to an unrelated sentence by model."""
+    """Return which models `what` moves little; `moved` is the share of the way to an unrelated sentence by model."""
     deaf = [name for name, share in moved.items() if share < UNHEARD]
-    hearing = [name for name in moved if name not in deaf]
-    if deaf and hearing:
-        react, no = ("reacts" if len(hearing) == 1 else "react"), ("does not" if len(deaf) == 1 else "do not")
-        return f"{listed(hearing)} {react} to {what}; {listed(deaf)} {no} (below {percent(UNHEARD)})."
     least, most = (f"{max(0, round(100 * end(moved.values())))}" for end in (min, max))
-    way = f"{least} %" if least == most else f"{least} to {most} %"
-    return f"{'Every' if hearing else 'No'} model reacts to {what}: {way} of the way to an unrelated sentence."
+    said = f"{what} moves the vector {least} to {most} % of the way to an unrelated sentence"
+    little = f", in {listed(deaf)} less than {percent(UNHEARD)}" if deaf else ""
+    return f"{said[:1].upper()}{said[1:]}{little}."

@@ -3,20 +3,20 @@ const REACH = 18, SLACK = 5;  // pixels: radius of a point's hit area; movement 
 const WAYS = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
 const FAR = 1e9;  // squared pixels, farther than any point
 const DELAY = 300;  // milliseconds before the server is asked
-const TYPED = 'typed', WORDS = 'words', ENTRY = 'entry', LASSO = 'lasso', SHARED = 'shared';  // kinds of filters
+const WORDS = 'words', ENTRY = 'entry', LASSO = 'lasso', SHARED = 'shared';  // kinds of filters
 const pointers = new Map();
 let gesture = null;  // press, pan, pinch or lasso
 let waiting = 0;
 
-// Filters add up; one of a kind takes the place of the one before. The last can be undone.
-function filter(kind, title, points, replaced = [kind], more = {}) {
-  state.filters = state.filters.filter(each => !replaced.includes(each.kind));
+// Filters add up; one of a kind takes the place of the one before, but for lassos. The last can be undone.
+function filter(kind, title, points, more = {}) {
+  if (kind !== LASSO) state.filters = state.filters.filter(each => each.kind !== kind);
   if (points) state.filters.push({kind, title, points, ...more});
   refilter();
 }
 
 function undo() {
-  if (state.filters.pop()?.kind === TYPED) parts.words.value = '';
+  if (state.filters.pop()?.kind === WORDS) parts.words.value = '';
   refilter();
 }
 
@@ -28,11 +28,10 @@ function clearFilters() {
 
 const having = test => new Set([...visible.keys()].filter(test));
 
-// While words are typed they are one filter; Enter keeps it, so that more words can follow.
-function find(typed, kind) {
+function find(typed) {
   const plain = each => each.toLowerCase().normalize('NFC'), asked = plain(typed).split(/\s+/).filter(Boolean);
   const points = having(index => asked.every(word => plain(text(index)).includes(word)));
-  filter(kind, `“${typed.trim()}”`, asked.length ? points : null, [TYPED]);
+  filter(WORDS, `“${typed.trim()}”`, asked.length ? points : null);
 }
 
 // An entry is that of the first map: the others show where its texts are for their models.
@@ -47,7 +46,7 @@ function filterShared(bar, kept) {
   if (!bars.delete(bar) || kept) bars.add(bar);
   const [one, other] = panes.map(pane => pane.map), both = shared(one, other);
   const title = `${[...bars].sort().join(', ')} of ${one.near(0).length} shared`;
-  filter(SHARED, title, bars.size ? having(index => bars.has(both[index])) : null, [SHARED], {bars});
+  filter(SHARED, title, bars.size ? having(index => bars.has(both[index])) : null, {bars});
 }
 
 // Show what all filters have, and after a while ask the server for these rows.
@@ -174,7 +173,7 @@ function up(pane, event) {
     lasso(false);
     const points = within(pane, ended.path);
     if (!points.size) return;
-    filter(LASSO, `lasso of ${points.size.toLocaleString('en')}`, points, []);
+    filter(LASSO, `lasso of ${points.size.toLocaleString('en')}`, points);
     document.querySelector('#clusters-views input[value="Selection"]')?.click();
   } else if (ended.kind === 'press') {
     const index = nearest(pane, at(pane, event));

@@ -4,7 +4,7 @@ const HELP = 'Near points are texts that a model finds alike (t-SNE of its vecto
   + 'elsewhere on another map is one on which models disagree. Click or tap a point to pin it, drag to move, wheel or pinch to '
   + 'zoom, shift and drag to draw a lasso. Keys: arrows go from point to point, Enter pins, Escape clears, + and - zoom, '
   + '0 shows all, u undoes a filter.';
-const SHAPES = ['circle', 'square', 'triangle', 'diamond'];  // of entries in turn, as in cse/app/drawing/palette.py
+const SHAPES = ['circle', 'square', 'triangle', 'diamond'];  // of entries in turn, as in cse/app/results/groups.py
 const CORNERS = {
   square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], triangle: [[0, -1.25], [1.15, 0.85], [-1.15, 0.85]],
   diamond: [[0, -1.35], [1.35, 0], [0, 1.35], [-1.35, 0]],
@@ -13,12 +13,12 @@ const TINTS = {  // least, middle and most
   light: [[122, 137, 160], [210, 92, 25], [105, 0, 55]], dark: [[100, 118, 145], [232, 138, 62], [255, 236, 140]],
 };
 const FIFTHS = 5;  // of an ordered colouring, beside none
-const MAX_SCALE = 24, GLIDE = 700, MARGIN = 0.04;  // milliseconds; around the points
+const MAX_SCALE = 24, MARGIN = 0.04;  // around the points
 const ALPHA = 0.9, FAINT = 0.1;  // of a point, and of one that a filter leaves out
 const MANY = 400, CROWD = 3000;  // points, which are drawn smaller
 const OFFSETS = [0, -1, 1, -2, 2, -3, 3];  // moves of a name, in its heights
-const LONG = 160;  // characters, as in cse/app/drawing/html.py
-const root = element.querySelector('.cse-maps'), still = matchMedia('(prefers-reduced-motion: reduce)');
+const LONG = 160;  // characters, as in cse/app/html.py
+const root = element.querySelector('.cse-maps');
 const state = {
   count: 2,        // of maps side by side
   shown: [],       // the models of the maps, also of those that are not drawn yet
@@ -30,7 +30,7 @@ const state = {
   lassoing: false, // the next drag is a lasso
 };
 let models = [], columns = [], lengths = [];
-let panes = [], parts = {};  // the maps side by side: {map, canvas, frame, tip, names, points}
+let panes = [], parts = {};  // the maps side by side: {map, canvas, frame, tip, names}
 let painted = {names: [], of: () => []}, visible = new Uint8Array(0);  // 1 for the points that all filters have
 let view = {scale: 1, x: 0, y: 0}, extent = [];  // what is seen, for all maps; and where the points are, across and down
 let drawnTexts = null, lastRequest = '', newest = 0;
@@ -61,7 +61,7 @@ function addText(parent, content) {
 function read(map) {
   const near = words(map.near), width = near.length / count();
   return {
-    name: map.name, points: Float32Array.from(words(map.xy), step => step / 65535), lost: bytes(map.lost), of: bytes(map.of),
+    name: map.name, points: Float32Array.from(words(map.xy), step => step / 65535), of: bytes(map.of),
     near: index => [...near.subarray(index * width, (index + 1) * width)],
   };
 }
@@ -110,12 +110,6 @@ function byDisagreement() {
   return {names, of: () => both.map(same => most - same), ordered: true};
 }
 
-function byLoss() {
-  const fifths = Array.from({length: FIFTHS}, (_, step) => `${20 * step || 1} to ${20 * step + 20} % not shown`);
-  const names = ['all nearest shown', ...fifths];
-  return {names, of: map => map.lost.map(share => Math.ceil(share / 255 * FIFTHS - 0.01)), ordered: true};
-}
-
 // Colour the points by the chosen colouring, or else the first: each has a key, a label and a function.
 function paint() {
   const all = [
@@ -123,7 +117,6 @@ function paint() {
     ...columns.map(({title, names, of, missing}) => [title, title, () => ({names, of: () => of, named: true, missing})]),
     ['length', 'Length', byLength],
     ...(panes.length > 1 ? [['differing', 'Disagreement', byDisagreement]] : []),
-    ['lost', 'Lost by the map', byLoss],
   ];
   const [key, , make] = all.find(([name]) => name === state.by) || all[0];
   parts.by.replaceChildren(...all.map(([name, label]) => new Option(label, name, false, name === key)));
@@ -184,7 +177,7 @@ function onScreen(x, y) {
   return [(x - view.x) * scale, (y - view.y) * scale];
 }
 
-const spot = (pane, index) => onScreen(pane.points[2 * index], pane.points[2 * index + 1]);
+const spot = ({map}, index) => onScreen(map.points[2 * index], map.points[2 * index + 1]);
 
 function look(scale, x, y) {
   if (!size()[0]) return;  // the tab is hidden
@@ -214,20 +207,6 @@ function reveal(pane, index) {
   const edge = side() * 0.06, beyond = (at, end) => Math.min(at - edge, 0) + Math.max(at - end + edge, 0);
   const [x, y] = spot(pane, index).map((at, axis) => beyond(at, size()[axis]));
   if (view.scale > 1 && (x || y)) pan(-x, -y);
-}
-
-// Move the points of a map to those of another model.
-function glide(pane) {
-  cancelAnimationFrame(pane.moving);
-  const from = pane.points, to = pane.map.points, start = performance.now();
-  const moves = !still.matches && from.length === to.length;
-  const step = now => {
-    const share = moves ? Math.min(Math.max((now - start) / GLIDE, 0), 1) : 1, eased = share * share * (3 - 2 * share);
-    pane.points = share < 1 ? to.map((end, place) => from[place] + (end - from[place]) * eased) : to;
-    if (share < 1) pane.moving = requestAnimationFrame(step);
-    drawPane(pane);
-  };
-  step(start);
 }
 
 function prepare(canvas) {
@@ -338,12 +317,7 @@ function addTools(parent) {
     paint();
     tell();
   }});
-  parts.words = field('Filter', 'input', {type: 'search', placeholder: 'words', oninput: () => find(parts.words.value, TYPED)});
-  parts.words.onkeydown = ({key}) => {
-    if (key !== 'Enter' || !parts.words.value.trim()) return;
-    find(parts.words.value, WORDS);
-    parts.words.value = '';
-  };
+  parts.words = field('Filter', 'input', {type: 'search', placeholder: 'words', oninput: () => find(parts.words.value)});
   parts.lasso = addButton(bar, 'cse-tool', 'Lasso', () => lasso(!state.lassoing), {ariaPressed: 'false'});
   parts.undo = addButton(bar, 'cse-tool', 'Undo', undo);
   parts.clear = addButton(bar, 'cse-tool', 'Clear', clearFilters);
@@ -356,7 +330,7 @@ function addTools(parent) {
 // The models of the maps: those chosen, and others in their order where there are more maps.
 function showPanes() {
   const known = models.map(map => map.name), chosen = state.shown.filter(name => known.includes(name));
-  const shown = [...new Set([...chosen, ...known])].slice(0, Math.min(state.count, known.length)), before = panes;
+  const shown = [...new Set([...chosen, ...known])].slice(0, state.count);
   state.shown = [...shown, ...state.shown.filter(name => !shown.includes(name))];
   parts.panes.replaceChildren();
   parts.panes.dataset.count = shown.length;
@@ -374,7 +348,7 @@ function showPanes() {
     });  // with that role screen readers pass the arrow keys on
     canvas.setAttribute('aria-describedby', 'cse-map-help');
     const tip = add(frame, 'div', 'cse-tip', '', {hidden: true, role: 'status'});
-    const pane = {map, canvas, frame, tip, names: [], points: before[number]?.points || map.points};
+    const pane = {map, canvas, frame, tip, names: []};
     listen(pane);
     return pane;
   });
@@ -382,7 +356,6 @@ function showPanes() {
   paint();
   look(view.scale, view.x, view.y);
   refilter();
-  panes.forEach(glide);
 }
 
 // A model that another map shows changes places with the one before.

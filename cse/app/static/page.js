@@ -72,17 +72,6 @@ function save(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-async function saveCorpus(kind, corpus, key, model) {
-  const root = (window.gradio_config?.root ?? '').replace(/\/$/, ''), said = document.querySelector('#corpus-saved p');
-  const body = JSON.stringify({kind, corpus, key, model});
-  const answer = await fetch(`${root}/corpus/files`, {method: 'POST', headers: {'Content-Type': 'application/json'}, body});
-  if (answer.ok) {
-    const name = decodeURIComponent(answer.headers.get('Content-Disposition').split("''")[1]);
-    save(name, await answer.blob());
-    said.textContent = `Saved ${name}.`;
-  } else said.textContent = (await answer.json().catch(() => ({}))).detail || `The server answered ${answer.status}.`;
-}
-
 // Save a text or base64 as a file, or show a text as code with a button to copy it.
 function savedFile(element, props, watch) {
   const [said, code, copy] = ['p', 'pre', 'button'].map(tag => element.querySelector(`.cse-taken > ${tag}`));
@@ -129,24 +118,8 @@ function refusals(element, props, watch) {
   });
 }
 
-// Sort a table by a heading; missing figures stay at the end.
-function sort(head) {
-  const opposite = {ascending: 'descending', descending: 'ascending'}, body = head.closest('table').tBodies[0];
-  const direction = opposite[head.getAttribute('aria-sort')] || head.dataset.first, sign = direction === 'ascending' ? 1 : -1;
-  const value = row => row.cells[head.cellIndex].dataset.value;
-  const compare = (first, second) => {
-    if (first === undefined || second === undefined) return (first === undefined) - (second === undefined);
-    const difference = Number(first) - Number(second);
-    return sign * (Number.isNaN(difference) ? first.localeCompare(second) : difference);
-  };
-  [...head.parentElement.cells].forEach(cell => cell.removeAttribute('aria-sort'));
-  head.setAttribute('aria-sort', direction);
-  body.append(...[...body.rows].sort((one, other) => compare(value(one), value(other))));
-}
-
 document.addEventListener('click', event => {
-  const pressed = selector => event.target.closest?.(selector), heading = pressed('.cse-sort')?.closest('th');
-  if (heading) sort(heading);
+  const pressed = selector => event.target.closest?.(selector);
   if (pressed('.cse-skip')) {  // it goes on from the chosen tab, past the models and the corpus
     event.preventDefault();
     document.querySelector('[role="tab"][aria-selected="true"]').focus();
@@ -171,4 +144,4 @@ document.addEventListener('keydown', event => {
   button.click();
 });
 
-window.cse = {opened, write, read, copyLink, live, saveCorpus, savedFile, refusals, fill() {}};
+window.cse = {opened, write, read, copyLink, live, savedFile, refusals, fill() {}};

@@ -120,15 +120,13 @@ def environment(folder: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Progress:
-    """Steps done and those of the whole run (0: unknown yet), losses and guard's scores by step.
+    """Steps done and those of the whole run, 0 while they are unknown, and the finished `stages` of an adaptation.
 
-    `rate` is the time of a step in seconds; `stages` are the finished ones of an adaptation.
+    `rate` is the time of a step in seconds.
     """
 
     step: int = 0
     steps: int = 0
-    losses: Sequence[tuple[int, float]] = ()
-    scores: Sequence[tuple[int, float]] = ()
     rate: float | None = None
     stages: Mapping[str, Any] = field(default_factory=dict)
 
@@ -155,13 +153,11 @@ def read_progress(folder: Path) -> Progress:
             run = read_run(run_folder, run_folder.name)
             if not run.log:
                 continue
-            losses = [(entry["step"], entry["loss"]) for entry in run.log]
-            scores = [(entry["step"], entry["dev"]) for entry in run.log if entry.get("dev") is not None]
             examples, size, epochs = (run.settings.get(key) for key in ("examples", "batch_size", "epochs"))
             max_steps = run.settings.get("max_steps")
             steps = steps_of(examples, size, epochs, max_steps) if examples and size and epochs else 0
             rate = None if run.seconds is None else run.seconds / len(run.log)
-            return Progress(losses[-1][0], steps, losses, scores, rate, stages)
+            return Progress(run.log[-1]["step"], steps, rate, stages)
     return Progress(stages=stages)
 
 

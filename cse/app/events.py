@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from cse.app.drawing.components import NUMBERS
+from cse.app.html import NUMBERS
 from cse.app.models.recent import MAX_VISITORS, Bounds, Recent
 from cse.app.server.gradio_adapter import current_request
 from cse.app.validation import FieldError
@@ -33,8 +33,8 @@ class Run(NamedTuple):
     """A handler with its inputs and outputs."""
 
     fn: Callable[..., Any]
-    inputs: Sequence[gr.components.Component]
-    outputs: Sequence[gr.components.Component]
+    inputs: list[Any]
+    outputs: list[Any]
 
 
 @contextmanager

@@ -1,16 +1,18 @@
-"""HTML of the page, in which every text is escaped: templates, marks of models, and terms with their "?"."""
+"""HTML of the page, in which every text is escaped: templates, marks of models, terms, and components of Gradio."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from html import escape as escape
 from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import gradio as gr
 import jinja2
 from markupsafe import Markup
 
@@ -32,7 +34,14 @@ DARK = (
 # Of the bundled models: at least 3:1 on the backgrounds of both schemes.
 MODELS = {"simcse": "#3d8eff", "promptbert": "#eb2f00", "dcpcse": "#178267", "conpvp": "#ca499f"}
 OWN = ("#6655ff", "#777744", "#bb7788", "#779955")  # of other models, in the order of the page's columns
-TEMPLATES = Path(__file__).parents[1] / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
+STATIC = Path(__file__).parent / "static"
+FILE = (
+    '<div class="cse-taken"><p role="status"></p><pre tabindex="0" hidden aria-label="Code"></pre>'
+    '<button type="button" class="cse-copy-code" hidden>Copy</button></div>'
+)
+MAX_STEM = 80  # characters of a file name
+NUMBERS = itertools.count(1)  # make equal values differ, since pages and events watch for a changed one
 LONG = 160  # characters that take about three lines; static/map.js has the same number
 
 
@@ -151,3 +160,48 @@ def sheet_id(name: str) -> str:
 def glossary_html() -> str:
     """Return the sheets of all terms, once for the page."""
     return "".join(sheet(name, asked, f"<p>{escape(answer)}</p>") for name, (asked, answer) in terms().items())
+
+
+def script(*names: str) -> str:
+    """Return these scripts of `static`, concatenated in this order; they share one scope."""
+    return "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names)
+
+
+def heading(text: str, more: str = "", words: Sequence[str] = ()) -> gr.HTML:
+    """Return the heading of a part of a place; a "?" opens `more`, HTML; `words` are terms that the part uses."""
+    about = question(text, f"About: {text}") + sheet(text, text, more) if more else ""
+    terms = f'<p class="cse-terms">{"".join(map(term, words))}</p>' if words else ""
+    inside = f'<div class="cse-part-head"><h2>{escape(text)}</h2>{about}{terms}</div>'
+    return gr.HTML(inside, apply_default_css=False)
+
+
+def settings(name: str = "Options") -> gr.Accordion:
+    """Return the folded fields beside the examples."""
+    return gr.Accordion(name, open=False, elem_classes="cse-settings")
+
+
+def result(elem_id: str, first: str, js: str | None = None) -> gr.HTML:
+    """Return the output of a result as HTML; it shows `first` when the page opens, where the script `js` runs."""
+    return gr.HTML(first, apply_default_css=False, elem_id=elem_id, elem_classes="cse-result", js_on_load=js)
+
+
+def saved_file() -> gr.HTML:
+    """Return the component; a value of `file_value` saves or shows a text."""
+    return gr.HTML({}, html_template=FILE, js_on_load="cse.savedFile(element, props, watch)")
+
+
+def file_stem(*words: str) -> str:
+    """Return words as a file name without its suffix, of at most `MAX_STEM` characters and without signs of paths."""
+    plain = (re.sub(r"[^\w.]+|^\.+", "-", word).strip("-.") for word in words)
+    return "-".join(filter(None, plain))[:MAX_STEM]
+
+
+def file_value(
+    name: str, kind: str, text: str, lacking: Sequence[str] = (), notes: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return the value that saves `text` as a file of the MIME type `kind`; without a kind it is shown as code.
+
+    `lacking` are the models that have no result in it. With `notes`, which are said with it, `text` is base64.
+    """
+    value = {"file": name, "type": kind, "text": text, "lacking": list(lacking), "number": next(NUMBERS)}
+    return value if notes is None else value | {"notes": list(notes), "base64": True}

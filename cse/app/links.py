@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from cse.app.drawing.components import NUMBERS
-from cse.app.forms.events import HIDDEN, PRIVATE, Run
+from cse.app.events import HIDDEN, PRIVATE, Run
+from cse.app.html import NUMBERS
 
 # Hidden and outside the tabs, whose content is not in the page until they are opened.
 HOOK = "cse.fill = () => trigger('submit', {}); window.addEventListener('popstate', () => trigger('select', {}));"
@@ -22,7 +22,7 @@ Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
 class Linked(NamedTuple):
     """The part of a tab that the address holds: the `names` of the first inputs of its `run`, written on `triggers`.
 
-    `quiet` triggers replace the address without a history entry. The events `filled` fill the inputs, too.
+    `quiet` triggers replace the address without a history entry.
     """
 
     names: Sequence[str]
@@ -30,7 +30,6 @@ class Linked(NamedTuple):
     triggers: Sequence[Any]
     lane: Mapping[str, Any] = PRIVATE
     quiet: Sequence[Any] = ()
-    filled: Sequence[Any] = ()
 
     def named(self) -> list[gr.components.Component]:
         """Return the inputs that have a name."""
@@ -114,7 +113,7 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], sha
     gr.on(steps, None, inputs, None, **script("pushState"))
     if quiet := [trigger for content in contents for trigger in content.quiet]:
         gr.on(quiet, None, inputs, None, **script("replaceState"))
-    for event in (*(event for content in contents for event in content.filled), *shared.steps):
+    for event in shared.steps:
         event.success(None, inputs, None, **script("pushState"))
 
 

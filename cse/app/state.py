@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cse.app import validation
+from cse.app.corpus.corpora import DEMO_KEY, FIELD, OWN_KEY, ChosenCorpus, Demo, IndexedCorpus, indexed_corpora
+from cse.app.corpus.own import GONE, KEPT, OwnCorpora
 from cse.app.models.models import Column, Failure, Models, before, error_line, free_name, opened_by
 from cse.app.models.naming import BEFORE, POOLED, Admission, title
 from cse.app.models.recent import Bounds, Recent
-from cse.app.state.corpora import KEPT, Corpus, Demo, OwnCorpora, indexed_corpora
 from cse.app.training.trainings import Trainings
-from cse.app.validation import checked_key
 from cse.models.names import BUNDLED
 
 if TYPE_CHECKING:
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from cse.evaluation.results import Scoreboard
 
 RESULTS = BUNDLED / "results"
-MAX_MAPS = Bounds(64, 32 * 2**20)  # of a model each; so for groups and random pairs
+MAX_MAPS = Bounds(64, 32 * 2**20)  # of a model each; so for groups
 MAX_NEAR = Bounds(16, 32 * 2**20)  # 1.3 MB each for 50,000 texts
 MAX_FRAMES, ROW_BYTES = Bounds(16, 32 * 2**20), 300  # tables of maps; bytes of a row, whose texts are the corpus's
 MAX_BALLOTS = Bounds(64, own=8, seconds=KEPT)
 MAX_ASKED = 120  # questions of a ballot
 MAX_SHOWN = 300  # characters kept of a text: a ballot takes at most 400 kB
+NONE_YET = "Your texts"
+LEAST_PAIRED = 20  # different texts; fewer have too few random pairs
 PATHS = ("/", "~", ".", "\\")  # begin a path
 
 
@@ -56,28 +59,19 @@ class Ballot:
         return next(self.judgement.open(self.questions, self.texts), None)
 
 
-class Ballots(Recent[Ballot]):
-    """A ballot per visitor key; `lock` is held to change one."""
-
-    def put(self, key: Any, value: Ballot) -> None:
-        """Keep the ballot of a key in place of an earlier one. Raises FieldError for an invalid key."""
-        super().put(checked_key(key, "votes"), value)
-
-
 @dataclass(frozen=True)
 class AppState:
     """The state of one app.
 
     `boards` are the shipped results by task, or why they cannot be read; `admission` says which models visitors may
-    add; `maps`, `groups`, near-duplicates (`near`) and
-    `references`, the cosines of random pairs of a corpus by a model, are cached; `own_corpora` and `ballots` are kept
-    by the secret key of a visitor (`opened` of static/page.js), as `trainings` are; `corpora` are indexes.
+    add; `maps`, `groups` and near-duplicates (`near`) are cached; `own_corpora` and `ballots` are kept by the secret
+    key of a visitor (`opened` of static/page.js), as `trainings` are; `corpora` are indexes.
     """
 
     models: Models
     demo: Demo
     own_corpora: OwnCorpora
-    corpora: dict[str, Corpus]
+    corpora: dict[str, IndexedCorpus]
     boards: dict[str, Scoreboard] | Failure
     admission: Admission = field(default_factory=Admission)
     maps: Recent[Any] = field(default_factory=lambda: Recent(MAX_MAPS))
@@ -86,8 +80,7 @@ class AppState:
         default_factory=lambda: Recent(MAX_FRAMES, size=lambda kept: ROW_BYTES * len(kept[0]))
     )
     near: Recent[NearDuplicates] = field(default_factory=lambda: Recent(MAX_NEAR))
-    references: Recent[np.ndarray] = field(default_factory=lambda: Recent(MAX_MAPS))
-    ballots: Ballots = field(default_factory=lambda: Ballots(MAX_BALLOTS))
+    ballots: Recent[Ballot] = field(default_factory=lambda: Recent(MAX_BALLOTS))
     trainings: Trainings = field(default_factory=Trainings)
 
 
@@ -181,3 +174,34 @@ def attach(state: AppState, key: str) -> list[str]:
             started = put_column(state, request.start, start, [start], request.pooling) is not None
         names += [column.name, start] if started else [column.name]
     return names
+
+
+def chosen_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus:
+    """Return the corpus of a name; `key` is the visitor's, for the visitor's own texts.
+
+    Raises FieldError for an unknown name, and if there are no texts under the key.
+    """
+    if corpus == DEMO_KEY:
+        return state.demo
+    if corpus != OWN_KEY:
+        return state.corpora[validation.one_of(corpus, FIELD, [DEMO_KEY, OWN_KEY, *state.corpora])]
+    own = state.own_corpora.corpus(key)
+    if own is None:
+        raise validation.FieldError(FIELD, GONE)
+    return own
+
+
+def reference_corpus(state: AppState, corpus: str, key: str | None) -> ChosenCorpus:
+    """Return the corpus whose random pairs a cosine is compared with: the chosen one, the demo if that has too few."""
+    try:
+        chosen = chosen_corpus(state, corpus, key)
+        return chosen if len(set(chosen.texts)) >= LEAST_PAIRED else state.demo
+    except ValueError:  # its texts are gone
+        return state.demo
+
+
+def choices_of(state: AppState, key: str = "") -> list[tuple[str, str]]:
+    """Return the label and key of each corpus; the visitor's own is among them even before it exists."""
+    own = state.own_corpora.corpus(key)
+    indexed = [(each.label, each.key) for each in state.corpora.values()]
+    return [(state.demo.label, DEMO_KEY), *indexed, (own.label if own else NONE_YET, OWN_KEY)]

@@ -1,7 +1,4 @@
-"""The corpora of the app: the demo, indexes grouped by the sentences they hold, and the texts of visitors.
-
-A visitor's texts do not depend on a page or session: the encoding continues, and they stay, after its page is closed.
-"""
+"""The texts of visitors, encoded by every model. They do not depend on a page or session and outlive it."""
 
 from __future__ import annotations
 
@@ -13,37 +10,26 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from cse.app.models.models import Column, Failure, Models, NotYet, error_line, fingerprint_of, free_name, number_of
+from cse.app.corpus.corpora import OWN_KEY, ChosenCorpus
+from cse.app.models.models import Column, Failure, Models, NotYet, error_line, fingerprint_of
 from cse.app.models.naming import title
 from cse.app.models.recent import Bounds, Recent, current_client
 from cse.app.validation import checked_key
 from cse.encoder.devices import computes_in_bf16
-from cse.errors import command_line
-from cse.models.names import BACKBONE, BUNDLED, canonical_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cse.corpus.corpus import Corpus as Table
     from cse.encoder.encoder import Encoder
-    from index.manifest import Manifest
-    from index.stores import Index, Location
 
 log = logging.getLogger(__name__)
-DEMO = BUNDLED / "demo"
-DEMO_KEY, OWN_KEY = "demo", "own"  # reserved: no index has these keys
-VECTORS = DEMO / "vectors"  # of the bundled models, `<fingerprint>.npy`; `app.py --precompute` writes them
-MAX_MODELS, MAX_DEMO_VECTORS = Bounds(32), Bounds(32, 64 * 2**20)  # models whose vectors and indexes are cached
-MAX_READ = 50_000  # sentences of an index, for what needs all of them
-SPREAD = 200  # sentences that make the random pairs
-
 KEPT = 2 * 60 * 60  # seconds after the last use of a visitor's texts
 MAX_KEPT = Bounds(64, 512 * 2**20, 8, 256 * 2**20, KEPT)  # visitors' texts with their vectors, and those of a client
 TEXT_BYTES = 24  # of a text besides its characters: its positions in a list and in the order
@@ -67,162 +53,6 @@ FAILED = "The server failed at these texts; upload or paste them again, or try o
 FULL = "The server holds as many texts as it can; try again in a few minutes."
 
 _in_bf16: WeakKeyDictionary[Encoder, Encoder] = WeakKeyDictionary()
-
-
-class Corpus:
-    """Sentences that are indexed, and each column's index of them, opened once."""
-
-    def __init__(self, key: str, label: str, sources: Mapping[Column, Location], note: str = "") -> None:
-        """`key` names the corpus to clients; the page shows its `label`, and its `note` above results.
-
-        `sources` are the indexes by the columns that built them; the texts are read from the first.
-        """
-        self.key, self.label, self.note, self.columns = key, label, note, tuple(sources)
-        self._sources = sources
-        self._open: Recent[Index] = Recent(MAX_MODELS)
-        self._texts: tuple[np.ndarray, list[str]] | None = None
-
-    def index(self, column: Column, encoder: Encoder) -> Index:
-        """Return the column's index. Raises IndexFolderError, without paths, if another model than `encoder` built it.
-
-        A model in a folder may have been replaced, so that its number is part of the key.
-        """
-        from index import IndexFolderError
-        from index.stores import open_at
-
-        key, source = (column, number_of(encoder)), self._sources[column]
-        index = self._open.get(key)
-        if index is None:
-            try:
-                index = open_at(source, fingerprint_of(encoder), model=encoder.name)
-            except IndexFolderError as error:
-                line = str(error).replace(str(source), Path(source).name).replace(column.model, Path(column.model).name)
-                raise IndexFolderError(line) from error
-            self._open.put(key, index)
-        return index
-
-    def texts(self) -> tuple[np.ndarray, list[str]]:
-        """Return the row numbers (n,) and texts of the sentences, of more than `MAX_READ` an even sample."""
-        if self._texts is None:
-            index = self.opened()
-            rows = index.sample(MAX_READ)
-            self._texts = rows, index.texts(rows)
-        return self._texts
-
-    def opened(self) -> Index:
-        """Return the index that the texts are read from."""
-        from index.stores import open_at
-
-        return open_at(next(iter(self._sources.values())))
-
-    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
-        """Return the (n, d) float32 unit vectors of `texts`. Raises ValueError if the column has no index of them."""
-        if column not in self.columns:
-            raise ValueError(
-                f"{title(column.name)} has no index of these sentences; build one with {command_line('build_index')}."
-            )
-        return self.index(column, encoder).vectors(self.texts()[0])
-
-
-def indexed_corpora(indexes: Sequence[Location], models: Models) -> list[Corpus]:
-    """Return a corpus for each set of sentences among the indexes; its columns are the models that indexed it."""
-    from index.stores import manifest_at
-
-    locations = [source.resolve() if isinstance(source, Path) else source for source in indexes]
-    groups: dict[str, dict[Location, Manifest]] = {}
-    for location in locations:
-        manifest = manifest_at(location)
-        groups.setdefault(manifest.corpus_sha256, {})[location] = manifest
-    corpora: dict[str, Corpus] = {}
-    for checksum, manifests in groups.items():
-        first = next(iter(manifests.values()))
-        name = " + ".join(Path(source).name for source in first.corpora if source)
-        key = free_name((name, f"{name} {checksum[:8]}".strip()), {DEMO_KEY, OWN_KEY, *corpora})
-        sources = index_columns(manifests, models)
-        unknown = ", ".join(column.name for column in sources if column not in models.columns)
-        note = (
-            f"Indexed with {unknown}, which is no column of this page. To compare, start the app with that --model, or "
-            f"index the same sentences with the page's models ({command_line('build_index')}) and give each folder "
-            "with --index."
-        )
-        corpora[key] = Corpus(key, f"{key} ({first.count:,} sentences)", sources, note if unknown else "")
-    return list(corpora.values())
-
-
-def index_columns(manifests: Mapping[Location, Manifest], models: Models) -> dict[Column, Location]:
-    """Return a column for each index: the page's column of that model if there is one."""
-    columns: dict[Column, Location] = {}
-    for location, manifest in manifests.items():
-        opened_by = (canonical_name(manifest.model), manifest.pooling, manifest.family)
-        own = [column.name for column in models.columns if column.opened_by == opened_by]
-        others = {column.name for column in models.columns} - set(own)
-        name = own[0] if own else "-".join(part for part in (Path(manifest.model).name, manifest.pooling) if part)
-        candidates = (name, f"{name} {manifest.factory}", f"{name} {Path(location).name}", str(location))
-        known = others | {column.name for column in columns}
-        columns[Column(free_name(candidates, known), *opened_by)] = location
-    return columns
-
-
-class Demo:
-    """The bundled sentences with their topics, and each model's vectors of them, cached."""
-
-    def __init__(self) -> None:
-        """Read the sentences; no model is opened yet."""
-        rows = [line.split("\t") for line in (DEMO / "corpus.tsv").read_text(encoding="utf-8").splitlines()]
-        self.topics, self.sentences = ([row[side] for row in rows] for side in (0, 1))
-        self._vectors: Recent[np.ndarray] = Recent(MAX_DEMO_VECTORS)
-        self._random: Recent[np.ndarray] = Recent(MAX_MODELS)
-
-    def vectors(self, encoder: Encoder) -> np.ndarray:
-        """Return the (N, d) float32 vectors of all sentences, in the corpus's order: shipped or computed."""
-        vectors = self._vectors.get(number_of(encoder))
-        if vectors is None:
-            shipped = self._shipped(encoder)
-            vectors = encoder.encode_document(self.sentences) if shipped is None else shipped
-            self._vectors.put(number_of(encoder), vectors)
-        return vectors
-
-    def random_cosines(self, encoder: Encoder) -> np.ndarray:
-        """Return (P,) ascending cosines of all pairs of sentences sampled from all topics; only these are encoded."""
-        from cse.analysis.calibration import random_cosines
-
-        reference = self._random.get(number_of(encoder))
-        if reference is None:
-            spread = slice(None, None, len(self.sentences) // SPREAD)
-            # Sentences that are compared have no prompt for documents, so those of the reference have none.
-            known = None if encoder.document_prompt is not None else self._vectors.get(number_of(encoder))
-            vectors = self._shipped(encoder) if known is None else known
-            rows = encoder.encode(self.sentences[spread]) if vectors is None else vectors[spread]
-            reference = random_cosines(rows)
-            self._random.put(number_of(encoder), reference)
-        return reference
-
-    @staticmethod
-    def _shipped(encoder: Encoder) -> np.ndarray | None:
-        # The fingerprint covers neither the tokenizer nor a prompt for documents.
-        if encoder.backbone != BACKBONE or encoder.document_prompt is not None:
-            return None
-        shipped = VECTORS / f"{fingerprint_of(encoder)}.npy"
-        return np.load(shipped).astype(np.float32) if shipped.is_file() else None
-
-
-def write_vectors(models: Models, demo: Demo) -> list[Path]:
-    """Write each model's vectors of the demo (N, d) float16 by fingerprint, and delete others. Returns the files.
-
-    Raises ValueError if a model fails.
-    """
-    answers = models.apply(lambda _, encoder: (encoder.fingerprint, encoder.encode(demo.sentences)))
-    files = []
-    VECTORS.mkdir(exist_ok=True)
-    for name, answer in answers.items():
-        if isinstance(answer, Failure):
-            raise ValueError(f"{name}: {answer.reason}")
-        fingerprint, rows = answer
-        files.append(VECTORS / f"{fingerprint}.npy")
-        np.save(files[-1], rows.astype(np.float16))
-    for stale in set(VECTORS.glob("*.npy")) - set(files):
-        stale.unlink()
-    return files
 
 
 @dataclass
@@ -326,14 +156,14 @@ def quick(encoder: Encoder) -> Encoder:
     return _in_bf16[encoder]
 
 
-class OwnCorpus:
-    """A visitor's texts, a label of each if there are labels, and each model's `Encoding` in the order of the work.
+class OwnCorpus(ChosenCorpus):
+    """A visitor's texts, and each model's `Encoding` in the order of the work.
 
-    A text without a label has "", and texts that all have none have no labels.
-    `rows` are the texts' rows in their file, None if they are 1, 2, 3, …; those `without_text` were left out. `table`
-    has the further columns of the file, a row for each text; None for a list of texts.
+    A text without a label has "", and texts that all have none have no labels. Rows `without_text` were left out.
     """
 
+    key = OWN_KEY
+    kept: OwnCorpora | None = None  # where it is kept and encoded
     _numbers = count(1)
 
     def __init__(
@@ -385,6 +215,31 @@ class OwnCorpus:
         """The number of encodings that have ended."""
         return sum(encoding.ended for encoding in self.encodings.values())
 
+    def ready(self, columns: Sequence[Column]) -> list[Column]:
+        """Return the columns that have encoded all texts."""
+        known = self.encodings
+        return [column for column in columns if column in known and known[column].complete]
+
+    def answering(self, columns: Sequence[Column]) -> list[Column]:
+        """Return the columns that have encoded all texts, have failed, or have not been asked to encode them."""
+        known = self.encodings
+        return [column for column in columns if column not in known or known[column].ended] or list(columns)
+
+    def some_vectors(self, rows: Sequence[int], column: Column, encoder: Encoder) -> np.ndarray:
+        """Return those that are there, unless a prompt for documents sets them apart, or encode the texts."""
+        if self.ready([column]) and encoder.document_prompt is None:
+            return self.vectors(column, encoder)[rows]
+        return super().some_vectors(rows, column, encoder)
+
+    def vectors(self, column: Column, encoder: Encoder) -> np.ndarray:
+        """Return the vectors; a column that has not begun begins now."""
+        encoding = self.encodings.get(column)
+        if encoding is None or (encoding.complete and encoding.fingerprint != fingerprint_of(encoder)):
+            assert self.kept is not None
+            self.kept.encode(self, [column], stale=encoding)
+            encoding = self.encodings[column]
+        return encoding.vectors()
+
 
 class OwnCorpora:
     """The visitors' corpora by secret key, within `bounds`; a corpus that is encoded leaves only for its own client.
@@ -433,6 +288,7 @@ class OwnCorpora:
         Raises ValueError if the system starts no thread; the next call begins these, too.
         """
         with self._lock:
+            corpus.kept = self
             known = {column: encoding for column, encoding in corpus.encodings.items() if encoding is not stale}
             fresh = {column: Encoding(column, len(corpus.texts)) for column in columns if column not in known}
             corpus.encodings = {**known, **fresh}

@@ -1,1 +1,0 @@
-"""Results as HTML, colours, and the map component."""

@@ -1,1 +1,0 @@
-"""Events of the page, errors at their fields, and links that restore a page."""
