@@ -166,7 +166,7 @@ def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     origin = config.backbone
     if config.whole:
         if SAVED_KEY in read_config(str(source)):
-            raise ArtefactError(f"{source}: another tool saved it again; upload it with that tool")
+            raise ArtefactError(f"{source}: another tool has saved it again; upload it with that tool")
         verify(source, config.sha256, "copy or train it again")
         _copy_files((source / name for name in config.sha256), source, target)
         name = Path(origin.name).name if Path(origin.name).is_absolute() else origin.name
