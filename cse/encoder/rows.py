@@ -255,9 +255,8 @@ class TokenRows:
         """Return the rows of B sentences of `lengths` (B,) ids, which follow one another, each in its template."""
         keys = list(map(id, templates))
         by_id = dict(zip(keys, templates, strict=True))  # a template is hashed once, not once a row
-        order: dict[TokenTemplate, int] = {}
-        numbers = {key: order.setdefault(template, len(order)) for key, template in by_id.items()}
-        distinct = tuple(order)
+        distinct = tuple(dict.fromkeys(by_id.values()))
+        numbers = {key: distinct.index(template) for key, template in by_id.items()}
         kinds = np.fromiter(map(numbers.__getitem__, keys), np.int64, len(keys))
         known = [(t.start, t.length, HARD if t.mask_index is None else t.mask_index, t.unread) for t in distinct]
         starts, around, masks, unread = np.array(known, np.int64).reshape(-1, 4)[kinds].T
