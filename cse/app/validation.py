@@ -92,7 +92,7 @@ def one_of(value: Any, field: str, known: Iterable[str]) -> str:
     """Return `value`, one of the `known` names."""
     choices = list(known)
     if value not in choices:
-        raise FieldError(field, f"{field} is unknown; choose {' or '.join(choices)}.")
+        raise FieldError(field, f"{field} is unknown; choose {' or '.join(choices)}, not {str(value)[:60]!r}.")
     return value
 
 

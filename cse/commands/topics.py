@@ -85,6 +85,8 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     of_text = grouped(vectors, count or default_groups(len(texts)), seed)  # (distinct texts,)
     number_of = {text: number for number, text in enumerate(texts)}
     distinct = [number_of[text] for text in sentences]
+    largest_first = np.argsort(-np.bincount(of_text[distinct]), kind="stable")  # copies count as rows here
+    of_text = np.argsort(largest_first)[of_text]
     numbers = of_text[distinct]
     names = group_names(sentences, numbers, WORDS_OF_GROUP, vectors[distinct], encoder.encode)
     notes = [*word_notes(texts, chain.from_iterable(names.words)), *names.notes(WORDS_OF_GROUP)]

@@ -263,7 +263,8 @@ def _comparisons(models: Mapping[str, ModelRecord]) -> list[str]:
         if not tasks:
             raise ValueError(f"{first} and {other} have no task in common")
         difference = paired_bootstrap(tasks)
-        lines.append(f"{first} minus {other}, {len(tasks)} tasks, {BOOTSTRAP_SAMPLES} bootstrap samples: {difference}")
+        of = f"{len(tasks)} task{'s' if len(tasks) > 1 else ''}, {BOOTSTRAP_SAMPLES} bootstrap samples"
+        lines.append(f"{first} minus {other}, {of}: {difference}")
     return lines
 
 

@@ -220,6 +220,10 @@ def test_runs_that_differ_in_the_seed_get_mean_and_deviation(bert_folder: Path, 
     assert "seeds" not in twice.stdout
     mean, deviation = np.mean(averages), np.std(averages, ddof=1)
     assert done.stdout.splitlines()[3] == f"over 2 seeds: {mean:.2f} +- {deviation:.2f}  (s1, s2)"
+    shutil.copytree(sts / "STS13", tmp_path / "one" / "STS13")
+    alone = run("evaluate", "sts", "--model", tmp_path / "s1", "--model", tmp_path / "s2", "--data", tmp_path / "one")
+    scores = [float(line.split()[1]) for line in alone.stdout.splitlines()[1:3]]
+    assert f"over 2 seeds: {np.mean(scores):.2f} +- {np.std(scores, ddof=1):.2f}  (s1, s2)" in alone.stdout
 
 
 def test_postprocessing_and_word_vectors_are_models_too(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
