@@ -18,7 +18,7 @@ from cse.evaluation.results import TEMPLATES
 from cse.files.writing import write_file
 from tests.bench.plain import CONFIGURATIONS, GRIDS, MORE_TASKS, STATIC_BIAS, TEMPLATE_SCORES, Configuration, trial_name
 
-HOLDS, FAILS, NOISE, MISSING = "holds", "does not hold", "inside the noise", "not run yet"
+HOLDS, FAILS, NOISE, ALONE, MISSING = "holds", "does not hold", "inside the noise", "one seed", "not run yet"
 Results = Mapping[str, Any]
 
 
@@ -107,7 +107,7 @@ def verdict(claim: Claim, results: Results) -> tuple[str, str]:
     doubled = [values * 2 if alone else values for values, alone in zip(both, exact, strict=True)]
     difference = seeds_differ(*doubled)
     if difference is None:
-        return MISSING, f"one seed: {np.mean(both[0]) - np.mean(both[1]):+.2f}"
+        return ALONE, f"{np.mean(both[0]) - np.mean(both[1]):+.2f}"
     if all(exact):
         return HOLDS if difference.value > 0 else FAILS, f"{both[0][0] - both[1][0]:+.2f}"
     return _word(difference), f"{difference.value:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from cse.evaluation.sts import SETS
 from tests.bench.__main__ import app
 from tests.bench.plain import CONFIGURATIONS, GRIDS, best_settings, trial_name
-from tests.bench.plain_page import BLOCKS, CLAIMS, FAILS, HOLDS, MISSING, NOISE, claim_table, verdict, write_page
+from tests.bench.plain_page import ALONE, BLOCKS, CLAIMS, FAILS, HOLDS, MISSING, NOISE, claim_table, verdict, write_page
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def records(**averages: list[float]) -> dict[str, dict]:
         ({"promptbert": [62.0, 62.4, 62.2], "simcse": [57.0, 57.6, 57.1]}, HOLDS),
         ({"promptbert": [57.0, 57.6, 57.1], "simcse": [62.0, 62.4, 62.2]}, FAILS),
         ({"promptbert": [60.0, 64.0, 62.0], "simcse": [59.0, 63.5, 61.0]}, NOISE),
-        ({"promptbert": [62.0], "simcse": [57.0, 57.6]}, MISSING),
+        ({"promptbert": [62.0], "simcse": [57.0, 57.6]}, ALONE),
         ({"promptbert": [62.0, 62.1]}, MISSING),
     ],
 )
