@@ -275,13 +275,14 @@ def models_form(state: AppState, key: gr.Textbox) -> tuple[gr.CheckboxGroup, gr.
     changing = gr.Number(0, precision=0, visible="hidden")
     with gr.Row(equal_height=True):
         name = gr.Dropdown(
-            choices(state.admission.offered()), value=None, label=f"Add a model: {state.admission.choices()}",
+            choices(state.admission.offered()), value=None, label="Add a model",
             allow_custom_value=True, scale=4, min_width=240,
         )  # fmt: skip
         file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=200, height=90)
         add = gr.Button("Add it", scale=0, min_width=100, elem_classes="cse-submit")
         drop = gr.Button("Remove mine", scale=0, min_width=150, elem_classes="cse-submit")
-    status = gr.HTML(html.hint(ADDING), apply_default_css=False, elem_id="added")
+    adding = f"Give {state.admission.choices()}. {ADDING}"
+    status = gr.HTML(html.hint(adding), apply_default_css=False, elem_id="added")
 
     def put(name: Any, path: str | None, key: str, chosen: list[str], number: int) -> tuple[Any, ...]:
         try:
@@ -295,7 +296,7 @@ def models_form(state: AppState, key: gr.Textbox) -> tuple[gr.CheckboxGroup, gr.
         state.models.remove_added()
         offered = model_choices(state.models.own)
         kept = [name for _, name in offered if name in chosen]
-        return gr.update(choices=offered, value=kept), html.hint(ADDING), number + 1
+        return gr.update(choices=offered, value=kept), html.hint(adding), number + 1
 
     add.click(guarded(put), [name, file, key, chosen, changing], [chosen, status, changing, file], **PRIVATE)
     drop.click(guarded(take), [chosen, changing], [chosen, status, changing], **PRIVATE)
