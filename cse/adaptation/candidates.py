@@ -23,6 +23,7 @@ from cse.adaptation.choice import (
     TRAINED,
     TRAINING,
     VARIANTS,
+    Variant,
     other_reading,
 )
 from cse.adaptation.facts import (
@@ -308,11 +309,7 @@ class Trial:
         if count == 2:
             shares[self.base(stage)[1].reading.pooling is Pooling.TOKEN] = made.share
         fit = self.vectors(stage).fit
-        return fit_joined(
-            fit, shares, exponent=made.exponent,
-            neighbours=NEIGHBOURS if made.towards == TOWARDS_NEIGHBOURS else 0,
-            labels=self.fit_labels[: len(fit)] if made.towards == TOWARDS_LABELS else (),
-        )  # fmt: skip
+        return fit_variant(made, fit, shares, self.fit_labels[: len(fit)])
 
     def written(self, candidate: str | None, folder: Path) -> Path | None:
         """Write the model of a candidate to a folder, and return that; None for the start and for no candidate."""
@@ -397,6 +394,15 @@ class Trial:
             "epochs": min(MAX_EPOCHS, -(-steps // batches)), "dev": "auto" if can_hold_out(texts) else "none",
         }  # fmt: skip
         return {"record": record, "examples": neighbour_pairs(encoder, texts, self.seed) if paired else list(texts)}
+
+
+def fit_variant(made: Variant, fit: np.ndarray, shares: Sequence[float], labels: Sequence[str]) -> Projection:
+    """Return the projection of a variant, fitted on joined readings (N, d) of texts with these labels, if any."""
+    return fit_joined(
+        fit, shares, exponent=made.exponent,
+        neighbours=NEIGHBOURS if made.towards == TOWARDS_NEIGHBOURS else 0,
+        labels=labels if made.towards == TOWARDS_LABELS else (),
+    )  # fmt: skip
 
 
 def neighbour_pairs(encoder: Encoder, texts: Sequence[str], seed: int) -> list[tuple[str, str]]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from cse.adaptation.candidates import Vectors, text_values
-from cse.adaptation.choice import BOTH, MEASURES, TOWARDS_LABELS, TOWARDS_NEIGHBOURS, VARIANTS, is_taken
-from cse.adaptation.projection import NEIGHBOURS, fit_joined, fit_projection, joined_reading, raw_vectors
+from cse.adaptation.candidates import Vectors, fit_variant, text_values
+from cse.adaptation.choice import BOTH, MEASURES, VARIANTS, is_taken
+from cse.adaptation.projection import fit_projection, joined_reading, raw_vectors
 from cse.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.corpus.supervised import scored_pairs
@@ -44,11 +44,7 @@ def layers(fit: np.ndarray, labels: Sequence[str], width: int, own: slice) -> di
     }  # fmt: skip
     for name, variant in VARIANTS.items():
         shares = (variant.share, 1.0) if own.start else (1.0, variant.share)
-        made[f"joined {name}"] = fit_joined(
-            fit, shares, exponent=variant.exponent,
-            neighbours=NEIGHBOURS if variant.towards == TOWARDS_NEIGHBOURS else 0,
-            labels=labels if variant.towards == TOWARDS_LABELS else (),
-        )  # fmt: skip
+        made[f"joined {name}"] = fit_variant(variant, fit, shares, labels)
     return made
 
 

@@ -112,6 +112,9 @@ def in_words(training: Training) -> str:
 def training_html(training: Training) -> str:
     """Return the state of a training, the first answer while it runs, and its one verdict at the end."""
     request, progress, outcome = training.request, training.progress, training.outcome
+    sentence = outcome.sentence if outcome else ""
+    for label, word in PURPOSES:  # the page has a field in place of the command's option
+        sentence = sentence.replace(f"`--for {word}`", f"“What for: {label}”")
     table, share = "", progress.step / progress.steps if progress.steps else 0.0
     report = outcome.report if outcome else None
     if report:
@@ -122,7 +125,7 @@ def training_html(training: Training) -> str:
     return html.drawn(
         "adaptation", "training", name=request.name, method=method, corpus=request.corpus, words=in_words(training),
         failure=training.failure, share=share if training.running else None, candidates=Markup(table),
-        lines=training.lines, sentence=outcome.sentence if outcome else "", changed=report["changed"] if report else (),
+        lines=training.lines, sentence=sentence, changed=report["changed"] if report else (),
         models=[made.name for made in outcome.models] if outcome else [],
     )  # fmt: skip
 
