@@ -32,7 +32,7 @@ from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
 from cse.app.server.gradio_adapter import set_up_queue
 from cse.app.session import open_session
-from cse.app.show import Shown, add_endpoints, answer, read_first, section
+from cse.app.show import Shown, add_endpoints, answer, examples_of, read_first, section
 from cse.app.state import AppState
 from cse.app.top import Top, top_row
 from cse.app.training.request import OWN
@@ -132,7 +132,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         for name, (tab, shown) in places.items():
             tab.select(lambda name=name: name, None, top.place, **QUICK)
             for part in shown:
-                keep_current(part, top, name, tab)
+                keep_current(state, part, top, name, tab)
         for part in (models, *(part for _, shown in places.values() for part in shown)):
             if part.unanswered:  # no first answer is shipped for the page's models
                 run = part.linked.run
@@ -140,23 +140,32 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     return blocks
 
 
-def keep_current(shown: Shown, top: Top, name: str, tab: gr.Tab) -> None:
+def keep_current(state: AppState, shown: Shown, top: Top, name: str, tab: gr.Tab) -> None:
     """Answer anew for another corpus, other models or further vectors: in the open place at once, else on opening.
 
     The answer of a part that waits for its button goes. A part that answers step by step, the maps, follows by itself.
+    An example that nobody has edited, in a part that asks for a single text, becomes one of the corpus.
     """
-    run, lane = shown.linked.run, shown.linked.lane
+    run, lane, kind = shown.linked.run, shown.linked.lane, shown.kind
     if inspect.isgeneratorfunction(run.fn):
         return
+    own = run.inputs[:1] if kind.corpus_examples == 1 else []
 
-    def again(number: Any, place: str, seen: Any, *values: Any) -> list[Any]:
+    def again(number: Any, place: str, seen: Any, example: Any, *values: Any) -> list[Any]:
         if place != name or number == seen:
-            return [gr.skip()] * (len(run.outputs) + 1)
-        if shown.kind.live:
-            return [*run.fn(*values), number]
-        return [*map(emptied, run.outputs[:-1]), gr.skip(), number]
+            return [gr.skip()] * len(outputs)
+        filled: list[Any] = [gr.skip()] * len(own)
+        corpus, _, key = values[-3:]
+        if own and values[0] == example:
+            example = next(iter(examples_of(state, kind, corpus, key).values()))[0]
+            filled = [example] if values[0] != example else filled
+            values = (example, *values[1:])
+        if kind.live:
+            return [*run.fn(*values), number, example, *filled]
+        return [*map(emptied, run.outputs[:-1]), gr.skip(), number, example, *filled]
 
-    inputs, outputs = [seen := gr.State(0), *run.inputs], [*run.outputs, seen]
+    seen, example = gr.State(0), gr.State(own[0].value if own else None)
+    inputs, outputs = [seen, example, *run.inputs], [*run.outputs, seen, example, *own]
     top.changed.change(again, [top.changed, top.place, *inputs], outputs, **lane)
     tab.select(lambda number, *values: again(number, name, *values), [top.changed, *inputs], outputs, **lane)
 

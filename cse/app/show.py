@@ -248,19 +248,21 @@ def form(
     return {name: fields[name] for name in kind.asks()}, button
 
 
-def examples_html(state: AppState, kind: type[Result], place: str, names: Sequence[str], corpus: str, key: str) -> str:
-    """Return the links that fill the first fields, whose `names` the address has: of the corpus, if it is not the demo.
-
-    A corpus that is gone has none.
-    """
-    examples = kind.examples
+def examples_of(state: AppState, kind: type[Result], corpus: str, key: str) -> Mapping[str, tuple[Any, ...]]:
+    """Return values of the first fields by their label: texts of the corpus, if it is there and not the demo."""
     if kind.corpus_examples and corpus != DEMO_KEY:
         with suppress(ValueError):
             texts = chosen_corpus(state, corpus, key).examples()
             turned = [(*texts[at:], *texts[:at])[: kind.corpus_examples] for at in range(len(texts))]
-            examples = {values[0]: values for values in turned} or examples
+            return {values[0]: values for values in turned} or kind.examples
+    return kind.examples
+
+
+def examples_html(state: AppState, kind: type[Result], place: str, names: Sequence[str], corpus: str, key: str) -> str:
+    """Return the links that fill the first fields, whose `names` the address has."""
     links = {
-        label: urlencode({"tab": place, **dict(zip(names, values, strict=False))}) for label, values in examples.items()
+        label: urlencode({"tab": place, **dict(zip(names, values, strict=False))})
+        for label, values in examples_of(state, kind, corpus, key).items()
     }
     return html.drawn("macros", "examples", links=links)
 

@@ -175,6 +175,12 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
             expect(about).to_contain_text(fact)
         expect(opened.get_by_label("Column of the texts")).to_have_value("body")
         opened.get_by_role("button", name="Close").click()
+        open_tab(page, "Search")
+        first = page.locator(".cse-examples a:visible").first
+        expect(first).not_to_have_text("The orchestra played a slow symphony.")
+        expect(page.get_by_label("Query")).to_have_value(
+            first.text_content()
+        )  # in place of the demo's, which was not edited
         about.locator("a.cse-go").first.click()
         row = page.locator("#search tbody tr").first
         expect(row).to_contain_text("id: 17")
