@@ -155,8 +155,8 @@ def keep_current(state: AppState, shown: Shown, top: Top, name: str, tab: gr.Tab
         if place != name or number == seen:
             return [gr.skip()] * len(outputs)
         filled: list[Any] = [gr.skip()] * len(own)
-        corpus, _, key = values[-3:]
         if own and values[0] == example:
+            corpus, _, key = values[-3:]  # the choices of the row
             example = next(iter(examples_of(state, kind, corpus, key).values()))[0]
             filled = [example] if values[0] != example else filled
             values = (example, *values[1:])
