@@ -49,7 +49,7 @@ from cse.corpus.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.encoder.processes import check_alone
 from cse.errors import command_line
-from cse.evaluation.retrieval import every_second_word
+from cse.evaluation.retrieval import short_form
 from cse.files.writing import reserved
 from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model
@@ -66,7 +66,7 @@ class AdaptRequest:
     """A request: texts in `data`, in the column `column`, their labels in the column `label`; a start and its pooling.
 
     `minutes` bounds the whole run. `purpose` is what the model is for: groups, search or both. `titles` names a column
-    of short forms by which texts are to be found, instead of their every second word. `read` are the words of
+    of short forms by which texts are to be found, instead of a few of their words. `read` are the words of
     `cse.corpus.formats.Options`.
     """
 
@@ -234,7 +234,7 @@ def _import_torch() -> None:
 def _short_forms(held: Corpus, titles: str | None) -> list[str]:
     """Return the short form of each text, "" for none: its cell of `titles` if that says less, or its words."""
     if titles is None:
-        return [every_second_word(text) for text in held.sentences]
+        return [short_form(text) for text in held.sentences]
     cells = [cell.strip() for cell in held.cells(titles)]
     forms = [cell if cell != text else "" for cell, text in zip(cells, held.sentences, strict=True)]
     if not any(forms):

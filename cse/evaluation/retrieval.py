@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 TOP, RECALL_DEPTH = 10, 100
 CORPORA = ("corpus.jsonl", "corpus.tsv")
 MIN_WORDS = 3  # of a known item: fewer leave one word, which is no question
+MAX_FORM_WORDS = 10  # of its short form: by more words every model finds a long text, which tells none from another
 EQUAL_COSINES = 1e-6  # cosines that differ by less are equal in float32
 QUERIES_AT_ONCE = 512
 SPLITS = ("test", "dev", "train")  # of BEIR's relevance; the first that is there is scored
@@ -170,13 +171,16 @@ def _only(folder: Path, *patterns: str) -> Path:
     return files[0]
 
 
-def every_second_word(text: str) -> str:
-    """Return the first, third, … word of a text; "" for a text of fewer than `MIN_WORDS`.
+def short_form(text: str) -> str:
+    """Return the first, third, … word of a text, at most `MAX_FORM_WORDS` of them, spread evenly over it.
 
-    Words stand between spaces; scripts without spaces are cut as `cse.corpus.words` says.
+    "" for a text of fewer than `MIN_WORDS`. Words stand between spaces; scripts without spaces are cut as
+    `cse.corpus.words` says.
     """
     words = [text[slice(*span)] for part in re.finditer(r"\S+", text) for span in spans_within(text, *part.span())]
-    return " ".join(words[::2]) if len(words) >= MIN_WORDS else ""
+    kept = words[::2] if len(words) >= MIN_WORDS else []
+    at = np.linspace(0, len(kept) - 1, min(len(kept), MAX_FORM_WORDS)).round().astype(int)
+    return " ".join(kept[place] for place in at)
 
 
 def ranks(queries: np.ndarray, own: np.ndarray, texts: np.ndarray, draws: Sequence[np.ndarray]) -> np.ndarray:

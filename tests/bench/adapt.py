@@ -16,7 +16,7 @@ from cse.corpus.formats import Options
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.encoder import Encoder
 from cse.evaluation.metrics import mean_difference, spearman
-from cse.evaluation.retrieval import every_second_word
+from cse.evaluation.retrieval import short_form
 from cse.methods.method import Pooling
 
 Layer = Callable[[np.ndarray], np.ndarray]
@@ -61,7 +61,7 @@ def measure(
         raise ValueError(f"{file}: {len(rows)} different texts, but {fit} to fit and {scored} to score are asked for")
     order = np.random.default_rng(seed).permutation(len(rows))
     held, learned = (rows.take(part) for part in (order[:scored], order[scored:]))
-    forms = [every_second_word(text) for text in held.sentences]
+    forms = [short_form(text) for text in held.sentences]
     asked = np.flatnonzero([bool(form) for form in forms])
     joined = joined_reading(encoder)
     assert joined is not None

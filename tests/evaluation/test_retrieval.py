@@ -11,7 +11,7 @@ from conftest import DATA
 
 from cse.evaluation.metrics import mean_difference
 from cse.evaluation.retrieval import (
-    every_second_word,
+    short_form,
     known_item_values,
     measures,
     ranks,
@@ -134,11 +134,13 @@ def test_the_real_sets_have_their_published_sizes() -> None:
         ("two words", ""),
         ("", ""),
         ("今天天气很好我们", "今天 很好"),
+        (" ".join(map(str, range(19))), "0 2 4 6 8 10 12 14 16 18"),
+        (" ".join(map(str, range(99))), "0 10 22 32 44 54 66 76 88 98"),  # spread over the whole text
     ],
 )
-def test_a_short_form_has_every_second_word(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_form_has_every_second_word_and_at_most_ten(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
-    assert every_second_word(text) == form
+    assert short_form(text) == form
 
 
 def test_ranks_are_those_of_a_loop_over_each_draw() -> None:
