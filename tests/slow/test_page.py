@@ -151,6 +151,18 @@ def test_typing_asks_after_a_pause_and_back_returns(page):
     expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
 
 
+def test_a_second_back_before_the_first_is_shown_leads_two_places_back(page):
+    for tab in ("Search", "Tokens", "Results"):
+        open_tab(page, tab)
+        page.wait_for_url(f"**tab={tab.lower()}**")
+    page.evaluate("history.back(); addEventListener('popstate', () => history.back(), {once: true})")
+    expect(page.get_by_role("tab", name="Search")).to_have_attribute("aria-selected", "true")
+    page.wait_for_timeout(1000)  # in which the place of the first Back would write itself into the address
+    assert "tab=search" in page.url
+    page.go_forward()
+    expect(page.get_by_role("tab", name="Tokens")).to_have_attribute("aria-selected", "true")
+
+
 def test_models_are_chosen_once_for_every_place_with_their_start(page):
     models = panel(page, "models")
     models.get_by_label("PromptBERT before training").check()
