@@ -53,7 +53,7 @@ def similarity_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. Returns its results."""
 
     def folded(kind: Any, shared: Shown | None = None) -> Shown:
-        with gr.Accordion(kind.title, open=False, elem_classes="cse-folded"):
+        with gr.Accordion(kind.title, open=False, elem_id=f"fold-{kind.key}", elem_classes="cse-folded"):
             return section(state, kind, top, read_first(state, kind), shared=shared, headed=False)
 
     pair = section(state, Similarity, top, read_first(state, Similarity), headed=False)

@@ -201,7 +201,7 @@ def sweep(within: Path) -> None:
 def serve_from(options: Options) -> None:
     """Build the app and serve it until KeyboardInterrupt."""
     from cse.app.page import launch_options
-    from cse.app.server.access import PROXIES, Rights, audience, owner_address, served_names
+    from cse.app.server.access import PROXIES, Rights, audience, network_address, owner_address, served_names
     from cse.app.training.request import CLOSED, GUESTS, OWN
     from cse.app.training.trainings import Trainings
 
@@ -225,12 +225,15 @@ def serve_from(options: Options) -> None:
             server_name=name, server_port=options.port, share=options.share, mcp_server=options.mcp,
             prevent_thread_lock=True, **launch_options(names, visitors.file_bytes, rights),
         )  # fmt: skip
+        every = name in ("0.0.0.0", "[::]")
+        if every and not space and (address := network_address()):
+            sys.stdout.write(f"* Address for others in this machine's network: http://{address}:{options.port}\n")
         if rights.token and not space:  # whose log and address are another's
-            shown = "localhost" if name in ("0.0.0.0", "[::]") else name
+            shown = "localhost" if every else name
             addresses = [f"http://{shown}:{options.port}", *([str(app.share_url)] if options.share else [])]
             for address in addresses:
                 sys.stdout.write(f"* Your address, with the owner's rights: {owner_address(address, rights.token)}\n")
-            sys.stdout.flush()
+        sys.stdout.flush()
         while app.is_running:
             time.sleep(0.1)
     finally:

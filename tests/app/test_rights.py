@@ -1,8 +1,10 @@
 """The owner's rights: by the token that the server prints, never by an address; and no client pushes others out."""
 
+import ipaddress
 import json
 import os
 import re
+import socket
 import time
 from contextlib import contextmanager, redirect_stdout, suppress
 from io import StringIO
@@ -23,6 +25,7 @@ from cse.app.corpus.own import FULL, MAX_KEPT, OwnCorpora, OwnCorpus
 from cse.app.models.models import Column
 from cse.app.models.naming import Admission
 from cse.app.models.recent import Bounds, current_client
+from cse.app.server import access
 from cse.app.server.access import Client
 from cse.app.training import training as training_module
 from cse.app.training.request import REFUSED, Rules, TrainingRequest
@@ -217,6 +220,27 @@ def test_a_space_has_visitors_alone_unless_its_secret_is_a_token(monkeypatch, ca
     rights = launched["app_kwargs"]["middleware"][0].kwargs["rights"]
     assert (rights.token, rights.owned) == (own or "", bool(own))
     assert capsys.readouterr().out == ""
+
+
+def test_the_address_for_others_is_printed_where_others_reach_the_app(monkeypatch, capsys):
+    blocks = SimpleNamespace(launch=lambda **_: None, is_running=False, close=lambda verbose: None)
+    monkeypatch.setattr(serving, "build_app", lambda *_: blocks)
+    for variable in ("CSE_TOKEN", "SPACE_ID", "SPACE_HOST"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(access, "network_address", lambda: "192.0.2.7")
+    serving.serve_from(options_of("--host", "0.0.0.0", "--port", "7861"))
+    line = "* Address for others in this machine's network: http://192.0.2.7:7861\n"
+    assert line in capsys.readouterr().out
+    serving.serve_from(options_of("--port", "7861"))
+    assert "others" not in capsys.readouterr().out
+
+
+def test_the_address_in_the_network_is_one_of_this_machine():
+    address = access.network_address()
+    if address:  # a machine without a network has none
+        assert not ipaddress.ip_address(address).is_unspecified
+        with socket.create_server((address, 0)) as server:  # refused for an address of another machine
+            assert server.getsockname()[0] == address
 
 
 def test_a_name_of_a_model_does_not_tell_which_folders_there_are(tmp_path, monkeypatch):

@@ -141,6 +141,14 @@ def test_all_pairs_of_a_list_have_the_cosines_of_their_vectors(state):
     assert signed == [".75", "−.05", ".00"]
 
 
+def test_a_list_on_which_the_models_agree_names_none_that_differ():
+    pairs = [("one", 1, 2, 0.9, 100.0), ("one", 1, 3, 0.8, 99.96), ("two", 1, 2, 0.7, 99.99), ("two", 1, 3, 0.6, 99.98)]
+    frame = pd.DataFrame(pairs, columns=["model", "first", "second", "cosine", "percentile"])
+    assert Pairs().says(frame).endswith("The models agree on the percentile of every pair.")
+    frame.loc[3, "percentile"] = 99.9
+    assert Pairs().says(frame).endswith("differ most on 1 and 3: percentile 99.9 in two, 100.0 in one.")
+
+
 def test_a_word_counts_what_the_cosine_loses_without_it(state):
     result = ask(state, Words, {"s1": "the dog eats.", "s2": "a cat"})
     for name in GOOD:

@@ -113,7 +113,7 @@ ROBERTA_VIEWS = {  # each view of one template
 def test_on_roberta_no_template_holds_berts_quotes_but_conpvps_released_sets(name: str, supervised: bool) -> None:
     views = preset(name, "roberta-base", supervised)[0].views
     single = [view[0].text for view in views if len(view) == 1]
-    assert not [text for text in single if '"' in text]
+    assert not [text for text in single if '"' in text], "give it a form for RoBERTa in templates.ON_ROBERTA"
     assert single == ROBERTA_VIEWS.get((name, supervised), single)
     assert [view for view in views if len(view) > 1] == [view for view in METHODS[name].views if len(view) > 1]
     assert [view[0].soft for view in views] == [view[0].soft for view in preset(name, "bert-base", supervised)[0].views]

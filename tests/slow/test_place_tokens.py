@@ -4,7 +4,7 @@ import re
 
 import pytest
 from app_models import serving
-from app_pages import NEEDS_BROWSER, leaves, look
+from app_pages import NEEDS_BROWSER, STILL, leaves, look
 from barriers import RULES, violations
 from clients import app_client
 from playwright.sync_api import expect
@@ -36,8 +36,8 @@ def opened(browser, url):
     """Open an address; errors on its console and requests to other machines fail the test."""
     wrong = []
 
-    def go(address: str = "?tab=tokens"):
-        page = browser.new_page(viewport={"width": 1280, "height": 720})
+    def go(address: str = "?tab=tokens", width: int = 1280, height: int = 720):
+        page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("request", lambda request: wrong.append(request.url) if leaves(request.url) else None)
@@ -113,6 +113,21 @@ def test_a_short_link_opens_the_step_and_the_fold_that_it_shows(opened) -> None:
     expect(page.locator("#prefix")).to_contain_text("For “The baker sold a cake to the girl.”")
     expect(page.locator("#prefix table")).to_be_visible()
     page.close()
+
+
+@pytest.mark.parametrize(("lesson", "step", "shown"), [("negation", 2, "#changes"), ("prototypes", 1, "#prototypes")])
+def test_a_step_opens_the_fold_of_its_result_and_asks_for_it(opened, lesson, step, shown) -> None:
+    for width, height in ((390, 844), (1280, 720)):
+        page = opened(f"?lesson={lesson}&step={step}", width, height)
+        result = page.locator(shown)
+        expect(result).to_be_in_viewport()  # with its place, while one guesses
+        panel(page).get_by_role("button", name="Just show me").click()
+        expect(panel(page).locator(".cse-lesson-outcome")).to_contain_text("Measured: ")
+        expect(result.locator(".cse-says")).to_be_in_viewport(ratio=1)
+        page.wait_for_function(STILL)
+        says, sheet = result.locator(".cse-says").bounding_box(), panel(page).bounding_box()
+        assert says["y"] + says["height"] <= sheet["y"] or says["x"] + says["width"] <= sheet["x"]
+        page.close()
 
 
 def test_axe_finds_nothing(opened) -> None:

@@ -198,7 +198,10 @@ class Pairs(Result):
         shares = trained.pivot(index=["first", "second"], columns="model", values="percentile")
         if shares.shape[1] < 2 or len(shares) < 2:
             return said
-        pair = (shares.max(axis=1) - shares.min(axis=1)).idxmax()
+        spread = shares.max(axis=1) - shares.min(axis=1)
+        if spread.max() < 0.05:  # percentiles are shown with one digit
+            return f"{said} The models agree on the percentile of every pair."
+        pair = spread.idxmax()
         of_pair = shares.loc[pair]
         return (
             f"{said} The models differ most on {pair[0]} and {pair[1]}: percentile {of_pair.min():.1f} in "

@@ -102,6 +102,16 @@ def audience(host: str, port: int, share: bool, *, everyone: bool = False) -> li
     return lines
 
 
+def network_address() -> str:
+    """Return the address by which other machines of the network reach this one; empty without a network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unsent:
+        try:
+            unsent.connect(("192.0.2.1", 9))  # an address of documentation; a datagram socket sends nothing by this
+        except OSError:
+            return ""
+        return str(unsent.getsockname()[0])
+
+
 def hostname(header: str) -> str:
     """Return the name in a `Host` header, an origin or a URL: lower case, without port, brackets and last dot."""
     try:

@@ -2,8 +2,8 @@
 // type. The template has all steps; one of them is shown.
 const panel = element.querySelector('.cse-lesson'), steps = [...panel.querySelectorAll('.cse-step')];
 const BUSY = 'input, textarea, select, canvas, [contenteditable="true"], [role="tab"], [role="listbox"], .cse-scroll';
-const INSIDE = ['attention', 'prefix', 'prototypes'];  // results in the fold of the place Tokens
-const FOLDED = '#inside > button[aria-expanded="false"], #inside > .label-wrap:not(.open)';
+const INSIDE = ['attention', 'prefix', 'prototypes'];  // results in one fold of the place Tokens
+const CLOSED = ':scope > button[aria-expanded="false"], :scope > .label-wrap:not(.open)';
 const wide = matchMedia('(min-width: 1001px)');  // as in style.css
 let shown;
 
@@ -91,21 +91,27 @@ function tell({lesson, step: number, guess, answer, outcome, numbers, conclusion
   reach(step);
 }
 
-// Scroll to what a step shows, once its tab is there: to its heading, on a narrow screen to an answered result itself.
+// The nearest element before a result that is or has what a selector names.
+function before(result, selector) {
+  let each = result;
+  do each = each.previousElementSibling; while (each && !each.matches(selector) && !each.querySelector(selector));
+  return each;
+}
+
+// Open the fold of what a step shows and, once its tab is there, scroll to it: to its heading and fields, on a narrow
+// screen to an answered result itself. An answered result that waits for its button is asked for.
 function reach(step, tries = 80) {
   if (here() !== step || !tries) return;
-  const result = document.getElementById(step.dataset.shows);
+  const {shows, told} = step.dataset, result = document.getElementById(shows);
   if (!result?.checkVisibility()) {
-    if (INSIDE.includes(step.dataset.shows)) document.querySelector(FOLDED)?.click();
+    document.getElementById(INSIDE.includes(shows) ? 'inside' : `fold-${shows}`)?.querySelector(CLOSED)?.click();
     setTimeout(() => reach(step, tries - 1), 100);
     return;
   }
+  if (told && !result.textContent.trim()) before(result, '.cse-submit')?.querySelector('.cse-submit')?.click();
   const {top} = result.getBoundingClientRect();
   if (wide.matches && top > 0 && top < innerHeight * 0.7) return;
-  let target = result;
-  if (wide.matches || !step.dataset.told) {
-    while (target && !target.querySelector('.cse-part-head')) target = target.previousElementSibling;
-  }
+  const target = wide.matches || !told ? before(result, '.cse-part-head, h2.cse-hidden') : result;
   const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
   (target || result).scrollIntoView({block: 'start', behavior});
 }

@@ -1,6 +1,7 @@
 // The page's own script, which is loaded once, before the page is drawn. Texts are only set as textContent.
 const KEPT = ['lesson', 'step', 'present', '__theme'];  // names that stay in the address whatever the visitor does
 const MAX_CHARACTERS = 2000;  // of a value in the address
+const OWN_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 const PAUSE = 400;  // milliseconds without a key
 const FIELDS = 'input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=option]';
 
@@ -20,17 +21,18 @@ function opened() {
 }
 
 // Write what a tab shows into the address. One that was just `chosen` makes no entry in the history if the address names
-// it already, as after opening or Back; one that is not shown writes nothing. Gradio reports the first tab as chosen
-// while it draws the page, before the address is read.
+// it already, as after opening, or if nobody pressed it: after a quick second Back the first one's tab is chosen while
+// the address is further back. A tab that is not shown writes nothing. Gradio reports the first tab as chosen while it
+// draws the page, before the address is read. In a lesson Back leads to the step before.
 function write({tab, first, names, method, chosen}, values) {
-  const now = new URLSearchParams(location.search), query = new URLSearchParams({tab});
-  if (chosen) cse.tab = tab;
-  if (!window.cseOpened || cse.tab !== tab || (chosen && (now.get('tab') || first) === tab)) return;
+  const now = new URLSearchParams(location.search), query = new URLSearchParams({tab}), {pressed} = cse;
+  if (chosen) Object.assign(cse, {tab, pressed: false});
+  if (!window.cseOpened || cse.tab !== tab || (chosen && (!pressed || (now.get('tab') || first) === tab))) return;
   const texts = values.map(value => String(value ?? ''));
   names.forEach((name, place) => { if (texts[place].length <= MAX_CHARACTERS) query.set(name, texts[place]); });
   cse.cut = texts.some(text => text.length > MAX_CHARACTERS);
   KEPT.filter(name => now.has(name)).forEach(name => query.set(name, now.get(name)));
-  if (`${query}` !== `${now}`) history[method](null, '', `?${query}`);
+  if (`${query}` !== `${now}`) history[now.has('lesson') && !chosen ? 'replaceState' : method](null, '', `?${query}`);
 }
 
 // Fill and run what the address names. An address that names nothing is not read: whatever happens later, Gradio goes
@@ -51,16 +53,18 @@ async function copied(text) {
 
 async function copyLink() {
   if (!await copied(location.href)) return 'Not copied: the browser does not allow it. Copy the address of the page';
-  return cse.cut ? `Link copied, without texts of more than ${MAX_CHARACTERS.toLocaleString('en')} characters` : 'Link copied';
+  const cut = cse.cut ? `, without texts of more than ${MAX_CHARACTERS.toLocaleString('en')} characters` : '';
+  const here = OWN_MACHINE.includes(location.hostname) ? '; it opens on this machine alone' : '';
+  return `Link copied${cut}${here}`;
 }
 
-// Ask a while after the last key in some fields, which come and go with their tab.
+// Write the address and ask a while after the last key in some fields, which come and go with their tab.
 function live(fields, trigger) {
   let timer;
   document.addEventListener('input', event => {
     if (!event.target.closest?.(fields)) return;
     clearTimeout(timer);
-    timer = setTimeout(() => trigger('submit', {}), PAUSE);
+    timer = setTimeout(() => ['select', 'submit'].forEach(each => trigger(each, {})), PAUSE);
   });
 }
 
@@ -118,6 +122,8 @@ function refusals(element, props, watch) {
   });
 }
 
+window.addEventListener('popstate', () => { cse.pressed = false; });
+document.addEventListener('click', event => { if (event.target.closest?.('[role="tab"]')) cse.pressed = true; }, true);
 document.addEventListener('click', event => {
   const pressed = selector => event.target.closest?.(selector);
   if (pressed('.cse-skip')) {  // it goes on from the chosen tab, past the models and the corpus
