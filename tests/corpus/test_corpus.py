@@ -429,6 +429,11 @@ def test_the_columns_of_a_source_keep_their_names_beside_further_ones() -> None:
     ]
 
 
+def test_the_usual_name_of_texts_may_be_in_capitals(tmp_path: Path) -> None:
+    assert Corpus.read(written(tmp_path / "a.csv", "ID,Text,Note\n1,a b,c d\n")).texts == ["a b"]
+    assert Corpus.read(written(tmp_path / "b.csv", "Text,text\na b,c d\n")).texts == ["c d"]
+
+
 def test_a_header_with_a_name_twice_is_a_header(tmp_path: Path) -> None:
     corpus = Corpus.read(written(tmp_path / "a.csv", "id;text;;id\n1;a cat sleeps here;x;9\n;;;\n"))
     assert (corpus.columns, corpus.texts) == (["id", "text", "3", "id.2"], ["a cat sleeps here"])
