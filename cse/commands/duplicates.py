@@ -56,8 +56,16 @@ def main(
     import numpy as np
 
     import cse
-    from cse.analysis.duplicates import default_percentile, groups_of, members, numbered, strongest_links, threshold
-    from cse.corpus.output import check_output, write_rows
+    from cse.analysis.duplicates import (
+        MIN_TEXTS,
+        default_percentile,
+        groups_of,
+        members,
+        numbered,
+        strongest_links,
+        threshold,
+    )
+    from cse.corpus.output import check_guarded, check_output, write_rows
     from index import BuildSettings
 
     if percentile == 100:
@@ -66,6 +74,7 @@ def main(
     if groups is not None:
         check_output(groups, "--groups")
     cli.check_outputs(file, output=output, groups=groups)
+    check_guarded(for_spreadsheets, output, groups)
     corpus = cli.read_corpus(file, column, read=read).check(1, "a search for duplicates")
     if len(corpus) == 1:
         raise ValueError(f"{file}: only 1 text in it; duplicates need at least 2")
@@ -75,7 +84,10 @@ def main(
     with tempfile.TemporaryDirectory() as folder:
         vectors, index = _indexed(distinct, encoder, Path(folder), BuildSettings(factory=factory, seed=seed))
         least = threshold(vectors, percentile, seed)
-        cli.log(f"near-duplicates: cosine {least:.3f} or more (percentile {percentile:.7g} of random pairs)")
+        basis = f"percentile {percentile:.7g} of random pairs"
+        if len(distinct) < MIN_TEXTS:
+            basis = f"fewer than {MIN_TEXTS} different texts: only equal vectors, whatever the percentile"
+        cli.log(f"near-duplicates: cosine {least:.3f} or more ({basis})")
         groups_of_rows = groups_of(strongest_links(vectors, index.search, least).copied(rows).groups(least))
         lengths = np.array([len(text) for text in corpus.sentences])
         grouped = [members(group, vectors[rows[group]], lengths[group], least, keep) for group in groups_of_rows]

@@ -43,7 +43,7 @@ def main(
     Example: cse topics table.csv --model promptbert --labels topic --json topics.json --csv topics.csv
     """
     import cse
-    from cse.corpus.output import check_output
+    from cse.corpus.output import check_guarded, check_output
     from cse.files.writing import write_json
     from cse.models.fitted_texts import fitted_count, fitted_note
 
@@ -51,6 +51,7 @@ def main(
     cli.check_outputs(file, json_output=json_file, csv_output=csv_output)
     if csv_output is not None:
         check_output(csv_output, "--csv")
+    check_guarded(for_spreadsheets, csv_output)
     corpus = cli.read_corpus(file, column, labels, read)
     corpus.check(groups or MIN_TEXTS, f"grouping into {groups}" if groups else "grouping")
     encoder = cse.load(model, pooling, family=family)

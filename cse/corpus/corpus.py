@@ -356,7 +356,8 @@ def text_column(
                 f"`column` {word!r}, or read it with header=no"
             )
         return names[0]
-    if usual := next((name for name in TEXT_NAMES if name in names and name != labels), None):
+    spelled = {name.lower(): name for name in names} | {name: name for name in names}
+    if usual := next((spelled[name] for name in TEXT_NAMES if spelled.get(name, labels) != labels), None):
         if f"{usual}.2" in names:
             raise ValueError(f"{rows.name}: several columns are called {usual!r}; give each another name")
         return usual

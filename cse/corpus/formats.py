@@ -7,6 +7,7 @@ as JSON; its field is marked (`is_json`). Columns of Parquet and Arrow keep thei
 from __future__ import annotations
 
 import csv
+import io
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +33,18 @@ from cse.corpus.dialect import (
     has_header,
     title_rows,
 )
-from cse.corpus.lines import COMPRESSIONS, DAMAGED, ZIP, Encoding, encoding_of, head, opened, text_lines, zip_member
+from cse.corpus.lines import (
+    COMPRESSED,
+    COMPRESSIONS,
+    DAMAGED,
+    ZIP,
+    Encoding,
+    encoding_of,
+    head,
+    opened,
+    text_lines,
+    zip_member,
+)
 from cse.files import hub
 from cse.files.remote import is_remote, local_copy, naming, shown
 from cse.files.writing import check_regular
@@ -51,6 +63,11 @@ MAX_BATCH_BYTES = 64 << 20  # of texts that are stored once for several rows
 MAX_COLUMNS = 2_000
 MAX_JSON_BYTES = 1 << 30  # of a document that is read as a whole
 MAX_WORKBOOK_BYTES = 1 << 30  # unpacked
+USED_OPTIONS = {
+    TEXT: ("encoding",), DELIMITED: ("delimiter", "encoding", "header", "quotes", "skip"), JSON_LINES: ("encoding",),
+    JSON: ("encoding",), PARQUET: (), ARROW: (), XLSX: ("header", "sheet", "skip"),
+}  # fmt: skip
+JSON_ROWS: dict[type, str] = {dict: "an object with columns as keys", list: "a list of cells", str: "a text"}
 JSON_MARK = {b"cse": b"json"}  # metadata of a column whose cells are JSON
 
 Batch = tuple[np.ndarray, pa.RecordBatch]  # the number of each row (n,), and its cells
@@ -78,7 +95,8 @@ class Options:
         for word in words:
             name, equals, value = word.partition("=")
             if name not in names or not equals or not value:
-                raise ValueError(f"how to read is {word!r}; give one of {', '.join(f'{name}=' for name in names)}")
+                raise ValueError(f"how to read is {word!r}; give {', '.join(f'{name}=' for name in names)}, each once")
+            names.remove(name)
             if name in ("header", "quotes"):
                 if value not in ("yes", "no"):
                     raise ValueError(f"{name} is {value!r}; give {name}=yes or {name}=no")
@@ -130,10 +148,14 @@ def read(name: str, options: Options | None = None) -> Source:
         if not hub.reachable():
             raise ValueError(f"{name}: no such file, and the data hub cannot be reached")
         return of_dicts(name, "hub", _within(plain_errors(name), streamed(name)))
+    if path.is_dir():
+        with plain_errors(name):
+            return _of_folder(path, options)
     check_regular(path)
     with plain_errors(name):
         encoding = cache(lambda: encoding_of(path, options.encoding))  # which may read the whole file
         kind = options.format or _format_of(path, options, encoding)
+        _check_options(name, kind, options)
         named = SUFFIXES.get(suffix_of(path))
         source = READERS[kind](path, options, encoding)
     if named and named != kind and not (named == JSON and kind == JSON_LINES) and source.schema.names:
@@ -141,6 +163,13 @@ def read(name: str, options: Options | None = None) -> Source:
     if len(source.schema) > MAX_COLUMNS:
         raise ValueError(f"{name}: has {len(source.schema):,} columns; give at most {MAX_COLUMNS:,}")
     return replace(source, batches=_within(plain_errors(name), source.batches))
+
+
+def _check_options(name: str, kind: str, options: Options) -> None:
+    """Raise ValueError for an option that means nothing in a format."""
+    given = [entry.name for entry in fields(options) if getattr(options, entry.name) is not None]
+    if unused := [option for option in given if option not in ("format", *USED_OPTIONS[kind])]:
+        raise ValueError(f"{name}: is read as {kind}, which has no {unused[0]}; leave out {unused[0]}=")
 
 
 def suffix_of(path: Path) -> str:
@@ -161,6 +190,8 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
     if is_workbook(path):
         return XLSX
     start = head(path, 8192)
+    if start.startswith(ZIP):
+        return XLSX  # packed once more
     if start.startswith(OLD_WORKBOOK):
         raise ValueError(f"{path}: is a workbook of the old format .xls; save it as .xlsx or .csv")
     if start.startswith(b"PAR1"):
@@ -169,8 +200,6 @@ def _format_of(path: Path, options: Options, encoding: Coding) -> str:
         return ARROW
     if options.delimiter or any(value is not None for value in (options.header, options.quotes, options.skip)):
         return DELIMITED
-    if options.sheet is not None:
-        raise ValueError(f"{path}: is no workbook and has no sheet {options.sheet!r}; leave out sheet=")
     named = SUFFIXES.get(suffix_of(path))
     text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace").lstrip()
     if text.startswith(("{", "[")) and (kind := _kind_of_json(path, text, named)):
@@ -202,8 +231,8 @@ def _kind_of_json(path: Path, text: str, named: str | None) -> str | None:
         whole = json.loads(text.split("\n", 1)[0].strip())
     if isinstance(whole, dict) and ("\n" in text.strip() or (named != JSON and _json_rows(path, whole) == [whole])):
         return JSON_LINES
-    if named == JSON_LINES and whole is None:
-        return JSON if _opens_json(text) else JSON_LINES
+    if named == JSON_LINES and (whole is None or "\n" in text.strip()):
+        return JSON if whole is None and _opens_json(text) else JSON_LINES
     return JSON if whole is not None or named == JSON or _opens_json(text) else None
 
 
@@ -248,6 +277,8 @@ def _delimited(path: Path, options: Options, coding: Coding) -> Source:
     rows = _cells(path, dialect, encoding)
     first = next(rows, None)
     if first is None:
+        if options.skip and lines:
+            raise ValueError(f"{path}: skip is {options.skip}, and no row comes after so many lines; give fewer")
         return Source(str(path), DELIMITED, pa.schema([]), iter(()), [], encoding)
     rows = chain([first], rows) if dialect.header is False else rows
     facts = [DELIMITERS.get(dialect.delimiter, repr(dialect.delimiter))] if len(first) > 1 else []
@@ -288,10 +319,14 @@ def _cells(path: Path, dialect: Dialect, encoding: Encoding) -> Iterator[list[st
                     continue  # a blank line
                 width = width or len(row)
                 if any(cell.strip() for cell in row[width:]):
-                    cure = "quote cells that hold a delimiter" if dialect.quotes else "replace delimiters inside cells"
+                    cure = 'quote cells that hold a delimiter by ", with no blank before it'
+                    cure = cure if dialect.quotes else "replace delimiters inside cells"
+                    other = "name another delimiter"
+                    if width == 1:
+                        absent = "tab" if dialect.delimiter != "\t" else "bar"
+                        other = f"read it as one column (delimiter={absent}), or skip lines (skip={begins - 1})"
                     raise ValueError(
-                        f"{path}: line {begins} has {len(row)} cells, not {width} as the first row; {cure}, or name "
-                        "another delimiter"
+                        f"{path}: line {begins} has {len(row)} cells, not {width} as the first row; {cure}, or {other}"
                     )
                 row = row[:width] + [""] * (width - len(row))
             yield row
@@ -299,16 +334,22 @@ def _cells(path: Path, dialect: Dialect, encoding: Encoding) -> Iterator[list[st
     except csv.Error as error:
         reason = str(error).split(" - ")[0]  # the rest is advice to programmers
         cure = 'close every quote, write a quote inside a quoted cell as "", or read quotes as characters: quotes=no'
+        if reason.startswith("new-line"):
+            reason, cure = "a carriage return within it", "end every row in the same way, or quote the cell"
         raise ValueError(f"{path}: line {begins}: cannot read this row ({reason}); {cure}") from error
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
     """Return names of which each is there once: "text", "text.2"."""
     counts: dict[str, int] = {}
-    distinct = []
+    distinct: list[str] = []
     for name in names:
         counts[name] = counts.get(name, 0) + 1
-        distinct.append(name if counts[name] == 1 else f"{name}.{counts[name]}")
+        numbered = name if counts[name] == 1 else f"{name}.{counts[name]}"
+        while numbered in distinct:  # a column may be called "text.2", too
+            counts[name] += 1
+            numbered = f"{name}.{counts[name]}"
+        distinct.append(numbered)
     return distinct
 
 
@@ -325,7 +366,7 @@ def _batches(rows: Iterator[list[str]], schema: pa.Schema, numbers: Iterator[int
 def _json_lines(path: Path, options: Options, coding: Coding) -> Source:
     encoding = coding()
 
-    def objects() -> Iterator[dict[str, Any]]:
+    def numbered() -> Iterator[tuple[int, Any]]:
         for number, line in enumerate(text_lines(path, encoding=encoding), start=1):
             if not line.strip():
                 continue
@@ -336,11 +377,9 @@ def _json_lines(path: Path, options: Options, coding: Coding) -> Source:
             except (ValueError, RecursionError) as error:
                 reason = f"cannot read it as JSON ({str(error)[:160]})"
                 raise ValueError(f"{path}: line {number}: {reason}; fix or remove it") from error
-            if not isinstance(row, dict):
-                raise ValueError(f"{path}: line {number} holds a {type(row).__name__}, not an object")
-            yield row
+            yield number, row
 
-    return of_dicts(str(path), JSON_LINES, objects(), encoding)
+    return of_dicts(str(path), JSON_LINES, _named_rows(f"{path}: line", numbered()), encoding)
 
 
 def _json(path: Path, options: Options, coding: Coding) -> Source:
@@ -356,16 +395,34 @@ def _json(path: Path, options: Options, coding: Coding) -> Source:
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: cannot read it as JSON ({str(error)[:160]}); fix it") from error
-    rows = [{TEXT_NAMES[1]: row} if isinstance(row, str) else row for row in _json_rows(path, value)]
-    if odd := next((number for number, row in enumerate(rows, 1) if not isinstance(row, dict)), None):
-        raise ValueError(f"{path}: row {odd} is {rows[odd - 1]!r:.60}, not an object with columns as keys")
-    return of_dicts(str(path), JSON, iter(rows), encoding)
+    return of_dicts(str(path), JSON, _named_rows(f"{path}: row", enumerate(_json_rows(path, value), 1)), encoding)
+
+
+def _named_rows(where: str, rows: Iterable[tuple[int, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield numbered rows of JSON as cells by column: those of a list by their numbers, a text alone as "text".
+
+    Raises ValueError for a row of another kind than the first.
+    """
+    kind = None
+    for number, row in rows:
+        kind = kind or (type(row) if type(row) in JSON_ROWS else dict)
+        if type(row) is not kind:
+            raise ValueError(f"{where} {number} holds a {type(row).__name__}, not {JSON_ROWS[kind]}")
+        if kind is dict:
+            yield row
+        else:
+            yield {TEXT_NAMES[1]: row} if kind is str else {str(column): cell for column, cell in enumerate(row, 1)}
 
 
 def _json_rows(path: Path, value: Any) -> list[Any]:
     """Return the rows of a document: a list, the one list in an object, or columns of equal length."""
     if isinstance(value, list):
-        return value
+        cells = [list(map(str, row)) for row in value[:SAMPLE_LINES] if isinstance(row, list)]
+        if len(cells) < len(value[:SAMPLE_LINES]) or not cells or not has_header(cells):
+            return value
+        value = {"columns": cells[0], "data": value[1:]}
+    if isinstance(value, dict) and _all_lists(value.get("data")) and isinstance(value.get("columns"), list):
+        return [dict(zip(map(str, value["columns"]), row, strict=False)) for row in value["data"]]  # pandas' "split"
     if not isinstance(value, dict):
         raise ValueError(f"{path}: holds a {type(value).__name__}; give a list of objects, or columns")
     lists = [entry for entry in value.values() if isinstance(entry, list)]
@@ -384,12 +441,17 @@ def _json_rows(path: Path, value: Any) -> list[Any]:
     return [value]
 
 
+def _all_lists(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, list) for row in value)
+
+
 def of_dicts(name: str, kind: str, rows: Iterator[dict[str, Any]], encoding: Encoding | None = None) -> Source:
-    """Return the source of rows that are cells by column; its schema is that of the first batch."""
+    """Return the source of rows that are cells by column or its number; its schema is that of the first batch."""
     batches = _dict_batches(rows)
     first = next(batches, None)
     schema = pa.schema([]) if first is None else first[1].schema
-    return Source(name, kind, schema, batches if first is None else chain([first], batches), [], encoding)
+    named = schema.names != [str(number) for number in range(1, len(schema) + 1)] or not schema.names
+    return Source(name, kind, schema, batches if first is None else chain([first], batches), [], encoding, named)
 
 
 def _dict_batches(rows: Iterator[dict[str, Any]]) -> Iterator[Batch]:
@@ -448,24 +510,51 @@ def is_json(column: pa.Field) -> bool:
     return bool(column.metadata) and column.metadata.get(b"cse") == b"json"
 
 
+def _unpacked_file(path: Path) -> Path | io.BytesIO:
+    """Return a file of a format with bytes of its own, in memory if it is packed or a workbook of another suffix."""
+    with path.open("rb") as file:
+        packed = file.read(6).startswith((ZIP, *COMPRESSED))
+    if not packed or (is_workbook(path) and SUFFIXES.get(path.suffix.lower()) == XLSX):
+        return path
+    with path.open("rb") if is_workbook(path) else opened(path) as file:
+        return io.BytesIO(file.read())
+
+
 def _parquet(path: Path, options: Options, coding: Coding) -> Source:
     from pyarrow.parquet import ParquetFile
 
-    file = ParquetFile(path)
+    content = _unpacked_file(path)
+    file = ParquetFile(content)
     texts = [entry.name for entry in file.schema_arrow if pa.types.is_string(entry.type)]
     schema = plain_schema(file.schema_arrow)
-    file = ParquetFile(path, read_dictionary=texts)  # texts that repeat are stored once
+    file = ParquetFile(content, read_dictionary=texts)  # texts that repeat are stored once
     return Source(str(path), PARQUET, schema, plain_batches(file.iter_batches(PARQUET_BATCH_ROWS), schema))
 
 
 def _arrow(path: Path, options: Options, coding: Coding) -> Source:
+    content = _unpacked_file(path)
     if head(path, 6) == b"ARROW1":
-        reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        reader = pa.ipc.open_file(pa.memory_map(str(path)) if content is path else content)
         batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
     else:
-        reader = batches = pa.ipc.open_stream(pa.OSFile(str(path)))
+        reader = batches = pa.ipc.open_stream(pa.OSFile(str(path)) if content is path else content)
     schema = plain_schema(reader.schema)
     return Source(str(path), ARROW, schema, plain_batches(batches, schema))
+
+
+def _of_folder(path: Path, options: Options) -> Source:
+    """Return the rows of a folder that `Dataset.save_to_disk` wrote. Raises ValueError for another."""
+    state = path / "state.json"
+    if not state.is_file():
+        readable = [*sorted(path.glob(f"*/{state.name}")), *sorted(path.iterdir())]
+        names = [entry.parent if entry.name == state.name else entry for entry in readable]
+        example = next((f", such as {entry}" for entry in names if entry.is_dir() or entry.suffix in SUFFIXES), "")
+        raise ValueError(f"{path}: is a folder, not a file; give a file{example}")
+    _check_options(str(path), ARROW, options)
+    files = [path / entry["filename"] for entry in json.loads(state.read_text(encoding="utf-8"))["_data_files"]]
+    readers = [pa.ipc.open_stream(pa.memory_map(str(file))) for file in files]
+    schema = plain_schema(readers[0].schema)
+    return Source(str(path), ARROW, schema, plain_batches(chain.from_iterable(readers), schema), ["saved by datasets"])
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -516,10 +605,11 @@ def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
         from openpyxl import load_workbook
     except ImportError as error:
         raise ValueError(f"{path}: needs openpyxl; pip install openpyxl, or save it as .csv") from error
-    with zipfile.ZipFile(path) as archive:
+    content = _unpacked_file(path)
+    with zipfile.ZipFile(content) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MAX_WORKBOOK_BYTES:
             raise ValueError(f"{path}: unpacks to more than {MAX_WORKBOOK_BYTES >> 30} GB; save the sheet as .csv")
-    book = load_workbook(path, read_only=True, data_only=True)
+    book = load_workbook(content, read_only=True, data_only=True)
     if options.sheet is not None and options.sheet not in book.sheetnames:
         raise ValueError(f"{path}: has no sheet {options.sheet!r}; it has {', '.join(book.sheetnames)}")
     sheets = [book[options.sheet]] if options.sheet else book.worksheets
@@ -541,8 +631,18 @@ def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     facts += [] if header else ["no header"]
     facts += _above(sum(map(any, padded[:above])))
     schema = _schema(padded[above], header)
-    cells = ((row + [""] * width)[:width] for row in every)
-    return Source(str(path), XLSX, schema, _batches(cells, schema), facts, header=header)
+    return Source(str(path), XLSX, schema, _batches(_padded(path, every, width), schema), facts, header=header)
+
+
+def _padded(path: Path, rows: Iterable[list[str]], width: int) -> Iterator[list[str]]:
+    """Yield rows of `width` cells. Raises ValueError for one that has more."""
+    for number, row in enumerate(rows, 1):
+        if len(row) > width:
+            raise ValueError(
+                f"{path}: row {number} has {len(row)} cells, and the first {SAMPLE_LINES} rows at most {width}; name "
+                "its further columns in the first row, or empty these cells"
+            )
+        yield row + [""] * (width - len(row))
 
 
 def _sheet_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[str]]:

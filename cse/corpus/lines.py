@@ -133,6 +133,7 @@ def encoding_of(path: Path, name: str | None = None) -> Encoding:
     """
     if name is not None:
         try:
+            "".encode(name)  # base64 has no text
             return Encoding(
                 codecs.lookup(name).name.replace("-", "_") if name.lower() not in ("utf-8", "utf8") else "utf-8"
             )

@@ -28,6 +28,12 @@ def check_output(path: Path, option: str, kinds: Sequence[str] = OUTPUTS) -> Non
         raise ValueError(f"{path}: give {option} a file name that ends in {', '.join(kinds[:-1])} or {kinds[-1]}")
 
 
+def check_guarded(for_spreadsheets: bool, *paths: Path | None) -> None:
+    """Raise ValueError for `for_spreadsheets` if no file is written that spreadsheets read."""
+    if for_spreadsheets and not any(path and path.suffix.lower() in (CSV, TSV) for path in paths):
+        raise ValueError("`for_spreadsheets` is for files that end in .csv or .tsv, and none is written; leave it out")
+
+
 def beside(added: Mapping[str, pa.Array], table: pa.Table, last: bool = False) -> pa.Table:
     """Return a table with further columns before its own, or after them if they are to be `last`.
 

@@ -152,6 +152,8 @@ def training_examples(
             break
         rows *= 4  # rows without a text, and rows that are left out, are no examples
     if not len(examples):
+        if supervised and examples.understood:
+            raise ValueError(f"{name}: no pair in it ({examples.understood}); give pairs that mean the same")
         raise ValueError(f"{name}: no sentence in {'them' if name == IN_MEMORY else 'it'}")
     if limit is None or len(examples) <= limit:
         return examples
@@ -319,7 +321,7 @@ def _views(
 
 def _header_needed(sample: _Sample, column: str | None) -> bool:
     """True for a header that has a usual name or those in `column`, or single words over texts of several."""
-    if column is not None:
+    if column is not None and USUAL_NAMES.isdisjoint(sample.names):
         return not all(name.strip().isdecimal() and name.strip() not in sample.cells for name in column.split(","))
     return not USUAL_NAMES.isdisjoint(sample.names) or (
         all(len(name.split()) == 1 for name in sample.cells)
@@ -334,7 +336,7 @@ def _roles_by_name(sample: _Sample) -> tuple[str, str, str | None, str | None] |
         if first not in names or second not in names:
             continue
         pair = names[first], names[second]
-        if negative in names:
+        if negative in names and any(sample.cells[names[negative]]):
             if sample.holds_numbers(names[negative]) or _known(sample.cells[names[negative]]):
                 raise sample.ask(f"`{names[negative]}` holds labels, not hard negatives.", "call it label")
             return *pair, names[negative], None
@@ -422,7 +424,8 @@ def _meanings(corpus: Corpus, column: str, labels: Mapping[str, int], nli: bool)
     if unknown := [label for label in labels if label not in meanings]:
         raise ValueError(
             f"{corpus.name}: `{column}` holds {', '.join(map(repr, unknown[:4]))}; labels are entailment, neutral and "
-            "contradiction, their numbers 0, 1 and 2, or 1 and 0 for pairs that mean the same and others; write these"
+            "contradiction, their numbers 0, 1 and 2, or 1 and 0 for pairs that mean the same and others; write these, "
+            "or name the two columns of pairs by `column`"
         )
     said = ", ".join(f"{label} {meanings[label]}" for label in sorted(labels) if label not in UNEXPLAINED)
     return {label: meanings[label] for label in labels}, f" ({said})" if said else ""
@@ -515,14 +518,14 @@ def _pairs_of(source: Any, sample: _Sample, options: Options) -> tuple[list[Pair
 def _scored_columns(sample: _Sample) -> tuple[str, str, str]:
     """Return the columns of the scores and the two sentences. Raises ValueError if they cannot be told."""
     names, numbers = sample.names, [name for name in sample.cells if sample.holds_numbers(name)]
-    scores = [names[name] for name in SCORES if name in names and names[name] in numbers][:1]
+    scores = [names[name] for name in SCORES if name in names and any(map(is_number, sample.cells[names[name]]))][:1]
     if not scores:
         scores = [name for name in numbers if not _counts(name, sample.cells[name])]
         decimal = [name for name in scores if any("." in cell or "," in cell for cell in sample.cells[name])]
         scores = decimal if len(scores) > 1 else scores
     texts = next(([names[a], names[b]] for a, b in PAIRS if a in names and b in names), [])
     if not texts:
-        others = [name for name in sample.cells if name not in numbers]
+        others = [name for name in sample.cells if name not in (*scores, *numbers)]
         texts = [name for name in others if prose(sample.cells[name])]
         if len(texts) != 2:
             texts = others if len(others) == 2 else [name for name in others if sample.words(name) >= 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import sqlite3
 from contextlib import closing
@@ -13,10 +14,13 @@ import pyarrow as pa
 
 from cse.corpus.formats import is_json
 
+log = logging.getLogger("cse.corpus")
 MAX_STEPS = 2_000_000_000  # of SQLite's machine: a minute, so that no condition runs for ever
 STEPS_AT_ONCE = 1_000_000
 NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")  # not 007, which is a text
 COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r",\d{3}$")  # 1,500 may be 1500
+BY_SIZE = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE)
+MOSTLY = 0.5  # of the values of a column: numbers, so that the user may take it for one of numbers
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 
 
@@ -34,7 +38,8 @@ def rows_where(table: pa.Table, condition: str, max_steps: int = MAX_STEPS) -> n
             base.execute(f"CREATE TABLE rows (position INTEGER PRIMARY KEY, {quoted})")
             needed = _columns_read(base, condition, names)
             base.execute("DROP TABLE rows")
-            columns = {name: _values(table.schema.field(name), table.column(name)) for name in needed}
+            by_size = bool(BY_SIZE.search(condition)) and "cast" not in condition.lower()
+            columns = {name: _values(table.schema.field(name), table.column(name), by_size) for name in needed}
             declared = ", ".join(
                 f'"{name.replace(chr(34), chr(34) * 2)}" {kind}' for name, (kind, _) in columns.items()
             )
@@ -76,14 +81,22 @@ def _only_reading(action: int, first: str | None, second: str | None, *_: Any) -
     return sqlite3.SQLITE_OK if action in ALLOWED and not harmful else sqlite3.SQLITE_DENY
 
 
-def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
-    """Return the type that SQLite compares a column by, and its values; numbers may have a decimal comma."""
+def _values(entry: pa.Field, column: pa.ChunkedArray, by_size: bool) -> tuple[str, list[Any]]:
+    """Return the type that SQLite compares a column by, and its values; numbers may have a decimal comma.
+
+    A warning says so where most of the values that are compared `by_size` are numbers, and all are compared as text.
+    """
     values = [_plain(value, is_json(entry)) for value in column.to_pylist()]
     texts = {value.strip() for value in values if isinstance(value, str)} - {""}
     commas = any("," in text for text in texts)
-    if not texts.issubset(text for text in texts if (COMMA_NUMBER if commas else NUMBER).fullmatch(text)) or (
-        commas and all("," not in text or THOUSANDS.search(text) for text in texts)
-    ):
+    numbers = {text for text in texts if (COMMA_NUMBER if commas else NUMBER).fullmatch(text)}
+    if texts - numbers or (commas and all("," not in text or THOUSANDS.search(text) for text in texts)):
+        if by_size and not commas and len(numbers) > MOSTLY * len(texts):
+            log.warning(
+                f"{entry.name!r} is compared as text, by which '9' > '10', since it holds "
+                f'{min(texts - numbers)!r:.40}; for numbers write CAST("{entry.name}" AS REAL), which takes other '
+                "texts for 0"
+            )
         return "TEXT", values
     texts_to_numbers = {"": None, **{text: text.replace(",", ".") for text in texts}}
     return "NUMERIC", [texts_to_numbers[value.strip()] if isinstance(value, str) else value for value in values]

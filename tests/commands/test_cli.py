@@ -55,6 +55,13 @@ def test_a_word_that_is_no_utf_8_is_refused_before_the_command_runs(words: list[
     assert done.stderr == expected
 
 
+@pytest.mark.parametrize("words", [["~/x", "y"], ["x", "y", "--output", "~/z"]])
+def test_a_path_from_home_that_the_shell_left_is_refused(words: list[str]) -> None:
+    done = CliRunner().invoke(APP, words)
+    assert done.exit_code == 3
+    assert "the shell did not write out ~ here; write the whole path" in done.stderr
+
+
 TALKATIVE = """
 import typer
 from cse.commands.cli import command, print_json

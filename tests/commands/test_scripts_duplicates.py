@@ -109,6 +109,11 @@ def test_tables_and_groups_keep_all_columns_unchanged(bert_folder: Path, tmp_pat
     assert done.exit_code == 0, done.output
     assert [row["body"] for row in table(tmp_path / "g.csv")] == ["'=the dog"] * 2
     assert [row["note"] for row in table(tmp_path / "out.csv")] == ["'=1+1"] * 3
+    assert "fewer than 8 different texts: only equal vectors" in done.stderr
+    other = ("--column", "body", "--output", tmp_path / "out.jsonl", "--for-spreadsheets")
+    done = run("duplicates", tmp_path / "in.csv", "--model", bert_folder, *other)
+    assert done.exit_code == 3
+    assert "--for-spreadsheets is for files that end in .csv or .tsv" in done.stderr
     (tmp_path / "in.tsv").write_text("x\ta dog\ny\ta cat\nz\ta dog\n")
     assert run("duplicates", tmp_path / "in.tsv", "--column", 2, "--model", bert_folder, *options[2:]).exit_code == 0
     assert (tmp_path / "out.csv").read_text() == "1,2\nx,a dog\ny,a cat\n"

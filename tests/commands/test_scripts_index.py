@@ -369,12 +369,25 @@ def test_smoothing_that_cannot_be_is_refused_with_the_cure(corpus: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--model", "simcse", "--vectors", "v"], ["--vectors", "v", "--pooling", "cls"]]
+    "arguments",
+    [
+        [],
+        ["--model", "simcse", "--vectors", "v"],
+        ["--vectors", "v", "--pooling", "cls"],
+        ["--vectors", "v", "--batch-size", 8],
+        ["--vectors", "v", "--backend", "torch"],
+    ],
 )
 def test_vectors_stand_in_for_a_model(corpus: Path, tmp_path: Path, arguments: list[str]) -> None:
     refused = run_build(corpus, *arguments, "--output", tmp_path / "index")
     assert refused.exit_code == 2
     assert "--vectors" in refused.stderr
+
+
+def test_a_seed_means_nothing_for_texts_that_are_added(corpus: Path, tmp_path: Path) -> None:
+    refused = run_build(corpus, "--model", "bundled", "--output", tmp_path / "index", "--append", "--seed", 3)
+    assert refused.exit_code == 2
+    assert "leave out --seed" in refused.stderr
 
 
 TICKETS = [

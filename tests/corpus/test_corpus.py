@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from datasets import IterableDataset
+from datasets import Dataset, DatasetDict, IterableDataset
 
 from cse.corpus import Corpus, formats
 from cse.corpus import corpus as corpora
@@ -155,6 +155,8 @@ ROWS = [{"id": 1, "text": "hello there", "tags": ["a"]}, {"id": 2, "text": "bye 
         "\n".join(map(json.dumps, ROWS)), json.dumps(ROWS), json.dumps(ROWS, indent=1), json.dumps({"data": ROWS}),
         json.dumps({key: [row[key] for row in ROWS] for key in ROWS[0]}),
         json.dumps({key: {str(n): row[key] for n, row in enumerate(ROWS)} for key in ROWS[0]}),
+        json.dumps({"columns": list(ROWS[0]), "index": [0, 1], "data": [list(row.values()) for row in ROWS]}),
+        json.dumps([list(ROWS[0]), *(list(row.values()) for row in ROWS)]),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.txt"])
@@ -162,6 +164,11 @@ def test_json_of_any_shape_keeps_its_values(tmp_path: Path, content: str, name: 
     corpus = Corpus.read(written(tmp_path / name, content))
     assert corpus.texts == ["hello there", "bye now"]
     assert [corpus.fields(row) for row in (0, 1)] == [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}]
+
+
+@pytest.mark.parametrize("text", ['"one"\n"two"\n', '["one"]\n["two"]\n', '[["one"], ["two"]]'])
+def test_rows_of_json_may_be_texts_and_lists_of_cells(tmp_path: Path, text: str) -> None:
+    assert Corpus.read(written(tmp_path / "a.jsonl", text)).texts == ["one", "two"]
 
 
 def test_nested_texts_have_a_path_and_later_rows_may_have_other_kinds(tmp_path: Path, monkeypatch) -> None:
@@ -211,6 +218,30 @@ def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path: Path) -> N
     assert (corpus.texts[1], corpus.fields(1)["when"]) == ("007", "1.5")
     with pytest.raises(ValueError, match="has no sheet 'x'; it has Sheet, other"):
         Corpus.read(tmp_path / "c.xlsx", options=Options.of(["sheet=x"]))
+    for name in ("c.xlsx", "a.csv", "b.bin"):
+        packed = written(tmp_path / f"{name}.gz", gzip.compress((tmp_path / name).read_bytes()))
+        assert Corpus.read(packed).texts == Corpus.read(tmp_path / name).texts
+    renamed = written(tmp_path / "c.csv", (tmp_path / "c.xlsx").read_bytes())
+    assert Corpus.read(renamed).texts == corpus.texts
+
+
+def test_a_cell_beyond_the_columns_of_a_sheet_is_refused(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["id", "text"], *[[1, "a b"]] * 400, [2, "c d", "lost"]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(ValueError, match="row 401 has 3 cells, and the first 400 rows at most 2"):
+        Corpus.read(tmp_path / "a.xlsx")
+
+
+def test_a_folder_that_datasets_saved_is_read_and_another_names_a_file(tmp_path: Path) -> None:
+    saved = Dataset.from_dict({"text": list("abc"), "n": [1, 2, 3]})
+    DatasetDict(train=saved).save_to_disk(tmp_path / "set", num_shards={"train": 2})
+    corpus = Corpus.read(tmp_path / "set" / "train")
+    assert (corpus.texts, corpus.fields(2)) == (["a", "b", "c"], {"n": 3})
+    with pytest.raises(ValueError, match=r"is a folder, not a file; give a file, such as .*set/train"):
+        Corpus.read(tmp_path / "set")
 
 
 def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_path: Path) -> None:
@@ -257,6 +288,9 @@ def test_what_is_in_memory_is_a_corpus_too() -> None:
 BAD_FILES = [
     ("semi.csv", "id;text\n1;A dog; a cat.\n", r"line 2 has 3 cells, not 2 as the first row; quote cells"),
     ("many.csv", "id,text\n1,a,b\n", r"line 2 has 3 cells, not 2 as the first row; quote cells"),
+    ("one.csv", "text\nHello, you\n", r"not 1 as the first row; .* one column \(delimiter=tab\), or skip lines"),
+    ("title.csv", "# by a tool\n#\nid,text\n1,a b\n", r"line 3 has 2 cells, .* \(skip=2\)"),
+    ("mixed.csv", "id,text\r\n1,a\n2,b c\r3,d\n", r"line 3: .*carriage return within it\); end every row"),
     ("open.csv", 'id,text\n1,"a, b"\n2,"never, closed\n3,"lost, too"\n', r"line [34]: cannot read this row"),
     ("prose.csv", "A dog, a cat and a man.\nHello.\nOne, two.\n", r"may be a text a line; say which: format=text"),
     ("body.csv", "body\nThe first.\n", r"its first line 'body' may be the column's name or a sentence"),
@@ -280,7 +314,7 @@ def test_bad_input_is_one_line_with_the_cure(tmp_path: Path, name: str, content:
     assert "\n" not in str(caught.value)
 
 
-def test_a_condition_picks_rows_as_pandas_does(tmp_path: Path) -> None:
+def test_a_condition_picks_rows_as_pandas_does(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rows = pd.DataFrame(
         {"id": ["007", "7", "8"], "price": ["9", "10.5", ""], "label": ["a", "b", "it's"], "text": list("xyz")}
     )
@@ -297,6 +331,9 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path: Path) -> None:
         "\"label\" == 'b'": [1],
     }.items():
         assert rows_where(table, condition).tolist() == positions, condition
+    assert not caplog.records
+    rows_where(pa.table({"n": ["3", "10", "x"]}), "n > 2")
+    assert "'n' is compared as text, by which '9' > '10', since it holds 'x'" in caplog.text
     for condition in (
         "colour = 1",
         "label = ",
@@ -345,6 +382,22 @@ def test_options_are_understood_or_refused() -> None:
     for word in ("delimiter", "delimiter=", "delimeter=;", "header=maybe", "format=pdf", "delimiter=ab"):
         with pytest.raises(ValueError, match=word.split("=")[0]):
             Options.of([word])
+    with pytest.raises(ValueError, match=r"'delimiter=;'; give .*, each once"):
+        Options.of(["delimiter=tab", "delimiter=;"])
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["format=text", "skip=1"], "is read as text, which has no skip; leave out skip="),
+        (["sheet=a"], "is read as csv, which has no sheet"),
+        (["encoding=base64"], "unknown encoding 'base64'"),
+        (["skip=9"], "skip is 9, and no row comes after"),
+    ],
+)
+def test_an_option_is_obeyed_or_refused(tmp_path: Path, words: list[str], error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        Corpus.read(written(tmp_path / "a.csv", "id,text\n1,a b\n"), options=Options.of(words))
 
 
 def test_rows_are_taken_with_their_cells(tmp_path: Path) -> None:
@@ -376,10 +429,17 @@ def test_the_columns_of_a_source_keep_their_names_beside_further_ones() -> None:
     ]
 
 
+def test_the_usual_name_of_texts_may_be_in_capitals(tmp_path: Path) -> None:
+    assert Corpus.read(written(tmp_path / "a.csv", "ID,Text,Note\n1,a b,c d\n")).texts == ["a b"]
+    assert Corpus.read(written(tmp_path / "b.csv", "Text,text\na b,c d\n")).texts == ["c d"]
+
+
 def test_a_header_with_a_name_twice_is_a_header(tmp_path: Path) -> None:
     corpus = Corpus.read(written(tmp_path / "a.csv", "id;text;;id\n1;a cat sleeps here;x;9\n;;;\n"))
     assert (corpus.columns, corpus.texts) == (["id", "text", "3", "id.2"], ["a cat sleeps here"])
     assert corpus.fields(0) == {"id": "1", "3": "x", "id.2": "9"}
+    thrice = Corpus.read(written(tmp_path / "b.csv", "text,text.2,text\none,two,three\n"), "text.2")
+    assert (thrice.columns, thrice.texts) == (["text", "text.2", "text.3"], ["two"])
 
 
 def test_a_text_that_is_stored_once_for_many_rows_does_not_fill_the_memory(

@@ -97,7 +97,7 @@ def test_numbers_are_codes_of_entailment_or_of_duplicates_and_what_they_mean_is_
         ("sent0\tsent1\thard_neg\na man\tone man\tneutral\n", "`hard_neg` holds labels, not hard negatives"),
         ("one\ttwo\tthree\tfour\n", r"needs two or three columns\. It has the columns 1, 2, 3, 4; name them by"),
         ("a text a line\n", "needs two or three columns, and this holds a text a line"),
-        ("sentence1\tsentence2\tlabel\na b\tc d\tneutral\n", "no sentence in it"),
+        ("sentence1\tsentence2\tlabel\na b\tc d\tneutral\n", "no pair in it .*; 1 neutral row left out"),
     ],
 )
 def test_what_cannot_be_decided_is_asked_for_and_labels_are_never_texts(
@@ -138,6 +138,14 @@ def test_a_pair_without_a_hard_negative_takes_anothers_and_rows_without_a_text_a
     examples = training_examples(written(tmp_path / "b.tsv", lines(few)), supervised=True)
     assert (len(examples), len(examples.views)) == (21, 2)
     assert "21 pairs, 1 with a hard negative; so few hard negatives are not used" in examples.understood
+    none = written(tmp_path / "c.tsv", "anchor\tpositive\tnegative\na\tb\t\n")
+    assert training_examples(none, supervised=True)[:] == {"0": ["a"], "1": ["b"]}
+
+
+def test_numbers_are_no_columns_of_a_table_with_usual_names(tmp_path: Path) -> None:
+    table = written(tmp_path / "a.csv", "anchor,positive\na man,one man\n")
+    with pytest.raises(ValueError, match=r"no column '1'\. It has the columns anchor, positive"):
+        training_examples(table, "1,2", supervised=True)
 
 
 def test_the_pairs_of_a_premise_share_its_contradictions(tmp_path: Path) -> None:
@@ -266,6 +274,7 @@ def test_scored_pairs_in_memory_are_those_of_a_file() -> None:
         ("score\tsentence1\tsentence2\n1\ta\tb\n\ta\tb\n", "row 2: the score '' is no number"),
         ("sentence1\tsentence2\tlabel\na b\tc d\tneutral\n", "which columns hold the score"),
         ("a\tb\tc\tone two\tone three\n1.5\t2.5\t3.5\tone two\tone three\n", "which columns hold the score"),
+        ("score\tsentence1\tsentence2\nnan\ta\tb\n2\ta\tb\n", "row 1: the score 'nan' is not finite"),
         ("\n", "no pair in it"),
     ],
 )
