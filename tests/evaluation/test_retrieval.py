@@ -11,13 +11,13 @@ from conftest import DATA
 
 from cse.evaluation.metrics import mean_difference
 from cse.evaluation.retrieval import (
-    short_form,
     known_item_values,
     measures,
     ranks,
     read_relevance,
     read_texts,
     score,
+    short_form,
     units,
 )
 from cse.evaluation.tasks import TaskData
@@ -138,7 +138,9 @@ def test_the_real_sets_have_their_published_sizes() -> None:
         (" ".join(map(str, range(99))), "0 10 22 32 44 54 66 76 88 98"),  # spread over the whole text
     ],
 )
-def test_a_short_form_has_every_second_word_and_at_most_ten(text: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_form_has_every_second_word_and_at_most_ten(
+    text: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
     assert short_form(text) == form
 
