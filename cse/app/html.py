@@ -75,7 +75,8 @@ def model(name: str) -> str:
     """Return a model's name after a mark of its colour, which the page's styles give to those not bundled."""
     known = name.removesuffix(BEFORE) in MODELS
     painted = f'style="{colour(name)}"' if known else f'data-model="{escape(name)}"'
-    return f'<i class="cse-chip" {painted}></i>{escape(title(name))}'
+    first, blank, rest = escape(title(name)).partition(" ")
+    return f'<span class="cse-named"><i class="cse-chip" {painted}></i>{first}</span>{blank}{rest}'
 
 
 def colour(name: str) -> str:

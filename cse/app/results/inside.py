@@ -40,11 +40,16 @@ class Attention(Result):
 
     sentence: str = text("Sentence", SENTENCES[0], "The sentence", "what the models read.")
     layer: int = whole(
-        "Layer (the last of a model with fewer)", 6, "The layer", "the layer that the page shows; the answer has all.",
+        "Layer", 6, "The layer", "the layer that the page shows, the last of a model with fewer; the answer has all.",
         1, MAX_LAYERS,
     )  # fmt: skip
     head: int = whole(
-        "Head (0: mean of all)", 0, "The head", "the head that the page shows; the answer has all.", 0, MAX_HEADS
+        "Head (0: mean)",
+        0,
+        "The head",
+        "the head that the page shows, 0 for their mean; the answer has all.",
+        0,
+        MAX_HEADS,
     )
 
     def frame(self, session: Session) -> pd.DataFrame:

@@ -23,8 +23,8 @@ HOUR = 3600.0
 BY_OWNER = f"with the option {OPTION} (or {VARIABLE}=1 in its environment)"
 UNOWNED = f"This server does not train models. Its owner can allow it {BY_OWNER}."
 REFUSED = (
-    "Training is for the owner of this server: open the address that it printed at its start. The owner can allow it "
-    f"to everyone {BY_OWNER}."
+    "Only the owner of this server trains models: whoever opens the address that it printed at its start. Ask the "
+    f"owner, who can allow it to everyone {BY_OWNER}."
 )
 ADAPT = "adapt"
 METHODS = (ADAPT, *BUNDLED_NAMES)
