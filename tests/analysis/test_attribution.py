@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 import cse
-from cse.analysis.attribution import (
-    PERTURBATIONS,
-    Change,
-    attribute,
-    changes,
-    without,
-    words,
-)
+from cse.analysis.attribution import PERTURBATIONS, Change, attribute, changes, without, words
 
 PAIR = ("The dog, in the park, was happy.", "a big cat!")
 SHORTER = (

@@ -5,14 +5,7 @@ import pytest
 from scipy.stats import kstest, percentileofscore
 
 import cse
-from cse.analysis.calibration import (
-    cosine_at,
-    displacement,
-    input_notes,
-    percentile,
-    percentiles,
-    random_cosines,
-)
+from cse.analysis.calibration import cosine_at, displacement, input_notes, percentile, percentiles, random_cosines
 from cse.app.state import open_state
 from cse.encoder.rows import plain_ids
 from cse.encoder.torch_encoder import TorchEncoder

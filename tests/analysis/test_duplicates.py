@@ -6,13 +6,7 @@ import pytest
 import cse.analysis.duplicates as linking
 from cse.analysis.attribution import changes
 from cse.analysis.calibration import random_cosines
-from cse.analysis.duplicates import (
-    Level,
-    Search,
-    members,
-    strongest_links,
-    threshold,
-)
+from cse.analysis.duplicates import Level, Search, members, strongest_links, threshold
 
 
 def exact(vectors: np.ndarray) -> Search:

@@ -75,14 +75,7 @@ Way = Callable[[Trial, Corpus, Callable[[Encode], Scores]], dict[str, Any]]
 
 
 def measure(
-    file: Path,
-    trial: Trial,
-    ways: Mapping[str, Way],
-    output: Path,
-    *,
-    fit: int,
-    scored: int,
-    pairs: Path | None = None,
+    file: Path, trial: Trial, ways: Mapping[str, Way], output: Path, *, fit: int, scored: int, pairs: Path | None = None
 ) -> dict[str, Any]:
     """Return a row of scores and processor seconds of the start and of each way, by name.
 

@@ -22,9 +22,7 @@ from cse.vectors import PRECISIONS, quantised
 pytest.importorskip("sentence_transformers", reason="sentence-transformers (tests/requirements.txt) is not installed")
 
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.evaluation import (
-    InformationRetrievalEvaluator,
-)
+from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from sentence_transformers.util import SimilarityFunction, paraphrase_mining, quantize_embeddings
 

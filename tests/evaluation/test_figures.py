@@ -13,12 +13,7 @@ TOKENS = {
     "x": [0.0, 1.0, 2.0, 3.0], "y": [4.0, 5.0, 6.0, 7.0], "tokens": ["a", "b", "c", "d"],
     "frequency": ["rare", "", "frequent", "frequent"], "piece": ["subword"] * 4, "explained": [12.34, 5.0],
 }  # fmt: skip
-DRAWN = {
-    "violins": SEEDS,
-    "similarity_by_grade": POINTS,
-    "removal_curves": CURVES,
-    "token_picture": TOKENS,
-}
+DRAWN = {"violins": SEEDS, "similarity_by_grade": POINTS, "removal_curves": CURVES, "token_picture": TOKENS}
 
 
 @pytest.mark.parametrize("name", DRAWN)

@@ -50,10 +50,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def test_a_table_is_trained_evaluated_and_not_done_twice(
-    bert_folder: Path,
-    sts: Path,
-    tmp_path: Path,
-    in_process: list[list[str]],
+    bert_folder: Path, sts: Path, tmp_path: Path, in_process: list[list[str]]
 ) -> None:
     (sts / "STSB" / "dev.tsv").write_text((sts / "STSB" / "test.tsv").read_text())
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
@@ -90,10 +87,7 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(
 
 
 @pytest.mark.usefixtures("in_process")
-def test_copied_rows_are_marked_and_missing_text_is_asked_for(
-    sts: Path,
-    tmp_path: Path,
-) -> None:
+def test_copied_rows_are_marked_and_missing_text_is_asked_for(sts: Path, tmp_path: Path) -> None:
     options = ("--data", sts.parent, "--output", tmp_path / "out")
     failed = (*options, "--train-data", tmp_path / "none.txt", "--backbone", "bundled", "--only", "SCPCSE")
     refused(run("reproduce", "dcpcse", "1", *failed), 3, "SCPCSE", "scripts.train scpcse", "exit code 3")

@@ -5,14 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cse.evaluation.results import (
-    ModelRecord,
-    Protocol,
-    Results,
-    open_results,
-    table,
-    warnings,
-)
+from cse.evaluation.results import ModelRecord, Protocol, Results, open_results, table, warnings
 from cse.evaluation.tasks import find_task
 
 RECORD = {"model": "m", "fingerprint": "f", "scores": {"STS12": {"spearman": 1.0}}}

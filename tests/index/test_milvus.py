@@ -55,10 +55,7 @@ def client_of(location: str) -> Any:
     return connect(parse_address(location))
 
 
-pytestmark = [
-    needs_server,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus"),
-]
+pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus")]
 
 
 def test_the_collection_answers_as_the_folder_does(location: str, tmp_path: Path) -> None:
