@@ -81,12 +81,6 @@ def test_nothing_installed_names_a_module_of_the_faces() -> None:
     assert [path.name for path in files if path.suffix != ".pyc" and b"python -m scripts" in path.read_bytes()] == []
 
 
-def test_every_progress_bar_is_that_of_a_notebook_in_one() -> None:
-    sources = [path.read_text() for path in (ROOT / "cse").rglob("*.py")]
-    assert not [text for text in sources if "from tqdm import" in text]
-    assert [text for text in sources if "from tqdm.auto import tqdm" in text]
-
-
 USERS_SCRIPT = """
 import cse, numpy as np
 cse.VectorIndex.build([(["a dog", "a cat"], np.eye(2))], "folder", settings=cse.BuildSettings())

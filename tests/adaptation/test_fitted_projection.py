@@ -87,20 +87,6 @@ def test_what_cannot_be_fitted_is_refused(rows: np.ndarray, components: int, mes
         fit_projection(rows, components)
 
 
-@pytest.mark.parametrize(("backbone", "pooling"), [("bert", "mean"), ("roberta", "cls")], indirect=["backbone"])
-def test_an_untrained_backbone_gets_a_folder_that_both_open(backbone: str, pooling: str, tmp_path: Path) -> None:
-    start = shutil.copytree(backbone, tmp_path / "start")
-    encoder = cse.load(str(start), pooling)
-    expected = fit_projection(raw_vectors(encoder, TEXTS), COMPONENTS)(encoder.encode(SENTENCES))
-    project(str(start), TEXTS, tmp_path / "out", components=COMPONENTS, pooling=pooling)
-    shutil.rmtree(start)
-    folder = (tmp_path / "out").rename(tmp_path / "moved")
-    assert expected.shape == (len(SENTENCES), COMPONENTS)
-    for backend in ("openvino", "torch"):
-        np.testing.assert_allclose(cse.load(str(folder), backend=backend).encode(SENTENCES), expected, atol=1e-5)
-    np.testing.assert_allclose(theirs(folder), expected, atol=1e-5)
-
-
 def test_typed_special_tokens_are_text_in_both(backbone: str, tmp_path: Path) -> None:
     projection = project(backbone, TEXTS, tmp_path / "out", components=COMPONENTS, pooling="mean")
     expected = projection(raw_vectors(cse.load(backbone, "mean", backend="torch"), TYPED))

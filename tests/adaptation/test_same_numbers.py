@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import run
+from command_line import ran, run
 from conftest import WORDS
 from given_corpus import GivenCorpus
 
@@ -61,8 +61,7 @@ def adapted(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Adap
 
 def judged(models: tuple[Path, Path], file: Path) -> tuple[list[str], list[dict[str, float]], list[str]]:
     """The marks and scores that `judge` prints of two models on labelled texts, and its notes."""
-    done = run("judge", *models, "--data", file, "--column", 2, "--labels", 1, "--votes", 0)
-    assert done.exit_code == 0, done.output
+    done = ran("judge", *models, "--data", file, "--column", 2, "--labels", 1, "--votes", 0)
     header, *lines = (line.split("\t") for line in done.stdout.splitlines())
     scores = [dict(zip(header[1:5], map(float, line[1:5]), strict=True)) for line in lines]
     return ["".join(line[5:]) for line in lines], scores, done.stderr.splitlines()
@@ -71,8 +70,7 @@ def judged(models: tuple[Path, Path], file: Path) -> tuple[list[str], list[dict[
 def evaluated(models: tuple[Path, Path], file: Path, output: Path) -> tuple[list[dict[str, float]], str]:
     """The scores of `evaluate clustering` of two models, and its output."""
     named = [word for model in models for word in ("--model", model)]
-    done = run("evaluate", "clustering", *named, "--data", file, "--json", output)
-    assert done.exit_code == 0, done.output
+    done = ran("evaluate", "clustering", *named, "--data", file, "--json", output)
     scores = {one["model"]: one["scores"][file.stem] for one in json.loads(output.read_text())["models"].values()}
     return [scores[str(model)] for model in models], done.output
 
@@ -116,8 +114,7 @@ def test_the_page_its_file_and_an_export_have_the_numbers_of_the_commands(
         assert shown[[*start]].to_dict("records") == [start, result]
     rows = json.loads(as_json(page))["rows"]
     assert [row["neighbours"] for row in rows] == [adapted.report["grouping"][side] for side in ("start", "result")]
-    done = run("export", adapted.output, "--to", "sentence-transformers", "--output", tmp_path / "exported")
-    assert done.exit_code == 0, done.output
+    ran("export", adapted.output, "--to", "sentence-transformers", "--output", tmp_path / "exported")
     labels, texts = zip(*(line.split("\t") for line in adapted.held.read_text().splitlines()), strict=True)
     theirs = SentenceTransformer(str(tmp_path / "exported"), device="cpu").encode(list(texts))
     assert label_scores(theirs, labels) == result
@@ -135,8 +132,7 @@ def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(
     (_, scores), output = evaluated(models, adapted.file, tmp_path / "scores.json")
     assert (scores["fitted_texts"], scores["texts"]) == (count - count // 5, count)
     assert mark in output
-    grouped = run("topics", adapted.file, "--column", 2, "--labels", 1, "--model", adapted.output)
-    assert grouped.exit_code == 0, grouped.output
+    grouped = ran("topics", adapted.file, "--column", 2, "--labels", 1, "--model", adapted.output)
     assert mark in grouped.stdout
     assert "texts that nothing was fitted on" in (adapted.output / "README.md").read_text()
     (adapted.output / "fitted_texts.json").rename(tmp_path / "kept.json")

@@ -4,21 +4,15 @@ import numpy as np
 import pytest
 
 import cse
-from cse.analysis.attribution import PERTURBATIONS, Change, attribute, changes, without, words
+from cse.analysis.attribution import PERTURBATIONS, attribute, changes, without, words
 
 PAIR = ("The dog, in the park, was happy.", "a big cat!")
 SHORTER = (
-    [
-        "dog, in the park, was happy.",
-        "The, in the park, was happy.",
-        "The dog, the park, was happy.",
-        "The dog, in park, was happy.",
-        "The dog, in the, was happy.",
-        "The dog, in the park, happy.",
-        "The dog, in the park, was.",
-    ],
+    ["dog, in the park, was happy.", "The, in the park, was happy.", "The dog, the park, was happy.",
+     "The dog, in park, was happy.", "The dog, in the, was happy.", "The dog, in the park, happy.",
+     "The dog, in the park, was."],
     ["big cat!", "a cat!", "a big!"],
-)
+)  # fmt: skip
 WORDLESS = (",,.", "!")
 
 
@@ -75,14 +69,18 @@ def test_words_without_spaces_are_pairs_of_characters_unless_a_segmenter_is_inst
     assert without(text, words(text)[:2]).startswith("“了，以后")
 
 
-def test_changes_of_texts_without_spaces_are_their_characters() -> None:
-    assert changes("送餐太慢了 ok", "送餐很慢了 ok") == [
-        Change("both", "送餐"), Change("first", "太"), Change("second", "很"), Change("both", "慢了 ok"),
-    ]  # fmt: skip
-    assert changes("the dog, barks", "the cat, barks  loudly") == [
-        Change("both", "the"), Change("first", "dog,"), Change("second", "cat,"), Change("both", "barks"),
-        Change("second", "loudly"),
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("the red dog  barked", "the dog barked loudly",
+         [("both", "the"), ("first", "red"), ("both", "dog barked"), ("second", "loudly")]),
+        ("error 12 in a", "error 13 in a", [("both", "error"), ("first", "12"), ("second", "13"), ("both", "in a")]),
+        ("same", "same", [("both", "same")]), ("", "new", [("second", "new")]),
+        ("送餐太慢了 ok", "送餐很慢了 ok", [("both", "送餐"), ("first", "太"), ("second", "很"), ("both", "慢了 ok")]),
+    ],
+)  # fmt: skip
+def test_words_that_differ_are_runs_in_order(first: str, second: str, expected: list[tuple[str, str]]) -> None:
+    assert changes(first, second) == expected
 
 
 APPLY = {perturbation.name: perturbation.apply for perturbation in PERTURBATIONS}
@@ -93,14 +91,11 @@ APPLY = {perturbation.name: perturbation.apply for perturbation in PERTURBATIONS
     [
         ("negated", "The shop is open on Sundays.", "The shop is not open on Sundays."),
         ("negated", "The shop is not open.", "The shop is open."),
-        ("negated", "He can't swim.", "He can swim."),
-        ("negated", "Won't you come?", "Will you come?"),
-        ("negated", "She didn't laugh.", "She did laugh."),
-        ("negated", "Dogs bark.", None),
+        ("negated", "He can't swim.", "He can swim."), ("negated", "Won't you come?", "Will you come?"),
+        ("negated", "She didn't laugh.", "She did laugh."), ("negated", "Dogs bark.", None),
         ("numbers changed", "It took 3 days and 15 minutes.", "It took 4 days and 16 minutes."),
         ("numbers changed", "It cost 1,000 or 3.19.", "It cost 1,001 or 3.10."),
-        ("numbers changed", "9" * 5000, "9" * 4999 + "0"),
-        ("numbers changed", "It took days.", None),
+        ("numbers changed", "9" * 5000, "9" * 4999 + "0"), ("numbers changed", "It took days.", None),
         ("negated", "In May the shops were open.", "In May the shops were not open."),
         ("negated", "It is not, and it left.", "It is and it left."),
         ("negated", "I ain't going.", "I am going."),
@@ -116,17 +111,14 @@ APPLY = {perturbation.name: perturbation.apply for perturbation in PERTURBATIONS
         ("longest word dropped", "Hello.", None),
         ("word doubled", "The orchestra played.", "The orchestra orchestra played."),
         ("typing error", "The orchestra played.", "The ocrhestra played."),
-        ("typing error", "I am.", None),
-        ("typing error", "बैंक विद्यालय", "बैंक विलद्याय"),
+        ("typing error", "I am.", None), ("typing error", "बैंक विद्यालय", "बैंक विलद्याय"),
         ("typing error", "e\u0301le\u0300ve la\u0300", "e\u0301e\u0300lve la\u0300"),
         ("longest word dropped", "मौसम अच्छा है", "मौसम है"),
         ("word doubled", "l'e\u0301te\u0301 est la\u0300", "l'e\u0301te\u0301 l'e\u0301te\u0301 est la\u0300"),
-        ("capitals", "Stop it", "STOP IT"),
-        ("capitals", "STOP 12", None),
-        ("final punctuation", "Stop it!", "Stop it"),
-        ("final punctuation", "Stop it", "Stop it."),
+        ("capitals", "Stop it", "STOP IT"), ("capitals", "STOP 12", None),
+        ("final punctuation", "Stop it!", "Stop it"), ("final punctuation", "Stop it", "Stop it."),
     ],
-)
+)  # fmt: skip
 def test_a_perturbation_gives_the_sentence_that_it_should(name: str, text: str, changed: str | None) -> None:
     assert APPLY[name](text) == changed
 

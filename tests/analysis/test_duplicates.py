@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import cse.analysis.duplicates as linking
-from cse.analysis.attribution import changes
 from cse.analysis.calibration import random_cosines
 from cse.analysis.duplicates import Level, Search, members, strongest_links, threshold
 
@@ -100,16 +99,3 @@ def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies: int)
     assert cosines[-1] < both < 0.95  # above all random pairs, below every copy's cosine
     every = np.concatenate([vectors, near])
     assert strongest_links(every, exact(every), both).level(both).kept == 400
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        ("the red dog  barked", "the dog barked loudly",
-         [("both", "the"), ("first", "red"), ("both", "dog barked"), ("second", "loudly")]),
-        ("error 12 in a", "error 13 in a", [("both", "error"), ("first", "12"), ("second", "13"), ("both", "in a")]),
-        ("same", "same", [("both", "same")]), ("", "new", [("second", "new")]),
-    ],
-)  # fmt: skip
-def test_words_that_differ_are_runs_in_order(first: str, second: str, expected: list[tuple[str, str]]) -> None:
-    assert changes(first, second) == expected

@@ -179,18 +179,15 @@ def test_a_model_by_default_is_for_commands_that_encode(
     ("text", "words"),
     [
         ("tokens: {colour: red}", ("tokens has no option 'colour'", "template")),
-        ("tokns: {k: 2}", ("unknown tokns", "tokens")),
-        ("pooling: cls", ("unknown pooling",)),
+        ("tokns: {k: 2}", ("unknown tokns", "tokens")), ("pooling: cls", ("unknown pooling",)),
         ("tokens: {k: many}", ('tokens: k is "many": ',)),
         ("tokens: {k: [1, 2]}", ("tokens: k is", "give one value")),
         ("tokens: {denoise: perhaps}", ('tokens: denoise is "perhaps": ',)),
-        ("tokens: prompt", ("tokens has no options",)),
-        ("model: [simcse]", ("give names and values",)),
-        ("- tokens", ("give names and values",)),
-        ("a: b: c", ("cannot be read as YAML",)),
+        ("tokens: prompt", ("tokens has no options",)), ("model: [simcse]", ("give names and values",)),
+        ("- tokens", ("give names and values",)), ("a: b: c", ("cannot be read as YAML",)),
         (None, ("cannot be read",)),
     ],
-)
+)  # fmt: skip
 def test_a_configuration_that_is_not_understood_is_refused(config: Path, text: str | None, words: tuple) -> None:
     if text is not None:
         config.write_text(text)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import refused, run
+from command_line import ran, refused, run
 from conftest import SENTENCES
 from milvus_server import needs_server, served
 from typer.testing import Result
@@ -90,8 +90,7 @@ def searched(index: Path, folder: Path, texts: Sequence[str] = SENTENCES, prompt
 
 
 def built(*words: object) -> Result:
-    done = run("build_index", *words)
-    assert done.exit_code == 0, done.output
+    done = ran("build_index", *words)
     return done
 
 
@@ -147,8 +146,7 @@ def test_encoded_parts_say_with_which_prompt(folders: dict[str, Path], corpus: P
     built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
     searched(tmp_path / "x", folders[kind])
     built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x", "--append")
-    done = run("encode", "--model", folders[kind], "--input", corpus, "--output", tmp_path / "v.npy")
-    assert done.exit_code == 0, done.output
+    ran("encode", "--model", folders[kind], "--input", corpus, "--output", tmp_path / "v.npy")
     model = SentenceTransformer(str(folders[kind]), device="cpu")
     np.testing.assert_allclose(np.load(tmp_path / "v.npy"), model.encode(SENTENCES), atol=1e-4)
     refused(run("encode", *words[:4], "--output", tmp_path / "w.npy", "--prompt-name", "odd"), 3, "'odd'", "document")
@@ -223,8 +221,7 @@ def retrieval_set(folder: Path) -> Path:
 def test_retrieval_is_scored_with_the_prompts(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = retrieval_set(tmp_path / "demo")
     for kind in ("both", "left-out", "default"):
-        done = run("evaluate", "retrieval", "--model", folders[kind], "--data", folder, "--json", "-")
-        assert done.exit_code == 0, done.output
+        done = ran("evaluate", "retrieval", "--model", folders[kind], "--data", folder, "--json", "-")
         (record,) = json.loads(done.stdout)["models"].values()
         model = SentenceTransformer(str(folders[kind]), device="cpu")
 
@@ -273,8 +270,7 @@ def test_the_page_searches_with_the_prompts(folders: dict[str, Path], corpus: Pa
 def test_the_page_searches_an_older_index_as_it_was_made(
     folders: dict[str, Path], corpus: Path, tmp_path: Path
 ) -> None:
-    done = run("encode", "--model", folders["both"], "--input", corpus, "--output", tmp_path / "v", "--shards", 1)
-    assert done.exit_code == 0, done.output
+    ran("encode", "--model", folders["both"], "--input", corpus, "--output", tmp_path / "v", "--shards", 1)
     built(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "x")
     state = open_state([str(folders["both"])], [tmp_path / "x"])
     expected = cosines(folders["both"], prompts=False)

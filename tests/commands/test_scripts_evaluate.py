@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from app_models import write_model
-from command_line import refused, run
+from command_line import ran, refused, run
 from conftest import SENTENCES
 from safetensors.torch import load_file, save_file
 
@@ -22,8 +22,7 @@ from cse.vectors import smoothed
 
 
 def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path, sts: Path) -> None:
-    done = run("evaluate", "sts", "--model", bert_folder, "--data", sts)
-    assert done.exit_code == 0, done.output
+    done = ran("evaluate", "sts", "--model", bert_folder, "--data", sts)
     head, line = done.stdout.splitlines()
     assert head.split() == [*SETS, "average"]
     encode = cse.load(str(bert_folder)).encode
@@ -54,8 +53,7 @@ def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(
     encoder.eval()
     scores = {}
     for options in ([], ["--bare"]):
-        done = run("evaluate", "sts", "--model", tmp_path / "supervised", "--data", sts, "--json", "-", *options)
-        assert done.exit_code == 0, done.output
+        done = ran("evaluate", "sts", "--model", tmp_path / "supervised", "--data", sts, "--json", "-", *options)
         (record,) = json.loads(done.stdout)["models"].values()
         scores[bool(options)] = record["scores"]["STS-B"]["spearman"]
     pairs = scored_pairs(sts / "STSB" / "test.tsv")
@@ -68,11 +66,10 @@ def test_poolings_multiply_plain_backbones_and_leave_checkpoints_alone(
     roberta_folder: Path, sts: Path, tmp_path: Path
 ) -> None:
     mine = write_model(tmp_path / "mine", roberta_folder, "simcse")
-    done = run(
+    done = ran(
         "evaluate", "sts", "--model", roberta_folder, "--model", mine, "--pooling", "cls", "--pooling", "top-tokens",
         "--data", sts, "--json", "-",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     assert list(json.loads(done.stdout)["models"]) == ["roberta-cls", "roberta-prompt+top200", "mine"]
 
 
@@ -163,16 +160,14 @@ def test_a_checkpoint_stands_beside_its_own_start_and_is_compared_with_it(
     bert_folder: Path, sts: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
-    trained = run(
+    ran(
         "train", "simcse", "--backbone", bert_folder, "--data", tmp_path / "text.txt", "--output",
         tmp_path / "mine", "--learning-rate", 0.01, "--max-steps", 1,
     )  # fmt: skip
-    assert trained.exit_code == 0, trained.output
-    done = run(
+    done = ran(
         "evaluate", "sts", "--model", tmp_path / "mine", "--model", bert_folder, "--pooling", "cls", "--data", sts,
         "--start", "--compare", "--json", tmp_path / "r.json",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     _, mine, start, untrained, *compared = done.stdout.splitlines()
     assert (mine.split()[0], start[:32].strip()) == ("mine", "before training (mine-start)")
     assert start.split()[3:] == untrained.split()[1:] != mine.split()[1:]  # SimCSE's start is the untrained [CLS]
@@ -195,8 +190,7 @@ def test_points_are_kept_only_where_something_is_made_of_them(bert_folder: Path,
 
 
 def test_geometry_shows_its_numbers_cumulative_removal_and_draws(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
-    done = run("evaluate", "geometry", "--model", bert_folder, "--data", sts, "--figures", tmp_path / "figures")
-    assert done.exit_code == 0, done.output
+    done = ran("evaluate", "geometry", "--model", bert_folder, "--data", sts, "--figures", tmp_path / "figures")
     head, line, _, rungs, removal = done.stdout.splitlines()
     assert head.split() == ["anisotropy", "alignment", "uniformity", "separation", "K=0", "K=100"]
     assert line.split()[0] == "bert-mean"
@@ -209,11 +203,10 @@ def test_geometry_shows_its_numbers_cumulative_removal_and_draws(bert_folder: Pa
 def test_runs_that_differ_in_the_seed_get_mean_and_deviation(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     for seed in (1, 2):
-        trained = run(
+        ran(
             "train", "simcse", "--backbone", bert_folder, "--data", tmp_path / "text.txt", "--output",
             tmp_path / f"s{seed}", "--seed", seed, "--learning-rate", 0.01,
         )  # fmt: skip
-        assert trained.exit_code == 0, trained.output
     done = run("evaluate", "sts", "--model", tmp_path / "s1", "--model", tmp_path / "s2", "--data", sts)
     averages = [float(line.split()[-1]) for line in done.stdout.splitlines()[1:3]]
     twice = run("evaluate", "sts", "--model", tmp_path / "s1", "--model", tmp_path / "s1", "--data", sts)
@@ -232,11 +225,10 @@ def test_postprocessing_and_word_vectors_are_models_too(bert_folder: Path, sts: 
     rng = np.random.default_rng(0)
     rows = [f"{word} {' '.join(map(str, rng.normal(size=4).round(3)))}" for word in words]
     (tmp_path / "vectors.txt").write_text("\n".join(rows))
-    done = run(
+    done = ran(
         "evaluate", "sts", "--model", bert_folder, "--model", tmp_path / "vectors.txt", "--data", sts,
         "--postprocess", "flow", "--fit", tmp_path / "fit.txt", "--json", "-",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     assert list(json.loads(done.stdout)["models"]) == ["bert-mean+flow", "vectors.txt+flow"]
     words = run("evaluate", "geometry", "--model", tmp_path / "vectors.txt", "--data", sts).stderr
     assert "removal and static-bias need an encoder with tokens" in words

@@ -319,18 +319,8 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_what_leaves_is_what_came_in(tmp_path: Path, suffix: str) -> None:
     texts = [
-        "=1+1",
-        "@shop; it's",
-        "a\nb",
-        '"q"',
-        "tab\there",
-        " end ",
-        "-5 degrees",
-        "'",
-        "a,b;c|d",
-        "\u2028x",
-        "naïve",
-    ]
+        "=1+1", "@shop; it's", "a\nb", '"q"', "tab\there", " end ", "-5 degrees", "'", "a,b;c|d", "\u2028x", "naïve",
+    ]  # fmt: skip
     table = pa.table({"id": list(map(str, range(len(texts)))), "text": texts})
     write_rows(tmp_path / f"a{suffix}", table)
     corpus = Corpus.read(tmp_path / f"a{suffix}")

@@ -1,5 +1,9 @@
 """Vectors against plain transformers, against attention written by hand, and against themselves in another order."""
 
+from __future__ import annotations
+
+import itertools
+import random
 from functools import cache
 from pathlib import Path
 from threading import Thread
@@ -8,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import SENTENCES
+from conftest import SENTENCES, WORDS
 from encoders import make, reading
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
 from cse.analysis.calibration import input_notes
-from cse.encoder.rows import plain_ids, readable
+from cse.encoder.rows import CHARACTERS_PER_TOKEN, plain_ids, readable, shortened
 from cse.methods.catalogue import METHODS, UNTRAINED
 from cse.methods.method import When
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
@@ -51,12 +55,9 @@ def test_poolings_are_their_definitions(backbone: str, pooling: str) -> None:
     for sentence in SENTENCES:
         (first, *_, before, last), ids = plain_states(backbone, sentence)
         expected = {
-            "mean": last.mean(0),
-            "cls": last[0],
-            "first-last": ((first + last) / 2).mean(0),
-            "last-two": ((before + last) / 2).mean(0),
-            "static": words(ids).mean(0).detach(),
-        }
+            "mean": last.mean(0), "cls": last[0], "first-last": ((first + last) / 2).mean(0),
+            "last-two": ((before + last) / 2).mean(0), "static": words(ids).mean(0).detach(),
+        }  # fmt: skip
         np.testing.assert_allclose(encoder.encode(sentence), expected[pooling], atol=1e-5)
 
 
@@ -85,17 +86,8 @@ def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone: str) -> No
 
 
 ODD = [
-    "",
-    "   ",
-    "[MASK]",
-    "[SEP] [CLS] <mask> </s>",
-    MEANS.text,
-    "🎸🎸",
-    "שלום עולם",
-    "a\x00b",
-    "\ud800",
-    "x" * 100_000,
-]
+    "", "   ", "[MASK]", "[SEP] [CLS] <mask> </s>", MEANS.text, "🎸🎸", "שלום עולם", "a\x00b", "\ud800", "x" * 100_000,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -216,3 +208,28 @@ def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_f
     while any(thread.is_alive() for thread in threads):
         input_notes(encoder, "a short text")
     assert set(lengths) == {50}
+
+
+PIECES = {
+    "words": [f"{word}{end}" for word in (*WORDS, "playingfoo") for end in (" ", ", ", "\n", "")],
+    "letters": list("abcdefghijklmnop"),
+    "ideographs": ["中", "文", "的", "句", "。", "，", "カ", "ナ", "\u3099", "豈"],
+    "combining marks": ["e", "a ", "\u0301", "\u0323", "=\u0338", "ö", "가", "\u1100\u1161", "\u11a8"],
+    "long words": ["cat" * 40, "x" * 101, " ", "-", " the"],
+}
+
+
+def uncut(tokenizer: Any, text: str, limit: int) -> list[int]:
+    return list(tokenizer(text, add_special_tokens=False, truncation=True, max_length=limit)["input_ids"])
+
+
+def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(backbone: str) -> None:
+    encoder = cse.load(backbone, backend="torch")
+    template = encoder.views[0][0]
+    for kind, side in itertools.product(PIECES, ("right", "left")):
+        encoder.tokenizer.truncation_side = side
+        text = "".join(random.Random(20261123).choices(PIECES[kind], k=10_000))[:10_000]
+        for limit in (1, 9, encoder.max_content):
+            assert len(shortened(text, encoder.tokenizer, limit)) <= CHARACTERS_PER_TOKEN * (limit + 1), (kind, side)
+            ids = encoder.tokenise([text], [template], limit)
+            assert ids == [uncut(encoder.tokenizer, text, limit)], (kind, side)

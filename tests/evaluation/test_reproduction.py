@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from command_line import refused, run
+from command_line import ran, refused, run
 from conftest import SENTENCES
 
 import cse
@@ -60,8 +60,7 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(
         "--backbone", bert_folder, "--seed", 1, "--seed", 2, "--only", "uncased, same",
         "--train-options", "--max-steps 1 --eval-every 1",
     )  # fmt: skip
-    done = run("reproduce", *options)
-    assert done.exit_code == 0, done.output
+    done = ran("reproduce", *options)
     assert "| bert-base-uncased, same template | 78.16 ± 0.17 |" in done.stdout
     ledger = json.loads((output / "promptbert-8.json").read_text())
     (entry,) = ledger["rows"]
@@ -102,8 +101,7 @@ def test_copied_rows_are_marked_and_missing_text_is_asked_for(sts: Path, tmp_pat
 @pytest.mark.usefixtures("in_process")
 def test_a_figure_has_no_number(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
     options = ("--data", sts.parent, "--output", tmp_path / "out", "--backbone", bert_folder, "--only", "cls")
-    done = run("reproduce", "conpvp", "figure-5", *options)
-    assert done.exit_code == 0, done.output
+    ran("reproduce", "conpvp", "figure-5", *options)
     (drawn,) = json.loads((tmp_path / "out" / "conpvp-figure-5.json").read_text())["rows"]
     assert (drawn["note"], drawn["published_on"]) == ("no number to compare: it is a picture", "bert-base-uncased")
     pictures = [path for path in (tmp_path / "out" / "figures").rglob("*.png")]

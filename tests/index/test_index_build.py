@@ -93,17 +93,11 @@ def test_manifest_says_what_was_built(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("factory", "reason"),
     [
-        ("Flatt", "could not parse index string Flatt"),
-        ("", "could not parse"),
-        ("IVF{n},Flat", "could not parse"),
-        ("PQ7", "should be a multiple"),
-        ("LSH", "METRIC_L2"),
-        ("IVF0,Flat", "at least 1 list"),
-        ("HNSW1,Flat", "2 neighbours"),
-        ("IVF8_HNSW0,Flat", "2 neighbours"),
-        ("IVF99999999999999999999,Flat", "stoi"),
+        ("Flatt", "could not parse index string Flatt"), ("", "could not parse"), ("IVF{n},Flat", "could not parse"),
+        ("PQ7", "should be a multiple"), ("LSH", "METRIC_L2"), ("IVF0,Flat", "at least 1 list"),
+        ("HNSW1,Flat", "2 neighbours"), ("IVF8_HNSW0,Flat", "2 neighbours"), ("IVF99999999999999999999,Flat", "stoi"),
     ],
-)
+)  # fmt: skip
 def test_a_factory_that_faiss_refuses_is_named_with_the_choices(factory: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=reason) as caught:
         build(tmp_path / "x", factory)
@@ -119,12 +113,6 @@ def test_a_factory_that_faiss_refuses_is_named_with_the_choices(factory: str, re
 def test_a_corpus_too_small_for_its_factory_is_refused(factory: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=rf"{factory} .*{reason}.*use Flat"):
         build(tmp_path / "x", factory, count=50)
-
-
-def test_a_folder_below_a_file_is_refused_with_the_cure(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(ValueError, match="file: is a file; give an index another folder"):
-        build(tmp_path / "file" / "index")
 
 
 @pytest.mark.parametrize("broken", [1, 3, 6])

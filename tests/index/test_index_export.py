@@ -1,8 +1,5 @@
 """Exports of an index, as datasets, pandas and NumPy read them; copies without paths of the machine that built it."""
 
-import contextlib
-import io
-import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +8,7 @@ import pyarrow as pa
 import pytest
 from datasets import load_from_disk
 from index_corpus import build, sentences, vectors
+from model_files import run_card
 
 from cse.corpus import Corpus
 from cse.files.writing import write_folder
@@ -26,14 +24,6 @@ COUNT = 60
 def exported(index: VectorIndex, to: str, folder: Path, points: dict | None = None) -> Path:
     write_folder(folder, lambda target: fill(index, to, target, points), EXPORT)
     return folder
-
-
-def run_card(folder: Path) -> str:
-    (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(code.replace("THIS_FOLDER", str(folder)), {})
-    return out.getvalue()
 
 
 @pytest.mark.parametrize("factory", ["Flat", "IVF4,Flat", "HNSW32,Flat"])
@@ -129,11 +119,6 @@ def test_an_export_has_all_columns_under_the_users_names(form: str, tmp_path: Pa
     np.testing.assert_array_equal(np.stack(table["cse_vector"]), np.eye(3, 4))
     assert run_card(folder)
     assert "--text body --vector cse_vector" in (folder / "README.md").read_text() or form == "datasets"
-
-
-def test_an_unknown_form_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"unknown `to` 'csv'; choose from datasets, parquet, projector"):
-        fill(build(tmp_path / "index", "Flat", 5), "csv", tmp_path)
 
 
 @pytest.mark.parametrize(

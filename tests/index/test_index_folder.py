@@ -155,21 +155,17 @@ def test_damage_is_refused_in_one_line_with_the_cure(
     [
         ({"format": "other"}, "not have the format"),
         ({"version": 3}, "has version 3 and this program reads 1 and 2 only"),
-        ({"metric": "l2"}, "has metric 'l2'"),
-        ({"normalized": False}, "has normalized False"),
+        ({"metric": "l2"}, "has metric 'l2'"), ({"normalized": False}, "has normalized False"),
         ({"surprise": 1}, "unknown keys: surprise"),
         ({"count": "drop"}, "missing or unknown keys: count"),
-        ({"dimension": "32"}, "has dimension '32'"),
-        ({"files": []}, "has files"),
+        ({"dimension": "32"}, "has dimension '32'"), ({"files": []}, "has files"),
         ({"version": 1}, "unknown keys: digest"),
         ({"digest": "drop"}, "missing or unknown keys: digest"),
         ({"files": {"index.faiss": 3, "texts.arrow": 3}}, "index.faiss is missing"),
-        ({"dimension": 31}, "damaged index"),
-        ({"count": 599}, "damaged index"),
-        ({"rows": 601}, "damaged index"),
+        ({"dimension": 31}, "damaged index"), ({"count": 599}, "damaged index"), ({"rows": 601}, "damaged index"),
         ({"nprobe": -1}, "has nprobe -1, which is less than 1"),
     ],
-)
+)  # fmt: skip
 def test_a_foreign_manifest_is_refused(values: dict[str, Any], message: str, flat: VectorIndex, tmp_path: Path) -> None:
     edit_manifest(tmp_path / "flat", **values)
     with pytest.raises(IndexFolderError, match=message):

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, vectors
+from index_corpus import FACTORIES, D, N, brute_force, build, vectors
 
 from cse.vectors import smoothed
-from index import BuildSettings, FewHitsWarning, VectorIndex
-from index.milvus import MilvusIndex, parse_address
+from index import FewHitsWarning, VectorIndex
 
 
 def mixed_queries(index: VectorIndex, queries: np.ndarray, count: int) -> np.ndarray:
@@ -94,12 +93,3 @@ def test_what_cannot_be_mixed_is_refused_with_the_cure(tmp_path: Path) -> None:
         index.search(vectors(1), 3, expand=2)
     with pytest.raises(ValueError, match="`expand` is -2; give 0 or more"):
         index.search(vectors(1), 3, expand=-2)
-
-
-def test_a_collection_refuses_both_with_the_cure(tmp_path: Path) -> None:
-    location = "milvus://127.0.0.1:1/x"
-    with pytest.raises(ValueError, match="`smooth` 3 is for folders; leave it out"):
-        MilvusIndex.build(in_batches(9), location, settings=BuildSettings(smooth=3))
-    index = MilvusIndex(None, parse_address(location), "x", build(tmp_path / "x", count=9).manifest)
-    with pytest.raises(ValueError, match="`expand` 2 is for indexes in folders; leave it out"):
-        index.hits(vectors(1)[0], 3, expand=2)

@@ -139,13 +139,10 @@ def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: P
         (["me/space", "--dry-run", "--output", "HERE"], 3, "exists; delete it or give another --output"),
         (["me/space", "--dry-run", "--model", "nowhere"], 4, "no model 'nowhere'; choose simcse"),
         (["me/space", "--dry-run", "--index", "nowhere"], 4, "nowhere: no such index folder"),
-        (
-            ["me/space", "--dry-run", "--index", "milvus://127.0.0.1:1/mine"],
-            3,
-            "mine: is on a server, and this takes a",
-        ),
+        (["me/space", "--dry-run", "--index", "milvus://127.0.0.1:1/mine"], 3,
+         "mine: is on a server, and this takes a"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line_and_leaves_no_folder(
     words: list[str], code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

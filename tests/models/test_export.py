@@ -1,10 +1,7 @@
 """Exports of models: what the real consumers make of them and what `cse.load` reads back, against the encoder."""
 
-import contextlib
 import importlib.util
-import io
 import json
-import re
 import warnings
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from conftest import SENTENCES
 from encoders import encoder_of
 from hub_stand_in import hub_at_hand
 from huggingface_hub import ModelCard
+from model_files import run_card
 
 import cse
 from cse.encoder.torch_encoder import TorchEncoder
@@ -32,16 +30,6 @@ def open_sentence_transformers(folder: Path, **options: object):
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(folder), device="cpu", **options)
-
-
-def run_card(folder: Path) -> float:
-    """The output of a README's snippet."""
-    (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by an older name
-        exec(code.replace("THIS_FOLDER", str(folder)), {})
-    return float(out.getvalue())
 
 
 def product(encoder: TorchEncoder) -> float:
@@ -71,7 +59,7 @@ def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(
 def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name: str, tmp_path: Path) -> None:
     encoder = cse.load(name, device="cpu", backend="torch")
     export_model(encoder, "sentence-transformers", tmp_path / "out")
-    assert run_card(tmp_path / "out") == pytest.approx(product(encoder), rel=1e-5)
+    assert float(run_card(tmp_path / "out")) == pytest.approx(product(encoder), rel=1e-5)
     assert product(cse.load(str(tmp_path / "out"))) == pytest.approx(product(encoder), rel=1e-5)
     card = (tmp_path / "out" / "README.md").read_text()
     assert "base_model: sentence-transformers/all-MiniLM-L6-v2\n" in card
@@ -96,7 +84,7 @@ def test_peft_gives_the_vectors_and_so_does_reading_back(backbone: str, tmp_path
         states = model(**inputs).last_hidden_state
     np.testing.assert_allclose(states[:, 0].numpy(), encoder.encode(TEXTS), atol=ROUNDING)
     np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(TEXTS), encoder.encode(TEXTS), atol=ROUNDING)
-    assert run_card(tmp_path / "out") == pytest.approx(product(encoder), abs=1e-4)  # of vectors of length 6
+    assert float(run_card(tmp_path / "out")) == pytest.approx(product(encoder), abs=1e-4)  # of vectors of length 6
 
 
 def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(
@@ -114,7 +102,7 @@ def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(
         for name, key in (("adapter_config.json", "base_model_name_or_path"), ("cse_export.json", "base")):
             value = json.loads((tmp_path / "peft" / name).read_text())
             assert (value[key], value["revision"]) == ("me/base", commit)
-        assert run_card(tmp_path / "peft") == pytest.approx(product(encoder), abs=1e-4)
+        assert float(run_card(tmp_path / "peft")) == pytest.approx(product(encoder), abs=1e-4)
         vectors = cse.load(str(tmp_path / "peft")).encode(TEXTS)
     np.testing.assert_allclose(vectors, encoder.encode(TEXTS), atol=ROUNDING)
 
@@ -158,7 +146,7 @@ def check_onnx(encoder: TorchEncoder, folder: Path, start: str = "") -> None:
         np.testing.assert_allclose(vectors, encoder.encode(texts), atol=1e-5 * scale)
         np.testing.assert_array_equal(session.run(None, dict(inputs))[0], vectors)  # also by those who name no output
     assert AutoConfig.from_pretrained(folder).model_type == encoder.model.config.model_type
-    assert run_card(folder) == pytest.approx(product(encoder), abs=1e-3)  # of vectors of length 6
+    assert float(run_card(folder)) == pytest.approx(product(encoder), abs=1e-3)  # of vectors of length 6
     with pytest.MonkeyPatch.context() as patch:
         optimum_stand_in.install(patch)
         opened = open_sentence_transformers(folder, backend="onnx")
@@ -181,10 +169,8 @@ def test_an_onnx_export_is_replaced_also_one_of_an_earlier_version(bert_folder: 
 @pytest.mark.parametrize(
     ("method", "to", "reason"),
     [
-        ("simcse", "peft", "is not a prefix on a frozen backbone, .* give `to` sentence-transformers"),
         ("prompt-denoised", "sentence-transformers", "subtracts its template's bias"),
         ("first-last", "onnx", "pools by first-last"),
-        ("simcse", "gguf", "unknown `to` 'gguf'; choose from sentence-transformers, peft, onnx"),
     ],
 )
 def test_what_a_form_cannot_hold_is_refused_and_nothing_is_left(

@@ -1,7 +1,6 @@
 """Models that travel: copied to another folder, or pushed to a hub on loopback and opened by name and by commit."""
 
 import contextlib
-import io
 import json
 import re
 import shutil
@@ -12,20 +11,16 @@ import numpy as np
 import pytest
 import torch
 from app_models import write_model
+from command_line import ran, run
 from conftest import SENTENCES, tiny_bert
 from encoders import encoder_of, make
 from fitted_models import project
 from hub_stand_in import Hub, hub_at_hand
 from huggingface_hub import ModelCard
-from model_files import written_in_shards
+from model_files import run_card, written_in_shards
 from safetensors.torch import load_file
-from typer.testing import CliRunner
 
 import cse
-from cse.commands.export import app as export
-from cse.commands.push import app
-from cse.commands.search import app as search
-from cse.commands.train import app as train
 from cse.errors import ArtefactError
 from cse.files import hub
 from cse.models.checkpoint import save
@@ -37,7 +32,7 @@ from index import BuildSettings, VectorIndex
 
 
 def push(*words: object, code: int = 0) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in words])
+    done = run("push", *words)
     assert done.exit_code == code, done.output
     return done.stderr if code else done.stdout
 
@@ -78,14 +73,11 @@ def test_a_checkpoint_of_the_bundled_backbone_leaves_it_to_the_reader(at_hand: H
     assert result.metric_args["seed"] == recorded["settings"]["seed"]
     assert result.metric_args["selection"] == recorded["selection"] == "best on dev"
 
-    snippet = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        exec(snippet, {})
+    (tmp_path / "README.md").write_text(text)
     one, other = cse.load("dcpcse").encode(
         ["A man is playing a guitar.", "Someone plays an instrument."], normalize_embeddings=True
     )
-    assert float(said.getvalue()) == pytest.approx(float(one @ other), abs=1e-6)
+    assert float(run_card(tmp_path)) == pytest.approx(float(one @ other), abs=1e-6)
 
 
 def test_a_dry_run_lists_the_files_of_the_upload_and_asks_no_hub(tmp_path: Path, bert_folder: Path) -> None:
@@ -190,13 +182,11 @@ def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(
     assert files.keys() == {"README.md", "index.faiss", "manifest.json", "texts.arrow"}
     assert "7 sentences" in files["README.md"].decode()
     for name in ("me/texts", f"me/texts@{commit}"):
-        done = CliRunner().invoke(search, [name, SENTENCES[0], "-k", "2", "--json"])
-        hits = json.loads(done.stdout)
+        hits = json.loads(ran("search", name, SENTENCES[0], "-k", 2, "--json").stdout)
         vectors = encoder.encode(SENTENCES, normalize_embeddings=True)
         best = np.argsort(-vectors @ vectors[0])[:2]
         assert [hit["text"] for hit in hits] == [SENTENCES[row] for row in best]
-    done = CliRunner().invoke(export, ["me/texts", "--to", "projector", "--output", str(tmp_path / "exported")])
-    assert done.exit_code == 0, done.output
+    ran("export", "me/texts", "--to", "projector", "--output", tmp_path / "exported")
     lines = (tmp_path / "exported" / "metadata.tsv").read_text().splitlines()
     assert lines[1:] == [f"{text}\t{row}" for row, text in enumerate(SENTENCES, 1)]
 
@@ -204,9 +194,7 @@ def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(
 def test_a_training_is_pushed_when_it_is_done(at_hand: Hub, tmp_path: Path, bert_folder: Path) -> None:
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     options = ["--data", tmp_path / "text.txt", "--backbone", bert_folder, "--output", tmp_path / "out"]
-    words = ["dcpcse", *options, "--max-steps", 1, "--push-to-hub", "me/trained"]
-    done = CliRunner().invoke(train, list(map(str, words)))
-    assert done.exit_code == 0, done.output
+    done = ran("train", "dcpcse", *options, "--max-steps", 1, "--push-to-hub", "me/trained")
     assert "me/trained@" in done.stdout
     assert cse.load("me/trained").fingerprint == cse.load(str(tmp_path / "out")).fingerprint
 

@@ -20,37 +20,8 @@ from cse.evaluation.sts import units
 from cse.evaluation.tasks import TaskData
 from cse.methods.method import Pooling as Pooled
 from cse.models.export import export_model
-from cse.models.names import resolve_backbone
 from cse.models.sentence_transformers import recorded_pooling
 from cse.training.run import TrainRequest, prepare
-
-
-@pytest.fixture
-def headless(tmp_path: Path, bert_folder: Path) -> Path:
-    """A BERT saved without its masked-language-model head, as sentence-transformers saves it."""
-    from transformers import AutoModel, AutoTokenizer
-
-    AutoModel.from_pretrained(bert_folder).save_pretrained(tmp_path / "m")
-    AutoTokenizer.from_pretrained(bert_folder).save_pretrained(tmp_path / "m")
-    return tmp_path / "m"
-
-
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_a_headless_model_pools_as_it_records_and_equals_the_whole_one(
-    headless: Path, bert_folder: Path, pooling: str
-) -> None:
-    mode = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}[pooling]
-    chosen = {"word_embedding_dimension": 32, "pooling_mode_max_tokens": False, mode: True}
-    with_pipeline(headless, [TRANSFORMER, POOLING], chosen, length=6)
-    opened = cse.load(str(headless))
-    assert opened.method.name == pooling
-    short = [text for text in SENTENCES if len(text.split()) <= 4]
-    assert short
-    np.testing.assert_allclose(opened.encode(short), cse.load(str(bert_folder), pooling).encode(short), atol=1e-6)
-    whole = cse.load(str(headless), pooling)
-    assert whole.fingerprint != opened.fingerprint  # so that no result of one is taken for the other's
-    cut = opened.encode("the cat is eating in the park")  # six tokens, two of them special
-    np.testing.assert_allclose(cut, opened.encode("the cat is eating"), atol=1e-6)
 
 
 @pytest.mark.parametrize("modes", [("cls", "mean"), ("mean", "cls")])
@@ -85,20 +56,14 @@ def test_two_readings_are_joined_in_the_order_of_sentence_transformers(
 @pytest.mark.parametrize(
     ("modules", "pooling", "message"),
     [
-        (
-            [TRANSFORMER, POOLING, {"path": "2", "type": "sentence_transformers.models.LSTM"}],
-            {"pooling_mode_mean_tokens": True},
-            "LSTM",
-        ),
-        (
-            [TRANSFORMER, POOLING],
-            {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True},
-            "its pooling is max and mean, but only",
-        ),
+        ([TRANSFORMER, POOLING, {"path": "2", "type": "sentence_transformers.models.LSTM"}],
+         {"pooling_mode_mean_tokens": True}, "LSTM"),
+        ([TRANSFORMER, POOLING], {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True},
+         "its pooling is max and mean, but only"),
         ([TRANSFORMER], {}, r"its pipeline \(Transformer\) is not a backbone with a pooling"),
         (["x"], {}, "damaged"),
     ],
-)
+)  # fmt: skip
 def test_other_pipelines_are_refused_with_what_they_are(
     tmp_path: Path, modules: list, pooling: dict, message: str
 ) -> None:
@@ -150,21 +115,6 @@ def make(tmp_path: Path) -> Make:
     return saved
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(
-    ("pooling", "tanh", "bias"), [("mean", False, True), ("cls", True, True), ("cls", False, False)]
-)
-def test_both_engines_give_the_vectors_of_sentence_transformers(
-    make: Make, backbone: str, pooling: str, tanh: bool, bias: bool, backend: str
-) -> None:
-    folder = make(backbone, pooling, tanh, bias=bias)
-    encoder = cse.load(str(folder), backend=backend)
-    assert (encoder.dim, encoder.get_embedding_dimension(), encoder.backend) == (OUTPUTS, OUTPUTS, backend)
-    expected = vectors_of(folder)
-    assert expected.shape == (len(SENTENCES), OUTPUTS)
-    np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-5)
-
-
 def test_the_fingerprint_depends_on_the_layer_and_its_activation_and_not_on_the_engine(
     make: Make, bert_folder: Path
 ) -> None:
@@ -204,8 +154,3 @@ def test_such_a_model_is_exported_with_its_layer(make: Make, bert_folder: Path, 
     shutil.rmtree(folder)
     np.testing.assert_allclose(vectors_of(tmp_path / "out"), expected, atol=1e-5)
     np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(SENTENCES), expected, atol=1e-5)
-
-
-def test_training_does_not_leave_the_layer_out_silently(make: Make, bert_folder: Path) -> None:
-    with pytest.raises(ArtefactError, match=r"has a layer after its pooling \(2_Dense\), which training would leave"):
-        resolve_backbone(str(make(str(bert_folder))))

@@ -152,16 +152,12 @@ def test_a_yaml_recipe_is_that_of_json_with_the_same_values(tmp_path: Path) -> N
     [
         (b"method: [simcse", 4, "cannot be read as YAML"),
         (b"method: !!python/object/apply:os.getcwd []", 4, "cannot be read as YAML (could not determine a constructor"),
-        (b"\xff\xfe: 1", 4, "cannot be read as YAML"),
-        (b"[" * 2000, 4, "cannot be read as YAML"),
+        (b"\xff\xfe: 1", 4, "cannot be read as YAML"), (b"[" * 2000, 4, "cannot be read as YAML"),
         (b"simcse", 4, "holds no recipe"),
-        (
-            b"method: simcse\nsettings:\n  seed: 2026-11-24",
-            3,
-            "seed is datetime.date(2026, 11, 24); give a whole number",
-        ),
+        (b"method: simcse\nsettings:\n  seed: 2026-11-24", 3,
+         "seed is datetime.date(2026, 11, 24); give a whole number"),
     ],
-)
+)  # fmt: skip
 def test_a_yaml_file_that_is_no_recipe_is_refused_in_one_line(
     content: bytes, code: int, message: str, text: Path, tmp_path: Path, bert_folder: Path
 ) -> None:

@@ -87,15 +87,6 @@ def test_training_works_in_a_running_event_loop_as_a_notebook_has_it(bert_folder
     assert asyncio.run(cell()).steps == 1
 
 
-def test_a_recipe_completes_a_call_and_arguments_override_it(bert_folder: Path, tmp_path: Path) -> None:
-    common = {"progress": False, "backbone": bert_folder}
-    first = cse.train("dcpcse", SENTENCES, output=tmp_path / "a", prefix=3, storage="float16", **SMALL, **common)
-    again = cse.train(None, SENTENCES, output=tmp_path / "b", recipe=first.output, progress=False)
-    assert weights(again.output) == weights(first.output)
-    other = cse.train(None, SENTENCES, output=tmp_path / "c", recipe=first.output, seed=6, **common)
-    assert json.loads((Path(other.output) / "config.json").read_text())["settings"]["seed"] == 6
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -118,7 +118,6 @@ def test_the_best_dev_evaluation_is_kept_and_the_last_without_dev(bert_folder: s
     np.testing.assert_array_equal(
         cse.load(str(tmp_path / "blind"), backend="torch").encode(SENTENCES), blind.encode(SENTENCES)
     )
-    assert "nothing was selected" in (tmp_path / "blind" / "cse_checkpoint.json").read_text()
 
 
 def test_mixed_precision_leaves_the_loss_and_the_dev_vectors_in_float32(bert_folder: str, tmp_path: Path) -> None:
@@ -300,3 +299,31 @@ def test_work_of_one_process_is_refused_before_one_of_several_waits(
         with pytest.raises(ValueError, match="runs in one process; start it without accelerate launch"):
             work()
     assert not any(tmp_path.iterdir())
+
+
+OWN = "import signal; print('begun', flush=True); signal.pause()"
+CHILD = f"""
+import subprocess, sys
+from cse.encoder.processes import end_with_parent
+
+end_with_parent()
+subprocess.run([sys.executable, "-c", {OWN!r}])
+"""
+PARENT = f"""
+import os, signal, subprocess, sys
+from cse.encoder.processes import BOUND
+
+options = {{"stdin": subprocess.PIPE, "env": {{**os.environ, BOUND: "1"}}, "start_new_session": True}}
+process = subprocess.Popen([sys.executable, "-c", {CHILD!r}], **options)
+signal.pause()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups, 2026-11-26")
+def test_the_children_of_a_killed_process_and_theirs_end() -> None:
+    """The output ends when the last of the three processes has ended."""
+    with subprocess.Popen([sys.executable, "-c", PARENT], cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "begun\n"
+        parent.kill()
+        assert parent.stdout.read() == ""

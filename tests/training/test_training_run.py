@@ -1,12 +1,12 @@
 """Requests: a run from Python is that of the command, with the same preset, settings, seed, batch and encoder."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from conftest import SENTENCES
+from model_files import POOLING, TRANSFORMER, with_pipeline
 
 from cse.methods.catalogue import METHODS
 from cse.methods.method import Pooling, When
@@ -64,11 +64,7 @@ def test_a_sentence_transformers_folder_is_trained_by_the_pooling_that_it_record
 ) -> None:
     folder = tmp_path / "model"
     shutil.copytree(bert_folder, folder)
-    kinds = {"": "Transformer", "1_Pooling": "Pooling"}
-    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for path, kind in kinds.items()]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+    with_pipeline(folder, [TRANSFORMER, POOLING], {"pooling_mode_mean_tokens": True})
 
     def pooling(method: str, **settings: str) -> Pooling:
         return prepare(TrainRequest(method, texts, str(folder), settings=settings))[0].reading.pooling
