@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from index import faiss_engine
-from index.faiss_index import BLOCK, encoded
+from index.faiss_index import BLOCK, VectorIndex, encoded
 from index.folder import unit_rows
 from index.manifest import BuildSettings
 from index.stores import Location, open_at
 
 if TYPE_CHECKING:
-    from index.milvus import MilvusIndex
     from index.stores import Index
 
 QUERIES, K = 200, 10
@@ -61,20 +60,26 @@ def measure(vectors: np.ndarray, factory: str, store: str | None, rounds: int) -
     with ExitStack() as kept:
         folder = Path(kept.enter_context(tempfile.TemporaryDirectory())) / "index"
         places: dict[str, Location] = {"folder": folder}
-        building = {"folder": _seconds(lambda: _build(stored, folder, factory))}
+        settings = BuildSettings(factory=factory)
+        building = {"folder": _seconds(lambda: VectorIndex.build(_batches(stored), folder, settings=settings))}
         if store is not None:
+            from index.milvus import MilvusIndex
+
             places["store"] = store
-            building["store"] = _seconds(lambda: kept.enter_context(_temporary(stored, store, factory)))
+            temporary = MilvusIndex.temporary(_batches(stored), store, settings=settings)
+            building["store"] = _seconds(lambda: kept.enter_context(temporary))
         opening = {where: _seconds(partial(open_at, place)) for where, place in places.items()}
         indexes = {where: open_at(place) for where, place in places.items()}
         times = _search_in_turn(indexes, queries, rounds)
+        found = {where: index.search(queries, K)[1] for where, index in indexes.items()}
         size = sum(path.stat().st_size for path in folder.iterdir())
         return [
             Speed(
                 where, factory, len(stored), stored.shape[1], building[where], opening[where], *times[where],
-                recall=_share(index, queries, exact), bytes=size if where == "folder" else None,
+                recall=float(np.mean([np.isin(row, right).mean() for row, right in zip(rows, exact, strict=True)])),
+                bytes=size if where == "folder" else None,
             )
-            for where, index in indexes.items()
+            for where, rows in found.items()
         ]  # fmt: skip
 
 
@@ -87,8 +92,6 @@ def encoding_works(
     """
 
     def build(factory: str) -> None:
-        from index.faiss_index import VectorIndex
-
         with tempfile.TemporaryDirectory() as folder:
             VectorIndex.build(encoded(texts, encode), Path(folder) / "index", settings=BuildSettings(factory=factory))
 
@@ -100,18 +103,6 @@ def _batches(rows: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]
         yield [f"a sentence of the length that sentences of news have: {start + at}" for at in range(len(block))], block
-
-
-def _build(rows: np.ndarray, folder: Path, factory: str) -> None:
-    from index.faiss_index import VectorIndex
-
-    VectorIndex.build(_batches(rows), folder, settings=BuildSettings(factory=factory))
-
-
-def _temporary(rows: np.ndarray, store: str, factory: str) -> AbstractContextManager[MilvusIndex]:
-    from index.milvus import MilvusIndex
-
-    return MilvusIndex.temporary(_batches(rows), store, settings=BuildSettings(factory=factory))
 
 
 def _search_in_turn(
@@ -138,8 +129,3 @@ def _seconds(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
-
-
-def _share(index: Index, queries: np.ndarray, exact: np.ndarray) -> float:
-    found = index.search(queries, K)[1]
-    return float(np.mean([np.isin(row, right).mean() for row, right in zip(found, exact, strict=True)]))
