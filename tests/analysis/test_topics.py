@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from cse.analysis.topics import class_words, group_names, grouped, matched, typical, typicality, word_counts
+from cse.analysis.topics import class_words, group_names, grouped, matched, typical, word_counts
 from cse.evaluation.clustering import nmi
 
 
@@ -123,12 +123,3 @@ def test_matched_groups_share_as_many_texts_as_any_renumbering() -> None:
 def test_more_groups_than_the_reference_get_the_numbers_after_it() -> None:
     renumbered = matched(np.array([0, 0, 0, 1, 2, 2]), np.array([1, 1, 1, 0, 0, 0]))
     assert renumbered.tolist() == [1, 1, 1, 2, 0, 0]
-
-
-def test_typicality_is_the_cosine_to_the_mean_direction_of_the_group() -> None:
-    vectors, groups = np.random.default_rng(0).normal(size=(12, 5)), np.array([0, 1, 2] * 4)
-    for row, value in enumerate(typicality(vectors, groups)):
-        unit = vectors[groups == groups[row]]
-        mean = (unit / np.linalg.norm(unit, axis=1, keepdims=True)).mean(axis=0)
-        own = vectors[row]
-        assert value == pytest.approx(own @ mean / np.linalg.norm(own) / np.linalg.norm(mean), abs=1e-5)

@@ -15,7 +15,6 @@ from conftest import SENTENCES
 from milvus_server import needs_server, served
 from typer.testing import Result
 
-from cse import adapters
 from cse.analysis.calibration import random_cosines
 from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, SPREAD
 from cse.app.corpus.own import OwnCorpus
@@ -199,12 +198,6 @@ def test_a_collection_records_the_prompts(folders: dict[str, Path], corpus: Path
         done = run("evaluate", "retrieval", "--model", folders["both"], "--data", retrieval_set(tmp_path / "demo"))
         words = ("--model", folders["both"], "--data", tmp_path / "demo", "--store", f"{server}/scored")
         assert run("evaluate", "retrieval", *words).stdout == done.stdout
-
-
-def test_langchain_has_the_prompts_of_a_folder(folders: dict[str, Path]) -> None:
-    embeddings = adapters.langchain(str(folders["both"]))
-    products = np.array(embeddings.embed_documents(SENTENCES)) @ np.array(embeddings.embed_query(QUERY))
-    np.testing.assert_allclose(products, cosines(folders["both"]), atol=TOLERANCE)
 
 
 def retrieval_set(folder: Path) -> Path:

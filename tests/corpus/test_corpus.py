@@ -217,20 +217,13 @@ def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_p
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     sheet = book.create_sheet("Tickets")
-    for row in (
-        ["Export of May"],
-        [],
-        ["No.", "When", "It says"],
-        ["01", 2.5, "the dog runs away"],
-        ["02", 3, "a cat is here"],
-    ):
+    head = (["Export of May"], [], ["No.", "When", "It says"])
+    for row in (*head, ["01", 2.5, "the dog runs away"], ["02", 3, "a cat is here"]):
         sheet.append(row)
     book.save(tmp_path / "a.xlsx")
     corpus = Corpus.read(tmp_path / "a.xlsx")
-    assert (corpus.text, corpus.row(1)) == (
-        "It says",
-        {"row": 2, "text": "a cat is here", "fields": {"No.": "02", "When": "3"}},
-    )
+    assert corpus.text == "It says"
+    assert corpus.row(1) == {"row": 2, "text": "a cat is here", "fields": {"No.": "02", "When": "3"}}
     assert "sheet 'Tickets', 1 row above the table left out" in corpus.understood()
     below = Corpus.read(tmp_path / "a.xlsx", "3", options=Options.of(["skip=3", "header=no"]))
     assert below.texts == corpus.texts
@@ -309,11 +302,9 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path: Path) -> None:
     prices = pa.table({"a": ["1,5", "10,25", ""], "b": ["1,500", "2", "3"], "empty": ["", "", ""]})
     assert rows_where(prices, "a > 2").tolist() == [1]
     assert rows_where(prices, "b = '1,500' and empty is null").tolist() == [0]
-    nested = Corpus.of(
-        [{"text": "a", "n": 3, "ok": True, "m": {"x": 1}}, {"text": "b", "n": None, "ok": False, "m": {}}]
-    )
-    assert rows_where(nested.table, "n >= 3 and ok").tolist() == [0]
-    assert rows_where(nested.table, "json_extract(m, '$.x') = 1").tolist() == [0]
+    rows = [{"text": "a", "n": 3, "ok": True, "m": {"x": 1}}, {"text": "b", "n": None, "ok": False, "m": {}}]
+    for condition in ("n >= 3 and ok", "json_extract(m, '$.x') = 1"):
+        assert rows_where(Corpus.of(rows).table, condition).tolist() == [0]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])

@@ -38,17 +38,6 @@ def plain_states(backbone: str, text: str) -> tuple[list[torch.Tensor], torch.Te
     return [layer[0] for layer in states], inputs["input_ids"][0]
 
 
-def test_a_prompt_vector_is_plain_transformers_hidden_state_at_the_mask(backbone: str) -> None:
-    tokenizer, _ = plain_model(backbone)
-    template = MEANS if "[MASK]" in tokenizer.all_special_tokens else MEANS_ROBERTA
-    encoder = reading(backbone, UNTRAINED["prompt"].replaced(template=template))
-    for sentence in SENTENCES:
-        filled = template.text.replace("[X]", sentence).replace(" [MASK]", tokenizer.mask_token)
-        states, ids = plain_states(backbone, filled)
-        expected = states[-1][(ids == tokenizer.mask_token_id).nonzero()[0, 0]]
-        np.testing.assert_allclose(encoder.encode(sentence), expected, atol=1e-5)
-
-
 @pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "last-two", "static"])
 def test_poolings_are_their_definitions(backbone: str, pooling: str) -> None:
     encoder, words = cse.load(backbone, pooling, backend="torch"), plain_model(backbone)[1].get_input_embeddings()
@@ -71,9 +60,8 @@ def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_pa
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     expected = rows[tokenizer(SENTENCES[0])["input_ids"]].mean(0)
-    np.testing.assert_allclose(
-        cse.load(str(tmp_path), "static-output", backend="torch").encode(SENTENCES[0]), expected, atol=1e-6
-    )
+    vector = cse.load(str(tmp_path), "static-output", backend="torch").encode(SENTENCES[0])
+    np.testing.assert_allclose(vector, expected, atol=1e-6)
 
 
 def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone: str) -> None:
@@ -118,10 +106,7 @@ def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone:
 
 def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_folder: str) -> None:
     encoder = cse.load(str(bert_folder), "prompt", backend="torch")
-    tokenizer, model = (
-        AutoTokenizer.from_pretrained(bert_folder),
-        AutoModelForMaskedLM.from_pretrained(bert_folder).eval(),
-    )
+    tokenizer, model = plain_model(str(bert_folder))
     inputs = tokenizer('This sentence : "the dog" means [MASK] .', return_tensors="pt")
     at = int((inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0])
     with torch.no_grad():
@@ -138,10 +123,7 @@ def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_fold
 
 def test_top_tokens_take_another_template(bert_folder: str) -> None:
     encoder = cse.load(str(bert_folder), "mean", backend="torch")
-    tokenizer, model = (
-        AutoTokenizer.from_pretrained(bert_folder),
-        AutoModelForMaskedLM.from_pretrained(bert_folder).eval(),
-    )
+    tokenizer, model = plain_model(str(bert_folder))
     template = Template("[MASK] is not [X] and it was " + "big " * 60)
     rows = [tokenizer(f"[MASK] is not {text} and it was {'big ' * 60}")["input_ids"] for text in ("", "sad dog " * 10)]
     whole = rows[1][: 4 + 80 - len(rows[0])] + rows[0][4:]  # the sentence is cut to what 80 positions leave

@@ -50,21 +50,10 @@ def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(
 
 
 def test_an_encoder_says_what_it_is(bert_folder: Path) -> None:
-    shown = [
-        repr(cse.load(str(bert_folder), pooling, backend=backend))
-        for pooling, backend in (
-            ("prompt", "openvino"),
-            ("cls", "torch"),
-            ("mean", "torch"),
-            ("first-last", "openvino"),
-        )
-    ]
-    assert shown == [
-        "Encoder('bert-prompt', 32 dimensions, OpenVINO, read at [MASK])",
-        "Encoder('bert-cls', 32 dimensions, PyTorch, read at the first token)",
-        "Encoder('bert-mean', 32 dimensions, PyTorch, mean pooling)",
-        "Encoder('bert-first-last', 32 dimensions, OpenVINO, first-last pooling)",
-    ]
+    encoder = cse.load(str(bert_folder), "prompt", backend="openvino")
+    assert repr(encoder) == "Encoder('bert-prompt', 32 dimensions, OpenVINO, read at [MASK])"
+    encoder = cse.load(str(bert_folder), "first-last", backend="torch")
+    assert repr(encoder) == "Encoder('bert-first-last', 32 dimensions, PyTorch, first-last pooling)"
 
 
 @pytest.mark.parametrize("pooling", [name for name in UNTRAINED if name != "pooler"])

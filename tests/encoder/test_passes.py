@@ -1,7 +1,6 @@
 """Passes of many sentences, the last layer at one position: their rows, and the vectors of a plain pass a sentence."""
 
 import pickle
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -67,30 +66,6 @@ def test_a_long_list_is_tokenised_and_encoded_in_bounded_parts(bert_folder, monk
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
     assert all(count * length <= 120 or count == 1 for count, length in read)
     assert len(read) > 200 / 32
-
-
-def states(encoder: TorchEncoder, how: Callable) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    template = encoder.views[0][0]
-    read = how(encoder.rows_of(SENTENCES, [template] * len(SENTENCES)))
-    encoder.zero_grad()
-    (read * torch.randn(read.shape, generator=torch.Generator().manual_seed(0))).sum().backward()
-    gradients = [tensor.grad.clone() for tensor in encoder.parameters() if tensor.grad is not None]
-    return read.detach(), gradients
-
-
-@pytest.mark.parametrize("name", ["simcse", "dcpcse", "optiprompt", "conpvp"])
-def test_the_token_that_is_read_is_as_if_all_were(backbone: str, name: str) -> None:
-    encoder = make(backbone, name)
-
-    def whole(rows: rows.TokenRows) -> torch.Tensor:
-        return torch.stack([encoder.hidden(rows[[number]])[0, at] for number, at in enumerate(rows.read_at)])
-
-    read, gradients = states(encoder, encoder.read)
-    expected, others = states(encoder, whole)
-    torch.testing.assert_close(read, expected, atol=1e-5, rtol=1e-5)
-    assert len(gradients) == len(others) > 0
-    for one, other in zip(gradients, others, strict=True):
-        torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["simcse", "dcpcse", "conpvp"])

@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
-from encoders import make, reading
-from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, BertModel, DynamicCache
+from encoders import make
+from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, BertModel
 
 from cse.encoder.backbone import load_backbone, set_dropout
 from cse.encoder.rows import TokenRows
 from cse.encoder.stored_backbone import FAMILIES
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.methods.catalogue import UNTRAINED
-from cse.methods.templates import Template
 
 
 def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
@@ -28,14 +26,6 @@ def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
         encoder.prefix.normal_()
         first, second = encoder.pool(TokenRows.of([[9, 10]] * 2, [encoder.views[0][0]] * 2))
     assert float((first - second).abs().max()) > 1e-2
-
-
-@pytest.mark.parametrize("name", ["optiprompt", "scpcse"])
-def test_a_soft_template_at_its_initial_value_is_the_hard_template(backbone: str, name: str) -> None:
-    soft = make(backbone, name)
-    hard_text = Template(soft.reading.template.text)
-    hard = reading(backbone, UNTRAINED["prompt"].replaced(template=hard_text))
-    np.testing.assert_allclose(soft.encode(SENTENCES), hard.encode(SENTENCES), atol=1e-6)
 
 
 def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder: str, tmp_path: Path) -> None:
@@ -98,20 +88,6 @@ def test_a_prefix_is_read_under_both_names_of_the_argument(
     expected = make(str(bert_folder), "dcpcse").encode(SENTENCES)
     monkeypatch.setattr(BertModel, "forward", forward)
     np.testing.assert_array_equal(make(str(bert_folder), "dcpcse").encode(SENTENCES), expected)
-
-
-@pytest.mark.parametrize("name", ["past_key_values", "cache", "keys_and_values"])
-def test_the_last_block_reads_a_cache_of_any_name(bert_folder: Path, name: str) -> None:
-    encoder = make(str(bert_folder), "dcpcse")
-    block = encoder.model.base_model.encoder.layer[-1]
-    hidden, (keys, values) = torch.randn(1, 3, 32), torch.randn(2, 1, 2, 5, 16)
-    numbers: list[torch.Tensor] = []
-    for argument, read_at in ((NAME, None), (name, torch.tensor([1]))):
-        cache = DynamicCache()
-        for layer in range(2):
-            cache.update(keys, values, layer)
-        numbers.append(block(hidden, **{argument: cache}, **({} if read_at is None else {"read_at": read_at})))
-    torch.testing.assert_close(numbers[1][:, 0], numbers[0][:, 1], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", FAMILIES)

@@ -7,11 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import command_line
 import pytest
 from app_models import write_model
-from typer.testing import CliRunner, Result
+from command_line import refused
+from typer.testing import Result
 
-from cse.commands import build_index
 from cse.encoder.encoder import Encoder
 from index import VectorIndex, faiss_engine
 
@@ -71,13 +72,11 @@ def build_words(corpus: Path, models: dict[str, Path]) -> tuple[object, ...]:
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(build_index.app, [str(word) for word in words])
+    return command_line.run("build_index", *words)
 
 
 def built(*words: object) -> Result:
-    result = run(*words)
-    assert result.exit_code == 0, result.output
-    return result
+    return command_line.ran("build_index", *words)
 
 
 def interrupted(seen: list[str], blocks: int, *words: object) -> None:
@@ -86,12 +85,6 @@ def interrupted(seen: list[str], blocks: int, *words: object) -> None:
     assert run(*words).exit_code == 130
     assert seen[2:] == TEXTS[: blocks * BLOCK]
     seen.clear()
-
-
-def refused(result: Result, code: int, *parts: str) -> None:
-    assert result.exit_code == code, result.output
-    for part in parts:
-        assert part in result.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 2])

@@ -13,7 +13,6 @@ from training_runs import CONFIG, OneProcess, losses, run_of
 
 from cse.encoder.backbone import set_dropout
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.methods.method import Pooling
 from cse.training.loop import train
 from cse.training.losses import energy_hinge, info_nce, mlm_weight, nt_xent
 from cse.training.step import contrast, draw_templates, step_data
@@ -99,29 +98,6 @@ def test_promcses_hinge_is_added_with_its_weight_and_nothing_without_it() -> Non
     assert float(contrast(vectors, 3, CONFIG, OneProcess())) == pytest.approx(plain, abs=1e-6)
     assert float(contrast(vectors, 3, replace(CONFIG, hinge=10.0), OneProcess())) == pytest.approx(expected, rel=1e-5)
     assert expected > plain + 0.1
-
-
-def test_conserts_first_loss_is_nt_xent_of_mean_pooled_views_without_dropout(bert_folder: str, tmp_path: Path) -> None:
-    """A trained model pools the mean of the last two layers."""
-    encoder = make(str(bert_folder), "consert")
-    run = run_of(encoder, temperature=0.1, dropout=0.0)
-    rows = step_data(encoder, run.batch(0), run.config, 0).rows
-    with torch.no_grad():
-        views = torch.stack([encoder.hidden(rows[[number]])[0].mean(0) for number in range(len(rows))]).chunk(2)
-    expected = 0.15 * float(nt_xent(*views, temperature=0.1))
-    train(encoder, run, tmp_path / "out")
-    assert losses(tmp_path / "out")[0] == pytest.approx(expected, rel=1e-5)
-    assert encoder.reading.pooling is Pooling.LAST_TWO
-
-
-def test_the_masked_language_term_adds_to_the_loss_and_reaches_the_prefix(backbone: str, tmp_path: Path) -> None:
-    runs = {}
-    for weight in (0.0, 0.5):
-        encoder = make(backbone, "dcpcse")
-        encoder.method = encoder.method.replaced(mlm_weight=weight)
-        train(encoder, run_of(encoder), tmp_path / str(weight))
-        runs[weight] = losses(tmp_path / str(weight))
-    assert runs[0.5][0] > runs[0.0][0] + 0.5
 
 
 @pytest.mark.parametrize(("name", "supervised"), DISTINCT)

@@ -134,14 +134,6 @@ def test_mixed_precision_leaves_the_loss_and_the_dev_vectors_in_float32(bert_fol
     assert float(mixed) == pytest.approx(float(contrast(vectors, 2, CONFIG, OneProcess())), abs=1e-6)
 
 
-def test_the_seed_decides_the_run(bert_folder: str, tmp_path: Path) -> None:
-    for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
-        encoder = make(str(bert_folder), "promptbert")
-        train(encoder, run_of(encoder, seed=seed), tmp_path / folder)
-    assert losses(tmp_path / "a") == losses(tmp_path / "b")
-    assert losses(tmp_path / "a") != losses(tmp_path / "c")
-
-
 @pytest.mark.parametrize("method", ["conpvp", "dcpcse"])
 def test_a_share_of_the_start_is_averaged_into_what_is_saved_and_not_into_what_is_trained(
     method: str, bert_folder: Path, tmp_path: Path
