@@ -25,6 +25,7 @@ from cse.training.records import TrainingState
 SAME = 1e-4  # of losses and weights, float32 sums in another order
 # Attention does not depend on the first, nor a denoised vector on the last: AdamW scales the noise of their gradients.
 UNDETERMINED = ("key.bias", "layer.1.output.LayerNorm.bias")
+METHODS = ("simcse", "promptbert", "dcpcse", "conpvp", "esimcse", "consert")
 
 
 @pytest.fixture
@@ -52,23 +53,21 @@ def check_same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> N
             np.testing.assert_allclose(second[name], first[name], rtol=SAME, atol=SAME, err_msg=name)
 
 
-@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp", "esimcse", "consert"])
-def test_compiled_steps_are_those_that_are_not(bert_folder: Path, name: str, tmp_path: Path, compiler: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "chunk"),
+    [*((name, None) for name in METHODS), ("promptbert", 4)],
+)
+def test_compiled_steps_are_those_that_are_not(
+    bert_folder: Path, name: str, chunk: int | None, tmp_path: Path, compiler: Any
+) -> None:
     expected, before = trained(bert_folder, name, tmp_path / "plain")  # `auto` is no on a CPU
     assert compiler.frame_count == 0
-    measured, after = trained(bert_folder, name, tmp_path / "compiled", compile="yes")
-    assert measured == pytest.approx(expected, rel=SAME)
-    check_same(before, after)
-    # Of 7 steps with batches of 4: at most three widths of the sentences, and for two templates of their biases.
-    assert 1 <= compiler.frame_count <= (6 if name in ("promptbert", "conpvp") else 3)
-
-
-def test_chunks_are_compiled(bert_folder: Path, tmp_path: Path, compiler: Any) -> None:
-    expected, before = trained(bert_folder, "promptbert", tmp_path / "plain", max_steps=2)
-    measured, after = trained(bert_folder, "promptbert", tmp_path / "chunks", max_steps=2, chunk=4, compile="yes")
+    measured, after = trained(bert_folder, name, tmp_path / "compiled", compile="yes", chunk=chunk)
     assert measured == pytest.approx(expected, rel=SAME)
     check_same(before, after)
     assert compiler.frame_count
+    if not chunk:  # 7 steps with batches of 4: at most three widths of the sentences, and for two templates of biases
+        assert compiler.frame_count <= (6 if name in ("promptbert", "conpvp") else 3)
 
 
 def test_a_killed_run_with_compiled_steps_resumes_to_the_same_weights(
