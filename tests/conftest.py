@@ -40,7 +40,7 @@ SENTENCES = [
 # Files that take long come first, so that no process is left alone with one at the end.
 LONG_FILES = (
     "docs package tour browser their_tests accessibility campaign maps contributing bundled opening training takeaway "
-    "api train_page without_torch scripts_evaluate trainings pretraining_loop sentence_transformers"
+    "api train_page without_torch scripts_evaluate trainings pretraining bench sentence_transformers"
 ).split()
 torch.set_num_threads(1)
 

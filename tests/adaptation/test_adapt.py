@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 from command_line import ran, refused, run, unboxed
 from conftest import WORDS
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 from sklearn.decomposition import PCA
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
 from cse.adaptation import adapt as adapting
@@ -28,6 +31,7 @@ from cse.adaptation.report import lines
 from cse.corpus import Corpus
 from cse.evaluation.clustering import neighbour_values
 from cse.methods.method import Pooling as Pooled
+from cse.vectors import unit_rows
 
 TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog"]
 TOPICS = {"animals": WORDS[4:14], "<b>&rest": WORDS[24:40]}
@@ -151,23 +155,27 @@ def test_a_better_reading_is_the_result_and_training_begins_with_it(
     scoring(monkeypatch, {"reading": {"grouping": 20.0, "finding": -0.5}})
     report = adapt(request(table, bert_folder), tmp_path / "out")
     held = split(Corpus.read(table, "2", "1").distinct_sample(10_000, 7), 7)[0].sentences
-    np.testing.assert_allclose(
-        cse.load(str(tmp_path / "out")).encode(held), cse.load(str(bert_folder), "cls").encode(held), atol=1e-5
-    )
+    expected = cse.load(str(bert_folder), "cls").encode(held)
+    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(held), expected, atol=1e-5)
     assert (report["decision"], report["candidate"]) == ("reading", None)
     assert report["verdict"].startswith("Better at grouping (+20.0), worse at finding (-0.5): use the new model, your ")
     assert any(line.startswith("your model read by cls ") for line in lines(report))
     assert report["stages"]["training"].get("record", {"pooling": "cls"})["pooling"] == "cls"
 
 
-@pytest.mark.parametrize("variant", ["0", "-0.25", "half", "neighbours half", "labels -0.25"])
-@pytest.mark.parametrize("start", ["backbone", "simcse", "normalised"])
+VARIANTS: dict[str, dict[str, Any]] = {
+    "0": {}, "-0.25": {"exponent": -0.25}, "half": {}, "neighbours half": {"neighbours": 5, "exponent": -0.25},
+    "labels -0.25": {"exponent": -0.25},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("start", "variant"),
+    [*(("backbone", name) for name in VARIANTS), ("simcse", "half"), ("normalised", "labels -0.25")],
+)
 def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transformers(
     table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, variant: str
 ) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-
     monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
     labelled = variant.startswith("labels")
     scoring(monkeypatch, {f"projection {variant}": {"grouping": 5.0, "finding": 1.0}})
@@ -192,15 +200,9 @@ def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transfo
         shares = (1, other) if reading.pooling is Pooled.TOKEN else (other, 1)
         return np.hstack([part * one(sample) / by for part, one, by in zip(shares, read, lengths, strict=True)])
 
-    options = {
-        "0": {},
-        "-0.25": {"exponent": -0.25},
-        "half": {},
-        "neighbours half": {"neighbours": 5, "exponent": -0.25},
-        "labels -0.25": {"labels": fit.labels, "exponent": -0.25},
-    }
+    options = VARIANTS[variant] | ({"labels": fit.labels} if labelled else {})
     sample = [*held.sentences[:20], *TYPED] if start != "simcse" else held.sentences[:20]
-    expected = fit_projection(joined(fit.sentences), **options[variant])(joined(sample))
+    expected = fit_projection(joined(fit.sentences), **options)(joined(sample))
     if start == "normalised":
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     shutil.rmtree(folder)
@@ -274,15 +276,11 @@ def test_ctrl_c_after_the_first_answer_keeps_it(
 def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_head(
     table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sentence_transformers import SentenceTransformer
-
     encoder, sample = cse.load(str(bert_folder), "cls"), [text for _, text in texts(300, seed=3)]
     pairs = candidates.neighbour_pairs(encoder, sample, 7)
     assert [first for first, _ in pairs] == sample
     vectors = encoder.encode(sample)
-    unit = (projected := fit_projection(vectors, neighbours=5)(vectors)) / np.linalg.norm(
-        projected, axis=1, keepdims=True
-    )
+    unit = unit_rows(fit_projection(vectors, neighbours=5)(vectors))
     cosines = unit @ unit.T - 2 * np.eye(300)
     ranks = [int((row > row[sample.index(other)]).sum()) for row, (_, other) in zip(cosines, pairs, strict=True)]
     assert max(ranks) < 5
@@ -301,9 +299,6 @@ def test_many_texts_are_trained_towards_their_neighbours_and_the_result_has_no_h
 def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_projection(
     table: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sentence_transformers import SentenceTransformer
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
-
     monkeypatch.setattr(candidates, "MIN_TEXTS_WITH_NEIGHBOURS", 256)
     untrained(monkeypatch)
     scoring(monkeypatch, {"language 0": {"finding": 0.5}})

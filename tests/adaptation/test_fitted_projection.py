@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 from conftest import SENTENCES, WORDS
 from fitted_models import project
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+from sklearn.decomposition import PCA
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import NearestNeighbors
 
 import cse
 from cse.adaptation.projection import fit_projection, raw_vectors
 from cse.models.export import export_model
+from cse.training.run import TrainRequest, prepare
 from cse.vectors import unit_rows
 
 COMPONENTS = 5
@@ -23,14 +29,10 @@ TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog", "<mask
 
 def theirs(folder: Path, texts: list[str] = SENTENCES) -> np.ndarray:
     """The vectors that sentence-transformers gives."""
-    from sentence_transformers import SentenceTransformer
-
     return SentenceTransformer(str(folder), device="cpu").encode(texts)
 
 
 def test_it_is_the_projection_of_sklearn() -> None:
-    from sklearn.decomposition import PCA
-
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(300, 20)) * np.linspace(3, 0.1, 20) + rng.normal(size=20)).astype(np.float32)
     oracle = PCA(COMPONENTS, svd_solver="full").fit(vectors.astype(np.float64))
@@ -43,10 +45,6 @@ def test_it_is_the_projection_of_sklearn() -> None:
 
 @pytest.mark.parametrize("towards", ["neighbours", "labels"])
 def test_towards_others_it_is_the_ridge_of_sklearn(towards: str) -> None:
-    from sklearn.decomposition import PCA
-    from sklearn.linear_model import Ridge
-    from sklearn.neighbors import NearestNeighbors
-
     rng = np.random.default_rng(1)
     vectors = (rng.normal(size=(1000, 20)) * np.linspace(3, 0.1, 20) + rng.normal(size=20)).astype(np.float32)
     centred = vectors - vectors.mean(axis=0, dtype=np.float64)
@@ -99,9 +97,6 @@ def test_typed_special_tokens_are_text_in_both(backbone: str, tmp_path: Path) ->
 def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisation(
     bert_folder: Path, tmp_path: Path
 ) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-
     modules = [Transformer(str(bert_folder), max_seq_length=7), Pooling(32, "cls"), Normalize()]
     prompts = {"prompts": {"query": "the dog "}, "default_prompt_name": "query"}
     SentenceTransformer(modules=modules, device="cpu", truncate_dim=2, **prompts).save(str(tmp_path / "start"))
@@ -121,8 +116,6 @@ def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisatio
 def test_a_trained_model_is_written_as_its_export_with_the_layer(
     bert_folder: Path, tmp_path: Path, method: str
 ) -> None:
-    from cse.training.run import TrainRequest, prepare
-
     encoder, _ = prepare(TrainRequest(method, TEXTS, str(bert_folder)))
     export_model(encoder, "sentence-transformers", tmp_path / "start")
     expected = fit_projection(encoder.eval().encode(TEXTS), COMPONENTS)(encoder.encode(SENTENCES))

@@ -12,6 +12,7 @@ import pytest
 from command_line import ran, run
 from conftest import WORDS
 from given_corpus import GivenCorpus
+from sentence_transformers import SentenceTransformer
 
 import cse
 from cse.adaptation.adapt import AdaptRequest, adapt
@@ -102,8 +103,6 @@ def test_every_command_and_the_library_compute_the_same_numbers(
 def test_the_page_its_file_and_an_export_have_the_numbers_of_the_commands(
     adapted: Adapted, bert_folder: Path, tmp_path: Path
 ) -> None:
-    from sentence_transformers import SentenceTransformer
-
     _, (start, result), _ = judged((bert_folder, adapted.output), adapted.held)
     labels, texts = zip(*(line.split("\t") for line in adapted.file.read_text().splitlines()), strict=True)
     corpus = GivenCorpus(list(texts), list(labels))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from app_models import write_model
 
 import cse
 from cse.analysis.attribution import PERTURBATIONS, attribute, changes, without, words
@@ -18,8 +19,6 @@ WORDLESS = (",,.", "!")
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory, bert_folder):
-    from app_models import write_model
-
     return cse.load(str(write_model(tmp_path_factory.mktemp("model") / "promptbert", bert_folder, "promptbert")))
 
 

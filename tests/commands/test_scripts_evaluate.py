@@ -10,6 +10,7 @@ import pytest
 from app_models import write_model
 from command_line import ran, refused, run
 from conftest import SENTENCES
+from encoders import make
 from safetensors.torch import load_file, save_file
 
 import cse
@@ -18,6 +19,7 @@ from cse.evaluation.metrics import spearman
 from cse.evaluation.retrieval import score
 from cse.evaluation.sts import SETS
 from cse.files.checksums import with_digest
+from cse.models.checkpoint import save
 from cse.vectors import smoothed
 
 
@@ -39,9 +41,6 @@ def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path,
 def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(
     bert_folder: Path, sts: Path, tmp_path: Path
 ) -> None:
-    from encoders import make
-
-    from cse.models.checkpoint import save
 
     encoder = make(str(bert_folder), "promptbert", True)
     save(encoder, tmp_path / "supervised", {})

@@ -15,6 +15,7 @@ from typer.testing import Result
 
 import cse
 from cse.encoder.openvino_encoder import OpenVinoEncoder
+from cse.models import loading
 from cse.vectors import smoothed
 from index import VectorIndex
 
@@ -34,8 +35,6 @@ def models(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dict[
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The models that were opened, by name."""
-    from cse.models import loading
-
     opened: list[str] = []
     really = loading.open_model
 

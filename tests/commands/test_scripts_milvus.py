@@ -13,6 +13,10 @@ from conftest import SENTENCES
 from milvus_server import free_port, needs_server, served
 
 from cse.app import serving as app
+from cse.app.corpus.corpora import IndexedCorpus
+from cse.app.results.search import Search
+from cse.app.show import ask
+from cse.app.state import open_state
 from index import IndexFolderError
 
 pytestmark = needs_server
@@ -130,11 +134,6 @@ def test_retrieval_is_scored_the_same_and_leaves_nothing(server: str, bert_folde
 
 
 def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    from cse.app.corpus.corpora import IndexedCorpus
-    from cse.app.results.search import Search
-    from cse.app.show import ask
-    from cse.app.state import open_state
-
     location, folder = built
     options = options_of("--store", location, "--index", str(folder), "--port", str(free_port()))
     app.check(options)

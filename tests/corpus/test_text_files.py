@@ -7,6 +7,8 @@ import os
 import tracemalloc
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cse.corpus import Corpus
@@ -139,9 +141,6 @@ def test_values_of_json_lines_are_text_as_they_stand_and_a_missing_one_is_empty(
     ],
 )  # fmt: skip
 def test_a_value_that_is_no_text_is_named_with_its_row_and_type(tmp_path: Path, name: str, value: object, kind: str):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if name == "a.parquet":
         pq.write_table(pa.table({"text": [None, value]}), tmp_path / name)
     else:

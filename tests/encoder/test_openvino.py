@@ -1,5 +1,6 @@
 """Vectors and words of OpenVINO against those of PyTorch: every method, pooling and head, in any batch."""
 
+import json
 from pathlib import Path
 from threading import Thread
 
@@ -9,8 +10,10 @@ import torch
 from bf16 import openvino_has_bf16
 from conftest import SENTENCES
 from encoders import DISTINCT, make, reading
+from transformers import AutoModel, AutoTokenizer
 
 import cse
+from cse.analysis.template_lab import under
 from cse.encoder.backbone import load_backbone
 from cse.encoder.devices import in_precision
 from cse.encoder.openvino_encoder import OpenVinoEncoder
@@ -19,6 +22,7 @@ from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS, UNTRAINED
 from cse.methods.method import Pooling
+from cse.methods.templates import MEANS
 
 TEXTS = [*SENTENCES, "", " ", "[MASK]", "a", "the dog " * 60, "naïve Ünïcode 中文 \x00 \ud800", "the [CLS] cat"]
 
@@ -120,8 +124,6 @@ def test_a_model_without_a_head_has_vectors_but_no_words(bert_folder: Path, tmp_
 
 
 def test_a_stored_pooler_is_pytorchs(backbone: str, tmp_path: Path) -> None:
-    from transformers import AutoModel, AutoTokenizer
-
     torch.manual_seed(5)
     AutoModel.from_pretrained(backbone).save_pretrained(tmp_path)  # with a new pooler
     AutoTokenizer.from_pretrained(backbone).save_pretrained(tmp_path)
@@ -133,8 +135,6 @@ def test_a_stored_pooler_is_pytorchs(backbone: str, tmp_path: Path) -> None:
 def test_what_openvino_cannot_run_is_opened_by_pytorch_or_refused_in_one_line(
     bert_folder: Path, tmp_path: Path
 ) -> None:
-    import json
-
     model, tokenizer = load_backbone(bert_folder)
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
@@ -167,9 +167,6 @@ def test_a_wrong_backend_or_device_is_refused(bert_folder: Path) -> None:
 
 
 def test_a_template_without_slots_reads_an_encoder_with_slots(bert_folder: Path) -> None:
-    from cse.analysis.template_lab import under
-    from cse.methods.templates import MEANS
-
     ours, other = both(make(str(bert_folder), "conpvp"))
     np.testing.assert_allclose(under(other, MEANS).encode(SENTENCES), under(ours, MEANS).encode(SENTENCES), atol=1e-5)
     assert other.reading.pooling is Pooling.TOKEN

@@ -13,6 +13,7 @@ from plain_vectors import cosine
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
+import cse
 from cse.evaluation import geometry
 from cse.evaluation.geometry import (
     BYTE_FREQUENT,
@@ -204,8 +205,6 @@ def first_without_space(texts: list[str]) -> list[list[int]]:
 
 
 def test_static_averages_are_the_encoder_s_static_pooling(bert_folder: Path) -> None:
-    import cse
-
     encoder = cse.load(str(bert_folder), pooling="static", backend="torch")
     tokenizer, count = encoder.tokenizer, len(encoder.tokenizer)
     static = StaticEmbeddings(

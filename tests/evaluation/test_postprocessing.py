@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
+from sklearn.decomposition import PCA
 
 import cse
 from cse.evaluation.postprocessing import Flow, fit_flow, fit_whitening, whitened
@@ -30,8 +31,6 @@ def random_flow(width: int) -> Flow:
 
 
 def test_whitening_is_scikit_learns_but_for_signs() -> None:
-    from sklearn.decomposition import PCA
-
     vectors, others = correlated(200, 5), correlated(50, 5, seed=1)
     expected = PCA(whiten=True).fit(vectors.astype(np.float64)).transform(others)
     mean, matrix = fit_whitening(vectors)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scipy.stats import ttest_ind
 
 from cse.evaluation import figures, sts
 from cse.evaluation.metrics import Figure, over_seeds
@@ -85,8 +86,6 @@ def geometry(**scores: float) -> ModelRecord:
 
 
 def test_alike_is_what_welchs_test_does_not_tell_from_the_best() -> None:
-    from scipy.stats import ttest_ind
-
     runs = {"a": [70.0, 71.0, 72.5], "b": [69.0, 70.5, 71.5], "c": [66.0, 66.1, 66.2], "d": [69.2, 69.3, 69.4]}
     models = {
         f"{name}{seed}": of_sts(run, group=name, seed=seed) for name in runs for seed, run in enumerate(runs[name])

@@ -10,6 +10,11 @@ import pytest
 import torch
 from conftest import SENTENCES, fresh_backbone
 from scipy.stats import spearmanr
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
 import cse
 from cse.corpus.supervised import scored_pairs
@@ -161,12 +166,6 @@ WORD_FIRST, WORD_LAST = ("[MASK]", "[X]"), ("[X]", "[MASK]")
 
 def tiny_t5(folder: Path, gaps: list[str], learn: bool) -> Path:
     """Write a T5 of one layer that knows the pairs' words, and where asked for has learned to write `WRITTEN`."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.pre_tokenizers import WhitespaceSplit
-    from tokenizers.processors import TemplateProcessing
-    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
-
     words = dict.fromkeys(word for pair in WORD_DEFINITIONS for text in pair for word in text.split())
     pieces = ["<pad>", "</s>", "<unk>", *gaps, "Also", "called", ".", *words]
     vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}

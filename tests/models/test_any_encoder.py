@@ -14,6 +14,8 @@ from conftest import SENTENCES
 from encoders import reading
 from model_files import POOLING, TRANSFORMER, with_pipeline
 from safetensors.numpy import save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
@@ -210,8 +212,6 @@ TRAINED += [("modernbert", "conpvp"), ("electra", "esimcse"), ("albert", "conser
 
 @pytest.mark.parametrize(("kind", "method"), TRAINED)
 def test_a_method_trains_and_its_run_opens(folder_of: Folder, tmp_path: Path, kind: str, method: str) -> None:
-    from sentence_transformers import SentenceTransformer
-
     run, start = tmp_path / "run", str(folder_of(kind))
     cse.train(method, SENTENCES, output=run, backbone=start, batch_size=4, max_steps=1, progress=False)
     encoder = cse.load(str(run))
@@ -285,9 +285,6 @@ def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder: Path, tmp_p
 
 
 def test_a_static_embedding_of_sentence_transformers_opens(bert_folder: Path, tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-
     table = StaticEmbedding(Tokenizer.from_file(str(bert_folder / "tokenizer.json")), embedding_dim=8)
     theirs = SentenceTransformer(modules=[table], device="cpu", prompts={"query": "the dog "})
     theirs.save(str(tmp_path / "model"))

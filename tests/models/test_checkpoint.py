@@ -15,7 +15,7 @@ from huggingface_hub import constants
 from model_files import written_in_shards
 from released import into_cache
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+from transformers import BertConfig, BertForMaskedLM, BertTokenizer, DistilBertConfig, DistilBertForMaskedLM
 
 import cse
 import cse.models.checkpoint
@@ -163,8 +163,6 @@ def test_a_changed_backbone_is_noticed(checkpoint: Path, tmp_path: Path) -> None
 
 
 def test_a_backbone_that_lacks_weights_or_is_of_another_family_is_refused(tmp_path: Path, bert_folder: Path) -> None:
-    from transformers import DistilBertConfig, DistilBertForMaskedLM
-
     shutil.copytree(bert_folder, tmp_path / "part")
     tensors = load_file(tmp_path / "part" / "model.safetensors")
     del tensors["bert.encoder.layer.1.output.dense.weight"]

@@ -13,6 +13,8 @@ from encoders import encoder_of
 from hub_stand_in import hub_at_hand
 from huggingface_hub import ModelCard
 from model_files import run_card
+from sentence_transformers import SentenceTransformer
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 import cse
 from cse.encoder.torch_encoder import TorchEncoder
@@ -27,8 +29,6 @@ ONNX = pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reaso
 
 
 def open_sentence_transformers(folder: Path, **options: object):
-    from sentence_transformers import SentenceTransformer
-
     return SentenceTransformer(str(folder), device="cpu", **options)
 
 
@@ -70,7 +70,6 @@ def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name
 
 def test_peft_gives_the_vectors_and_so_does_reading_back(backbone: str, tmp_path: Path) -> None:
     from peft import PeftModel
-    from transformers import AutoModel, AutoTokenizer
 
     encoder = encoder_of(backbone, "dcpcse")
     export_model(encoder, "peft", tmp_path / "out")
@@ -133,7 +132,6 @@ def check_onnx(encoder: TorchEncoder, folder: Path, start: str = "") -> None:
     """Compare an export's vectors: by onnxruntime alone, and by sentence-transformers on optimum's reading."""
     import onnxruntime
     import optimum_stand_in
-    from transformers import AutoConfig, AutoTokenizer
 
     export_model(encoder, "onnx", folder)
     session = onnxruntime.InferenceSession(str(folder / "onnx" / "model.onnx"))

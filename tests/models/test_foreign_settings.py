@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from conftest import ROOT
+from sentence_transformers import SentenceTransformer, __version__
+from sentence_transformers.sentence_transformer.modules import (
+    Dense,
+    Dropout,
+    LayerNorm,
+    Normalize,
+    Pooling,
+    Transformer,
+)
 
 import cse
 from cse.errors import ArtefactError
@@ -119,9 +129,6 @@ def saved(
     **options: Any,
 ) -> Path:
     """A model that sentence-transformers itself saves."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
     transformer = Transformer(str(backbone), processor_kwargs=tokenizer)
     modules = [transformer, pooling or Pooling(transformer.get_embedding_dimension(), "mean"), *more]
     SentenceTransformer(modules=modules, device="cpu", **options).save(str(folder))
@@ -131,9 +138,6 @@ def saved(
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> Path:
     """A folder with every module that is read, and a prompt."""
-    import torch
-    from sentence_transformers.sentence_transformer.modules import Dense, Dropout, LayerNorm, Normalize
-
     torch.manual_seed(3)
     more = [Dense(WIDTH, OUTPUTS), LayerNorm(OUTPUTS), Normalize(), Dropout(0.1)]
     return saved(tmp_path_factory.mktemp("whole") / "m", bert_folder, *more, prompts={"query": "by this kitchen : "})
@@ -148,8 +152,6 @@ def answers(model: Any) -> Iterator[np.ndarray]:
 
 def check_same(folder: Path, texts: list[str] = TEXTS) -> np.ndarray:
     """Check both engines against sentence-transformers, lengths of vectors included; return its vectors."""
-    from sentence_transformers import SentenceTransformer
-
     expected = list(answers(SentenceTransformer(str(folder), device="cpu")))
     fingerprints = set()
     for backend in BACKENDS:
@@ -235,8 +237,6 @@ def test_a_pooling_without_its_file_is_refused(whole: Path, tmp_path: Path) -> N
 def test_an_unknown_key_is_refused_with_the_version_that_wrote_it(
     whole: Path, bert_folder: Path, tmp_path: Path, where: str
 ) -> None:
-    from sentence_transformers import __version__
-
     folder = copied(whole, tmp_path / "m")
     change(folder, where, "surprise", 1)
     with pytest.raises(
@@ -248,8 +248,6 @@ def test_an_unknown_key_is_refused_with_the_version_that_wrote_it(
 
 
 def test_every_setting_that_changes_vectors_changes_the_fingerprint(tmp_path: Path) -> None:
-    from sentence_transformers.sentence_transformer.modules import Normalize
-
     plain = saved(tmp_path / "plain", BUNDLED)
     normal = saved(tmp_path / "normal", BUNDLED, Normalize())
     folders = [plain, normal]
@@ -323,8 +321,6 @@ def test_the_first_layout_opens_with_its_length_in_any_of_its_files(
 
 
 def test_exports_and_copies_keep_the_settings(tmp_path: Path, bert_folder: Path) -> None:
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
-
     folder = saved(
         tmp_path / "m", bert_folder, Normalize(), pooling=Pooling(WIDTH, "cls", include_prompt=False),
         prompts={"query": "this is a dog : "}, default_prompt_name="query", truncate_dim=7,
@@ -340,9 +336,6 @@ def test_exports_and_copies_keep_the_settings(tmp_path: Path, bert_folder: Path)
 
 
 def test_a_run_that_is_saved_again_obeys_what_was_changed(tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize
-
     run = tmp_path / "run"
     export_model(cse.load("simcse", backend="torch"), "sentence-transformers", run)
     model = SentenceTransformer(str(run), device="cpu")

@@ -19,6 +19,7 @@ from hub_stand_in import Hub, hub_at_hand
 from huggingface_hub import ModelCard
 from model_files import run_card, written_in_shards
 from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
 
 import cse
 from cse.errors import ArtefactError
@@ -102,8 +103,6 @@ def test_a_dry_run_lists_the_files_of_the_upload_and_asks_no_hub(tmp_path: Path,
 def test_a_model_of_another_command_is_refused_with_what_uploads_it(
     at_hand: Hub, tmp_path: Path, bert_folder: Path
 ) -> None:
-    from sentence_transformers import SentenceTransformer
-
     texts = [f"the dog number {number} {'and a cat ' * (number % 4)}" for number in range(40)]
     adapted = tmp_path / "adapted"
     project(str(bert_folder), texts, adapted, components=5)

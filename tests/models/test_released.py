@@ -22,6 +22,7 @@ from cse.app.corpus.corpora import index_columns
 from cse.app.models.models import Failure, Models
 from cse.errors import ArtefactError
 from cse.models.names import PUBLISHED_IDS, Kind, resolve
+from index.manifest import read_manifest
 
 Tensors = dict[str, torch.Tensor]
 WIDTH = 32
@@ -251,7 +252,6 @@ def test_every_command_and_the_app_read_a_folder_alike(bert_folder: Path, sts: P
         == 0
     )
     refused(run("tokens", *named, "the dog"), 4, "no masked-language-model head")
-    from index.manifest import read_manifest
 
     models = Models(["simcse", folder], family)
     assert index_columns({tmp_path / "index": read_manifest(tmp_path / "index")}, models).keys() == {models.columns[1]}

@@ -10,6 +10,9 @@ import torch
 from conftest import ROOT, SENTENCES
 from datasets import Dataset
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 import cse
 from cse.encoder.backbone import load_backbone
@@ -34,8 +37,6 @@ def train(method: str, output: Path, backbone: object, **options: object) -> Pat
 
 
 def sentence_transformer(folder: Path) -> object:
-    from sentence_transformers import SentenceTransformer
-
     return SentenceTransformer(str(folder), device="cpu")
 
 
@@ -43,8 +44,6 @@ def sentence_transformer(folder: Path) -> object:
 def test_a_run_opens_in_every_tool_after_it_was_moved_and_its_backbone_deleted(
     backbone: str, method: str, tmp_path: Path
 ) -> None:
-    from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
-
     base = Path(shutil.copytree(backbone, tmp_path / "base"))
     encoder = cse.load(str(train(method, tmp_path / "run", base)), backend="torch")
     expected, logits = encoder.encode(TEXTS), encoder.mask_logits(SENTENCES[0])[0]
@@ -74,9 +73,6 @@ def test_a_run_opens_in_every_tool_after_it_was_moved_and_its_backbone_deleted(
 def test_a_run_that_is_trained_further_in_sentence_transformers_opens_again(
     family: str, method: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-
     folder = train(method, tmp_path / "run", request.getfixturevalue(f"{family}_folder"))
     before, model = cse.load(str(folder)).encode(TEXTS), sentence_transformer(folder)
     arguments = SentenceTransformerTrainingArguments(
@@ -109,8 +105,6 @@ def test_a_run_that_is_trained_further_in_sentence_transformers_opens_again(
 def test_what_sentence_transformers_cannot_compute_it_refuses_and_the_card_says_why(
     bert_folder: Path, tmp_path: Path, method: str, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
-
     base = Path(shutil.copytree(bert_folder, tmp_path / "base"))
     folder = train(method, tmp_path / "run", base)
     assert f"not in sentence-transformers: {method.rstrip('+')} {reason}" in caplog.messages[-1]

@@ -13,6 +13,8 @@ import torch
 from conftest import DATA, SENTENCES
 from model_files import POOLING, TRANSFORMER, with_pipeline
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 
 import cse
 from cse.errors import ArtefactError
@@ -29,9 +31,6 @@ from cse.training.run import TrainRequest, prepare
 def test_two_readings_are_joined_in_the_order_of_sentence_transformers(
     bert_folder: Path, tmp_path: Path, modes: tuple[str, str], prompt: bool
 ) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
     modules = [Transformer(str(bert_folder)), Pooling(32, modes, include_prompt=prompt)]
     theirs = SentenceTransformer(modules=modules, device="cpu", prompts={"q": "the dog "}, default_prompt_name="q")
     theirs.save(str(tmp_path / "saved"))
@@ -92,8 +91,6 @@ Make = Callable[..., Path]
 
 def vectors_of(folder: Path) -> np.ndarray:
     """The vectors that sentence-transformers gives."""
-    from sentence_transformers import SentenceTransformer
-
     return SentenceTransformer(str(folder), device="cpu").encode(SENTENCES)
 
 
@@ -102,9 +99,6 @@ def make(tmp_path: Path) -> Make:
     """Save a pipeline with a linear layer by sentence-transformers itself."""
 
     def saved(backbone: str, pooling: str = "mean", tanh: bool = False, normal: bool = False, **options: Any) -> Path:
-        from sentence_transformers import SentenceTransformer
-        from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
-
         torch.manual_seed(3)
         activation = torch.nn.Tanh() if tanh else torch.nn.Identity()
         dense = Dense(WIDTH, OUTPUTS, activation_function=activation, **options)

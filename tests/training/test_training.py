@@ -17,10 +17,12 @@ from ports import free_port
 from training_runs import CONFIG, DEV, TEXTS, Killed, OneProcess, kill_after, losses, run_of
 from typer.testing import CliRunner
 
+import cse
 from cse.adaptation.adapt import AdaptRequest, adapt
 from cse.commands.train import app
 from cse.encoder.backbone import set_dropout
 from cse.errors import ArtefactError
+from cse.evaluation.metrics import spearman
 from cse.files.writing import partial_folder
 from cse.models.loading import load
 from cse.training.loop import train
@@ -103,9 +105,6 @@ def test_another_recipe_is_refused(bert_folder: str, tmp_path: Path) -> None:
 
 
 def test_the_best_dev_evaluation_is_kept_and_the_last_without_dev(bert_folder: str, tmp_path: Path) -> None:
-    import cse
-    from cse.evaluation.metrics import spearman
-
     encoder = make(str(bert_folder), "simcse")
     summary = train(encoder, run_of(encoder, DEV, learning_rate=0.01), tmp_path / "dev")
     scores = [json.loads(line).get("dev") for line in (tmp_path / "dev" / "train_log.jsonl").read_text().splitlines()]
@@ -121,9 +120,6 @@ def test_the_best_dev_evaluation_is_kept_and_the_last_without_dev(bert_folder: s
 
 
 def test_mixed_precision_leaves_the_loss_and_the_dev_vectors_in_float32(bert_folder: str, tmp_path: Path) -> None:
-    import cse
-    from cse.evaluation.metrics import spearman
-
     encoder = make(str(bert_folder), "promptbert")
     summary = train(encoder, run_of(encoder, DEV), tmp_path / "out", precision="bf16")
     loaded = cse.load(str(tmp_path / "out"), backend="torch")
@@ -155,8 +151,6 @@ def test_a_share_of_the_start_is_averaged_into_what_is_saved_and_not_into_what_i
 
 
 def test_embeddings_can_stay_frozen_and_are_not_stored(bert_folder: str, tmp_path: Path) -> None:
-    import cse
-
     encoder = make(str(bert_folder), "simcse")
     words = encoder.model.get_input_embeddings().weight.detach().clone()
     train(encoder, run_of(encoder, freeze_embeddings=True), tmp_path / "out")
