@@ -1,6 +1,6 @@
 """Measure how fast the project is on this machine: `bench WHAT`, each function one; what it measures has its own file.
 
-Works that are compared run in turn (`tests.bench.timing`), and every result names the machine (`tests.bench.machine`).
+Works that are compared run in turn and every result names the machine (`tests.bench.timing`).
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def bench_search(
     import numpy as np
 
     from index import VectorIndex
-    from tests.bench.search import directions, random_index, searches
+    from tests.bench.index import directions, random_index, searches
     from tests.bench.timing import beside_first
 
     with tempfile.TemporaryDirectory() as folder:
@@ -284,8 +284,7 @@ def bench_index(
 
     import numpy as np
 
-    from tests.bench.index import QUERIES, encoding_works, measure
-    from tests.bench.search import directions
+    from tests.bench.index import QUERIES, directions, encoding_works, measure
 
     factories = factory or ["Flat"]
     if model is not None:
@@ -441,7 +440,7 @@ def bench_plain(
 
 
 def _print(json_output: bool, figures: Mapping[str, Any]) -> None:
-    from tests.bench.machine import describe_machine
+    from tests.bench.timing import describe_machine
 
     found = {"machine": describe_machine(), **figures}
     if json_output:

@@ -1,4 +1,4 @@
-"""How fast an index is built, opened and searched, a folder's and a server's side by side, and what it finds."""
+"""How fast an index is built, opened and searched, in a folder and on a server, beside FAISS alone."""
 
 from __future__ import annotations
 
@@ -15,9 +15,47 @@ import numpy as np
 
 from index import faiss_engine
 from index.faiss_index import BLOCK, VectorIndex, encoded
-from index.folder import unit_rows
+from index.folder import FAISS_FILE, unit_rows
 from index.manifest import BuildSettings
 from index.stores import Location, open_at
+
+FAISS, SEARCH, HITS = "FAISS alone", "search", "hits with texts"
+BATCH = 8_192
+ROUNDING = 1e-5  # a query of unit length is brought to unit length again
+
+
+def random_index(rows: int, dimension: int, factory: str, folder: Path, seed: int = 42) -> VectorIndex:
+    """An index of so many random directions in `folder`, a text each: enough for speed, the worst case for recall."""
+    generator = np.random.default_rng(seed)
+    sizes = [min(BATCH, rows - start) for start in range(0, rows, BATCH)]
+    batches = (([f"sentence {row}" for row in range(size)], directions(generator, size, dimension)) for size in sizes)
+    VectorIndex.build(batches, folder, settings=BuildSettings(factory=factory, corpus="random", seed=seed))
+    return VectorIndex.load(folder)
+
+
+def directions(generator: np.random.Generator, rows: int, dimension: int) -> np.ndarray:
+    """Random unit vectors (rows, dimension) float32."""
+    return unit_rows(generator.standard_normal((rows, dimension), dtype=np.float32))
+
+
+def searches(index: VectorIndex, folder: Path, queries: np.ndarray, k: int) -> dict[str, Callable[[], object]]:
+    """Works that search the index in `folder` for the `k` nearest of each query (q, d), one query after another.
+
+    All of them search the same mapped file on the CPU, `index` opened so. FAISS alone is given queries of unit length;
+    the others bring each to it first, as they do for whoever asks. Raises ValueError where `search` finds other rows
+    than FAISS alone.
+    """
+    plain = faiss_engine.read_mapped(folder / FAISS_FILE)
+    faiss_engine.tune(plain, index.manifest.nprobe, index.manifest.ef_search)
+    if not np.allclose(plain.search(queries, k)[0], index.search(queries, k)[0], atol=ROUNDING):
+        raise ValueError(f"{folder}: FAISS alone finds other cosines, so it does other work")
+    each = [query[None] for query in queries]
+    return {
+        FAISS: lambda: [plain.search(query, k) for query in each],
+        SEARCH: lambda: [index.search(query, k) for query in each],
+        HITS: lambda: [index.hits(query[0], k) for query in each],
+    }
+
 
 if TYPE_CHECKING:
     from index.stores import Index

@@ -29,7 +29,7 @@ from cse.training.pretraining_model import freeze_lowest
 from cse.training.run import TrainRequest, prepare
 from index import BuildSettings, VectorIndex
 from tests.bench import app as app_load
-from tests.bench import app_corpus, machine, pretrain
+from tests.bench import app_corpus, pretrain, timing
 from tests.bench import encode as encode_speed
 from tests.bench.app import DEMO, call, measure
 from tests.bench.app_corpus import Job
@@ -69,12 +69,12 @@ def test_works_are_timed_in_turn_after_a_first_run_of_each() -> None:
 
 
 PEAKS = """
-from tests.bench.machine import with_peak_memory
+from tests.bench.timing import with_peak_memory
 print(*[with_peak_memory(lambda: len(b"x" * size)) for size in (1, 2**28, 1)])
 """
 
 
-@pytest.mark.skipif(not (machine.OWN / "clear_refs").exists(), reason="the system counts no peak (2026-11)")
+@pytest.mark.skipif(not (timing.OWN / "clear_refs").exists(), reason="the system counts no peak (2026-11)")
 def test_the_peak_is_of_the_work_alone() -> None:
     """In a process of its own, which has no freed memory to use again."""
     done = subprocess.run([sys.executable, "-c", PEAKS], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -229,6 +229,5 @@ def test_visitors_and_many_clients_of_a_small_app_are_answered_and_measured(
     assert {"map", "similarity", "search"} <= set(mixed.took)
     assert to_json(mixed)["calls"] == mixed.calls == sum(load.count for load in mixed.loads)
     assert all(size > 50 * 2**20 for _, size in mixed.memory)
-    assert 0 < mixed.computed < os.cpu_count() * (mixed.seconds + 1)
     assert [step.what for step in steps][:2] == ["upload to first search", "first map"]
     assert all(step.seconds > 0 and step.memory_mb > 50 for step in steps)
