@@ -32,7 +32,7 @@ def theirs(folder: Path, texts: list[str] = SENTENCES) -> np.ndarray:
     return SentenceTransformer(str(folder), device="cpu").encode(texts)
 
 
-def test_it_is_the_projection_of_sklearn() -> None:
+def test_it_is_the_projection_of_sklearn():
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(300, 20)) * np.linspace(3, 0.1, 20) + rng.normal(size=20)).astype(np.float32)
     oracle = PCA(COMPONENTS, svd_solver="full").fit(vectors.astype(np.float64))
@@ -44,7 +44,7 @@ def test_it_is_the_projection_of_sklearn() -> None:
 
 
 @pytest.mark.parametrize("towards", ["neighbours", "labels"])
-def test_towards_others_it_is_the_ridge_of_sklearn(towards: str) -> None:
+def test_towards_others_it_is_the_ridge_of_sklearn(towards):
     rng = np.random.default_rng(1)
     vectors = (rng.normal(size=(1000, 20)) * np.linspace(3, 0.1, 20) + rng.normal(size=20)).astype(np.float32)
     centred = vectors - vectors.mean(axis=0, dtype=np.float64)
@@ -80,12 +80,12 @@ def test_towards_others_it_is_the_ridge_of_sklearn(towards: str) -> None:
         (np.full((9, 4), np.nan), 2, "not finite"),
     ],
 )
-def test_what_cannot_be_fitted_is_refused(rows: np.ndarray, components: int, message: str) -> None:
+def test_what_cannot_be_fitted_is_refused(rows, components, message):
     with pytest.raises(ValueError, match=message):
         fit_projection(rows, components)
 
 
-def test_typed_special_tokens_are_text_in_both(backbone: str, tmp_path: Path) -> None:
+def test_typed_special_tokens_are_text_in_both(backbone, tmp_path):
     projection = project(backbone, TEXTS, tmp_path / "out", components=COMPONENTS, pooling="mean")
     expected = projection(raw_vectors(cse.load(backbone, "mean", backend="torch"), TYPED))
     np.testing.assert_allclose(theirs(tmp_path / "out", TYPED), expected, atol=1e-5)
@@ -94,9 +94,7 @@ def test_typed_special_tokens_are_text_in_both(backbone: str, tmp_path: Path) ->
         np.testing.assert_allclose(opened.encode(TYPED), expected, atol=1e-5)
 
 
-def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisation(
-    bert_folder: Path, tmp_path: Path
-) -> None:
+def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisation(bert_folder, tmp_path):
     modules = [Transformer(str(bert_folder), max_seq_length=7), Pooling(32, "cls"), Normalize()]
     prompts = {"prompts": {"query": "the dog "}, "default_prompt_name": "query"}
     SentenceTransformer(modules=modules, device="cpu", truncate_dim=2, **prompts).save(str(tmp_path / "start"))
@@ -113,9 +111,7 @@ def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisatio
 
 
 @pytest.mark.parametrize("method", ["simcse", "promptbert"])
-def test_a_trained_model_is_written_as_its_export_with_the_layer(
-    bert_folder: Path, tmp_path: Path, method: str
-) -> None:
+def test_a_trained_model_is_written_as_its_export_with_the_layer(bert_folder, tmp_path, method):
     encoder, _ = prepare(TrainRequest(method, TEXTS, str(bert_folder)))
     export_model(encoder, "sentence-transformers", tmp_path / "start")
     expected = fit_projection(encoder.eval().encode(TEXTS), COMPONENTS)(encoder.encode(SENTENCES))
@@ -125,7 +121,7 @@ def test_a_trained_model_is_written_as_its_export_with_the_layer(
     np.testing.assert_allclose(theirs(tmp_path / "out"), expected, atol=1e-5)
 
 
-def test_models_that_no_linear_layer_can_follow_are_refused_in_one_line(bert_folder: Path, tmp_path: Path) -> None:
+def test_models_that_no_linear_layer_can_follow_are_refused_in_one_line(bert_folder, tmp_path):
     for pooling, message in (
         ("first-last", r"no pooling first-last; give `pooling` mean or cls"),
         ("prompt-denoised", "no pooling prompt-denoised"),

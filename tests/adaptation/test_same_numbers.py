@@ -76,9 +76,7 @@ def evaluated(models: tuple[Path, Path], file: Path, output: Path) -> tuple[list
     return [scores[str(model)] for model in models], done.output
 
 
-def test_every_command_and_the_library_compute_the_same_numbers(
-    adapted: Adapted, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_every_command_and_the_library_compute_the_same_numbers(adapted, bert_folder, tmp_path):
     models = (bert_folder, adapted.output)
     rows = [line.split("\t") for line in adapted.held.read_text().splitlines()]
     labels, texts = zip(*rows, strict=True)
@@ -100,9 +98,7 @@ def test_every_command_and_the_library_compute_the_same_numbers(
     assert adapted.report["grouping"]["result"] == scored["projection"]["variants"]["0.25"]["scores"]["neighbours"]
 
 
-def test_the_page_its_file_and_an_export_have_the_numbers_of_the_commands(
-    adapted: Adapted, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_the_page_its_file_and_an_export_have_the_numbers_of_the_commands(adapted, bert_folder, tmp_path):
     _, (start, result), _ = judged((bert_folder, adapted.output), adapted.held)
     labels, texts = zip(*(line.split("\t") for line in adapted.file.read_text().splitlines()), strict=True)
     corpus = GivenCorpus(list(texts), list(labels))
@@ -119,9 +115,7 @@ def test_the_page_its_file_and_an_export_have_the_numbers_of_the_commands(
     assert label_scores(theirs, labels) == result
 
 
-def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(
-    adapted: Adapted, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(adapted, bert_folder, tmp_path):
     count = len(adapted.file.read_text().splitlines())
     mark = f"fitted on {count - count // 5} of these {count} texts"
     models = (bert_folder, adapted.output)
@@ -142,9 +136,7 @@ def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(
     assert "holds no digests" in done.output
 
 
-def test_a_run_of_train_is_marked_on_the_texts_that_it_read(
-    adapted: Adapted, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_a_run_of_train_is_marked_on_the_texts_that_it_read(adapted, bert_folder, tmp_path):
     texts = [line.split("\t")[1] for line in adapted.held.read_text().splitlines()]
     cse.train(
         "simcse", texts[:40], backbone=bert_folder, output=tmp_path / "run", batch_size=8, max_steps=3, progress=False,

@@ -27,7 +27,7 @@ def cosine(encoder, first: str, second: str) -> float:
     return float(a @ b / np.sqrt(a @ a) / np.sqrt(b @ b))
 
 
-def test_a_words_value_is_the_cosine_with_it_minus_the_cosine_without_it(encoder) -> None:
+def test_a_words_value_is_the_cosine_with_it_minus_the_cosine_without_it(encoder):
     shares, (first, second) = attribute(encoder.encode, *PAIR), PAIR
     whole = cosine(encoder, first, second)
     assert shares.cosine == pytest.approx(whole, abs=1e-6)
@@ -41,7 +41,7 @@ def test_a_words_value_is_the_cosine_with_it_minus_the_cosine_without_it(encoder
     assert np.ptp(shares.values[0]) > 0.01  # the model tells its words apart
 
 
-def test_words_are_what_spaces_separate_without_the_punctuation_at_their_edges() -> None:
+def test_words_are_what_spaces_separate_without_the_punctuation_at_their_edges():
     text = '"Don\'t!" - a well-known 5% of\N{NO-BREAK SPACE}C++ (\N{GRINNING FACE})'
     spans = words(text)
     assert [text[start:end] for start, end in spans] == [
@@ -58,8 +58,8 @@ def test_words_are_what_spaces_separate_without_the_punctuation_at_their_edges()
 
 
 def test_words_without_spaces_are_pairs_of_characters_unless_a_segmenter_is_installed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
     text = "“送餐太慢了，以后不点！” don't, मौसम ठंडा"
     assert [text[slice(*span)] for span in words(text)] == [
@@ -78,7 +78,7 @@ def test_words_without_spaces_are_pairs_of_characters_unless_a_segmenter_is_inst
         ("送餐太慢了 ok", "送餐很慢了 ok", [("both", "送餐"), ("first", "太"), ("second", "很"), ("both", "慢了 ok")]),
     ],
 )  # fmt: skip
-def test_words_that_differ_are_runs_in_order(first: str, second: str, expected: list[tuple[str, str]]) -> None:
+def test_words_that_differ_are_runs_in_order(first, second, expected):
     assert changes(first, second) == expected
 
 
@@ -118,11 +118,11 @@ APPLY = {perturbation.name: perturbation.apply for perturbation in PERTURBATIONS
         ("final punctuation", "Stop it!", "Stop it"), ("final punctuation", "Stop it", "Stop it."),
     ],
 )  # fmt: skip
-def test_a_perturbation_gives_the_sentence_that_it_should(name: str, text: str, changed: str | None) -> None:
+def test_a_perturbation_gives_the_sentence_that_it_should(name, text, changed):
     assert APPLY[name](text) == changed
 
 
 @pytest.mark.parametrize("text", ["", " ", "?!", "\N{GRINNING FACE}", "a", "1", "I"])
-def test_no_perturbation_fails_on_odd_text_or_returns_it_unchanged(text: str) -> None:
+def test_no_perturbation_fails_on_odd_text_or_returns_it_unchanged(text):
     for name, apply in APPLY.items():
         assert apply(text) != text, name

@@ -44,8 +44,8 @@ def clouds(seed: int, sizes: list[int], spread: float) -> np.ndarray:
 
 @pytest.mark.parametrize(("block", "nearest", "answers"), [(1024, 16, 1 << 22), (7, 2, 20), (64, 1, 1)])
 def test_links_that_are_searched_once_give_the_groups_of_brute_force_at_every_cosine(
-    block: int, nearest: int, answers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    block, nearest, answers, monkeypatch
+):
     """Groups larger than the first answers, chains, single rows, copies; in blocks and parts of any size."""
     for name, value in (("QUERY_BLOCK", block), ("FIRST_NEIGHBOURS", nearest), ("MAX_ANSWERS", answers)):
         monkeypatch.setattr(linking, name, value)
@@ -64,7 +64,7 @@ def test_links_that_are_searched_once_give_the_groups_of_brute_force_at_every_co
         forest.groups(0.4)
 
 
-def test_a_chain_is_one_group_and_its_ends_are_linked_through_others() -> None:
+def test_a_chain_is_one_group_and_its_ends_are_linked_through_others():
     angles = np.arange(6) * 0.1
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     groups = strongest_links(vectors, exact(vectors), np.cos(0.11)).groups(np.cos(0.11))
@@ -78,7 +78,7 @@ def test_a_chain_is_one_group_and_its_ends_are_linked_through_others() -> None:
 
 
 @pytest.mark.parametrize(("keep", "row"), [("first", 3), ("longest", 8), ("central", 5)])
-def test_the_kept_row_is_the_first_the_longest_or_the_most_central(keep: str, row: int) -> None:
+def test_the_kept_row_is_the_first_the_longest_or_the_most_central(keep, row):
     angles = np.array([0.0, 0.2, 0.5])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     group = members(np.array([3, 5, 8]), vectors, np.array([4, 4, 9]), 0.5, keep)
@@ -89,7 +89,7 @@ def test_the_kept_row_is_the_first_the_longest_or_the_most_central(keep: str, ro
 
 
 @pytest.mark.parametrize("copies", [0, 20, 400])
-def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies: int) -> None:
+def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies):
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(400, 64)) + 0.5
     near = vectors[:copies] + rng.normal(scale=0.1, size=(copies, 64))

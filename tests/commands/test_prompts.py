@@ -95,9 +95,7 @@ def built(*words: object) -> Result:
 
 @pytest.mark.parametrize("backend", ["torch", "openvino"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_index_ranks_as_sentence_transformers_does(
-    folders: dict[str, Path], corpus: Path, tmp_path: Path, kind: str, backend: str
-) -> None:
+def test_an_index_ranks_as_sentence_transformers_does(folders, corpus, tmp_path, kind, backend):
     done = built(corpus, "--model", folders[kind], "--output", tmp_path / "x", "--backend", backend)
     answer = searched(tmp_path / "x", folders[kind])
     model = SentenceTransformer(str(folders[kind]), device="cpu")
@@ -109,7 +107,7 @@ def test_an_index_ranks_as_sentence_transformers_does(
         assert [said for said in stderr.splitlines() if "prompt" in said] == ([line] if prompt else [])
 
 
-def test_the_index_of_a_bundled_model_records_no_prompt(corpus: Path, tmp_path: Path) -> None:
+def test_the_index_of_a_bundled_model_records_no_prompt(corpus, tmp_path):
     built(corpus, "--model", "promptbert", "--output", tmp_path / "x")
     manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
     assert not [name for name in manifest if "prompt" in name]
@@ -118,9 +116,7 @@ def test_the_index_of_a_bundled_model_records_no_prompt(corpus: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["both", "default"])
-def test_an_index_made_without_prompts_is_searched_as_it_was(
-    folders: dict[str, Path], corpus: Path, tmp_path: Path, kind: str
-) -> None:
+def test_an_index_made_without_prompts_is_searched_as_it_was(folders, corpus, tmp_path, kind):
     built(corpus, "--model", folders[kind], "--output", tmp_path / "x")
     old = tmp_path / "vectors"
     assert run("encode", "--model", folders[kind], "--input", corpus, "--output", old, "--shards", 2).exit_code == 0
@@ -139,7 +135,7 @@ def test_an_index_made_without_prompts_is_searched_as_it_was(
 
 
 @pytest.mark.parametrize("kind", ["both", "left-out", "query-alone", "default"])
-def test_encoded_parts_say_with_which_prompt(folders: dict[str, Path], corpus: Path, tmp_path: Path, kind: str) -> None:
+def test_encoded_parts_say_with_which_prompt(folders, corpus, tmp_path, kind):
     words = ("--model", folders[kind], "--input", corpus, "--shards", 2, "--output", tmp_path / "parts")
     assert run("encode", *words, "--prompt-name", "document").exit_code == 0
     built(corpus, "--vectors", tmp_path / "parts", "--output", tmp_path / "x")
@@ -151,9 +147,7 @@ def test_encoded_parts_say_with_which_prompt(folders: dict[str, Path], corpus: P
     refused(run("encode", *words[:4], "--output", tmp_path / "w.npy", "--prompt-name", "odd"), 3, "'odd'", "document")
 
 
-def test_parts_of_encode_alone_are_said_to_lack_the_prompt(
-    folders: dict[str, Path], corpus: Path, tmp_path: Path
-) -> None:
+def test_parts_of_encode_alone_are_said_to_lack_the_prompt(folders, corpus, tmp_path):
     words = ("--input", corpus, "--shards", 2)
     done = run("encode", "--model", folders["both"], *words, "--output", tmp_path / "parts")
     assert "'it is sad : ', is not used; for an index give --prompt-name" in done.stderr
@@ -166,7 +160,7 @@ def test_parts_of_encode_alone_are_said_to_lack_the_prompt(
 
 
 @pytest.mark.parametrize("kind", ["both", "left-out"])
-def test_added_and_resumed_documents_have_the_prompt(folders: dict[str, Path], tmp_path: Path, kind: str) -> None:
+def test_added_and_resumed_documents_have_the_prompt(folders, tmp_path, kind):
     first, second = tmp_path / "first.txt", tmp_path / "second.txt"
     first.write_text("\n".join(SENTENCES[:4]))
     second.write_text("\n".join(SENTENCES[4:]))
@@ -186,7 +180,7 @@ def test_added_and_resumed_documents_have_the_prompt(folders: dict[str, Path], t
 
 @needs_server
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus")
-def test_a_collection_records_the_prompts(folders: dict[str, Path], corpus: Path, tmp_path: Path) -> None:
+def test_a_collection_records_the_prompts(folders, corpus, tmp_path):
     (tmp_path / "second.txt").write_text("the sun\n")
     texts = [*SENTENCES, "the sun"]
     with served(tmp_path / "data") as server:
@@ -211,7 +205,7 @@ def retrieval_set(folder: Path) -> Path:
     return folder
 
 
-def test_retrieval_is_scored_with_the_prompts(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_retrieval_is_scored_with_the_prompts(folders, tmp_path):
     folder = retrieval_set(tmp_path / "demo")
     for kind in ("both", "left-out", "default"):
         done = ran("evaluate", "retrieval", "--model", folders[kind], "--data", folder, "--json", "-")
@@ -232,7 +226,7 @@ def test_retrieval_is_scored_with_the_prompts(folders: dict[str, Path], tmp_path
 
 
 @pytest.mark.parametrize("kind", ["both", "left-out", "default"])
-def test_the_page_searches_with_the_prompts(folders: dict[str, Path], corpus: Path, tmp_path: Path, kind: str) -> None:
+def test_the_page_searches_with_the_prompts(folders, corpus, tmp_path, kind):
     built(corpus, "--model", folders[kind], "--output", tmp_path / "x")
     state, key = open_state([str(folders[kind])], [tmp_path / "x"]), "a" * 32
     own = OwnCorpus("mine", SENTENCES)
@@ -260,9 +254,7 @@ def test_the_page_searches_with_the_prompts(folders: dict[str, Path], corpus: Pa
     )
 
 
-def test_the_page_searches_an_older_index_as_it_was_made(
-    folders: dict[str, Path], corpus: Path, tmp_path: Path
-) -> None:
+def test_the_page_searches_an_older_index_as_it_was_made(folders, corpus, tmp_path):
     ran("encode", "--model", folders["both"], "--input", corpus, "--output", tmp_path / "v", "--shards", 1)
     built(corpus, "--vectors", tmp_path / "v", "--output", tmp_path / "x")
     state = open_state([str(folders["both"])], [tmp_path / "x"])

@@ -51,9 +51,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("percentile", [99, 99.9])
-def test_the_kept_rows_and_groups_are_those_of_brute_force(
-    bert_folder: Path, file: Path, tmp_path: Path, percentile: float
-) -> None:
+def test_the_kept_rows_and_groups_are_those_of_brute_force(bert_folder, file, tmp_path, percentile):
     outputs = ("--output", tmp_path / "kept.csv", "--groups", tmp_path / "groups.csv", "--json")
     done = ran("duplicates", file, "--model", bert_folder, "--percentile", percentile, *outputs)
     encode = cse.load(str(bert_folder)).encode
@@ -77,7 +75,7 @@ def test_the_kept_rows_and_groups_are_those_of_brute_force(
     assert summary["cosine"] == pytest.approx(least, abs=1e-4)
 
 
-def test_the_default_joins_exact_copies_and_leaves_most_others(bert_folder: Path, file: Path, tmp_path: Path) -> None:
+def test_the_default_joins_exact_copies_and_leaves_most_others(bert_folder, file, tmp_path):
     done = ran("duplicates", file, "--model", bert_folder, "--output", tmp_path / "kept.csv")
     kept = (tmp_path / "kept.csv").read_text().splitlines()[1:]
     assert len(set(kept)) == len(kept)
@@ -86,7 +84,7 @@ def test_the_default_joins_exact_copies_and_leaves_most_others(bert_folder: Path
     assert "percentile 99.999 of random pairs" in done.stderr
 
 
-def test_tables_and_groups_keep_all_columns_unchanged(bert_folder: Path, tmp_path: Path) -> None:
+def test_tables_and_groups_keep_all_columns_unchanged(bert_folder, tmp_path):
     texts = ["=the dog", "a cat, big", "=the dog", "the sun"]
     rows = [(f"{number}", text, "=1+1") for number, text in enumerate(texts)]
     with (tmp_path / "in.csv").open("w", newline="") as opened:
@@ -109,9 +107,7 @@ def test_tables_and_groups_keep_all_columns_unchanged(bert_folder: Path, tmp_pat
     assert (tmp_path / "out.csv").read_text() == "1,2\nx,a dog\ny,a cat\n"
 
 
-def test_rows_without_a_text_are_kept_and_all_rows_have_the_numbers_of_the_table(
-    bert_folder: Path, tmp_path: Path
-) -> None:
+def test_rows_without_a_text_are_kept_and_all_rows_have_the_numbers_of_the_table(bert_folder, tmp_path):
     bodies = ["a dog", "", " ", "a dog", "the sun", "a cat", "a dog", ""]
     (tmp_path / "gap.csv").write_text("id,body\n" + "".join(f"{n},{body}\n" for n, body in enumerate(bodies, 1)))
     outputs = ("--output", tmp_path / "out.csv", "--groups", tmp_path / "g.csv", "--keep", "first")
@@ -126,7 +122,7 @@ def test_rows_without_a_text_are_kept_and_all_rows_have_the_numbers_of_the_table
     assert (summary["rows"], summary["kept"], summary["largest"]) == (8, 6, 3)
 
 
-def test_json_lines_and_a_messy_table_lose_their_copies_alone(bert_folder: Path, tmp_path: Path) -> None:
+def test_json_lines_and_a_messy_table_lose_their_copies_alone(bert_folder, tmp_path):
     objects = [
         {"id": number, "m": {"text": text, "n": [number]}}
         for number, text in enumerate([" a dog", "", "the sun", "a dog", "a cat \u2028 x"])
@@ -146,7 +142,7 @@ def test_json_lines_and_a_messy_table_lose_their_copies_alone(bert_folder: Path,
     assert (tmp_path / "out.tsv").read_text() == "id\ttext\tid.2\n1\tle café noir\t9\n\t\t\n4\t bon\t7\n"
 
 
-def test_equal_texts_are_one_row_and_the_longest_can_be_kept(bert_folder: Path, tmp_path: Path) -> None:
+def test_equal_texts_are_one_row_and_the_longest_can_be_kept(bert_folder, tmp_path):
     (tmp_path / "same.txt").write_text("a dog\n" * 9)
     options = ("--model", bert_folder, "--output", tmp_path / "out.csv")
     done = run("duplicates", tmp_path / "same.txt", *options)
@@ -156,7 +152,7 @@ def test_equal_texts_are_one_row_and_the_longest_can_be_kept(bert_folder: Path, 
     assert (tmp_path / "out.csv").read_text() == "text\nthe   dog\nthe sun\n"
 
 
-def test_bad_input_is_refused_and_nothing_is_written(bert_folder: Path, file: Path, tmp_path: Path) -> None:
+def test_bad_input_is_refused_and_nothing_is_written(bert_folder, file, tmp_path):
     (tmp_path / "out").mkdir()
     out = tmp_path / "out"
     options = ("--model", bert_folder, "--output", out / "kept.csv", "--groups", out / "g.csv")

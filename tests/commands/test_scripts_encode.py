@@ -23,7 +23,7 @@ def from_stdin(content: bytes, *words: object) -> Result:
     return run("encode", "--input", "-", *words, stdin=content)
 
 
-def test_standard_input_is_encoded_as_a_file_of_the_same_lines(bert_folder: Path, tmp_path: Path) -> None:
+def test_standard_input_is_encoded_as_a_file_of_the_same_lines(bert_folder, tmp_path):
     content = "\ufeffthe dog\r\n\n  a cat \nthe sun".encode()
     (tmp_path / "a.txt").write_bytes(content)
     done = ran("encode", "--model", bert_folder, "--input", tmp_path / "a.txt", "--output", tmp_path / "file.npy")
@@ -40,7 +40,7 @@ def test_standard_input_is_encoded_as_a_file_of_the_same_lines(bert_folder: Path
     np.testing.assert_array_equal(np.load(tmp_path / "table.npy"), expected)
 
 
-def test_texts_of_standard_input_become_vectors_in_json(bert_folder: Path, tmp_path: Path) -> None:
+def test_texts_of_standard_input_become_vectors_in_json(bert_folder, tmp_path):
     words = ("encode", "-", "--model", bert_folder, "--json")
     rows = json.loads(ran(*words, stdin="the dog\n\na cat\n").stdout)
     assert [(row["row"], row["text"]) for row in rows] == [(1, "the dog"), (3, "a cat")]
@@ -56,7 +56,7 @@ def test_texts_of_standard_input_become_vectors_in_json(bert_folder: Path, tmp_p
     refused(run(*words, "--input", "-"), 2, "either INPUT or --input")
 
 
-def test_tokens_of_standard_input_are_those_of_each_line(bert_folder: Path) -> None:
+def test_tokens_of_standard_input_are_those_of_each_line(bert_folder):
     def tokens(*more: str) -> Result:
         return run("tokens", "-", "--model", bert_folder, "-k", 2, *more, stdin=lines)
 
@@ -77,7 +77,7 @@ def test_tokens_of_standard_input_are_those_of_each_line(bert_folder: Path) -> N
 MESSY = "id;text;vector;id\n1; le caf\u00e9 noir ;x;9\n;;;\n3;the sun;y;8\n\n4;;;\n5;a dog;z;7\n".encode("cp1252")
 
 
-def test_vectors_come_with_the_numbers_of_their_rows_or_with_all_columns(bert_folder: Path, tmp_path: Path) -> None:
+def test_vectors_come_with_the_numbers_of_their_rows_or_with_all_columns(bert_folder, tmp_path):
     (tmp_path / "a.csv").write_bytes(MESSY)
     expected = cse.load(str(bert_folder)).encode(["le caf\u00e9 noir", "the sun", "a dog"])
     command = ("encode", "--model", bert_folder, "--input", tmp_path / "a.csv", "--output")
@@ -104,9 +104,7 @@ def test_vectors_come_with_the_numbers_of_their_rows_or_with_all_columns(bert_fo
     refused(run(*command, tmp_path / "w.parquet", "--parquet"), 2, "--parquet needs --shards")
 
 
-def test_an_array_and_its_rows_are_written_both_or_not_at_all(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_array_and_its_rows_are_written_both_or_not_at_all(bert_folder, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("the dog\n")
     (tmp_path / "v.npy").write_text("old")
     (tmp_path / "v.rows.npy").mkdir()
@@ -132,17 +130,13 @@ def test_an_array_and_its_rows_are_written_both_or_not_at_all(
         (b"ok\n", ("--column", "text"), 3, "standard input: a text file has no column 'text'; leave out --column"),
     ],
 )
-def test_standard_input_that_cannot_be_encoded_is_refused(
-    bert_folder: Path, tmp_path: Path, content: bytes, options: tuple, code: int, message: str
-) -> None:
+def test_standard_input_that_cannot_be_encoded_is_refused(bert_folder, tmp_path, content, options, code, message):
     done = from_stdin(content, "--model", bert_folder, "--output", tmp_path / "v.npy", *options)
     refused(done, code, message)
     assert not any(tmp_path.iterdir())
 
 
-def test_an_output_that_cannot_be_written_is_refused_before_anything_is_encoded(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_encoded(bert_folder, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("the dog\n")
     monkeypatch.setattr(OpenVinoEncoder, "encode_ids", lambda *_, **__: pytest.fail("encoded"))
     output = tmp_path / "a.txt" / "v.npy"
@@ -151,7 +145,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_encoded(
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_tokens_prints_probabilities_in_order_and_json(bert_folder: Path) -> None:
+def test_tokens_prints_probabilities_in_order_and_json(bert_folder):
     lines = run("tokens", "--model", bert_folder, "the dog is sad", "-k", 3).stdout.splitlines()
     assert len(lines) == 3
     words = ("tokens", "--model", bert_folder, "the dog is sad", "-k", 3, "--no-denoise", "--json")
@@ -167,7 +161,7 @@ def test_tokens_prints_probabilities_in_order_and_json(bert_folder: Path) -> Non
     refused(run("tokens", "--model", bert_folder), 3, "give either a sentence or --file")
 
 
-def test_tokens_of_a_file_are_those_of_its_sentences_before_and_after(bert_folder: Path, tmp_path: Path) -> None:
+def test_tokens_of_a_file_are_those_of_its_sentences_before_and_after(bert_folder, tmp_path):
     file = tmp_path / "asked.txt"
     file.write_text("the dog is sad\n\na big cat\n")
     encoder = cse.load(str(bert_folder))
@@ -188,7 +182,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> P
     return write_model(tmp_path_factory.mktemp("checkpoints") / "mine", bert_folder, "promptbert")
 
 
-def test_an_index_becomes_a_table_with_its_map(tmp_path: Path) -> None:
+def test_an_index_becomes_a_table_with_its_map(tmp_path):
     build(tmp_path / "index", "Flat", 30)
     ran("export", tmp_path / "index", "--to", "parquet", "--output", tmp_path / "out")
     table = pd.read_parquet(tmp_path / "out" / "index.parquet")
@@ -197,7 +191,7 @@ def test_an_index_becomes_a_table_with_its_map(tmp_path: Path) -> None:
     assert table["x"].nunique() == 30
 
 
-def test_a_large_index_has_no_map_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_index_has_no_map_and_says_so(tmp_path, monkeypatch):
     build(tmp_path / "index", "Flat", 30)
     monkeypatch.setattr(export, "MAX_MAPPED_SENTENCES", 29)
     done = run("export", tmp_path / "index", "--to", "parquet", "--output", tmp_path / "out")
@@ -210,7 +204,7 @@ def test_a_large_index_has_no_map_and_says_so(tmp_path: Path, monkeypatch: pytes
     }  # fmt: skip
 
 
-def test_refusals_are_one_line_and_leave_nothing(checkpoint: Path, tmp_path: Path) -> None:
+def test_refusals_are_one_line_and_leave_nothing(checkpoint, tmp_path):
     build(tmp_path / "index", "Flat", 30)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")

@@ -73,7 +73,7 @@ def folder(tmp_path: Path, corpus: Path) -> Path:
     return tmp_path / "demo"
 
 
-def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(tmp_path: Path) -> None:
+def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(tmp_path):
     (tmp_path / "many.txt").write_text("".join(f"{text} {number}\n" for text in CORPUS for number in range(20)))
     built(tmp_path / "many.txt", "--model", "promptbert", "--output", tmp_path / "ivf", "--factory", "IVF32,Flat")
     few, all_of_them = (run_search(tmp_path / "ivf", "a dog", "-k", 90, "--probe", probe) for probe in (1, 32))
@@ -86,7 +86,7 @@ def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(tmp_
     assert "searched 8 of its cells" in run_search(tmp_path / "ivf", "a dog", "-k", 90, "--json").stderr
 
 
-def test_build_prints_one_line(corpus: Path, tmp_path: Path) -> None:
+def test_build_prints_one_line(corpus, tmp_path):
     result = run_build(corpus, "--model", "promptbert", "--output", tmp_path / "x")
     files = [(tmp_path / "x" / name).stat().st_size for name in ("index.faiss", "texts.arrow")]
     assert result.stdout == f"{tmp_path / 'x'}: 5 rows, 32 dimensions, Flat, {sum(files) / 1e6:.2f} MB\n"
@@ -96,7 +96,7 @@ def test_build_prints_one_line(corpus: Path, tmp_path: Path) -> None:
     assert result.stdout.endswith("MB, recall@10 1.000\n")
 
 
-def test_build_prints_the_manifest(corpus: Path, tmp_path: Path, models: dict[str, str]) -> None:
+def test_build_prints_the_manifest(corpus, tmp_path, models):
     arguments = ["--model", "bert", "--pooling", "cls", "--factory", "IVF2,Flat", "--seed", 7, "--json"]
     result = run_build(corpus, "--output", tmp_path / "x", *arguments)
     manifest = json.loads(result.stdout)
@@ -106,9 +106,7 @@ def test_build_prints_the_manifest(corpus: Path, tmp_path: Path, models: dict[st
     assert manifest["fingerprint"] == cse.load(models["bert"], "cls").fingerprint
 
 
-def test_a_model_folder_is_remembered_from_anywhere(
-    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch, models: dict[str, str]
-) -> None:
+def test_a_model_folder_is_remembered_from_anywhere(tmp_path, corpus, monkeypatch, models):
     monkeypatch.chdir(Path(models["bert"]).parent)
     bert = Path(models["bert"]).name
     built(corpus, "--model", f"./{bert}", "--output", tmp_path / "x", "--pooling", "cls")
@@ -122,7 +120,7 @@ def test_a_model_folder_is_remembered_from_anywhere(
         assert run_search(folder, "a dog", "--model", models["bert"]).exit_code == 0
 
 
-def test_search_prints_rank_score_text(folder: Path, models: dict[str, str]) -> None:
+def test_search_prints_rank_score_text(folder, models):
     result = run_search(folder, "a man plays guitar", "-k", 2)
     lines = result.stdout.splitlines()
     stored = cse.load(models["promptbert"]).encode(CORPUS)
@@ -132,7 +130,7 @@ def test_search_prints_rank_score_text(folder: Path, models: dict[str, str]) -> 
     assert lines == ["  1  1.0000  a man plays guitar", f"  2  {cosines[second]:.4f}  {CORPUS[second]}"]
 
 
-def test_search_prints_a_long_text_on_one_line_and_whole_in_json(tmp_path: Path) -> None:
+def test_search_prints_a_long_text_on_one_line_and_whole_in_json(tmp_path):
     words = ["a man plays", *["guitar"] * 60]
     table = tmp_path / "table.csv"
     with table.open("w", newline="") as file:
@@ -144,7 +142,7 @@ def test_search_prints_a_long_text_on_one_line_and_whole_in_json(tmp_path: Path)
     assert json.loads(run_search(tmp_path / "x", "a man", "--json").stdout)[0]["text"] == "\n".join(words)
 
 
-def test_search_prints_json_with_the_lines_of_the_text_file(folder: Path) -> None:
+def test_search_prints_json_with_the_lines_of_the_text_file(folder):
     hits = json.loads(run_search(folder, "a dog runs", "-k", 99, "--json").stdout)
     assert hits[0] == {"row": 3, "score": pytest.approx(1, abs=1e-6), "text": "a dog runs", "fields": {}}
     lines = "\n\n".join(CORPUS).split("\n")  # every second one is blank
@@ -153,14 +151,14 @@ def test_search_prints_json_with_the_lines_of_the_text_file(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("arguments", [["--model", "simcse"], ["--model", "bert", "--pooling", "cls"]])
-def test_search_with_another_model_is_refused(arguments: list[str], folder: Path, models: dict[str, str]) -> None:
+def test_search_with_another_model_is_refused(arguments, folder, models):
     result = run_search(folder, "a dog", *arguments)
     built, asking = models["promptbert"], {"simcse": "my-simcse", "bert": "bert-cls"}[arguments[1]]
     refused(result, 4, f"built by {built} (", f"not {asking} (", f"search with --model {built} or rebuild")
     assert run_search(folder, "a dog", "--model", "promptbert").exit_code == 0
 
 
-def test_search_answers_each_line_of_standard_input(folder: Path) -> None:
+def test_search_answers_each_line_of_standard_input(folder):
     def searched(lines: str, *more: str) -> Result:
         return run("search", folder, "-", "-k", 2, *more, stdin=lines)
 
@@ -177,7 +175,7 @@ def test_search_answers_each_line_of_standard_input(folder: Path) -> None:
     refused(searched(" \n"), 3, "standard input: no text in it")
 
 
-def test_an_index_of_standard_input_names_it(tmp_path: Path, models: dict[str, str]) -> None:
+def test_an_index_of_standard_input_names_it(tmp_path, models):
     words = ("-", "--model", models["simcse"], "--output", tmp_path / "x", "--json")
     done = run("build_index", *words, stdin="a dog\n\na man\n")
     assert (json.loads(done.stdout)["corpora"], json.loads(done.stdout)["count"]) == (["standard input"], 2)
@@ -185,12 +183,12 @@ def test_an_index_of_standard_input_names_it(tmp_path: Path, models: dict[str, s
     refused(done, 3, "standard input: all its texts are the same")
 
 
-def test_search_refuses_a_blank_query(folder: Path, loads: list[str]) -> None:
+def test_search_refuses_a_blank_query(folder, loads):
     refused(run_search(folder, " \t"), 3, "the query is blank")
     assert loads == []
 
 
-def test_search_refuses_what_is_no_index(tmp_path: Path, corpus: Path, folder: Path) -> None:
+def test_search_refuses_what_is_no_index(tmp_path, corpus, folder):
     refused(run_search(tmp_path / "nothing", "a dog"), 4, "no such index folder")
     refused(run_search(corpus, "a dog"), 4, "is a file")
     (folder / "index.faiss").write_bytes(b"cut")
@@ -206,8 +204,8 @@ def test_search_refuses_what_is_no_index(tmp_path: Path, corpus: Path, folder: P
     ],
 )  # fmt: skip
 def test_what_cannot_be_built_or_written_is_refused_before_anything_is_encoded(
-    arguments: list[str], parts: tuple, tmp_path: Path, corpus: Path, loads: list, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    arguments, parts, tmp_path, corpus, loads, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("empty.txt").touch()
     Path("blank.txt").write_text("\n  \n")
@@ -218,7 +216,7 @@ def test_what_cannot_be_built_or_written_is_refused_before_anything_is_encoded(
     assert loads == [] or arguments[0] == corpus.name  # whose texts can be read
 
 
-def test_too_few_sentences_for_a_factory_and_an_output_below_no_folder_are_named(corpus: Path, tmp_path: Path) -> None:
+def test_too_few_sentences_for_a_factory_and_an_output_below_no_folder_are_named(corpus, tmp_path):
     arguments = (corpus, "--model", "promptbert", "--output")
     refused(run_build(*arguments, tmp_path / "x", "--factory", "IVF64,Flat"), 3, "needs at least 64 sentences")
     assert [path.name for path in tmp_path.iterdir()] == ["corpus.txt"]
@@ -227,7 +225,7 @@ def test_too_few_sentences_for_a_factory_and_an_output_below_no_folder_are_named
     assert ".x.new" not in done.stderr.splitlines()[-1].split("(")[0]
 
 
-def test_a_filled_output_is_kept_unless_told(folder: Path, corpus: Path, tmp_path: Path) -> None:
+def test_a_filled_output_is_kept_unless_told(folder, corpus, tmp_path):
     corpus.write_text("only this\n")
     arguments = [corpus, "--model", "simcse", "--output"]
     refused(run_build(*arguments, folder), 3, "--overwrite replaces it, --append adds to it")
@@ -245,7 +243,7 @@ def test_a_filled_output_is_kept_unless_told(folder: Path, corpus: Path, tmp_pat
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
 
 
-def test_append_adds_to_the_same_model_only(folder: Path, tmp_path: Path) -> None:
+def test_append_adds_to_the_same_model_only(folder, tmp_path):
     more = tmp_path / "more.txt"
     more.write_text("a bird sings\na fish swims\n")
     result = run_build(more, "--model", "promptbert", "--output", folder, "--append")
@@ -261,7 +259,7 @@ def test_append_adds_to_the_same_model_only(folder: Path, tmp_path: Path) -> Non
     assert len(VectorIndex.load(folder)) == 7
 
 
-def test_two_additions_at_once_lose_nothing(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_additions_at_once_lose_nothing(folder, tmp_path, monkeypatch):
     """The first finds at its end that a second one came in between."""
     for name in ("first", "second"):
         (tmp_path / name).write_text(f"the {name} sentence\n")
@@ -287,9 +285,7 @@ def encode_in_parts(corpus: Path, output: Path) -> None:
     assert run("encode", *words).exit_code == 0
 
 
-def test_an_index_of_encoded_parts_is_that_of_the_model_which_is_not_opened(
-    corpus: Path, tmp_path: Path, loads: list[str]
-) -> None:
+def test_an_index_of_encoded_parts_is_that_of_the_model_which_is_not_opened(corpus, tmp_path, loads):
     built(corpus, "--model", "promptbert", "--output", tmp_path / "plain")
     encode_in_parts(corpus, tmp_path / "v")
     loads.clear()
@@ -310,9 +306,7 @@ def test_an_index_of_encoded_parts_is_that_of_the_model_which_is_not_opened(
     assert len(VectorIndex.load(tmp_path / "parts")) == 2 * len(CORPUS)
 
 
-def test_a_smoothed_index_of_any_source_records_it_and_expands_queries(
-    corpus: Path, tmp_path: Path, folder: Path
-) -> None:
+def test_a_smoothed_index_of_any_source_records_it_and_expands_queries(corpus, tmp_path, folder):
     encode_in_parts(corpus, tmp_path / "v")
     sources = {"s": ["--model", "promptbert"], "parts": ["--vectors", tmp_path / "v"]}
     sources["resumed"] = [*sources["s"], "--resume"]
@@ -333,7 +327,7 @@ def test_a_smoothed_index_of_any_source_records_it_and_expands_queries(
     assert [hit["score"] for hit in printed] == pytest.approx([hit.score for hit in plain], abs=1e-6)
 
 
-def test_smoothing_that_cannot_be_is_refused_with_the_cure(corpus: Path, tmp_path: Path, loads: list[str]) -> None:
+def test_smoothing_that_cannot_be_is_refused_with_the_cure(corpus, tmp_path, loads):
     built(corpus, "--model", "promptbert", "--output", tmp_path / "s", "--smooth", 2)
     before = (tmp_path / "s" / "manifest.json").read_bytes()
     loads.clear()
@@ -351,7 +345,7 @@ def test_smoothing_that_cannot_be_is_refused_with_the_cure(corpus: Path, tmp_pat
 @pytest.mark.parametrize(
     "arguments", [[], ["--model", "simcse", "--vectors", "v"], ["--vectors", "v", "--pooling", "cls"]]
 )
-def test_vectors_stand_in_for_a_model(corpus: Path, tmp_path: Path, arguments: list[str]) -> None:
+def test_vectors_stand_in_for_a_model(corpus, tmp_path, arguments):
     refused(run_build(corpus, *arguments, "--output", tmp_path / "index"), 2, "--vectors")
 
 
@@ -376,7 +370,7 @@ def hits_of(*arguments: object) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("way", ["at once", "resume", "vectors"])
-def test_an_index_of_a_table_gives_each_hit_its_row_and_columns(way: str, tickets: Path, tmp_path: Path) -> None:
+def test_an_index_of_a_table_gives_each_hit_its_row_and_columns(way, tickets, tmp_path):
     words: list[object] = ["--model", "promptbert"]
     if way == "vectors":
         lines = tmp_path / "lines.txt"  # the same sentences
@@ -402,7 +396,7 @@ def table_index(tickets: Path, tmp_path: Path) -> Path:
     return tmp_path / "table"
 
 
-def test_shown_columns_stand_before_the_text_and_alone_in_json(table_index: Path) -> None:
+def test_shown_columns_stand_before_the_text_and_alone_in_json(table_index):
     shown = run_search(table_index, "a dog runs", "-k", 1, "--show", "label, id")
     assert shown.stdout == "  1  1.0000  other  T-4  a dog runs\n"
     assert run_search(table_index, "a dog runs", "-k", 1, "--show", "body").stdout == "  1  1.0000  a dog runs\n"
@@ -411,7 +405,7 @@ def test_shown_columns_stand_before_the_text_and_alone_in_json(table_index: Path
     refused(run_search(table_index, "a dog", "--show", "id,queue"), 3, "no column 'queue' to --show; the index has")
 
 
-def test_a_condition_limits_a_search_to_rows_and_says_how_many(table_index: Path, folder: Path) -> None:
+def test_a_condition_limits_a_search_to_rows_and_says_how_many(table_index, folder):
     billing = run_search(table_index, "a dog runs", "--where", "label = 'billing'")
     assert sorted(line.split("  ")[-1] for line in billing.stdout.splitlines()) == [
         "=two cats sleep",
@@ -428,7 +422,7 @@ def test_a_condition_limits_a_search_to_rows_and_says_how_many(table_index: Path
     assert [hit["row"] for hit in hits_of(folder, "a dog runs", "--where", "text like '%guitar'")] == [1]
 
 
-def test_rows_of_an_added_corpus_are_counted_in_their_file_which_is_named(table_index: Path, tmp_path: Path) -> None:
+def test_rows_of_an_added_corpus_are_counted_in_their_file_which_is_named(table_index, tmp_path):
     more = tmp_path / "more.jsonl"
     more.write_text('{"body": "a bird sings", "price": 3, "id": "N-1", "label": null}\n')
     words = ("--column", "body", "--model", "promptbert", "--output", table_index, "--append")
@@ -445,7 +439,7 @@ def test_rows_of_an_added_corpus_are_counted_in_their_file_which_is_named(table_
     assert (table_index / "manifest.json").read_bytes() == before
 
 
-def test_a_table_is_read_as_its_options_say(tmp_path: Path) -> None:
+def test_a_table_is_read_as_its_options_say(tmp_path):
     (tmp_path / "t.txt").write_text("T-1|a dog runs\nT-2|two cats sleep\n")
     words = ("--model", "promptbert", "--output", tmp_path / "x", "--column", "2", "--read", "delimiter=|")
     built(tmp_path / "t.txt", *words, "--read", "header=no")

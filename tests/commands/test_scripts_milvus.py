@@ -51,7 +51,7 @@ def built(server: str, models: dict[str, Path], tmp_path_factory: pytest.TempPat
     return f"{server}/built", work / "folder"
 
 
-def test_a_search_prints_what_that_of_the_folder_does(built: tuple[str, Path]) -> None:
+def test_a_search_prints_what_that_of_the_folder_does(built):
     location, folder = built
     expected = run("search", folder, "a dog in the park", "-k", 3).stdout
     assert len(expected.splitlines()) == 3
@@ -63,9 +63,7 @@ def test_a_search_prints_what_that_of_the_folder_does(built: tuple[str, Path]) -
     assert [len(answer), *answer[0]] == [5, "row", "score", "text", "fields"]
 
 
-def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(
-    server: str, models: dict[str, Path], tmp_path: Path
-) -> None:
+def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(server, models, tmp_path):
     corpus, location = tmp_path / "many.txt", f"{server}/cells"
     corpus.write_text("".join(f"{text} {number}\n" for text in SENTENCES for number in range(20)))
     count = 20 * len(SENTENCES)
@@ -78,9 +76,7 @@ def test_fewer_hits_than_asked_for_are_said_with_the_option_that_finds_more(
     assert (len(all_of_them.stdout.splitlines()), all_of_them.stderr) == (count, "")
 
 
-def test_a_table_has_conditions_of_milvus_and_columns_to_show(
-    server: str, models: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_table_has_conditions_of_milvus_and_columns_to_show(server, models, tmp_path):
     location, corpus = f"{server}/table", tmp_path / "table.csv"
     corpus.write_text(f"id,label,text\n1,billing,{SENTENCES[0]}\n2,other,\n3,other,{SENTENCES[1]}\n")
     assert run("build_index", corpus, "--model", models["simcse"], "--store", location).exit_code == 0
@@ -96,7 +92,7 @@ def test_a_table_has_conditions_of_milvus_and_columns_to_show(
     refused(run("search", *words, "--show", "nope"), 3, "no column 'nope' to --show; the index has the columns 'id'")
 
 
-def test_sentences_are_added_and_replaced(server: str, models: dict[str, Path], tmp_path: Path) -> None:
+def test_sentences_are_added_and_replaced(server, models, tmp_path):
     location, corpus, more = f"{server}/edited", tmp_path / "corpus.txt", tmp_path / "more.txt"
     corpus.write_text("\n".join(SENTENCES[:4]))
     more.write_text("\n".join(SENTENCES[4:]))
@@ -110,7 +106,7 @@ def test_sentences_are_added_and_replaced(server: str, models: dict[str, Path], 
     assert run("build_index", more, *words, "--overwrite").stdout.startswith(f"{location}: {len(SENTENCES) - 4} rows")
 
 
-def test_mistakes_are_one_line(built: tuple[str, Path], models: dict[str, Path], server: str) -> None:
+def test_mistakes_are_one_line(built, models, server):
     location, _ = built
     refused(run("search", "--store", location, "x", "--model", models["simcse"]), 4, "built by")
     refused(run("search", "--store", f"{server}/nothing", "x"), 4, "no such collection; build it")
@@ -119,7 +115,7 @@ def test_mistakes_are_one_line(built: tuple[str, Path], models: dict[str, Path],
     assert run("search", location).exit_code == run("search", "--store", location, "x", "y").exit_code == 2
 
 
-def test_retrieval_is_scored_the_same_and_leaves_nothing(server: str, bert_folder: Path, tmp_path: Path) -> None:
+def test_retrieval_is_scored_the_same_and_leaves_nothing(server, bert_folder, tmp_path):
     folder = tmp_path / "toy"
     folder.mkdir()
     (folder / "corpus.tsv").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(SENTENCES)))
@@ -133,7 +129,7 @@ def test_retrieval_is_scored_the_same_and_leaves_nothing(server: str, bert_folde
     refused(run("evaluate", "sts", *words[1:], "--store", f"{server}/scored"), 2, "only for the retrieval task")
 
 
-def test_the_app_searches_it_and_names_no_server(built: tuple[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_app_searches_it_and_names_no_server(built, capsys):
     location, folder = built
     options = options_of("--store", location, "--index", str(folder), "--port", str(free_port()))
     app.check(options)

@@ -27,9 +27,7 @@ def table(tmp_path: Path) -> Path:
     return file
 
 
-def test_groups_words_and_typical_texts_are_those_of_the_library(
-    bert_folder: Path, table: Path, tmp_path: Path
-) -> None:
+def test_groups_words_and_typical_texts_are_those_of_the_library(bert_folder, table, tmp_path):
     outputs = ("--json", tmp_path / "t.json", "--csv", tmp_path / "t.csv")
     done = ran("topics", table, "--model", bert_folder, "--groups", 3, "--labels", "topic", *outputs)
     document = json.loads((tmp_path / "t.json").read_text())
@@ -68,9 +66,7 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(
     assert lines[-1].startswith(f"purity {document['scores']['purity']:.2f}, NMI {document['scores']['nmi']:.2f}")
 
 
-def test_all_columns_come_back_from_a_messy_table_and_the_users_row_and_group_stay(
-    bert_folder: Path, tmp_path: Path
-) -> None:
+def test_all_columns_come_back_from_a_messy_table_and_the_users_row_and_group_stay(bert_folder, tmp_path):
     content = (
         "row;group;text;group\nA;x; Un caf\u00e9, s'il vous pla\u00eet ;1\n;;;\nB;y;-5 degr\u00e9s;2\nC;;the dog;3\n"
         "D;;@home; \nE;;;5\n"
@@ -91,7 +87,7 @@ def test_all_columns_come_back_from_a_messy_table_and_the_users_row_and_group_st
         assert [row["text"] for row in csv.DictReader(file)][1:] == ["'-5 degr\u00e9s", "the dog", "'@home"]
 
 
-def test_three_texts_can_be_two_groups(bert_folder: Path, tmp_path: Path) -> None:
+def test_three_texts_can_be_two_groups(bert_folder, tmp_path):
     (tmp_path / "a.csv").write_text("id,text\n1,the dog\n2,\n3,my guitar\n4,the rain\n")
     options = ("--column", "text", "--model", bert_folder, "--groups", 2, "--csv", tmp_path / "t.csv")
     assert run("topics", tmp_path / "a.csv", *options).exit_code == 0
@@ -100,7 +96,7 @@ def test_three_texts_can_be_two_groups(bert_folder: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
-def test_nested_values_of_json_lines_come_back_as_they_are(bert_folder: Path, tmp_path: Path, suffix: str) -> None:
+def test_nested_values_of_json_lines_come_back_as_they_are(bert_folder, tmp_path, suffix):
     objects = [
         {"id": number, "tags": ["a", number], "m": {"text": text}} for number, text in enumerate(["a dog", "rain", "x"])
     ]
@@ -117,7 +113,7 @@ def test_nested_values_of_json_lines_come_back_as_they_are(bert_folder: Path, tm
     assert corpus.texts == [each["m"]["text"] for each in kept]
 
 
-def test_without_labels_there_are_no_scores_and_json_goes_to_stdout(bert_folder: Path, table: Path) -> None:
+def test_without_labels_there_are_no_scores_and_json_goes_to_stdout(bert_folder, table):
     done = ran("topics", table, "--model", bert_folder, "--json", "-")
     document = json.loads(done.stdout)
     assert "scores" not in document
@@ -135,9 +131,7 @@ def test_without_labels_there_are_no_scores_and_json_goes_to_stdout(bert_folder:
         ("a dog\na cat\n", ("--labels", "topic"), "a text file has no column 'topic'"),
     ],
 )
-def test_texts_that_cannot_be_grouped_are_refused(
-    bert_folder: Path, tmp_path: Path, content: str, options: tuple, words: str
-) -> None:
+def test_texts_that_cannot_be_grouped_are_refused(bert_folder, tmp_path, content, options, words):
     file = tmp_path / "a.txt"
     file.write_text(content)
     outputs = ("--json", tmp_path / "t.json", "--csv", tmp_path / "t.csv")
@@ -146,7 +140,7 @@ def test_texts_that_cannot_be_grouped_are_refused(
     assert not (tmp_path / "t.csv").exists()
 
 
-def test_unknown_columns_models_and_numbers_are_refused(bert_folder: Path, table: Path) -> None:
+def test_unknown_columns_models_and_numbers_are_refused(bert_folder, table):
     refused(
         run("topics", table, "--model", bert_folder, "--labels", "label"), 3, "no column 'label'; it has topic, text"
     )
@@ -154,9 +148,7 @@ def test_unknown_columns_models_and_numbers_are_refused(bert_folder: Path, table
     refused(run("topics", table, "--model", bert_folder, "--groups", 1), 2, "--groups")
 
 
-def test_how_words_were_cut_is_said_where_a_script_has_no_spaces(
-    bert_folder: Path, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_how_words_were_cut_is_said_where_a_script_has_no_spaces(bert_folder, table, tmp_path, monkeypatch):
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
     file = tmp_path / "zh.txt"
     file.write_text("送餐太慢了以后不点了\n味道很好吃下次再来\n快递小哥服务态度好\n送餐很快味道也不错\n")

@@ -45,7 +45,7 @@ def delimited(delimiter: str) -> str:
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a"])
-def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path: Path, delimiter: str, name: str) -> None:
+def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path, delimiter, name):
     corpus = Corpus.read(written(tmp_path / name, delimited(delimiter)))
     assert corpus.text == "body"
     assert corpus.texts == [row[2] for row in TABLE[1:]]
@@ -81,15 +81,13 @@ def test_the_delimiter_is_told_from_the_content_whatever_the_name(tmp_path: Path
         ("bracket.txt", "[laughs] hello\n{x} is set\n", ["[laughs] hello", "{x} is set"], "2 lines"),
     ],
 )  # fmt: skip
-def test_tables_as_people_write_them(
-    tmp_path: Path, name: str, content: str, texts: list[str] | None, line: str
-) -> None:
+def test_tables_as_people_write_them(tmp_path, name, content, texts, line):
     corpus = Corpus.read(written(tmp_path / name, content), None if texts else "4")
     assert corpus.texts == (texts or ["A girl, tall, brushes.", "Men play, too."])
     assert line in corpus.understood()
 
 
-def test_a_first_row_that_may_be_a_header_is_asked_about(tmp_path: Path) -> None:
+def test_a_first_row_that_may_be_a_header_is_asked_about(tmp_path):
     path = written(tmp_path / "a.tsv", "hello there\thi\ngood morning\tyo\nsee you\tbye\n")
     with pytest.raises(ValueError, match=r"first row may name the columns: hello there, hi; .*header=yes or header=no"):
         Corpus.read(path)
@@ -98,7 +96,7 @@ def test_a_first_row_that_may_be_a_header_is_asked_about(tmp_path: Path) -> None
     assert Corpus.read(path, "2", options=Options.of(["header=no"])).texts == ["hi", "yo", "bye"]
 
 
-def test_a_text_file_counts_its_lines_and_a_table_its_rows(tmp_path: Path) -> None:
+def test_a_text_file_counts_its_lines_and_a_table_its_rows(tmp_path):
     assert Corpus.read(written(tmp_path / "a.txt", "one\n\nthree\n")).rows.tolist() == [1, 3]
     corpus = Corpus.read(written(tmp_path / "a.csv", "id,text\n1,the parcel\n2,\n3,my card\n4,a cat\n"))
     assert corpus.rows.tolist() == [1, 3, 4]
@@ -116,18 +114,18 @@ def test_a_text_file_counts_its_lines_and_a_table_its_rows(tmp_path: Path) -> No
         ("euc_kr", "오늘은 날씨가 좋네요. 산책하러 갑시다."),
     ],
 )  # fmt: skip
-def test_the_encoding_is_told_from_the_bytes(tmp_path: Path, encoding: str, text: str) -> None:
+def test_the_encoding_is_told_from_the_bytes(tmp_path, encoding, text):
     corpus = Corpus.read(written(tmp_path / "a.csv", f"id\ttext\n1\t{text}\n".encode(encoding)))
     assert corpus.texts == [text]
 
 
-def test_lines_of_two_encodings_are_read_each_in_its_own(tmp_path: Path) -> None:
+def test_lines_of_two_encodings_are_read_each_in_its_own(tmp_path):
     corpus = Corpus.read(written(tmp_path / "a.csv", b"id,text\n1,caf\xc3\xa9\n2,caf\xe9 au lait\n3,plain\n"))
     assert corpus.texts == ["café", "café au lait", "plain"]
     assert "utf-8 and windows-1252" in corpus.understood()
 
 
-def test_what_cannot_be_decoded_is_read_and_its_rows_are_named(tmp_path: Path) -> None:
+def test_what_cannot_be_decoded_is_read_and_its_rows_are_named(tmp_path):
     lines = [b"id,text", *(b"%d,caf\xe9 au lait" % row for row in range(1, 9)), b"9,a \x9d b", b"10,fine"]
     corpus = Corpus.read(written(tmp_path / "a.csv", b"\n".join(lines)))
     assert corpus.texts[7:] == ["café au lait", "a \ufffd b", "fine"]
@@ -136,7 +134,7 @@ def test_what_cannot_be_decoded_is_read_and_its_rows_are_named(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, None])
-def test_packed_files_are_told_from_their_content(tmp_path: Path, pack: object) -> None:
+def test_packed_files_are_told_from_their_content(tmp_path, pack):
     path, content = tmp_path / "a.csv", delimited(",").encode()
     if pack is None:
         with zipfile.ZipFile(path := tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -158,13 +156,13 @@ ROWS = [{"id": 1, "text": "hello there", "tags": ["a"]}, {"id": 2, "text": "bye 
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.txt"])
-def test_json_of_any_shape_keeps_its_values(tmp_path: Path, content: str, name: str) -> None:
+def test_json_of_any_shape_keeps_its_values(tmp_path, content, name):
     corpus = Corpus.read(written(tmp_path / name, content))
     assert corpus.texts == ["hello there", "bye now"]
     assert [corpus.fields(row) for row in (0, 1)] == [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}]
 
 
-def test_nested_texts_have_a_path_and_later_rows_may_have_other_kinds(tmp_path: Path, monkeypatch) -> None:
+def test_nested_texts_have_a_path_and_later_rows_may_have_other_kinds(tmp_path, monkeypatch):
     monkeypatch.setattr("cse.corpus.formats.BATCH_ROWS", 2)
     rows = [{"m": {"content": f"text {row}", "n": [{"c": "x"}]}, "v": "a" if row < 3 else row} for row in range(5)]
     rows[4]["late"] = True
@@ -178,7 +176,7 @@ def test_nested_texts_have_a_path_and_later_rows_may_have_other_kinds(tmp_path: 
         Corpus.read(path)
 
 
-def test_a_large_table_is_mapped_from_a_file_and_is_the_same(tmp_path: Path, monkeypatch) -> None:
+def test_a_large_table_is_mapped_from_a_file_and_is_the_same(tmp_path, monkeypatch):
     path = written(tmp_path / "a.csv", "id,text\n" + "".join(f"{row},some text {row}\n" for row in range(1000)))
     expected = Corpus.read(path)
     monkeypatch.setattr(corpora, "MAX_MEMORY_BYTES", 1000)
@@ -191,7 +189,7 @@ def test_a_large_table_is_mapped_from_a_file_and_is_the_same(tmp_path: Path, mon
     assert [len(block) for block in corpus.blocks(400)] == [400, 400, 200]
 
 
-def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path: Path) -> None:
+def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path):
     table = pa.table({"id": [1, 2], "text": ["hello there", None]})
     pq.write_table(table, tmp_path / "a.csv")
     feather.write_feather(table, tmp_path / "b.bin")
@@ -213,7 +211,7 @@ def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path: Path) -> N
         Corpus.read(tmp_path / "c.xlsx", options=Options.of(["sheet=x"]))
 
 
-def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_path: Path) -> None:
+def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     sheet = book.create_sheet("Tickets")
@@ -233,7 +231,7 @@ def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_p
         Options.of(["skip=x"])
 
 
-def test_what_is_in_memory_is_a_corpus_too() -> None:
+def test_what_is_in_memory_is_a_corpus_too():
     frame = pd.DataFrame({"id": [7, 8], "text": ["a dog", None], "mixed": [1, "x"]})
     assert (corpus := Corpus.of(frame)).texts == ["a dog"]
     assert corpus.fields(0) == {"id": 7, "mixed": 1}
@@ -266,14 +264,14 @@ BAD_FILES = [
 
 
 @pytest.mark.parametrize(("name", "content", "error"), BAD_FILES, ids=[row[0] for row in BAD_FILES])
-def test_bad_input_is_one_line_with_the_cure(tmp_path: Path, name: str, content: str | bytes, error: str) -> None:
+def test_bad_input_is_one_line_with_the_cure(tmp_path, name, content, error):
     with pytest.raises(ValueError, match=error) as caught:
         Corpus.read(written(tmp_path / name, content))
     assert str(tmp_path / name) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_condition_picks_rows_as_pandas_does(tmp_path: Path) -> None:
+def test_a_condition_picks_rows_as_pandas_does(tmp_path):
     rows = pd.DataFrame(
         {"id": ["007", "7", "8"], "price": ["9", "10.5", ""], "label": ["a", "b", "it's"], "text": list("xyz")}
     )
@@ -308,7 +306,7 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
-def test_what_leaves_is_what_came_in(tmp_path: Path, suffix: str) -> None:
+def test_what_leaves_is_what_came_in(tmp_path, suffix):
     texts = [
         "=1+1", "@shop; it's", "a\nb", '"q"', "tab\there", " end ", "-5 degrees", "'", "a,b;c|d", "\u2028x", "naïve",
     ]  # fmt: skip
@@ -321,14 +319,14 @@ def test_what_leaves_is_what_came_in(tmp_path: Path, suffix: str) -> None:
     assert Corpus.read(tmp_path / "b.csv").texts == ["'=1+1", "'@shop; it's", *texts[2:6], "'-5 degrees", *texts[7:]]
 
 
-def test_options_are_understood_or_refused() -> None:
+def test_options_are_understood_or_refused():
     assert Options.of(["delimiter=tab", "header=no"]) == Options(delimiter="\t", header=False)
     for word in ("delimiter", "delimiter=", "delimeter=;", "header=maybe", "format=pdf", "delimiter=ab"):
         with pytest.raises(ValueError, match=word.split("=")[0]):
             Options.of([word])
 
 
-def test_rows_are_taken_with_their_cells(tmp_path: Path) -> None:
+def test_rows_are_taken_with_their_cells(tmp_path):
     corpus = Corpus.read(written(tmp_path / "a.csv", "id,text\n1,a\n2,\n3,b\n4,a\n"))
     part = corpus.take([1, 2])
     assert (part.texts, part.rows.tolist(), part.cells("id")) == (["b", "a"], [3, 4], ["3", "4"])
@@ -336,7 +334,7 @@ def test_rows_are_taken_with_their_cells(tmp_path: Path) -> None:
     np.testing.assert_array_equal(corpus.distinct_sample(1, 0).rows, corpus.distinct_sample(1, 0).rows)
 
 
-def test_a_text_leaves_with_its_row_and_the_source_has_no_column_of_a_path(tmp_path: Path) -> None:
+def test_a_text_leaves_with_its_row_and_the_source_has_no_column_of_a_path(tmp_path):
     lines = ['{"id": 1, "message": {"content": " hi "}}', '{"id": 2}', '{"id": 3, "message": {"content": "ho"}}']
     corpus = Corpus.read(written(tmp_path / "a.jsonl", "\n".join(lines)), "message.content")
     assert corpus.row(1) == {"row": 3, "text": "ho", "fields": {"id": 3, "message": {"content": "ho"}}}
@@ -348,7 +346,7 @@ def test_a_text_leaves_with_its_row_and_the_source_has_no_column_of_a_path(tmp_p
     assert corpus.with_text.numbers.tolist() == [1, 3]
 
 
-def test_the_columns_of_a_source_keep_their_names_beside_further_ones() -> None:
+def test_the_columns_of_a_source_keep_their_names_beside_further_ones():
     table = pa.table({"Row": ["x"], "cse_row": ["y"], "text": ["z"]})
     further = {"row": pa.array([1]), "group": pa.array([2])}
     assert beside(further, table).schema.names == ["cse_cse_row", "group", "Row", "cse_row", "text"]
@@ -357,15 +355,13 @@ def test_the_columns_of_a_source_keep_their_names_beside_further_ones() -> None:
     ]
 
 
-def test_a_header_with_a_name_twice_is_a_header(tmp_path: Path) -> None:
+def test_a_header_with_a_name_twice_is_a_header(tmp_path):
     corpus = Corpus.read(written(tmp_path / "a.csv", "id;text;;id\n1;a cat sleeps here;x;9\n;;;\n"))
     assert (corpus.columns, corpus.texts) == (["id", "text", "3", "id.2"], ["a cat sleeps here"])
     assert corpus.fields(0) == {"id": "1", "3": "x", "id.2": "9"}
 
 
-def test_a_text_that_is_stored_once_for_many_rows_does_not_fill_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_that_is_stored_once_for_many_rows_does_not_fill_the_memory(tmp_path, monkeypatch):
     texts = ["x" * 10_000, "y", "x" * 10_000] * 100
     pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet")
     monkeypatch.setattr(formats, "MAX_BATCH_BYTES", 100_000)
@@ -377,7 +373,7 @@ def test_a_text_that_is_stored_once_for_many_rows_does_not_fill_the_memory(
         Corpus.read(tmp_path / "a.parquet", max_bytes=1 << 20)
 
 
-def test_a_cell_with_a_carriage_return_comes_back_from_every_table(tmp_path: Path) -> None:
+def test_a_cell_with_a_carriage_return_comes_back_from_every_table(tmp_path):
     texts = ["a\rb", "\r", "a\r\nb", "plain, with a comma"]
     for suffix in (".csv", ".tsv"):
         write_rows(tmp_path / f"a{suffix}", pa.table({"id": list("1234"), "text": texts}))
@@ -386,7 +382,7 @@ def test_a_cell_with_a_carriage_return_comes_back_from_every_table(tmp_path: Pat
     assert Corpus.read(tmp_path / "b.csv").table.column("text").to_pylist() == texts
 
 
-def test_fields_are_values_that_json_can_hold() -> None:
+def test_fields_are_values_that_json_can_hold():
     day = datetime(2026, 11, 2, tzinfo=timezone.utc)
     table = pa.table({"text": ["one"], "a": [float("nan")], "b": [float("inf")], "c": [day], "d": [[{"on": day}]]})
     fields = Corpus.of(table).fields(0)
@@ -395,7 +391,7 @@ def test_fields_are_values_that_json_can_hold() -> None:
     }  # fmt: skip
 
 
-def test_a_stream_that_never_ends_is_a_corpus_of_its_first_rows() -> None:
+def test_a_stream_that_never_ends_is_a_corpus_of_its_first_rows():
     def rows() -> Iterator[dict[str, Any]]:
         for number in count():
             assert number < 10, "read beyond the limit"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 from functools import cache
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -39,7 +38,7 @@ def plain_states(backbone: str, text: str) -> tuple[list[torch.Tensor], torch.Te
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "last-two", "static"])
-def test_poolings_are_their_definitions(backbone: str, pooling: str) -> None:
+def test_poolings_are_their_definitions(backbone, pooling):
     encoder, words = cse.load(backbone, pooling, backend="torch"), plain_model(backbone)[1].get_input_embeddings()
     for sentence in SENTENCES:
         (first, *_, before, last), ids = plain_states(backbone, sentence)
@@ -50,7 +49,7 @@ def test_poolings_are_their_definitions(backbone: str, pooling: str) -> None:
         np.testing.assert_allclose(encoder.encode(sentence), expected[pooling], atol=1e-5)
 
 
-def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_path: Path) -> None:
+def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder, tmp_path):
     model = AutoModelForMaskedLM.from_pretrained(bert_folder)
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
     model.config.tie_word_embeddings = False
@@ -64,7 +63,7 @@ def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_pa
     np.testing.assert_allclose(vector, expected, atol=1e-6)
 
 
-def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone: str) -> None:
+def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone):
     for name in ("promptbert", "dcpcse", "conpvp"):
         encoder = make(backbone, name)
         vectors = encoder.encode(["dog " * 10_000, "the dog"])
@@ -81,9 +80,7 @@ ODD = [
 @pytest.mark.parametrize(
     ("text", "read"), [("a\x00dog", "a dog"), ("a \ud800 dog\udfff", "a ? dog?"), ("\x00", " ")], ids=ascii
 )
-def test_nul_is_a_space_and_half_a_surrogate_a_question_mark_to_everything(
-    bert_folder: Path, text: str, read: str
-) -> None:
+def test_nul_is_a_space_and_half_a_surrogate_a_question_mark_to_everything(bert_folder, text, read):
     encoder = make(str(bert_folder), "promptbert")
     assert readable(text) == read
     assert readable(read) == read
@@ -95,7 +92,7 @@ def test_nul_is_a_space_and_half_a_surrogate_a_question_mark_to_everything(
 
 
 @pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
-def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone: str, name: str) -> None:
+def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone, name):
     encoder = make(backbone, name)
     alone = encoder.encode(SENTENCES[0])
     for text in ODD:
@@ -104,7 +101,7 @@ def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone:
         np.testing.assert_allclose(both[1], alone, atol=1e-5, err_msg=ascii(text[:12]))
 
 
-def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_folder: str) -> None:
+def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_folder):
     encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     tokenizer, model = plain_model(str(bert_folder))
     inputs = tokenizer('This sentence : "the dog" means [MASK] .', return_tensors="pt")
@@ -121,7 +118,7 @@ def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_fold
         encoder.top_tokens("the dog", k=0)
 
 
-def test_top_tokens_take_another_template(bert_folder: str) -> None:
+def test_top_tokens_take_another_template(bert_folder):
     encoder = cse.load(str(bert_folder), "mean", backend="torch")
     tokenizer, model = plain_model(str(bert_folder))
     template = Template("[MASK] is not [X] and it was " + "big " * 60)
@@ -143,19 +140,19 @@ def test_top_tokens_take_another_template(bert_folder: str) -> None:
         ("big " * 90 + "[X] [MASK]", "no position"),
     ],
 )
-def test_a_template_without_mask_room_or_plain_words_is_refused(bert_folder: str, text: str, message: str) -> None:
+def test_a_template_without_mask_room_or_plain_words_is_refused(bert_folder, text, message):
     with pytest.raises(ValueError, match=message):
         cse.load(str(bert_folder), backend="torch").top_tokens("the dog", template=Template(text))
 
 
-def test_a_prefix_that_leaves_no_room_is_refused(bert_folder: str) -> None:
+def test_a_prefix_that_leaves_no_room_is_refused(bert_folder):
     with pytest.raises(ValueError, match="leave no position"):
         reading(str(bert_folder), METHODS["dcpcse"].replaced(prefix=70))
     with pytest.raises(ValueError, match=r"its prefix \(1,000,000,000\) leaves no position"):  # none of them is made
         reading(str(bert_folder), METHODS["dcpcse"].replaced(prefix=10**9))
 
 
-def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder: str) -> None:
+def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder):
     encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     template = encoder.prompt
     rows = encoder.rows_of(["the dog"], [template])
@@ -166,7 +163,7 @@ def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_fol
         assert probability == pytest.approx(float(expected[encoder.tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
 
 
-def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder: str) -> None:
+def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder):
     method = UNTRAINED["prompt"]
     changed = [
         method.replaced(template=MEANS_ROBERTA), method.replaced(denoise=When.ALWAYS),
@@ -176,7 +173,7 @@ def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder: str) -
     assert len(set(fingerprints)) == len(fingerprints)
 
 
-def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_folder: Path) -> None:
+def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_folder):
     encoder, lengths = make(str(bert_folder), "simcse"), []
     template = encoder.views[0][0]
 
@@ -205,7 +202,7 @@ def uncut(tokenizer: Any, text: str, limit: int) -> list[int]:
     return list(tokenizer(text, add_special_tokens=False, truncation=True, max_length=limit)["input_ids"])
 
 
-def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(backbone: str) -> None:
+def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(backbone):
     encoder = cse.load(backbone, backend="torch")
     template = encoder.views[0][0]
     for kind, side in itertools.product(PIECES, ("right", "left")):

@@ -1,8 +1,6 @@
 """Rows through the backbone: soft slots, dropout, template biases, and prefixes under any name of the argument."""
 
 import inspect
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from cse.encoder.stored_backbone import FAMILIES
 from cse.encoder.torch_encoder import TorchEncoder
 
 
-def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
+def test_every_row_gets_its_own_prefix_dropout(bert_folder):
     """It is part of what makes SimCSE's two views differ (the released code drops after expanding to the batch)."""
     encoder = make(str(bert_folder), "dcpcse").train()
     encoder.model.eval()
@@ -28,7 +26,7 @@ def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
     assert float((first - second).abs().max()) > 1e-2
 
 
-def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder: str, tmp_path: Path) -> None:
+def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder, tmp_path):
     model, tokenizer = load_backbone(bert_folder)
     set_dropout(model, 0.37)
     model.save_pretrained(tmp_path)
@@ -54,7 +52,7 @@ def forget(encoder: TorchEncoder) -> TorchEncoder:
 
 
 @pytest.mark.parametrize("name", ["promptbert", "dcpcse", "conpvp"])
-def test_tokens_after_a_fused_training_step_are_those_of_the_trained_weights(bert_folder: str, name: str) -> None:
+def test_tokens_after_a_fused_training_step_are_those_of_the_trained_weights(bert_folder, name):
     encoder = make(str(bert_folder), name)
     encoder.top_tokens("the dog", k=3)  # remembers the bias of the untrained weights
     optimizer = torch.optim.AdamW(encoder.learned(training=True).values(), lr=0.05, fused=True)
@@ -82,16 +80,14 @@ def since_5_24(model: Any, *inputs: Any, cache: Any = None, **options: Any) -> A
 
 
 @pytest.mark.parametrize("forward", [before_5_24, since_5_24])
-def test_a_prefix_is_read_under_both_names_of_the_argument(
-    bert_folder: Path, monkeypatch: pytest.MonkeyPatch, forward: Callable
-) -> None:
+def test_a_prefix_is_read_under_both_names_of_the_argument(bert_folder, monkeypatch, forward):
     expected = make(str(bert_folder), "dcpcse").encode(SENTENCES)
     monkeypatch.setattr(BertModel, "forward", forward)
     np.testing.assert_array_equal(make(str(bert_folder), "dcpcse").encode(SENTENCES), expected)
 
 
 @pytest.mark.parametrize("kind", FAMILIES)
-def test_the_blocks_of_a_family_read_a_prefix(bert_folder: Path, tmp_path: Path, kind: str) -> None:
+def test_the_blocks_of_a_family_read_a_prefix(bert_folder, tmp_path, kind):
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
     config = AutoConfig.for_model(
         kind, vocab_size=len(tokenizer), hidden_size=32, pad_token_id=0, num_hidden_layers=2, num_attention_heads=2,

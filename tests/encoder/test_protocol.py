@@ -4,7 +4,6 @@ import inspect
 import math
 from copy import copy
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -57,9 +56,7 @@ def cosine(first: np.ndarray, second: np.ndarray) -> float:
     ],
     ids=str,
 )  # fmt: skip
-def test_arguments_mean_what_they_mean_in_sentence_transformers(
-    encoder: TorchEncoder, theirs: SentenceTransformer, options: dict
-) -> None:
+def test_arguments_mean_what_they_mean_in_sentence_transformers(encoder, theirs, options):
     for sentences in (SENTENCES, SENTENCES[0]):
         vectors, expected = encoder.encode(sentences, **options), theirs.encode(sentences, **options)
         assert (vectors.shape, vectors.dtype) == (expected.shape, expected.dtype)
@@ -67,9 +64,7 @@ def test_arguments_mean_what_they_mean_in_sentence_transformers(
 
 
 @pytest.mark.parametrize("name", ["encode", "encode_query", "encode_document"])
-def test_arguments_have_the_order_and_names_of_sentence_transformers(
-    encoder: TorchEncoder, theirs: SentenceTransformer, name: str
-) -> None:
+def test_arguments_have_the_order_and_names_of_sentence_transformers(encoder, theirs, name):
     ours, reference = getattr(encoder, name), getattr(theirs, name)
     expected = [argument for argument in inspect.signature(reference).parameters if argument != "kwargs"]
     own = list(inspect.signature(SentenceModel.encode).parameters)[1:-1]
@@ -84,7 +79,7 @@ def test_arguments_have_the_order_and_names_of_sentence_transformers(
         ours()
 
 
-def test_a_default_prompt_is_put_before_what_has_no_other(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
+def test_a_default_prompt_is_put_before_what_has_no_other(encoder, theirs):
     plain = encoder.fingerprint
     encoder.default_prompt_name = "sad"
     expected = copy(theirs)
@@ -99,7 +94,7 @@ def test_a_default_prompt_is_put_before_what_has_no_other(encoder: TorchEncoder,
         encoder.encode(SENTENCES)
 
 
-def test_vectors_are_cut_where_the_model_says(encoder: TorchEncoder) -> None:
+def test_vectors_are_cut_where_the_model_says(encoder):
     rows = encoder.encode(SENTENCES)
     with encoder.truncate_embeddings(9):
         np.testing.assert_array_equal(encoder.encode(SENTENCES), rows[:, :9])
@@ -108,7 +103,7 @@ def test_vectors_are_cut_where_the_model_says(encoder: TorchEncoder) -> None:
     np.testing.assert_array_equal(encoder.encode(SENTENCES), rows)
 
 
-def test_queries_and_documents_have_their_prompts(encoder: TorchEncoder, theirs: SentenceTransformer) -> None:
+def test_queries_and_documents_have_their_prompts(encoder, theirs):
     for name in ("encode_query", "encode_document"):
         ours, reference = getattr(encoder, name), getattr(theirs, name)
         for options in ({}, {"prompt_name": "sad"}, {"prompt": "big "}, {"truncate_dim": 7}):
@@ -120,7 +115,7 @@ def test_queries_and_documents_have_their_prompts(encoder: TorchEncoder, theirs:
     np.testing.assert_array_equal(encoder.encode_query(SENTENCES), encoder.encode(SENTENCES))
 
 
-def test_max_seq_length_counts_the_template_and_is_the_recorded_one(bert_folder: Path) -> None:
+def test_max_seq_length_counts_the_template_and_is_the_recorded_one(bert_folder):
     encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     fits = "dog " * (encoder.max_seq_length - encoder.views[0][0].length - 1)
     assert np.abs(encoder.encode(fits + "cat") - encoder.encode(fits + "dog")).max() > 1e-3
@@ -143,7 +138,7 @@ def test_max_seq_length_counts_the_template_and_is_the_recorded_one(bert_folder:
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_precisions_are_those_of_quantize_embeddings(encoder: TorchEncoder, precision: str) -> None:
+def test_precisions_are_those_of_quantize_embeddings(encoder, precision):
     rows = encoder.encode([text for _, *pair in PAIRS for text in pair][:100], truncate_dim=21)
     rows[:, 3] = 0.25  # no range to divide
     codes = quantised(rows, precision)
@@ -173,13 +168,13 @@ def test_precisions_are_those_of_quantize_embeddings(encoder: TorchEncoder, prec
         ({"prompt_name": 32}, "`prompt_name` is 32; `prompts` of this model has query, document, sad$"),
     ],
 )
-def test_what_is_not_supported_is_refused_in_a_line(encoder: TorchEncoder, options: dict, message: str) -> None:
+def test_what_is_not_supported_is_refused_in_a_line(encoder, options, message):
     with pytest.raises(ValueError, match=message):
         encoder.encode(**{"inputs": SENTENCES[:1], **options})
 
 
 @pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", "manhattan", None, SimilarityFunction.EUCLIDEAN])
-def test_similarities_are_those_of_their_name(encoder: TorchEncoder, theirs: SentenceTransformer, name: Any) -> None:
+def test_similarities_are_those_of_their_name(encoder, theirs, name):
     first, second = encoder.encode(SENTENCES[:3]).astype(np.float64), encoder.encode(SENTENCES[4:]).astype(np.float64)
     by_hand = {
         "cosine": cosine,
@@ -199,7 +194,7 @@ def test_similarities_are_those_of_their_name(encoder: TorchEncoder, theirs: Sen
 
 
 @pytest.mark.parametrize("name", ["rubbish", "maxsim", "Cosine", 3, ""])
-def test_a_similarity_without_a_function_is_refused_in_a_line(encoder: TorchEncoder, name: Any) -> None:
+def test_a_similarity_without_a_function_is_refused_in_a_line(encoder, name):
     message = f"^`similarity_fn_name` is {name!r}; choose from cosine, dot, euclidean, manhattan$"
     with pytest.raises(ValueError, match=message):
         encoder.similarity_fn_name = name
@@ -207,17 +202,13 @@ def test_a_similarity_without_a_function_is_refused_in_a_line(encoder: TorchEnco
 
 
 @pytest.mark.parametrize("options", [{}, {"prompt": "the ", "truncate_dim": 9}, {"prompt_name": "sad"}], ids=str)
-def test_paraphrase_mining_gives_the_pairs_of_sentence_transformers(
-    encoder: TorchEncoder, theirs: SentenceTransformer, options: dict
-) -> None:
+def test_paraphrase_mining_gives_the_pairs_of_sentence_transformers(encoder, theirs, options):
     mined, expected = (paraphrase_mining(model, SENTENCES, **options) for model in (encoder, theirs))
     assert [pair for _, *pair in mined] == [pair for _, *pair in expected]
     np.testing.assert_allclose([score for score, *_ in mined], [score for score, *_ in expected], atol=1e-6)
 
 
-def test_the_retrieval_evaluator_gives_the_scores_of_sentence_transformers(
-    encoder: TorchEncoder, theirs: SentenceTransformer
-) -> None:
+def test_the_retrieval_evaluator_gives_the_scores_of_sentence_transformers(encoder, theirs):
     queries = {"q1": "dog", "q2": "a happy woman", "q3": "big kitchen"}
     corpus = {f"d{number}": text for number, text in enumerate(SENTENCES)}
     relevant = {"q1": {"d1", "d5"}, "q2": {"d3"}, "q3": {"d5", "d6", "d0"}}

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from scipy.stats import ttest_ind
@@ -37,7 +36,7 @@ RECORD = {"model": "m", "fingerprint": "f", "scores": {"STS12": {"spearman": 1.0
         ({"protocol": {"details": False}}, "not a results file"),
     ],
 )
-def test_a_file_of_something_else_is_refused_and_left(tmp_path: Path, change: dict, message: str) -> None:
+def test_a_file_of_something_else_is_refused_and_left(tmp_path, change, message):
     path = tmp_path / "r.json"
     path.write_text(json.dumps({"task": "sts", "protocol": {"data": "d"}, "models": {"m": RECORD}, **change}))
     before = path.read_bytes()
@@ -46,7 +45,7 @@ def test_a_file_of_something_else_is_refused_and_left(tmp_path: Path, change: di
     assert path.read_bytes() == before
 
 
-def test_what_an_older_file_leaves_out_has_its_default(tmp_path: Path) -> None:
+def test_what_an_older_file_leaves_out_has_its_default(tmp_path):
     path = tmp_path / "r.json"
     record = {"model": "m", "fingerprint": "f", "scores": {"MR": {"accuracy": 50.0}}}
     path.write_text(json.dumps({"task": "transfer", "protocol": {"data": "d"}, "models": {"m": record}}))
@@ -63,7 +62,7 @@ def record(scores: dict, **more: object) -> ModelRecord:
     return ModelRecord("m", "f", scores=scores, **more)
 
 
-def test_a_model_is_a_line_under_its_columns_and_what_is_missing_is_a_dash() -> None:
+def test_a_model_is_a_line_under_its_columns_and_what_is_missing_is_a_dash():
     models = {"one": record({"MR": {"accuracy": 50.0}}), "two": record({"MRPC": {"accuracy": 66.5, "f1": 0.25}})}
     assert [line.split() for line in table(TRANSFER, models)] == [
         ["MR", "MRPC", "MRPC", "f1", "average"], ["one", "50.00", "-", "-", "-"], ["two", "-", "66.50", "0.25", "-"],
@@ -85,7 +84,7 @@ def geometry(**scores: float) -> ModelRecord:
     return ModelRecord("m", "f", scores={"anisotropy": scores})
 
 
-def test_alike_is_what_welchs_test_does_not_tell_from_the_best() -> None:
+def test_alike_is_what_welchs_test_does_not_tell_from_the_best():
     runs = {"a": [70.0, 71.0, 72.5], "b": [69.0, 70.5, 71.5], "c": [66.0, 66.1, 66.2], "d": [69.2, 69.3, 69.4]}
     models = {
         f"{name}{seed}": of_sts(run, group=name, seed=seed) for name in runs for seed, run in enumerate(runs[name])
@@ -98,7 +97,7 @@ def test_alike_is_what_welchs_test_does_not_tell_from_the_best() -> None:
     assert verdict.apart == tuple(f"{name}0" for name, same in expected.items() if not same)
 
 
-def test_less_is_better_where_the_task_says_so() -> None:
+def test_less_is_better_where_the_task_says_so():
     low, high = geometry(anisotropy=0.2, separation=0.1), geometry(anisotropy=0.6, separation=0.4)
     board = scoreboard(results("geometry", low=low, high=high))
     assert {c.score: v.best for c, v in zip(board.columns, board.verdicts, strict=True)} == {
@@ -114,7 +113,7 @@ def test_less_is_better_where_the_task_says_so() -> None:
          {"accuracy": 2.0, "nmi": 1.0}),
     ],
 )  # fmt: skip
-def test_a_deviation_within_one_evaluation_belongs_to_its_score_and_is_no_column(task, scores, expected) -> None:
+def test_a_deviation_within_one_evaluation_belongs_to_its_score_and_is_no_column(task, scores, expected):
     board = scoreboard(results(task, a=ModelRecord("m", "f", scores={"set": scores})))
     figures = dict(zip([column.score for column in board.columns], board.rows["a"].figures, strict=True))
     assert figures == {score: Figure(scores[score], deviation, 10) for score, deviation in expected.items()}
@@ -123,7 +122,7 @@ def test_a_deviation_within_one_evaluation_belongs_to_its_score_and_is_no_column
 RUNNABLE = [row for row in ROWS if not row.copied]
 
 
-def test_published_averages_are_the_means_of_their_rounded_rows() -> None:
+def test_published_averages_are_the_means_of_their_rounded_rows():
     whole = [row for row in ROWS if row.values]
     assert len(whole) > 15
     for row in whole:
@@ -135,7 +134,7 @@ def test_published_averages_are_the_means_of_their_rounded_rows() -> None:
         assert mean == pytest.approx(row.average, abs=slack), row.name
 
 
-def test_every_row_that_is_not_copied_names_something_this_project_has() -> None:
+def test_every_row_that_is_not_copied_names_something_this_project_has():
     for row in RUNNABLE:
         reader = row.reading.split()[0]
         if row.checkpoint:
@@ -176,7 +175,7 @@ def of_json(value: dict) -> LedgerEntry:
     return LedgerEntry(**{key: tuple(item) if isinstance(item, list) else item for key, item in value.items()})
 
 
-def test_a_difference_is_judged_by_the_scatter_of_both_sides() -> None:
+def test_a_difference_is_judged_by_the_scatter_of_both_sides():
     row = replace(ROW, average=78.54, deviation=0.15, seeds=10)
     near, far = (judged(over_seeds(runs), row) for runs in ([78.0, 78.5, 77.5], [75.0, 75.5, 74.5]))
     assert near == {"mean": 78.0, "deviation": 0.5, "difference": -0.54, "verdict": "inside the noise"}
@@ -189,14 +188,14 @@ def test_a_difference_is_judged_by_the_scatter_of_both_sides() -> None:
 
 
 @pytest.mark.parametrize(("value", "line"), list(zip(ON_DISK, MARKDOWN, strict=True)))
-def test_a_row_on_disk_is_read_and_written_key_for_key(value: dict, line: str) -> None:
+def test_a_row_on_disk_is_read_and_written_key_for_key(value, line):
     entry = of_json(value)
     assert json.dumps(entry.to_json()) == json.dumps(value)
     assert markdown([entry])[2:] == [line]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [{}]}', json.dumps({"rows": [{**ON_DISK[0], "other": 1}]})])
-def test_another_file_in_its_place_is_refused_and_left(tmp_path: Path, text: str) -> None:
+def test_another_file_in_its_place_is_refused_and_left(tmp_path, text):
     (tmp_path / "t.json").write_text(text)
     with pytest.raises(ValueError, match=r"t\.json: not a ledger .*; move it away or give another `output`"):
         write_ledger(tmp_path / "t", "promptbert", "8", [])
@@ -214,7 +213,7 @@ DRAWN = {"violins": SEEDS, "similarity_by_grade": POINTS, "removal_curves": CURV
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_a_figure_is_a_picture_and_nothing_to_draw_is_refused(name: str, tmp_path: Path) -> None:
+def test_a_figure_is_a_picture_and_nothing_to_draw_is_refused(name, tmp_path):
     path = getattr(figures, name)(DRAWN[name], tmp_path / "new" / "figure.png", "$x$ model, seed 42")
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     with pytest.raises(ValueError, match="nothing to draw for 'title'"):

@@ -2,7 +2,7 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +71,7 @@ def slow_choice(x: np.ndarray, y: np.ndarray, folds: int) -> float:
     return Logistic.strengths[int(np.argmax(means))]
 
 
-def test_nested_folds_are_the_slow_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nested_folds_are_the_slow_loop(tmp_path, monkeypatch):
     monkeypatch.setattr(transfer, "FOLDS", 3)
     monkeypatch.setattr(transfer, "INNER_FOLDS", 2)
     rows = noisy(14, 80)  # inner folds of another number choose others, with another score
@@ -85,7 +85,7 @@ def test_nested_folds_are_the_slow_loop(tmp_path: Path, monkeypatch: pytest.Monk
     assert unit(numbers) == {"accuracy": round(100 * statistics.mean(scores), 2)}
 
 
-def test_dev_chooses_the_strength_and_test_is_scored(tmp_path: Path) -> None:
+def test_dev_chooses_the_strength_and_test_is_scored(tmp_path):
     train, dev, test = noisy(126, 30), noisy(226, 60), noisy(326, 90)
     on_dev = [slow(arrays(train), arrays(dev), c) for c in Logistic.strengths]
     on_test = [slow(arrays(train), arrays(test), c) for c in Logistic.strengths]
@@ -99,7 +99,7 @@ def test_dev_chooses_the_strength_and_test_is_scored(tmp_path: Path) -> None:
     assert unit(numbers) == {"accuracy": round(100 * on_test[best], 2)}
 
 
-def test_folds_of_train_choose_where_there_is_no_dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folds_of_train_choose_where_there_is_no_dev(tmp_path, monkeypatch):
     monkeypatch.setattr(transfer, "FOLDS", 4)
     train, test = noisy(120, 60), noisy(320, 90)
     chosen = slow_choice(*arrays(train), 4)
@@ -109,7 +109,7 @@ def test_folds_of_train_choose_where_there_is_no_dev(tmp_path: Path, monkeypatch
     assert unit(numbers) == {"accuracy": round(100 * expected, 2)}
 
 
-def test_mrpc_counts_accuracy_and_the_f1_of_paraphrases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mrpc_counts_accuracy_and_the_f1_of_paraphrases(tmp_path, monkeypatch):
     predicted = np.array(["1", "1", "1", "0", "0", "1"])
     monkeypatch.setattr(Logistic, "by_folds", lambda self, train, test, folds: predicted)
     test = [(label, f"{n} 1", "2 2") for n, label in enumerate("110011")]
@@ -128,14 +128,14 @@ def test_mrpc_counts_accuracy_and_the_f1_of_paraphrases(tmp_path: Path, monkeypa
         ("\n", r"rows.tsv: no row in it"),
     ],
 )
-def test_a_malformed_file_is_refused_by_name_and_line(tmp_path: Path, content: str, message: str) -> None:
+def test_a_malformed_file_is_refused_by_name_and_line(tmp_path, content, message):
     (tmp_path / "rows.tsv").write_text(content)
     with pytest.raises(ValueError, match=message):
         labelled_rows(tmp_path / "rows.tsv")
 
 
 @pytest.mark.parametrize("units", [transfer.units, transfer.few_shot_units])
-def test_a_folder_without_sets_or_with_half_a_set_is_refused(tmp_path: Path, units: Callable) -> None:
+def test_a_folder_without_sets_or_with_half_a_set_is_refused(tmp_path, units):
     with pytest.raises(ValueError, match=r"no transfer set in it.*MR/\{all.tsv\}.*MRPC/\{train.tsv,test.tsv\}"):
         units(TaskData(tmp_path))
     with pytest.raises(ValueError, match=r"SST2: no dev.tsv, test.tsv; SST2 needs train.tsv, dev.tsv, test.tsv"):
@@ -155,9 +155,7 @@ def test_a_folder_without_sets_or_with_half_a_set_is_refused(tmp_path: Path, uni
         ("MRPC", {"train": separable(40), "test": separable(4)}, r"line 1 has 2 columns; give label<TAB>text<TAB>text"),
     ],
 )  # fmt: skip
-def test_a_set_that_cannot_be_scored_is_refused_before_anything_is_encoded(
-    tmp_path: Path, name: str, files: dict[str, Rows], message: str
-) -> None:
+def test_a_set_that_cannot_be_scored_is_refused_before_anything_is_encoded(tmp_path, name, files, message):
     def refuse(texts: list[str]) -> np.ndarray:
         raise AssertionError("encoded")
 
@@ -166,7 +164,7 @@ def test_a_set_that_cannot_be_scored_is_refused_before_anything_is_encoded(
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real transfer sets beside the project (2026-11)")
-def test_the_real_sets_have_the_published_counts() -> None:
+def test_the_real_sets_have_the_published_counts():
     sets = transfer.set_files(DATA / "transfer")
     assert list(sets) == ["MR", "CR", "SST2", "TREC", "MRPC"]
     counts = {name: [len(transfer.read_set(name, path)) for path in paths[-2:]] for name, paths in sets.items()}
@@ -174,7 +172,7 @@ def test_the_real_sets_have_the_published_counts() -> None:
     assert Counter(labels(transfer.read_set("MRPC", sets["MRPC"][1]))) == {"1": 1147, "0": 578}
 
 
-def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path: Path) -> None:
+def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path):
     rows = noisy(41, 44)
     x, y = arrays(rows)
     runs = []
@@ -188,7 +186,7 @@ def test_few_shot_runs_are_the_slow_loop_and_drawn_rows_are_not_scored(tmp_path:
     assert scores["deviation"] == round(statistics.stdev(runs), 2)
 
 
-def test_few_shot_scores_the_test_part_and_encodes_only_what_is_drawn_or_scored(tmp_path: Path) -> None:
+def test_few_shot_scores_the_test_part_and_encodes_only_what_is_drawn_or_scored(tmp_path):
     train, test = noisy(51, 900), noisy(52, 30)
     (x, y), calls = arrays(train), []
 
@@ -253,7 +251,7 @@ def scaled(seed: int, count: int) -> Part:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_layers_side_by_side_are_each_pytorchs_layer_and_adam(seed: int) -> None:
+def test_layers_side_by_side_are_each_pytorchs_layer_and_adam(seed):
     train, held = scaled(seed, 150), scaled(100 + seed, 60)
     strengths = (1e-5, 1e-2, 3.0)  # the last one decays so much that it stops elsewhere
     weights, accuracies = SentEval().fit(train, held, strengths)
@@ -264,7 +262,7 @@ def test_layers_side_by_side_are_each_pytorchs_layer_and_adam(seed: int) -> None
         np.testing.assert_allclose(weight, expected, atol=2e-5)  # float32 sums in another order
 
 
-def test_folds_choose_and_the_layer_is_trained_anew_on_95_percent() -> None:
+def test_folds_choose_and_the_layer_is_trained_anew_on_95_percent():
     (x, y), (z, _) = scaled(5, 120), scaled(6, 300)
     splits = list(StratifiedKFold(4, shuffle=True, random_state=SEED).split(x, y))
     means = [
@@ -277,7 +275,7 @@ def test_folds_choose_and_the_layer_is_trained_anew_on_95_percent() -> None:
     assert predicted.tolist() == SentEval().by_folds((x, y), z, 4).tolist()
 
 
-def test_dev_chooses_the_strength() -> None:
+def test_dev_chooses_the_strength():
     train, dev, (z, _) = scaled(7, 90), scaled(8, 70), scaled(9, 300)
     fitted = [slow_fit(train, dev, strength) for strength in SentEval.strengths]
     best = max(fitted, key=lambda model: model[1])[0]
@@ -285,9 +283,7 @@ def test_dev_chooses_the_strength() -> None:
     assert predicted.tolist() == [sorted(set(train[1]))[number] for number in says(best, z)]
 
 
-def test_an_unknown_classifier_is_refused_and_another_one_is_another_protocol(
-    bert_folder: Path, tmp_path: Path
-) -> None:
+def test_an_unknown_classifier_is_refused_and_another_one_is_another_protocol(bert_folder, tmp_path):
     texts = [(str(number % 2), f"the {'dog' if number % 2 else 'cat'} {number}") for number in range(40)]
     folder = write(tmp_path, "TREC", train=texts, test=texts[:6])
     with pytest.raises(ValueError, match="unknown `classifier` 'svm'; choose from logistic, senteval"):

@@ -49,7 +49,7 @@ THREE = [
 ]
 
 
-def test_a_folder_of_an_earlier_version_opens_with_its_texts_alone(tmp_path: Path) -> None:
+def test_a_folder_of_an_earlier_version_opens_with_its_texts_alone(tmp_path):
     """Written here by hand, as such a version wrote it."""
     texts, points = ["one", None, "three"], vectors(2)
     index = faiss.IndexFlatIP(points.shape[1])
@@ -87,7 +87,7 @@ def test_a_folder_of_an_earlier_version_opens_with_its_texts_alone(tmp_path: Pat
         ('{"body": "a", "n": {"k": [1]}}', '{"body": "b", "n": null}', [{"k": [1]}, None]),
     ],
 )
-def test_columns_of_another_type_are_converted(first: str, second: str, expected: list, tmp_path: Path) -> None:
+def test_columns_of_another_type_are_converted(first, second, expected, tmp_path):
     kinds = [".jsonl" if text.startswith("{") else ".csv" for text in (first, second)]
     index = indexed(tickets(tmp_path, first, f"a{kinds[0]}"), tmp_path / "x")
     index.add(tickets(tmp_path, second, f"b{kinds[1]}"), vectors(1), corpus="b")
@@ -95,7 +95,7 @@ def test_columns_of_another_type_are_converted(first: str, second: str, expected
     assert [hit.fields["n"] for hit in by_position(VectorIndex.load(tmp_path / "x"))] == expected
 
 
-def test_a_condition_picks_no_removed_rows(tmp_path: Path) -> None:
+def test_a_condition_picks_no_removed_rows(tmp_path):
     index = indexed(tickets(tmp_path), tmp_path / "x")
     index.remove([0])
     assert index.where("label = 'billing' or label is null").tolist() == [1]
@@ -103,7 +103,7 @@ def test_a_condition_picks_no_removed_rows(tmp_path: Path) -> None:
     assert index.hits(vectors(1)[0], 5, among=index.where("label = 'none'")) == []
 
 
-def test_hits_with_columns_load_neither_pandas_nor_pytorch(tmp_path: Path) -> None:
+def test_hits_with_columns_load_neither_pandas_nor_pytorch(tmp_path):
     indexed(tickets(tmp_path), tmp_path / "x")
     program = "import sys; from index import VectorIndex; index = VectorIndex.load(sys.argv[1])"
     program += "; hits = index.hits([1] * index.manifest.dimension, 3, among=index.where(\"label = 'other'\"))"

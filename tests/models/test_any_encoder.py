@@ -98,7 +98,7 @@ def states_of(folder: Path, text: str, length: int = 80) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", MODES)
-def test_a_folder_is_read_as_its_modules_say(folder_of: Folder, kind: str, tmp_path: Path) -> None:
+def test_a_folder_is_read_as_its_modules_say(folder_of, kind, tmp_path):
     folder, mode = folder_of(kind, head=False), MODES[kind]
     with_pipeline(folder, [TRANSFORMER, POOLING], {"pooling_mode": mode}, length=8)
     (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "the park : "}}))
@@ -118,7 +118,7 @@ def test_a_folder_is_read_as_its_modules_say(folder_of: Folder, kind: str, tmp_p
 
 
 @pytest.mark.parametrize("mode", READ)
-def test_every_pooling_is_read_by_both_engines_and_by_an_export(bert_folder: Path, tmp_path: Path, mode: str) -> None:
+def test_every_pooling_is_read_by_both_engines_and_by_an_export(bert_folder, tmp_path, mode):
     folder = random_copy(bert_folder, tmp_path / "model")
     with_pipeline(folder, [TRANSFORMER, POOLING], {f"pooling_mode_{KEYS.get(mode, mode)}": True})
     expected = [READ[mode](states_of(folder, text)) for text in TEXTS]
@@ -187,9 +187,7 @@ def with_layers(folder: Path) -> tuple[Path, Callable[[np.ndarray], np.ndarray]]
 
 
 @pytest.mark.parametrize(("kind", "backend"), [("bert", "openvino"), ("bert", "torch"), ("mpnet", "auto")])
-def test_layers_after_the_pooling_are_obeyed_in_their_order(
-    bert_folder: Path, tmp_path: Path, kind: str, backend: str
-) -> None:
+def test_layers_after_the_pooling_are_obeyed_in_their_order(bert_folder, tmp_path, kind, backend):
     model = tmp_path / "model"
     random_copy(bert_folder, model) if kind == "bert" else random_model(kind, model, bert_folder, head=False)
     folder, headed = with_layers(model)
@@ -211,7 +209,7 @@ TRAINED += [("modernbert", "conpvp"), ("electra", "esimcse"), ("albert", "conser
 
 
 @pytest.mark.parametrize(("kind", "method"), TRAINED)
-def test_a_method_trains_and_its_run_opens(folder_of: Folder, tmp_path: Path, kind: str, method: str) -> None:
+def test_a_method_trains_and_its_run_opens(folder_of, tmp_path, kind, method):
     run, start = tmp_path / "run", str(folder_of(kind))
     cse.train(method, SENTENCES, output=run, backbone=start, batch_size=4, max_steps=1, progress=False)
     encoder = cse.load(str(run))
@@ -224,7 +222,7 @@ def test_a_method_trains_and_its_run_opens(folder_of: Folder, tmp_path: Path, ki
 
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)
-def test_likely_tokens_are_those_of_the_models_own_head(folder_of: Folder, kind: str) -> None:
+def test_likely_tokens_are_those_of_the_models_own_head(folder_of, kind):
     encoder = reading(str(folder_of(kind)), UNTRAINED["prompt"])
     row = encoder.rows_of([SENTENCES[0]], [encoder.prompt])
     whole = AutoModelForMaskedLM.from_pretrained(folder_of(kind)).eval()
@@ -233,14 +231,14 @@ def test_likely_tokens_are_those_of_the_models_own_head(folder_of: Folder, kind:
     np.testing.assert_allclose(encoder.mask_logits(SENTENCES[0])[0], expected.numpy(), atol=1e-4)
 
 
-def test_a_method_that_a_model_cannot_learn_is_refused_with_those_that_it_can(folder_of: Folder) -> None:
+def test_a_method_that_a_model_cannot_learn_is_refused_with_those_that_it_can(folder_of):
     with pytest.raises(ValueError, match=r"dcpcse learns keys .* of bert, roberta.* is mpnet; simcse, esimcse and"):
         reading(str(folder_of("mpnet")), METHODS["dcpcse"])
     with pytest.raises(ValueError, match=r"promptbert reads a vector at \[MASK\], and this electra model has no"):
         reading(str(folder_of("electra", head=False)), METHODS["promptbert"])
 
 
-def test_a_backbone_without_dropout_gets_it_for_training(folder_of: Folder, tmp_path: Path) -> None:
+def test_a_backbone_without_dropout_gets_it_for_training(folder_of, tmp_path):
     run = tmp_path / "run"
     cse.train("simcse", SENTENCES, output=run, backbone=str(folder_of("modernbert")), batch_size=4, max_steps=1)
     assert json.loads((run / "cse_checkpoint.json").read_text())["settings"]["dropout"] == 0.1
@@ -263,7 +261,7 @@ def static_model(folder: Path, bert_folder: Path, **changes: Any) -> tuple[Path,
     return folder, arrays["embeddings"].astype(np.float64)[mapping] * weights[:, None]
 
 
-def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder: Path, tmp_path: Path) -> None:
+def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder, tmp_path):
     folder, rows = static_model(tmp_path / "static", bert_folder)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     expected = np.zeros((len(TEXTS), 8))
@@ -284,7 +282,7 @@ def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder: Path, tmp_p
         on_torch(encoder)
 
 
-def test_a_static_embedding_of_sentence_transformers_opens(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_static_embedding_of_sentence_transformers_opens(bert_folder, tmp_path):
     table = StaticEmbedding(Tokenizer.from_file(str(bert_folder / "tokenizer.json")), embedding_dim=8)
     theirs = SentenceTransformer(modules=[table], device="cpu", prompts={"query": "the dog "})
     theirs.save(str(tmp_path / "model"))
@@ -292,7 +290,7 @@ def test_a_static_embedding_of_sentence_transformers_opens(bert_folder: Path, tm
     np.testing.assert_allclose(encoder.encode_query(TEXTS), theirs.encode_query(TEXTS), atol=1e-6)
 
 
-def test_a_damaged_static_table_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_static_table_is_refused(bert_folder, tmp_path):
     folder, _ = static_model(tmp_path / "static", bert_folder, mapping=np.array([99], np.int32))
     with pytest.raises(ArtefactError, match="its mapping or weights do not fit its embeddings; copy it again"):
         cse.load(str(folder))
@@ -306,9 +304,7 @@ def test_a_damaged_static_table_is_refused(bert_folder: Path, tmp_path: Path) ->
         (["Transformer", "SpladePooling"], "SparseEncoder", "is a sparse encoder .*; give a model of dense sentence"),
     ],
 )
-def test_other_models_of_sentence_transformers_are_refused_by_name(
-    bert_folder: Path, tmp_path: Path, kinds: list[str], model_type: str, message: str
-) -> None:
+def test_other_models_of_sentence_transformers_are_refused_by_name(bert_folder, tmp_path, kinds, model_type, message):
     folder = random_copy(bert_folder, tmp_path / "model")
     modules = [{"path": "", "type": f"sentence_transformers.models.{kind}"} for kind in kinds]
     (folder / "modules.json").write_text(json.dumps(modules))
@@ -319,7 +315,7 @@ def test_other_models_of_sentence_transformers_are_refused_by_name(
         assert cse.load(str(folder), "mean").dim == 32  # the cure
 
 
-def test_a_cross_encoder_without_modules_is_refused_too(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_cross_encoder_without_modules_is_refused_too(bert_folder, tmp_path):
     folder = random_copy(bert_folder, tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
     config["architectures"] = ["BertForSequenceClassification"]

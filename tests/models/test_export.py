@@ -40,9 +40,7 @@ def product(encoder: TorchEncoder) -> float:
 @pytest.mark.parametrize(
     ("family", "method"), [*(("bert", name) for name in (*NAMES, "mean", "supervised")), ("roberta", "conpvp")]
 )
-def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(
-    family: str, method: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(family, method, tmp_path, request):
     encoder = encoder_of(request.getfixturevalue(f"{family}_folder"), method)
     export_model(encoder, "sentence-transformers", tmp_path / "out")
     expected = encoder.encode(TEXTS)
@@ -56,7 +54,7 @@ def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(
 
 
 @pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
-def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name: str, tmp_path: Path) -> None:
+def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name, tmp_path):
     encoder = cse.load(name, device="cpu", backend="torch")
     export_model(encoder, "sentence-transformers", tmp_path / "out")
     assert float(run_card(tmp_path / "out")) == pytest.approx(product(encoder), rel=1e-5)
@@ -68,7 +66,7 @@ def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name
     assert ("1_Pooling/config.json" in card) == (name == "promptbert")
 
 
-def test_peft_gives_the_vectors_and_so_does_reading_back(backbone: str, tmp_path: Path) -> None:
+def test_peft_gives_the_vectors_and_so_does_reading_back(backbone, tmp_path):
     from peft import PeftModel
 
     encoder = encoder_of(backbone, "dcpcse")
@@ -86,9 +84,7 @@ def test_peft_gives_the_vectors_and_so_does_reading_back(backbone: str, tmp_path
     assert float(run_card(tmp_path / "out")) == pytest.approx(product(encoder), abs=1e-4)  # of vectors of length 6
 
 
-def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(bert_folder, tmp_path, monkeypatch):
     with hub_at_hand(monkeypatch, tmp_path / "cache") as standing:
         standing.create({"type": "model", "organization": "me", "name": "base"})
         files = {path.name: path.read_bytes() for path in bert_folder.iterdir()}
@@ -108,21 +104,17 @@ def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(
 
 @ONNX
 @pytest.mark.parametrize("method", [*NAMES, "mean", "supervised"])
-def test_onnx_gives_the_vectors(bert_folder: Path, method: str, tmp_path: Path) -> None:
+def test_onnx_gives_the_vectors(bert_folder, method, tmp_path):
     check_onnx(encoder_of(bert_folder, method), tmp_path / "out")
 
 
 @ONNX
-def test_onnx_gives_the_vectors_of_a_roberta_whose_sentences_follow_a_space(
-    roberta_folder: Path, tmp_path: Path
-) -> None:
+def test_onnx_gives_the_vectors_of_a_roberta_whose_sentences_follow_a_space(roberta_folder, tmp_path):
     check_onnx(encoder_of(roberta_folder, "promptbert"), tmp_path / "out", start=" ")
 
 
 @ONNX
-def test_onnx_gives_the_vectors_that_a_default_prompt_and_a_number_of_dimensions_make(
-    bert_folder: Path, tmp_path: Path
-) -> None:
+def test_onnx_gives_the_vectors_that_a_default_prompt_and_a_number_of_dimensions_make(bert_folder, tmp_path):
     encoder = encoder_of(bert_folder, "simcse")
     encoder.prompts, encoder.default_prompt_name, encoder.truncate_dim = {"task": 'a "dog" : '}, "task", 7
     check_onnx(encoder, tmp_path / "out", start='a "dog" : ')
@@ -155,7 +147,7 @@ def check_onnx(encoder: TorchEncoder, folder: Path, start: str = "") -> None:
 
 
 @ONNX
-def test_an_onnx_export_is_replaced_also_one_of_an_earlier_version(bert_folder: Path, tmp_path: Path) -> None:
+def test_an_onnx_export_is_replaced_also_one_of_an_earlier_version(bert_folder, tmp_path):
     encoder, folder = encoder_of(bert_folder, "simcse"), tmp_path / "out"
     for _ in range(2):
         export_model(encoder, "onnx", folder, overwrite=True)
@@ -171,15 +163,13 @@ def test_an_onnx_export_is_replaced_also_one_of_an_earlier_version(bert_folder: 
         ("first-last", "onnx", "pools by first-last"),
     ],
 )
-def test_what_a_form_cannot_hold_is_refused_and_nothing_is_left(
-    bert_folder: Path, tmp_path: Path, method: str, to: str, reason: str
-) -> None:
+def test_what_a_form_cannot_hold_is_refused_and_nothing_is_left(bert_folder, tmp_path, method, to, reason):
     with pytest.raises(ValueError, match=reason):
         export_model(encoder_of(bert_folder, method), to, tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 
-def test_only_an_export_is_replaced_and_only_when_asked(bert_folder: Path, tmp_path: Path) -> None:
+def test_only_an_export_is_replaced_and_only_when_asked(bert_folder, tmp_path):
     encoder, folder = encoder_of(bert_folder, "simcse"), tmp_path / "out"
     export_model(encoder, "sentence-transformers", folder)
     with pytest.raises(ValueError, match=r"already holds an export; .* pass `overwrite`"):
@@ -191,7 +181,7 @@ def test_only_an_export_is_replaced_and_only_when_asked(bert_folder: Path, tmp_p
         export_model(encoder, "sentence-transformers", folder, overwrite=True)
 
 
-def test_a_damaged_export_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_export_is_refused(bert_folder, tmp_path):
     export_model(encoder_of(bert_folder, "conpvp"), "sentence-transformers", tmp_path / "out")
     record = tmp_path / "out" / "cse_export.json"
     value = json.loads(record.read_text())

@@ -58,15 +58,15 @@ def changed(**new: torch.Tensor | None) -> Callable[[Tensors], Tensors]:
     ],
 )  # fmt: skip
 def test_tensors_that_are_missing_misshapen_or_unknown_are_refused_by_name(
-    family: str, kind: str, change: Callable, message: str, bert_folder: Path, roberta_folder: Path, tmp_path: Path
-) -> None:
+    family, kind, change, message, bert_folder, roberta_folder, tmp_path
+):
     backbone = {"bert": bert_folder, "roberta": roberta_folder}[kind]
     folder = write(tmp_path / "model", backbone, change(trainer_keys(backbone, family)))
     with pytest.raises(ArtefactError, match=message):
         cse.load(str(folder), family=family, backend="torch")
 
 
-def test_keys_decide_and_what_contradicts_them_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+def test_keys_decide_and_what_contradicts_them_is_refused(bert_folder, tmp_path):
     families = {"conpvp": "conpvp", "optiprompt": "optiprompt", "esimcse": "esimcse"}
     families["promptbert-supervised"] = "promptbert-supervised"
     for family, expected in families.items():
@@ -88,7 +88,7 @@ def test_keys_decide_and_what_contradicts_them_is_refused(bert_folder: Path, tmp
 
 
 @pytest.mark.parametrize("converted", [False, True])
-def test_a_head_that_nothing_explains_asks_for_the_family(bert_folder: Path, tmp_path: Path, converted: bool) -> None:
+def test_a_head_that_nothing_explains_asks_for_the_family(bert_folder, tmp_path, converted):
     folder = str(release(tmp_path / "model", bert_folder, "simcse", converted=converted))
     with pytest.raises(ArtefactError, match=r"its (mlp|pooler)\.dense\.bias may be a trained head.*give `family`"):
         cse.load(folder, backend="torch")
@@ -96,7 +96,7 @@ def test_a_head_that_nothing_explains_asks_for_the_family(bert_folder: Path, tmp
     np.testing.assert_allclose(mean, cse.load(str(bert_folder), backend="torch").encode(SENTENCES), atol=1e-6)
 
 
-def test_a_plain_backbone_is_one_whatever_pretraining_left_in_it(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_plain_backbone_is_one_whatever_pretraining_left_in_it(bert_folder, tmp_path):
     """BERT's own files: its pooler, the next-sentence head, a buffer of positions."""
     tensors = dict(AutoModelForMaskedLM.from_pretrained(bert_folder).state_dict())
     tensors |= linear("bert.pooler", WIDTH, 3) | {"cls.seq_relationship.weight": noise(4, 2, WIDTH)}
@@ -115,7 +115,7 @@ def test_a_plain_backbone_is_one_whatever_pretraining_left_in_it(bert_folder: Pa
         assert words[0] == words[1]
 
 
-def test_the_pooler_of_a_model_is_a_pooling(bert_folder: Path, tmp_path: Path) -> None:
+def test_the_pooler_of_a_model_is_a_pooling(bert_folder, tmp_path):
     torch.manual_seed(3)
     BertModel.from_pretrained(bert_folder).save_pretrained(tmp_path / "bert")  # its pooler is new, and random
     shutil.copytree(
@@ -145,9 +145,7 @@ def test_the_pooler_of_a_model_is_a_pooling(bert_folder: Path, tmp_path: Path) -
         cse.load(str(bert_folder), "pooler", backend="torch")
 
 
-def test_a_whole_masked_language_model_head_is_used_and_a_part_of_one_is_not(
-    bert_folder: Path, roberta_folder: Path, tmp_path: Path
-) -> None:
+def test_a_whole_masked_language_model_head_is_used_and_a_part_of_one_is_not(bert_folder, roberta_folder, tmp_path):
     """PromCSE trains its own decoder beside the word embeddings, under RoBERTa's name on BERT too."""
     for backbone, start in ((bert_folder, "cls.predictions."), (roberta_folder, "lm_head.")):
         tensors = trainer_keys(backbone, "promcse")
@@ -174,9 +172,7 @@ class Harmful:
         return (print, ("this ran",))
 
 
-def test_files_that_could_run_code_or_hold_no_tensors_are_refused(
-    bert_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_files_that_could_run_code_or_hold_no_tensors_are_refused(bert_folder, tmp_path, capsys):
     folder = write(tmp_path / "model", bert_folder, {}, binary=True)
     file = folder / "pytorch_model.bin"
     for content, message in (
@@ -202,7 +198,7 @@ def test_files_that_could_run_code_or_hold_no_tensors_are_refused(
         cse.load(str(tmp_path / "empty"), family="simcse", backend="torch")
 
 
-def test_shards_of_both_formats_are_one_model(bert_folder: Path, tmp_path: Path) -> None:
+def test_shards_of_both_formats_are_one_model(bert_folder, tmp_path):
     tensors = trainer_keys(bert_folder, "conpvp")
     expected = cse.load(str(write(tmp_path / "whole", bert_folder, tensors)), backend="torch").encode(SENTENCES)
     folder = write(tmp_path / "shards", bert_folder, {}, binary=True)
@@ -229,7 +225,7 @@ def cached() -> Iterator[Cached]:
     shutil.rmtree(cache, ignore_errors=True)
 
 
-def test_every_command_and_the_app_read_a_folder_alike(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+def test_every_command_and_the_app_read_a_folder_alike(bert_folder, sts, tmp_path):
     family = "promcse"
     folder = str(release(tmp_path / "model", bert_folder, family))
     vectors = cse.load(folder, family=family).encode(SENTENCES)
@@ -260,9 +256,7 @@ def test_every_command_and_the_app_read_a_folder_alike(bert_folder: Path, sts: P
     np.testing.assert_array_equal(answers["model"], vectors)
 
 
-def test_published_stands_for_every_id_and_says_what_is_missing(
-    bert_folder: Path, sts: Path, tmp_path: Path, cached: Cached, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_published_stands_for_every_id_and_says_what_is_missing(bert_folder, sts, tmp_path, cached, monkeypatch):
     missing = run("evaluate", "sts", "--model", "published", "--data", sts)
     refused(missing, 4, "hub, which cannot be reached", "19 of its 19", "royokong/sup-PromptBERT")
     names = ("princeton-nlp/unsup-simcse-bert-base-uncased", "princeton-nlp/sup-simcse-bert-base-uncased")
@@ -285,9 +279,7 @@ def test_published_stands_for_every_id_and_says_what_is_missing(
     assert "78.87" in ledger.stdout
 
 
-def test_a_pooling_reads_what_may_be_a_checkpoint_and_a_wrong_family_is_refused(
-    bert_folder: Path, sts: Path, tmp_path: Path, cached: Cached
-) -> None:
+def test_a_pooling_reads_what_may_be_a_checkpoint_and_a_wrong_family_is_refused(bert_folder, sts, tmp_path, cached):
     folder = release(tmp_path / "model", bert_folder, "simcse", converted=True)
     name = "princeton-nlp/unsup-simcse-bert-base-uncased"
     cached(folder, name)
@@ -301,7 +293,7 @@ def test_a_pooling_reads_what_may_be_a_checkpoint_and_a_wrong_family_is_refused(
     refused(run(*common, folder, "--family", "promptBERT"), 3, "unknown family 'promptBERT'; choose from simcse")
 
 
-def test_a_released_simcse_is_a_backbone_to_train(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_released_simcse_is_a_backbone_to_train(bert_folder, tmp_path):
     folder = release(tmp_path / "model", bert_folder, "simcse", converted=True, binary=True)
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     common = ("--data", tmp_path / "text.txt", "--max-steps", 1, "--precision", "no")

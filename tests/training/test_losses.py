@@ -3,7 +3,6 @@
 import copy
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,7 +36,7 @@ def slow_info_nce(
 @pytest.mark.parametrize("count", [2, 3, 7])
 @pytest.mark.parametrize("temperature", [0.05, 1.0])
 @pytest.mark.parametrize("negative", [False, True])
-def test_info_nce_is_a_double_loop(count: int, temperature: float, negative: bool) -> None:
+def test_info_nce_is_a_double_loop(count, temperature, negative):
     generator = torch.Generator().manual_seed(count)
     anchors, positives, negatives = torch.randn(3, count, 5, generator=generator, dtype=torch.float64).float()
     loss = info_nce(anchors, positives, negatives if negative else None, temperature=temperature)
@@ -47,7 +46,7 @@ def test_info_nce_is_a_double_loop(count: int, temperature: float, negative: boo
     assert float(loss) == pytest.approx(expected, rel=1e-5)
 
 
-def test_nt_xent_is_every_row_against_all_others_of_both_views() -> None:
+def test_nt_xent_is_every_row_against_all_others_of_both_views():
     first, second = torch.randn(2, 4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     rows = [row / row.norm() for row in [*first, *second]]
     total = 0.0
@@ -62,7 +61,7 @@ def test_nt_xent_is_every_row_against_all_others_of_both_views() -> None:
 
 @pytest.mark.parametrize("negative", [False, True])
 @pytest.mark.parametrize("margin", [0.0, 0.2, 1.5])
-def test_the_energy_hinge_is_a_loop_over_every_negative_of_every_anchor(negative: bool, margin: float) -> None:
+def test_the_energy_hinge_is_a_loop_over_every_negative_of_every_anchor(negative, margin):
     anchors, others = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     positives, negatives = anchors + 0.5 * others, torch.stack([*others[:4], anchors[2]])
     total = 0.0
@@ -77,11 +76,11 @@ def test_the_energy_hinge_is_a_loop_over_every_negative_of_every_anchor(negative
     assert total > 0
 
 
-def test_the_masked_language_weight_decays_by_five_percent_in_a_hundred_steps() -> None:
+def test_the_masked_language_weight_decays_by_five_percent_in_a_hundred_steps():
     assert [mlm_weight(0.1, step) for step in (0, 100, 200)] == pytest.approx([0.1, 0.095, 0.09025])
 
 
-def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder: str) -> None:
+def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder):
     encoder = make(str(bert_folder), "conpvp")
     rng = np.random.default_rng(0)
     for view in (1, 2):
@@ -91,7 +90,7 @@ def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder: str)
         assert sum(counts) == 9_000
 
 
-def test_promcses_hinge_is_added_with_its_weight_and_nothing_without_it() -> None:
+def test_promcses_hinge_is_added_with_its_weight_and_nothing_without_it():
     vectors = torch.randn(9, 8, generator=torch.Generator().manual_seed(0))
     plain = float(info_nce(*vectors.chunk(3)))
     expected = plain + 10 * float(energy_hinge(*vectors.chunk(3)))
@@ -101,9 +100,7 @@ def test_promcses_hinge_is_added_with_its_weight_and_nothing_without_it() -> Non
 
 
 @pytest.mark.parametrize(("name", "supervised"), DISTINCT)
-def test_thirty_two_tokens_hold_a_bare_sentences_specials_and_stand_beside_a_prompt(
-    backbone: str, name: str, supervised: bool
-) -> None:
+def test_thirty_two_tokens_hold_a_bare_sentences_specials_and_stand_beside_a_prompt(backbone, name, supervised):
     encoder = make(backbone, name, supervised)
     batch = {column: ["dog " * 50, "the dog"] for column in "012"}
     views, rows, _ = step_data(encoder, batch, replace(CONFIG, max_length=32), 0)
@@ -120,14 +117,14 @@ def esimcse(folder: object, queue: int = 6) -> TorchEncoder:
     return encoder
 
 
-def test_a_third_view_and_the_queue_are_negatives_side_by_side() -> None:
+def test_a_third_view_and_the_queue_are_negatives_side_by_side():
     vectors, queue = torch.randn(9, 5), torch.randn(4, 5)
     anchors, positives, negatives = vectors.double().chunk(3)
     expected = slow_info_nce(anchors, positives, torch.cat([negatives, queue.double()]), 0.05)
     assert float(contrast(vectors, 3, CONFIG, OneProcess(), queue=queue)) == pytest.approx(expected, rel=1e-4)
 
 
-def test_training_is_the_loop_written_by_hand(bert_folder: Path, tmp_path: Path) -> None:
+def test_training_is_the_loop_written_by_hand(bert_folder, tmp_path):
     """Each step: loss against the queue so far, update of the copy, of the queue, and of the encoder."""
     encoder = esimcse(bert_folder)
     hand = copy.deepcopy(encoder)

@@ -28,7 +28,7 @@ def corpus(tmp_path: Path) -> Path:
     return write_corpus(tmp_path)
 
 
-def test_every_hundredth_document_is_held_out_and_rows_begin_with_sentences(corpus: Path, tmp_path: Path) -> None:
+def test_every_hundredth_document_is_held_out_and_rows_begin_with_sentences(corpus, tmp_path):
     tokenizer = train_tokenizer([corpus], 90)
     tokenise([corpus], tokenizer, tmp_path / "tokens")
     train, valid = (TokenFile.open(tmp_path / "tokens", split) for split in ("train", "valid"))
@@ -40,13 +40,13 @@ def test_every_hundredth_document_is_held_out_and_rows_begin_with_sentences(corp
         assert tuple(row[:3]) in starts
 
 
-def test_a_word_of_a_megabyte_does_not_hold_up_the_vocabulary(corpus: Path) -> None:
+def test_a_word_of_a_megabyte_does_not_hold_up_the_vocabulary(corpus):
     corpus.write_text(corpus.read_text() + "\n" + "a" * 1_000_000 + "\n")
     assert len(train_tokenizer([corpus], 90)) == 90
 
 
 @pytest.mark.parametrize("vocabulary", [60, 90])
-def test_the_same_text_gives_the_same_vocabulary(corpus: Path, vocabulary: int) -> None:
+def test_the_same_text_gives_the_same_vocabulary(corpus, vocabulary):
     learned = [train_tokenizer([corpus], vocabulary).get_vocab() for _ in range(4)]
     assert all(pieces == learned[0] for pieces in learned)
     assert len(learned[0]) == vocabulary
@@ -58,7 +58,7 @@ def sampler(bert_folder: str, tokens: int, length: int) -> BatchSampler:
     return BatchSampler(config, corpus, AutoTokenizer.from_pretrained(bert_folder), max_length=40)
 
 
-def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder: str) -> None:
+def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder):
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
     batch = masked_inputs(torch.full((400, 100), 20), render(PLAIN, tokenizer), tokenizer, torch.Generator())
     inputs, labels = batch.inputs, batch.labels
@@ -74,7 +74,7 @@ def test_masking_is_fifteen_percent_of_which_eighty_ten_ten(bert_folder: str) ->
     assert (inputs[~chosen][:, None] != tokenizer.mask_token_id).all()
 
 
-def test_rows_are_text_from_the_start_of_a_sentence(bert_folder: str) -> None:
+def test_rows_are_text_from_the_start_of_a_sentence(bert_folder):
     corpus, batch = repeated_sentences(bert_folder), sampler(bert_folder, tokens=400, length=14).batch(0)
     assert batch.inputs.shape == (400 // 14, 14)
     starts = {tuple(corpus.ids[start : start + 12].tolist()) for start in corpus.starts}
@@ -83,7 +83,7 @@ def test_rows_are_text_from_the_start_of_a_sentence(bert_folder: str) -> None:
         assert tuple(original[1:-1].tolist()) in starts
 
 
-def test_only_masked_positions_reach_the_vocabulary(bert_folder: str) -> None:
+def test_only_masked_positions_reach_the_vocabulary(bert_folder):
     model = AutoModelForMaskedLM.from_pretrained(bert_folder).eval()
     batch = sampler(bert_folder, tokens=200, length=10).batch(0)
     with torch.no_grad():

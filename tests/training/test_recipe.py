@@ -26,7 +26,7 @@ def train(*words: object, code: int = 0) -> str:
     return error if code else done.stdout
 
 
-def test_a_recipe_repeats_a_checkpoint_to_the_byte(text: Path, tmp_path: Path, bert_folder: Path) -> None:
+def test_a_recipe_repeats_a_checkpoint_to_the_byte(text, tmp_path, bert_folder):
     first, again, other = (tmp_path / name for name in ("first", "again", "other"))
     settings = ["--learning-rate", 0.007, "--batch-size", 3, "--prefix", 3, "--mlm-weight", 0.05, "--seed", 7]
     begun = ["dcpcse", "--backbone", bert_folder, *settings, "--temperature", 0.08, "--storage", "float16"]
@@ -41,7 +41,7 @@ def test_a_recipe_repeats_a_checkpoint_to_the_byte(text: Path, tmp_path: Path, b
     assert changed.training["settings"] == {**kept, "seed": 8}
 
 
-def test_a_recipe_repeats_a_pooling_and_an_option_overrides_it(text: Path, tmp_path: Path, bert_folder: Path) -> None:
+def test_a_recipe_repeats_a_pooling_and_an_option_overrides_it(text, tmp_path, bert_folder):
     first, again, other = (tmp_path / name for name in ("first", "again", "other"))
     train("simcse", "--backbone", bert_folder, "--pooling", "mean", "--data", text, "--output", first)
     train("--recipe", first, "--data", text, "--output", again)
@@ -52,7 +52,7 @@ def test_a_recipe_repeats_a_pooling_and_an_option_overrides_it(text: Path, tmp_p
     assert "leave out --pooling" in train("promptbert", "--pooling", "mean", "--data", text, "--output", "x", code=2)
 
 
-def test_a_dry_run_shows_the_resolved_settings(text: Path, tmp_path: Path, bert_folder: Path) -> None:
+def test_a_dry_run_shows_the_resolved_settings(text, tmp_path, bert_folder):
     recipe = tmp_path / "recipe.json"
     value = {"method": "promptbert", "backbone": str(bert_folder), "settings": {"temperature": 0.09}}
     recipe.write_text(json.dumps(value))
@@ -87,9 +87,7 @@ def test_a_dry_run_shows_the_resolved_settings(text: Path, tmp_path: Path, bert_
         (b"method: simcse\nsettings:\n  seed: 2026-11-24", 3, "seed is datetime.date(2026, 11, 24); give a whole"),
     ],
 )  # fmt: skip
-def test_a_recipe_that_is_none_is_refused(
-    value: object, code: int, message: str, text: Path, tmp_path: Path, bert_folder: Path
-) -> None:
+def test_a_recipe_that_is_none_is_refused(value, code, message, text, tmp_path, bert_folder):
     recipe = tmp_path / ("recipe.yaml" if isinstance(value, bytes) else "recipe.json")
     if value is not None:
         recipe.write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
@@ -99,15 +97,13 @@ def test_a_recipe_that_is_none_is_refused(
     assert error.count("\n") == 1
 
 
-def test_a_recipe_of_another_method_is_a_usage_error(text: Path, tmp_path: Path) -> None:
+def test_a_recipe_of_another_method_is_a_usage_error(text, tmp_path):
     options = ["--data", text, "--output", tmp_path / "out"]
     assert "is a recipe of promptbert" in train("simcse", "--recipe", "promptbert", *options, code=2)
     assert "no METHOD" in train(*options, code=2)
 
 
-def test_a_recorded_method_that_means_something_else_now_is_refused(
-    text: Path, tmp_path: Path, bert_folder: Path
-) -> None:
+def test_a_recorded_method_that_means_something_else_now_is_refused(text, tmp_path, bert_folder):
     options = ["--backbone", bert_folder, "--data", text, "--max-steps", 1]
     train("promptbert", *options, "--output", tmp_path / "first")
     config = json.loads((tmp_path / "first" / "cse_checkpoint.json").read_text())
@@ -118,7 +114,7 @@ def test_a_recorded_method_that_means_something_else_now_is_refused(
     assert not (tmp_path / "again").exists()
 
 
-def test_a_yaml_recipe_is_that_of_json_with_the_same_values(tmp_path: Path) -> None:
+def test_a_yaml_recipe_is_that_of_json_with_the_same_values(tmp_path):
     value = {
         "method": "dcpcse", "supervised": False, "backbone": "bundled", "storage": "float16",
         "settings": {"learning_rate": 1e-4, "temperature": 0.05, "epochs": 2, "prefix": 3, "precision": "no",
