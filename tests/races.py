@@ -32,8 +32,8 @@ VECTORS = np.random.default_rng(0).normal(size=(len(TEXTS), 32)).astype(np.float
 KNOWN = [3, 250, 499]
 
 
-def index_race(folder: Path) -> tuple[Callable[[], object], Callable[[], bool]]:
-    """Build one index over the other, row r of one is sentence r, of the other the last but r; search known ones."""
+def index_writer(folder: Path) -> Callable[[], object]:
+    """The function that builds one index over the other: row r of one holds sentence r, of the other the last but r."""
     from index import BuildSettings, VectorIndex
 
     orders = [(TEXTS, VECTORS), (TEXTS[::-1], VECTORS[::-1])]
@@ -42,48 +42,65 @@ def index_race(folder: Path) -> tuple[Callable[[], object], Callable[[], bool]]:
         VectorIndex.build([orders[0]], folder / "index", settings=BuildSettings())
         orders.reverse()
 
+    return write
+
+
+def index_reader(folder: Path) -> Callable[[], bool]:
+    """The function that opens the index and tells whether it finds sentences that are known to be in it."""
+    from index import VectorIndex
+
     def read() -> bool:
         index = VectorIndex.load(folder / "index")
         hits = index.texts(index.search(VECTORS[KNOWN], 1)[1][:, 0])
         return hits == [TEXTS[row] for row in KNOWN]
 
-    return write, read
+    return read
 
 
-def model_race(folder: Path) -> tuple[Callable[[], object], Callable[[], bool]]:
-    """Save one of two models over the other; compare the vectors of what is there with those of its method."""
+def model_writer(folder: Path) -> Callable[[], object]:
+    """The function that saves one model over the other; both are left next to it."""
     from app_models import write_model
     from conftest import tiny_bert
 
     import cse
     from cse.models.checkpoint import save
 
-    names = ["simcse", "promptbert"]
-    if not (folder / names[-1]).exists():  # the writer is the first
-        backbone = tiny_bert(folder / "backbone")
-        for name in names:
-            write_model(folder / name, backbone, name)
-    models = {name: cse.load(str(folder / name), backend="torch") for name in names}
+    backbone = tiny_bert(folder / "backbone")
+    names = ("simcse", "promptbert")
+    models = [cse.load(str(write_model(folder / name, backbone, name)), backend="torch") for name in names]
 
     def write() -> None:
-        save(cast("TorchEncoder", models[names[0]]), folder / "model", {})
-        names.reverse()
+        save(cast("TorchEncoder", models[0]), folder / "model", {})
+        models.reverse()
+
+    return write
+
+
+def model_reader(folder: Path) -> Callable[[], bool]:
+    """The function that opens the model and compares its vectors with those of the one of its method."""
+    import cse
+
+    def encoded(path: Path) -> tuple[str, np.ndarray]:
+        encoder = cse.load(str(path))
+        return encoder.method.name, encoder.encode(TEXTS[:3])
+
+    expected = dict(encoded(folder / name) for name in ("simcse", "promptbert"))
 
     def read() -> bool:
-        encoder = cse.load(str(folder / "model"))
-        expected = models[encoder.method.name].encode(TEXTS[:3])
-        return np.allclose(encoder.encode(TEXTS[:3]), expected, atol=1e-4)  # engines may round otherwise
+        method, vectors = encoded(folder / "model")
+        return np.allclose(vectors, expected[method], atol=1e-5)  # processes may round otherwise
 
-    return write, read
+    return read
 
 
-RACES = {"index": index_race, "model": model_race}
+WRITERS = {"index": index_writer, "model": model_writer}
+OPENERS = {"index": index_reader, "model": model_reader}
 
 
 def race(kind: str, number: int, folder: Path, stop: Event, counts: Any) -> None:
     """Write (`number` 0) or read until the race is over or its process has died; add up what came of it in `counts`."""
     parent, seen = multiprocessing.parent_process(), Counter[str]()
-    action = RACES[kind](folder)[bool(number)]
+    action = OPENERS[kind](folder) if number else WRITERS[kind](folder)
     while not stop.is_set() and (parent is None or parent.is_alive()):
         try:
             correct = action()
@@ -103,9 +120,9 @@ def main() -> int:
     """Run the race for the time asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20, help="default %(default)s")
-    parser.add_argument("--only", choices=tuple(RACES), help="what is replaced; both without it")
+    parser.add_argument("--only", choices=tuple(WRITERS), help="what is replaced; both without it")
     options = parser.parse_args()
-    kinds = [options.only] if options.only else list(RACES)
+    kinds = [options.only] if options.only else list(WRITERS)
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as name, context.Manager() as manager:
         folder, stop, counts, processes = Path(name), context.Event(), manager.dict(), []
