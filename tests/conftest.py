@@ -32,18 +32,15 @@ WORDS = (
     "one summary without inconsistent totally different which denotes definitely about and happy sad rain sun . , : ? !"
 ).split()
 SENTENCES = [
-    "a man is playing guitar",
-    "the dog was running in the park",
-    "the cat is eating",
-    "a woman is happy in the rain",
+    "a man is playing guitar", "the dog was running in the park", "the cat is eating", "a woman is happy in the rain",
     "the sun was big and red",
     "it was a small kitchen with a big cat and a sad dog",
     "they mean it",
-]
+]  # fmt: skip
 # Files that take long come first, so that no process is left alone with one at the end.
 LONG_FILES = (
     "docs package tour browser their_tests accessibility campaign maps contributing bundled opening training takeaway "
-    "api train_page without_torch scripts_evaluate trainings pretraining_loop sentence_transformers"
+    "api train_page without_torch scripts_evaluate trainings pretraining bench sentence_transformers"
 ).split()
 torch.set_num_threads(1)
 

@@ -39,7 +39,7 @@ print(json.dumps(loaded))
 """
 
 
-def test_importing_a_command_and_its_help_load_nothing_heavy() -> None:
+def test_importing_a_command_and_its_help_load_nothing_heavy():
     commands = [f"cse.commands.{name}" for name in ("cli", "__main__", *COMMANDS)]
     names = ["cse", "index", "cse.evaluation", *commands, "cse.app.serving", "app"]
     done = subprocess.run([sys.executable, "-c", WATCH, *names], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -47,12 +47,12 @@ def test_importing_a_command_and_its_help_load_nothing_heavy() -> None:
     assert done.stdout.count("Usage:") >= 9
 
 
-def test_each_command_can_be_run_in_a_clone() -> None:
+def test_each_command_can_be_run_in_a_clone():
     faces = {path.stem for path in Path(ROOT / "scripts").glob("*.py")} - {"__init__", "__main__"}
     assert faces == set(COMMANDS) - {"app"}  # whose face is app.py
 
 
-def test_the_encoder_is_a_public_name_that_is_imported_at_its_first_use() -> None:
+def test_the_encoder_is_a_public_name_that_is_imported_at_its_first_use():
     from cse import Encoder, train
     from cse.encoder import encoder as home
     from cse.training import api
@@ -67,7 +67,7 @@ def test_the_encoder_is_a_public_name_that_is_imported_at_its_first_use() -> Non
         cse.Decoder  # noqa: B018
 
 
-def test_nothing_installed_names_a_module_of_the_faces() -> None:
+def test_nothing_installed_names_a_module_of_the_faces():
     """A wheel has no `scripts`, so a text that names `python -m scripts.NAME` is wrong where cse is installed."""
     shown = {
         (path.relative_to(ROOT).as_posix(), node.value)
@@ -79,12 +79,6 @@ def test_nothing_installed_names_a_module_of_the_faces() -> None:
     assert shown == set()
     files = (path for package in ("cse", "index") for path in (ROOT / package).rglob("*") if path.is_file())
     assert [path.name for path in files if path.suffix != ".pyc" and b"python -m scripts" in path.read_bytes()] == []
-
-
-def test_every_progress_bar_is_that_of_a_notebook_in_one() -> None:
-    sources = [path.read_text() for path in (ROOT / "cse").rglob("*.py")]
-    assert not [text for text in sources if "from tqdm import" in text]
-    assert [text for text in sources if "from tqdm.auto import tqdm" in text]
 
 
 USERS_SCRIPT = """
@@ -100,7 +94,7 @@ assert index.WORD == "hers"
 
 
 @pytest.mark.parametrize("first", ["", "import index"])
-def test_the_index_opens_beside_an_index_of_the_users_own(tmp_path: Path, first: str) -> None:
+def test_the_index_opens_beside_an_index_of_the_users_own(tmp_path, first):
     (tmp_path / "index.py").write_text("WORD = 'hers'")
     (tmp_path / "script.py").write_text(first + USERS_SCRIPT)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from cse.methods.catalogue import CONPVP, DCPCSE, PROMPTBERT, SIMCSE
 
 
-def test_the_citation_names_the_papers_of_the_four_methods() -> None:
+def test_the_citation_names_the_papers_of_the_four_methods():
     found = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert (found["cff-version"], found["type"], found["license"]) == ("1.2.0", "software", "Apache-2.0")
     assert found["message"]
@@ -28,14 +28,14 @@ def test_the_citation_names_the_papers_of_the_four_methods() -> None:
         assert (str(paper["year"]), paper["collection-title"]) == (cited[4], cited[5])
 
 
-def test_the_image_holds_files_that_exist_and_are_not_ignored() -> None:
+def test_the_image_holds_files_that_exist_and_are_not_ignored():
     kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
     copied = [name for arguments in of("COPY") for name in arguments.split()[:-1]]
     assert sorted(copied) == sorted(kept)
     assert all((ROOT / name).exists() for name in copied)
 
 
-def test_the_image_installs_the_lock_without_what_it_says_is_left_out() -> None:
+def test_the_image_installs_the_lock_without_what_it_says_is_left_out():
     (run,) = of("RUN")
     assert "for_cpu requirements.txt" in run
     left_out = re.search(r"grep -vE '\^\((.*)\)=='", run)
@@ -48,7 +48,7 @@ def test_the_image_installs_the_lock_without_what_it_says_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md", "CITATION.cff"])
-def test_paths_that_a_file_speaks_of_exist(name: str) -> None:
+def test_paths_that_a_file_speaks_of_exist(name):
     text = re.sub(r"```.*?```", "", (ROOT / name).read_text(), flags=re.DOTALL)
     for path in re.findall(r"`((?:cse|index|tests|scripts|docs)/[\w./-]+)`", text):
         assert (ROOT / path).exists(), path

@@ -31,7 +31,7 @@ def installed(folder: Path, *packages: str) -> Path:
     return folder
 
 
-def test_the_bounds_are_those_of_pyproject() -> None:
+def test_the_bounds_are_those_of_pyproject():
     assert bounds("dependencies") == REQUIRED
     assert bounds("app") | bounds("openvino") | bounds("onnx") == OPTIONAL
 
@@ -49,9 +49,7 @@ def test_the_bounds_are_those_of_pyproject() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_a_package_that_is_too_old_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packages: list[str], optional: tuple[str, ...], line: str
-) -> None:
+def test_a_package_that_is_too_old_is_named(tmp_path, monkeypatch, packages, optional, line):
     monkeypatch.syspath_prepend(installed(tmp_path, *packages))
     if not line:
         check_versions(*optional)
@@ -60,7 +58,7 @@ def test_a_package_that_is_too_old_is_named(
         check_versions(*optional)
 
 
-def test_models_and_trainings_are_not_opened_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_and_trainings_are_not_opened_with_it(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(installed(tmp_path, "transformers-4.57.6"))
     with pytest.raises(ValueError, match=r"too old: transformers 4\.57\.6"):
         cse.load("simcse")
@@ -78,7 +76,7 @@ def test_models_and_trainings_are_not_opened_with_it(tmp_path: Path, monkeypatch
     ],
     ids=str,
 )
-def test_a_command_ends_with_one_line(tmp_path: Path, words: list[str], package: str) -> None:
+def test_a_command_ends_with_one_line(tmp_path, words, package):
     environment = {**os.environ, "PYTHONPATH": str(installed(tmp_path, package))}
     done = subprocess.run(
         [sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60

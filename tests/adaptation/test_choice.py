@@ -58,13 +58,13 @@ TRADE = {"projection 0": (17.1, -23.0), "projection -0.25": (-4.0, 0.8)}
          "used."),
     ],
 )  # fmt: skip
-def test_the_verdict_says_what_was_gained_and_lost(gains: dict, purpose: str, result: str, sentence: str) -> None:
+def test_the_verdict_says_what_was_gained_and_lost(gains, purpose, result, sentence):
     choice = choose(stages(gains), purpose)
     assert (choice.result, choice.sentence) == (result, sentence)
     assert choice.candidate == ("projection 0" if gains is TRADE and result == "start" else None)
 
 
-def test_without_labels_finding_decides_and_the_last_that_finds_as_well_is_left_to_the_user() -> None:
+def test_without_labels_finding_decides_and_the_last_that_finds_as_well_is_left_to_the_user():
     better = choose(stages({"projection -0.25": (None, 0.8), "projection 0": (None, -0.9), "training": (None, -2.0)}))
     assert (better.result, better.candidate) == ("projection -0.25", "projection 0")
     assert better.sentence == (
@@ -77,7 +77,7 @@ def test_without_labels_finding_decides_and_the_last_that_finds_as_well_is_left_
     assert choose(stages({"projection 0": (None, -1.1)})).candidate is None
 
 
-def test_training_begins_with_another_reading_only_if_that_wins_for_both() -> None:
+def test_training_begins_with_another_reading_only_if_that_wins_for_both():
     won = stages({"reading": (4.0, -0.9)})
     assert (other_reading(won), called("reading", won)) == ("cls", "your model read by cls")
     assert other_reading(stages({"reading": (9.0, -1.1)})) is None

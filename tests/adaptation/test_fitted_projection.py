@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 from conftest import SENTENCES, WORDS
 from fitted_models import project
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+from sklearn.decomposition import PCA
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import NearestNeighbors
 
 import cse
 from cse.adaptation.projection import fit_projection, raw_vectors
 from cse.models.export import export_model
+from cse.training.run import TrainRequest, prepare
 from cse.vectors import unit_rows
 
 COMPONENTS = 5
@@ -23,14 +29,10 @@ TYPED = ["[MASK]", "the dog [MASK] runs", "[CLS] [SEP]", "[PAD] the dog", "<mask
 
 def theirs(folder: Path, texts: list[str] = SENTENCES) -> np.ndarray:
     """The vectors that sentence-transformers gives."""
-    from sentence_transformers import SentenceTransformer
-
     return SentenceTransformer(str(folder), device="cpu").encode(texts)
 
 
-def test_it_is_the_projection_of_sklearn() -> None:
-    from sklearn.decomposition import PCA
-
+def test_it_is_the_projection_of_sklearn():
     rng = np.random.default_rng(0)
     vectors = (rng.normal(size=(300, 20)) * np.linspace(3, 0.1, 20) + rng.normal(size=20)).astype(np.float32)
     oracle = PCA(COMPONENTS, svd_solver="full").fit(vectors.astype(np.float64))
@@ -42,11 +44,7 @@ def test_it_is_the_projection_of_sklearn() -> None:
 
 
 @pytest.mark.parametrize("towards", ["neighbours", "labels"])
-def test_towards_others_it_is_the_ridge_of_sklearn(towards: str) -> None:
-    from sklearn.decomposition import PCA
-    from sklearn.linear_model import Ridge
-    from sklearn.neighbors import NearestNeighbors
-
+def test_towards_others_it_is_the_ridge_of_sklearn(towards):
     rng = np.random.default_rng(1)
     vectors = (rng.normal(size=(1000, 20)) * np.linspace(3, 0.1, 20) + rng.normal(size=20)).astype(np.float32)
     centred = vectors - vectors.mean(axis=0, dtype=np.float64)
@@ -82,26 +80,12 @@ def test_towards_others_it_is_the_ridge_of_sklearn(towards: str) -> None:
         (np.full((9, 4), np.nan), 2, "not finite"),
     ],
 )
-def test_what_cannot_be_fitted_is_refused(rows: np.ndarray, components: int, message: str) -> None:
+def test_what_cannot_be_fitted_is_refused(rows, components, message):
     with pytest.raises(ValueError, match=message):
         fit_projection(rows, components)
 
 
-@pytest.mark.parametrize(("backbone", "pooling"), [("bert", "mean"), ("roberta", "cls")], indirect=["backbone"])
-def test_an_untrained_backbone_gets_a_folder_that_both_open(backbone: str, pooling: str, tmp_path: Path) -> None:
-    start = shutil.copytree(backbone, tmp_path / "start")
-    encoder = cse.load(str(start), pooling)
-    expected = fit_projection(raw_vectors(encoder, TEXTS), COMPONENTS)(encoder.encode(SENTENCES))
-    project(str(start), TEXTS, tmp_path / "out", components=COMPONENTS, pooling=pooling)
-    shutil.rmtree(start)
-    folder = (tmp_path / "out").rename(tmp_path / "moved")
-    assert expected.shape == (len(SENTENCES), COMPONENTS)
-    for backend in ("openvino", "torch"):
-        np.testing.assert_allclose(cse.load(str(folder), backend=backend).encode(SENTENCES), expected, atol=1e-5)
-    np.testing.assert_allclose(theirs(folder), expected, atol=1e-5)
-
-
-def test_typed_special_tokens_are_text_in_both(backbone: str, tmp_path: Path) -> None:
+def test_typed_special_tokens_are_text_in_both(backbone, tmp_path):
     projection = project(backbone, TEXTS, tmp_path / "out", components=COMPONENTS, pooling="mean")
     expected = projection(raw_vectors(cse.load(backbone, "mean", backend="torch"), TYPED))
     np.testing.assert_allclose(theirs(tmp_path / "out", TYPED), expected, atol=1e-5)
@@ -110,12 +94,7 @@ def test_typed_special_tokens_are_text_in_both(backbone: str, tmp_path: Path) ->
         np.testing.assert_allclose(opened.encode(TYPED), expected, atol=1e-5)
 
 
-def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisation(
-    bert_folder: Path, tmp_path: Path
-) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-
+def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisation(bert_folder, tmp_path):
     modules = [Transformer(str(bert_folder), max_seq_length=7), Pooling(32, "cls"), Normalize()]
     prompts = {"prompts": {"query": "the dog "}, "default_prompt_name": "query"}
     SentenceTransformer(modules=modules, device="cpu", truncate_dim=2, **prompts).save(str(tmp_path / "start"))
@@ -132,11 +111,7 @@ def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisatio
 
 
 @pytest.mark.parametrize("method", ["simcse", "promptbert"])
-def test_a_trained_model_is_written_as_its_export_with_the_layer(
-    bert_folder: Path, tmp_path: Path, method: str
-) -> None:
-    from cse.training.run import TrainRequest, prepare
-
+def test_a_trained_model_is_written_as_its_export_with_the_layer(bert_folder, tmp_path, method):
     encoder, _ = prepare(TrainRequest(method, TEXTS, str(bert_folder)))
     export_model(encoder, "sentence-transformers", tmp_path / "start")
     expected = fit_projection(encoder.eval().encode(TEXTS), COMPONENTS)(encoder.encode(SENTENCES))
@@ -146,7 +121,7 @@ def test_a_trained_model_is_written_as_its_export_with_the_layer(
     np.testing.assert_allclose(theirs(tmp_path / "out"), expected, atol=1e-5)
 
 
-def test_models_that_no_linear_layer_can_follow_are_refused_in_one_line(bert_folder: Path, tmp_path: Path) -> None:
+def test_models_that_no_linear_layer_can_follow_are_refused_in_one_line(bert_folder, tmp_path):
     for pooling, message in (
         ("first-last", r"no pooling first-last; give `pooling` mean or cls"),
         ("prompt-denoised", "no pooling prompt-denoised"),

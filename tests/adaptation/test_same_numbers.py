@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import run
+from command_line import ran, run
 from conftest import WORDS
 from given_corpus import GivenCorpus
+from sentence_transformers import SentenceTransformer
 
 import cse
 from cse.adaptation.adapt import AdaptRequest, adapt
@@ -61,8 +62,7 @@ def adapted(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Adap
 
 def judged(models: tuple[Path, Path], file: Path) -> tuple[list[str], list[dict[str, float]], list[str]]:
     """The marks and scores that `judge` prints of two models on labelled texts, and its notes."""
-    done = run("judge", *models, "--data", file, "--column", 2, "--labels", 1, "--votes", 0)
-    assert done.exit_code == 0, done.output
+    done = ran("judge", *models, "--data", file, "--column", 2, "--labels", 1, "--votes", 0)
     header, *lines = (line.split("\t") for line in done.stdout.splitlines())
     scores = [dict(zip(header[1:5], map(float, line[1:5]), strict=True)) for line in lines]
     return ["".join(line[5:]) for line in lines], scores, done.stderr.splitlines()
@@ -71,15 +71,12 @@ def judged(models: tuple[Path, Path], file: Path) -> tuple[list[str], list[dict[
 def evaluated(models: tuple[Path, Path], file: Path, output: Path) -> tuple[list[dict[str, float]], str]:
     """The scores of `evaluate clustering` of two models, and its output."""
     named = [word for model in models for word in ("--model", model)]
-    done = run("evaluate", "clustering", *named, "--data", file, "--json", output)
-    assert done.exit_code == 0, done.output
+    done = ran("evaluate", "clustering", *named, "--data", file, "--json", output)
     scores = {one["model"]: one["scores"][file.stem] for one in json.loads(output.read_text())["models"].values()}
     return [scores[str(model)] for model in models], done.output
 
 
-def test_every_command_and_the_library_compute_the_same_numbers(
-    adapted: Adapted, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_every_command_and_the_library_compute_the_same_numbers(adapted, bert_folder, tmp_path):
     models = (bert_folder, adapted.output)
     rows = [line.split("\t") for line in adapted.held.read_text().splitlines()]
     labels, texts = zip(*rows, strict=True)
@@ -101,11 +98,7 @@ def test_every_command_and_the_library_compute_the_same_numbers(
     assert adapted.report["grouping"]["result"] == scored["projection"]["variants"]["0.25"]["scores"]["neighbours"]
 
 
-def test_the_page_its_file_and_an_export_have_the_numbers_of_the_commands(
-    adapted: Adapted, bert_folder: Path, tmp_path: Path
-) -> None:
-    from sentence_transformers import SentenceTransformer
-
+def test_the_page_its_file_and_an_export_have_the_numbers_of_the_commands(adapted, bert_folder, tmp_path):
     _, (start, result), _ = judged((bert_folder, adapted.output), adapted.held)
     labels, texts = zip(*(line.split("\t") for line in adapted.file.read_text().splitlines()), strict=True)
     corpus = GivenCorpus(list(texts), list(labels))
@@ -116,16 +109,13 @@ def test_the_page_its_file_and_an_export_have_the_numbers_of_the_commands(
         assert shown[[*start]].to_dict("records") == [start, result]
     rows = json.loads(as_json(page))["rows"]
     assert [row["neighbours"] for row in rows] == [adapted.report["grouping"][side] for side in ("start", "result")]
-    done = run("export", adapted.output, "--to", "sentence-transformers", "--output", tmp_path / "exported")
-    assert done.exit_code == 0, done.output
+    ran("export", adapted.output, "--to", "sentence-transformers", "--output", tmp_path / "exported")
     labels, texts = zip(*(line.split("\t") for line in adapted.held.read_text().splitlines()), strict=True)
     theirs = SentenceTransformer(str(tmp_path / "exported"), device="cpu").encode(list(texts))
     assert label_scores(theirs, labels) == result
 
 
-def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(
-    adapted: Adapted, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(adapted, bert_folder, tmp_path):
     count = len(adapted.file.read_text().splitlines())
     mark = f"fitted on {count - count // 5} of these {count} texts"
     models = (bert_folder, adapted.output)
@@ -135,8 +125,7 @@ def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(
     (_, scores), output = evaluated(models, adapted.file, tmp_path / "scores.json")
     assert (scores["fitted_texts"], scores["texts"]) == (count - count // 5, count)
     assert mark in output
-    grouped = run("topics", adapted.file, "--column", 2, "--labels", 1, "--model", adapted.output)
-    assert grouped.exit_code == 0, grouped.output
+    grouped = ran("topics", adapted.file, "--column", 2, "--labels", 1, "--model", adapted.output)
     assert mark in grouped.stdout
     assert "texts that nothing was fitted on" in (adapted.output / "README.md").read_text()
     (adapted.output / "fitted_texts.json").rename(tmp_path / "kept.json")
@@ -147,9 +136,7 @@ def test_scores_on_texts_that_a_model_was_fitted_on_are_marked(
     assert "holds no digests" in done.output
 
 
-def test_a_run_of_train_is_marked_on_the_texts_that_it_read(
-    adapted: Adapted, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_a_run_of_train_is_marked_on_the_texts_that_it_read(adapted, bert_folder, tmp_path):
     texts = [line.split("\t")[1] for line in adapted.held.read_text().splitlines()]
     cse.train(
         "simcse", texts[:40], backbone=bert_folder, output=tmp_path / "run", batch_size=8, max_steps=3, progress=False,

@@ -5,21 +5,14 @@ import pytest
 from scipy.stats import kstest, percentileofscore
 
 import cse
-from cse.analysis.calibration import (
-    cosine_at,
-    displacement,
-    input_notes,
-    percentile,
-    percentiles,
-    random_cosines,
-)
+from cse.analysis.calibration import cosine_at, displacement, input_notes, percentile, percentiles, random_cosines
 from cse.app.state import open_state
 from cse.encoder.rows import plain_ids
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.models.names import BUNDLED_NAMES
 
 
-def test_random_cosines_are_those_of_a_slow_loop() -> None:
+def test_random_cosines_are_those_of_a_slow_loop():
     vectors = np.random.default_rng(0).normal(size=(7, 5)).astype(np.float32)
     expected = sorted(
         float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for i, a in enumerate(vectors) for b in vectors[:i]
@@ -27,7 +20,7 @@ def test_random_cosines_are_those_of_a_slow_loop() -> None:
     np.testing.assert_allclose(random_cosines(vectors), expected, rtol=1e-5)
 
 
-def test_a_percentile_is_scipys_mean_percentile() -> None:
+def test_a_percentile_is_scipys_mean_percentile():
     reference = np.sort(np.random.default_rng(1).integers(0, 9, 40) / 8).astype(np.float64)
     for cosine in (-1.0, 0.0, 0.3, 0.5, 1.0, 2.0):
         assert percentile(cosine, reference) == pytest.approx(percentileofscore(reference, cosine, "mean"))
@@ -37,21 +30,21 @@ def test_a_percentile_is_scipys_mean_percentile() -> None:
     ]
 
 
-def test_a_threshold_is_the_cosine_that_has_its_percentile() -> None:
+def test_a_threshold_is_the_cosine_that_has_its_percentile():
     reference = random_cosines(np.random.default_rng(2).normal(size=(80, 6)))
     for percent in (1, 50, 99, 99.5):
         assert percentile(cosine_at(percent, reference), reference) == pytest.approx(percent, abs=0.05)
     assert cosine_at(100, reference) == pytest.approx(reference[-1])
 
 
-def test_a_displacement_is_0_for_the_same_vector_and_1_for_a_median_stranger() -> None:
+def test_a_displacement_is_0_for_the_same_vector_and_1_for_a_median_stranger():
     reference = np.array([0.2, 0.4, 0.9])
     assert [displacement(cosine, reference) for cosine in (1.0, 0.7, 0.4)] == pytest.approx([0, 0.5, 1])
     assert displacement(0.5, np.ones(3)) == 0
 
 
 @pytest.mark.parametrize("name", BUNDLED_NAMES)
-def test_percentiles_of_other_random_pairs_are_uniform(name: str) -> None:
+def test_percentiles_of_other_random_pairs_are_uniform(name):
     """4,000 pairs of sentences that the reference does not have: no share of them is off by more than 5 points."""
     state, encoder = open_state([name], ()), cse.load(name)
     reference = state.demo.random_cosines(None, encoder)
@@ -82,11 +75,11 @@ def encoder() -> TorchEncoder:
         ("caf\N{LATIN SMALL LETTER E WITH ACUTE}", []),
     ],
 )
-def test_notes_say_what_was_not_read(encoder: TorchEncoder, text: str, notes: list[str]) -> None:
+def test_notes_say_what_was_not_read(encoder, text, notes):
     assert input_notes(encoder, text) == notes
 
 
-def test_words_in_many_pieces_are_noted_as_rare_or_of_another_language(encoder: TorchEncoder) -> None:
+def test_words_in_many_pieces_are_noted_as_rare_or_of_another_language(encoder):
     german = "Zwischen Hamburg und Berlin fahren stündlich überfüllte Schnellzüge."
     rate = len(plain_ids(encoder.tokenizer, [german])[0]) / 9  # eight words and a full stop
     assert rate > 1.6
@@ -95,7 +88,7 @@ def test_words_in_many_pieces_are_noted_as_rare_or_of_another_language(encoder: 
     assert input_notes(encoder, "Xylographie!") == []  # too short to tell
 
 
-def test_another_script_is_noted() -> None:
+def test_another_script_is_noted():
     russian = "\N{CYRILLIC SMALL LETTER DE}\N{CYRILLIC SMALL LETTER A}"
     assert any("script" in note for note in input_notes(cse.load("simcse"), f"yes {russian}"))
     assert not any("script" in note for note in input_notes(cse.load("simcse"), "12 !"))

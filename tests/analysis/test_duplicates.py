@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 import cse.analysis.duplicates as linking
-from cse.analysis.attribution import changes
 from cse.analysis.calibration import random_cosines
-from cse.analysis.duplicates import (
-    Level,
-    Search,
-    members,
-    strongest_links,
-    threshold,
-)
+from cse.analysis.duplicates import Level, Search, members, strongest_links, threshold
 
 
 def exact(vectors: np.ndarray) -> Search:
@@ -51,8 +44,8 @@ def clouds(seed: int, sizes: list[int], spread: float) -> np.ndarray:
 
 @pytest.mark.parametrize(("block", "nearest", "answers"), [(1024, 16, 1 << 22), (7, 2, 20), (64, 1, 1)])
 def test_links_that_are_searched_once_give_the_groups_of_brute_force_at_every_cosine(
-    block: int, nearest: int, answers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    block, nearest, answers, monkeypatch
+):
     """Groups larger than the first answers, chains, single rows, copies; in blocks and parts of any size."""
     for name, value in (("QUERY_BLOCK", block), ("FIRST_NEIGHBOURS", nearest), ("MAX_ANSWERS", answers)):
         monkeypatch.setattr(linking, name, value)
@@ -71,7 +64,7 @@ def test_links_that_are_searched_once_give_the_groups_of_brute_force_at_every_co
         forest.groups(0.4)
 
 
-def test_a_chain_is_one_group_and_its_ends_are_linked_through_others() -> None:
+def test_a_chain_is_one_group_and_its_ends_are_linked_through_others():
     angles = np.arange(6) * 0.1
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     groups = strongest_links(vectors, exact(vectors), np.cos(0.11)).groups(np.cos(0.11))
@@ -85,7 +78,7 @@ def test_a_chain_is_one_group_and_its_ends_are_linked_through_others() -> None:
 
 
 @pytest.mark.parametrize(("keep", "row"), [("first", 3), ("longest", 8), ("central", 5)])
-def test_the_kept_row_is_the_first_the_longest_or_the_most_central(keep: str, row: int) -> None:
+def test_the_kept_row_is_the_first_the_longest_or_the_most_central(keep, row):
     angles = np.array([0.0, 0.2, 0.5])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     group = members(np.array([3, 5, 8]), vectors, np.array([4, 4, 9]), 0.5, keep)
@@ -96,7 +89,7 @@ def test_the_kept_row_is_the_first_the_longest_or_the_most_central(keep: str, ro
 
 
 @pytest.mark.parametrize("copies", [0, 20, 400])
-def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies: int) -> None:
+def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies):
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(400, 64)) + 0.5
     near = vectors[:copies] + rng.normal(scale=0.1, size=(copies, 64))
@@ -106,16 +99,3 @@ def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies: int)
     assert cosines[-1] < both < 0.95  # above all random pairs, below every copy's cosine
     every = np.concatenate([vectors, near])
     assert strongest_links(every, exact(every), both).level(both).kept == 400
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        ("the red dog  barked", "the dog barked loudly",
-         [("both", "the"), ("first", "red"), ("both", "dog barked"), ("second", "loudly")]),
-        ("error 12 in a", "error 13 in a", [("both", "error"), ("first", "12"), ("second", "13"), ("both", "in a")]),
-        ("same", "same", [("both", "same")]), ("", "new", [("second", "new")]),
-    ],
-)  # fmt: skip
-def test_words_that_differ_are_runs_in_order(first: str, second: str, expected: list[tuple[str, str]]) -> None:
-    assert changes(first, second) == expected

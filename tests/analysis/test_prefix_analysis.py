@@ -50,7 +50,7 @@ def plain(encoder: TorchEncoder, sentence: str, off: tuple[int, ...]) -> tuple[n
 
 
 @torch.no_grad()
-def test_the_attention_on_the_prefix_is_that_of_a_plain_model(prefixed: TorchEncoder) -> None:
+def test_the_attention_on_the_prefix_is_that_of_a_plain_model(prefixed):
     attention, (_, weights) = prefix_attention(prefixed, SENTENCE), plain(prefixed, SENTENCE, ())
     length = prefixed.reading.prefix
     for layer, shares in enumerate(weights):
@@ -63,7 +63,7 @@ def test_the_attention_on_the_prefix_is_that_of_a_plain_model(prefixed: TorchEnc
 
 
 @torch.no_grad()
-def test_attention_by_head_is_that_of_a_plain_model(prefixed: TorchEncoder) -> None:
+def test_attention_by_head_is_that_of_a_plain_model(prefixed):
     attention, (_, weights) = head_attention(prefixed, SENTENCE), plain(prefixed, SENTENCE, ())
     expected = np.stack(weights)[:, :, 0]  # of the first token, which is read
     np.testing.assert_allclose(attention.shares, expected, atol=1e-5)
@@ -77,7 +77,7 @@ def test_attention_by_head_is_that_of_a_plain_model(prefixed: TorchEncoder) -> N
 
 
 @torch.no_grad()
-def test_attention_of_a_mask_is_that_of_transformers(tmp_path, bert_folder) -> None:
+def test_attention_of_a_mask_is_that_of_transformers(tmp_path, bert_folder):
     encoder = cse.load(str(write_model(tmp_path / "promptbert", bert_folder, "promptbert")), backend="torch")
     attention = head_attention(encoder, SENTENCE)
     text = encoder.reading.template.text.replace("[X]", SENTENCE)
@@ -94,7 +94,7 @@ def test_attention_of_a_mask_is_that_of_transformers(tmp_path, bert_folder) -> N
 
 @torch.no_grad()
 @pytest.mark.parametrize("off", [(), (1,), (2,), (1, 2)])
-def test_layers_without_their_prefix_are_those_of_a_plain_model(prefixed: TorchEncoder, off: tuple[int, ...]) -> None:
+def test_layers_without_their_prefix_are_those_of_a_plain_model(prefixed, off):
     """Two sentences at once, so that one of them is padded."""
     vectors = without_prefix(prefixed, [SENTENCE, SENTENCES[5]], off)
     for row, sentence in zip(vectors, (SENTENCE, SENTENCES[5]), strict=True):
@@ -102,7 +102,7 @@ def test_layers_without_their_prefix_are_those_of_a_plain_model(prefixed: TorchE
     assert (np.abs(vectors - prefixed.encode([SENTENCE, SENTENCES[5]])).max() > 1e-3) == bool(off)
 
 
-def test_a_model_without_any_prefix_left_is_the_backbone(prefixed: TorchEncoder, backbone: str) -> None:
+def test_a_model_without_any_prefix_left_is_the_backbone(prefixed, backbone):
     long = " ".join(["guitar"] * 200)
     kept = prefixed.tokenizer.decode(prefixed.tokenise([long], prefixed.views[0])[0])
     untrained = cse.load(backbone, "cls", backend="torch").encode([SENTENCE, kept])
@@ -110,7 +110,7 @@ def test_a_model_without_any_prefix_left_is_the_backbone(prefixed: TorchEncoder,
 
 
 @torch.no_grad()
-def test_prototypes_are_the_templates_read_at_the_mask_minus_what_they_say_alone(tmp_path, bert_folder) -> None:
+def test_prototypes_are_the_templates_read_at_the_mask_minus_what_they_say_alone(tmp_path, bert_folder):
     encoder = cse.load(str(write_model(tmp_path / "conpvp", bert_folder, "conpvp")), backend="torch")
     by_template = {prototype.template: prototype for prototype in prototypes(encoder, SENTENCE)}
     assert set(by_template) == {template.text for template in (*POSITIVE, *NEGATIVE)}

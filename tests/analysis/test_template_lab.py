@@ -28,9 +28,7 @@ def encoders(tmp_path_factory: pytest.TempPathFactory, bert_folder: Path) -> dic
 
 
 @pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp", "optiprompt"])
-def test_the_stored_template_is_the_stored_vector_and_another_changes_it(
-    encoders: dict[str, TorchEncoder], name: str
-) -> None:
+def test_the_stored_template_is_the_stored_vector_and_another_changes_it(encoders, name):
     encoder = encoders[name]
     stored = encoder.encode(SENTENCES)
     same = under(encoder, template_of(encoder, encoder.reading.template.text)).encode(SENTENCES)
@@ -40,7 +38,7 @@ def test_the_stored_template_is_the_stored_vector_and_another_changes_it(
     np.testing.assert_array_equal(encoder.encode(SENTENCES), stored)  # the model itself is as it was
 
 
-def test_a_vector_under_another_template_is_the_hidden_state_at_its_mask(encoders: dict[str, TorchEncoder]) -> None:
+def test_a_vector_under_another_template_is_the_hidden_state_at_its_mask(encoders):
     encoder = encoders["promptbert"]
     inputs = encoder.tokenizer('"the dog was running" is a [MASK] one', return_tensors="pt")
     with torch.no_grad():
@@ -50,7 +48,7 @@ def test_a_vector_under_another_template_is_the_hidden_state_at_its_mask(encoder
     np.testing.assert_allclose(vector, hidden[int(at)].numpy(), atol=1e-6)
 
 
-def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(encoders: dict[str, TorchEncoder]) -> None:
+def test_a_trial_is_the_correlation_and_the_denoised_words_under_a_template(encoders):
     encoder = encoders["promptbert"]
     first, second = (under(encoder, OTHER).encode([pair[side] for pair in PAIRS]) for side in (1, 2))
     compared = compare(encoder, OTHER, Question(PAIRS, SENTENCES[0], 4))

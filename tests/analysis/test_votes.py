@@ -33,7 +33,7 @@ def judgement(path: Path | None, votes: int = 3, **changes: object) -> Judgement
     return Judgement(replace(SETUP, **changes), votes, path)
 
 
-def test_the_last_vote_is_taken_back_and_asked_again(tmp_path: Path) -> None:
+def test_the_last_vote_is_taken_back_and_asked_again(tmp_path):
     session = judgement(tmp_path / "votes.json")
     for question, vote in zip(QUESTIONS, ("start", "skip", "same"), strict=False):
         session.add(question, TEXTS, vote)
@@ -49,7 +49,7 @@ def test_the_last_vote_is_taken_back_and_asked_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("result", "start"), [(21, 5), (5, 21), (7, 7), (1, 0), (0, 12), (30, 10)])
-def test_p_and_interval_are_those_of_scipy(result: int, start: int) -> None:
+def test_p_and_interval_are_those_of_scipy(result, start):
     outcome = verdict(["result"] * result + ["same"] * 4 + ["start"] * start + ["skip"] * 3)
     assert (outcome.start, outcome.result, outcome.same, outcome.decided) == (start, result, 4, result + start)
     expected = binomtest(result, result + start)
@@ -58,7 +58,7 @@ def test_p_and_interval_are_those_of_scipy(result: int, start: int) -> None:
     assert outcome.share == result / (result + start)
 
 
-def test_so_many_votes_decide_and_one_less_does_not() -> None:
+def test_so_many_votes_decide_and_one_less_does_not():
     for votes in range(1, 61):
         better = [bool(verdict(["result"] * most + ["start"] * (votes - most)).better) for most in range(votes + 1)]
         needed = decisive(votes)
@@ -77,9 +77,7 @@ def test_so_many_votes_decide_and_one_less_does_not() -> None:
         (0, 0, 5, None, None, "not distinguishable: no vote for either, 5 for the same"),
     ],
 )
-def test_the_verdict_is_one_plain_sentence(
-    result: int, start: int, same: int, better: str | None, ahead: str | None, sentence: str
-) -> None:
+def test_the_verdict_is_one_plain_sentence(result, start, same, better, ahead, sentence):
     outcome = verdict(["result"] * result + ["start"] * start + ["same"] * same)
     assert (outcome.better, outcome.ahead, outcome.sentence()) == (better, ahead, sentence)
     shown = f"<p><b>{sentence.replace('<', '&lt;')}</b><br>{outcome.details()}</p>"
@@ -104,9 +102,7 @@ def rank_by_hand(vectors: np.ndarray, row: int, others: list[int]) -> float:
 
 
 @pytest.mark.parametrize("at_once", [1, 1 << 24])
-def test_the_texts_whose_neighbours_the_other_model_ranks_lowest_come_first(
-    at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_texts_whose_neighbours_the_other_model_ranks_lowest_come_first(at_once, monkeypatch):
     monkeypatch.setattr(asking, "COSINES_AT_ONCE", at_once)
     monkeypatch.setattr(asking, "MIN_SHUFFLED", 8)
     rng = np.random.default_rng(0)
@@ -127,7 +123,7 @@ def test_the_texts_whose_neighbours_the_other_model_ranks_lowest_come_first(
     assert all(set(by_hand(start, row)) == set(by_hand(result, row)) for row in agreed)
 
 
-def test_the_seed_decides_order_and_sides_and_both_sides_come_first() -> None:
+def test_the_seed_decides_order_and_sides_and_both_sides_come_first():
     start, result = np.random.default_rng(0).normal(size=(2, 60, 4))
     asked = questions(start, result, seed=3)
     assert asked == questions(start, result, seed=3) != questions(start, result, seed=4)
@@ -136,7 +132,7 @@ def test_the_seed_decides_order_and_sides_and_both_sides_come_first() -> None:
         questions(start, result[1:], seed=3)
 
 
-def test_thirty_votes_of_labels_name_the_better_of_two_models_in_nine_of_ten_cases() -> None:
+def test_thirty_votes_of_labels_name_the_better_of_two_models_in_nine_of_ten_cases():
     """Synthetic models read the same texts with more or less noise; pairs of 3 to 15 points of label neighbours."""
     rng = np.random.default_rng(5)
     gold = rng.integers(6, size=600)

@@ -1,36 +1,43 @@
 """Measure how fast the project is on this machine: `bench WHAT`, each function one; what it measures has its own file.
 
-Works that are compared run in turn (`tests.bench.timing`), and every result names the machine (`tests.bench.machine`).
+Works that are compared run in turn and every result names the machine (`tests.bench.timing`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cse.commands.cli import PRECISIONS, Backend, Command, Pooling, check_choice, command, log, print_json
+from cse.commands.cli import PRECISIONS, Command, Pooling, check_choice, command, log, print_json
 
 ROOT = Path(__file__).resolve().parents[2]
-CPU_TIME = "Count processor time, which other work on the machine leaves alone; of all threads."
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+Rounds = Annotated[int, typer.Option(min=1, help="How often the works take their turn.")]
+CpuTime = Annotated[bool, typer.Option("--cpu-time", help="Count processor time, of all threads.")]
+Texts = Annotated[str | None, typer.Option("--input", help="Text file, table or hub id; else the demo corpus.")]
+Labelled = Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")]
+Models = Annotated[list[str], typer.Option(help="A model's folder; FOLDER:POOLING for a pooling; repeatable.")]
+Pairs = Annotated[Path | None, typer.Option(help="Graded pairs, such as STS-B's dev set.")]
+Scored = Annotated[int, typer.Option(min=20, help="Other texts, to score.")]
+Trials = Annotated[Path, typer.Argument(help="JSON lines of trials; what is there is not repeated.")]
+Seeds = Annotated[int, typer.Option(min=1)]
 
 
 def bench_encode(
     model: Annotated[str, typer.Option(help="A bundled name, a checkpoint folder, or a backbone.")] = "simcse",
     pooling: Pooling = None,
-    input: Annotated[str | None, typer.Option(help="Text file, table or hub id; the demo corpus without it.")] = None,
-    column: Annotated[str | None, typer.Option(help="Column of a table that holds the sentences.")] = None,
+    texts: Texts = None,
     sentences: Annotated[int, typer.Option(min=1, help="The most of them.")] = 4096,
     against: Annotated[
         list[str] | None, typer.Option(help="Peers: sentence-transformers, openvino, onnxruntime; repeatable.")
     ] = None,
     precision: Annotated[str, typer.Option(help="bf16 (or auto, where it is fast) measures a copy in it too.")] = "no",
-    backend: Backend = "auto",
-    rounds: Annotated[int, typer.Option(min=1)] = 5,
-    cpu_time: Annotated[bool, typer.Option("--cpu-time", help=CPU_TIME)] = False,
+    rounds: Rounds = 5,
+    cpu_time: CpuTime = False,
     json_output: Json = False,
 ) -> None:
     """Encode sentences again and again: rate, share of the machine's matrix rate, peak memory of all that is compared.
@@ -46,10 +53,9 @@ def bench_encode(
     check_choice("precision", precision, PRECISIONS)
     for peer in against or ():
         check_choice("against", peer, PEERS)
-    texts = texts_of(input, column, sentences)
     speed = measure_encoding(
-        cse.load(model, pooling, backend=backend), texts, against=against or (), precision=precision, rounds=rounds,
-        clock=time.process_time if cpu_time else time.perf_counter,
+        cse.load(model, pooling), texts_of(texts, sentences), against=against or (), precision=precision,
+        rounds=rounds, clock=time.process_time if cpu_time else time.perf_counter,
     )  # fmt: skip
     _print(json_output, asdict(speed))
 
@@ -74,7 +80,7 @@ def bench_app(
 
 
 def bench_page(
-    rounds: Annotated[int, typer.Option(min=1, help="Visits with an empty cache.")] = 5,
+    rounds: Rounds = 5,
     pictures: Annotated[
         Path | None, typer.Option(help="Write those of README and docs to this folder instead.")
     ] = None,
@@ -123,7 +129,6 @@ def bench_load(
 
 def bench_corpus(
     texts: Annotated[int, typer.Option(min=2, max=50_000, help="Texts of the visitor.")] = 2000,
-    model: Annotated[list[str] | None, typer.Option(help="Columns of the app, by default all; repeatable.")] = None,
     json_output: Json = False,
 ) -> None:
     """Start the app and upload, search, map and clean texts as one visitor: seconds of each step, memory after it.
@@ -137,7 +142,7 @@ def bench_corpus(
     from tests.bench.app import started_app
     from tests.bench.app_corpus import Job
 
-    with started_app(ROOT, *(word for name in model or () for word in ("--model", name))) as (url, _, process):
+    with started_app(ROOT) as (url, _, process):
         steps = Job(url, texts, process, log).run()
     _print(json_output, {"texts": texts, "steps": list(map(asdict, steps))})
 
@@ -151,7 +156,7 @@ def bench_train(
     chunk: Annotated[int | None, typer.Option(min=1, help="Rows at a time, computed twice.")] = None,
     against: Annotated[str | None, typer.Option(help="sentence-transformers: steps of its trainer too.")] = None,
     precision: Annotated[str, typer.Option(help="auto, no or bf16.")] = "no",
-    rounds: Annotated[int, typer.Option(min=1)] = 5,
+    rounds: Rounds = 5,
     json_output: Json = False,
 ) -> None:
     """Take training steps in turn: rate, share of the machine's matrix rate, peak memory.
@@ -179,7 +184,7 @@ def bench_pretrain(
     frozen_layers: Annotated[int, typer.Option(min=0, help="As in scripts.pretrain.")] = 0,
     precision: Annotated[str, typer.Option(help="auto, no or bf16.")] = "no",
     steps: Annotated[int, typer.Option(min=1, help="The first steps of a run, taken in every round.")] = 8,
-    rounds: Annotated[int, typer.Option(min=1)] = 5,
+    rounds: Rounds = 5,
     json_output: Json = False,
 ) -> None:
     """Take pretraining steps again and again: tokens a second, share of the machine's matrix rate, peak memory.
@@ -202,11 +207,11 @@ def bench_pretrain(
 def bench_host(
     model: Annotated[str, typer.Option(help="Folder or hub id of a masked language model.")] = "bundled",
     method: Annotated[list[str] | None, typer.Option(help="Methods of the steps, by default PromptBERT's.")] = None,
-    input: Annotated[str | None, typer.Option(help="Text file, table or hub id; the demo corpus without it.")] = None,
+    texts: Texts = None,
     sentences: Annotated[int, typer.Option(min=2, help="The most of them.")] = 4096,
     batch_size: Annotated[int, typer.Option(min=2, help="Sentences of a step.")] = 256,
-    rounds: Annotated[int, typer.Option(min=1)] = 5,
-    cpu_time: Annotated[bool, typer.Option("--cpu-time", help=CPU_TIME)] = False,
+    rounds: Rounds = 5,
+    cpu_time: CpuTime = False,
     json_output: Json = False,
 ) -> None:
     """Measure the host's microseconds for a sentence, encoded or in a training step, beside the tokenizer's own.
@@ -220,10 +225,10 @@ def bench_host(
     from tests.bench.encode import texts_of
     from tests.bench.host import measure_host
 
-    texts = texts_of(input, None, sentences)
+    sample = texts_of(texts, sentences)
     clock = time.process_time if cpu_time else time.perf_counter
-    works = measure_host(texts, model, method or ["promptbert"], batch_size, rounds, clock)
-    _print(json_output, {"sentences": len(texts), "batch_size": batch_size, "works": works})
+    works = measure_host(sample, model, method or ["promptbert"], batch_size, rounds, clock)
+    _print(json_output, {"sentences": len(sample), "batch_size": batch_size, "works": works})
 
 
 def bench_search(
@@ -233,8 +238,8 @@ def bench_search(
     factory: Annotated[str, typer.Option(help="FAISS factory of theirs.")] = "Flat",
     queries: Annotated[int, typer.Option(min=1, help="Random queries, one after another.")] = 200,
     k: Annotated[int, typer.Option("-k", min=1, help="Sentences found for each.")] = 10,
-    rounds: Annotated[int, typer.Option(min=1)] = 5,
-    cpu_time: Annotated[bool, typer.Option("--cpu-time", help=CPU_TIME)] = False,
+    rounds: Rounds = 5,
+    cpu_time: CpuTime = False,
     json_output: Json = False,
 ) -> None:
     """Search an index again and again: by FAISS alone, by `search`, and by `hits`, which gives the sentences.
@@ -247,7 +252,7 @@ def bench_search(
     import numpy as np
 
     from index import VectorIndex
-    from tests.bench.search import directions, random_index, searches
+    from tests.bench.index import directions, random_index, searches
     from tests.bench.timing import beside_first
 
     with tempfile.TemporaryDirectory() as folder:
@@ -264,11 +269,11 @@ def bench_index(
     store: Annotated[str | None, typer.Option(help="milvus://HOST:PORT/COLLECTION beside a folder; deleted.")] = None,
     vectors: Annotated[Path | None, typer.Option(help="A .npy of scripts.encode; random ones without it.")] = None,
     model: Annotated[str | None, typer.Option(help="Index sentences, beside encoding them alone.")] = None,
-    input: Annotated[str | None, typer.Option(help="Their text file, table or hub id; else the demo corpus.")] = None,
+    texts: Texts = None,
     rows: Annotated[int, typer.Option(min=1, help="Random vectors, or the most sentences, to index.")] = 20_000,
     dimension: Annotated[int, typer.Option(min=1, help="Of random vectors.")] = 384,
     factory: Annotated[list[str] | None, typer.Option(help="FAISS factories, Flat unless named.")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Of 200 single searches in all, or of encoding.")] = 3,
+    rounds: Rounds = 3,
     json_output: Json = False,
 ) -> None:
     """Build, open and search an index of vectors, the last 200 of them the queries, in a folder and on a Milvus server.
@@ -279,8 +284,7 @@ def bench_index(
 
     import numpy as np
 
-    from tests.bench.index import QUERIES, encoding_works, measure
-    from tests.bench.search import directions
+    from tests.bench.index import QUERIES, directions, encoding_works, measure
 
     factories = factory or ["Flat"]
     if model is not None:
@@ -288,9 +292,9 @@ def bench_index(
         from tests.bench.encode import texts_of
         from tests.bench.timing import beside_first
 
-        texts = texts_of(input, None, rows)
-        figures = beside_first(encoding_works(texts, cse.load(model).encode, factories), len(texts), rounds)
-        _print(json_output, {"sentences": len(texts), "works": figures})
+        sample = texts_of(texts, rows)
+        figures = beside_first(encoding_works(sample, cse.load(model).encode, factories), len(sample), rounds)
+        _print(json_output, {"sentences": len(sample), "works": figures})
         return
     given = np.load(vectors) if vectors else directions(np.random.default_rng(0), rows + QUERIES, dimension)
     found = [speed for each in factories for speed in measure(given, each, store, rounds)]
@@ -321,12 +325,12 @@ def bench_memory(
 
 
 def bench_adapt(
-    data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
-    model: Annotated[list[str], typer.Option(help="A model; NAME:POOLING for a pooling; repeatable.")],
-    pairs: Annotated[Path | None, typer.Option(help="Graded pairs, such as STS-B's dev set.")] = None,
+    data: Labelled,
+    model: Models,
+    pairs: Pairs = None,
     fit: Annotated[int, typer.Option(min=256, help="Texts that the layers are fitted on.")] = 3800,
-    scored: Annotated[int, typer.Option(min=20, help="Other texts, to score.")] = 1200,
-    seeds: Annotated[int, typer.Option(min=1)] = 2,
+    scored: Scored = 1200,
+    seeds: Seeds = 2,
     json_output: Json = False,
 ) -> None:
     """Fit the cheap candidates of `scripts.adapt` on some texts of a labelled set and score them on others.
@@ -351,15 +355,15 @@ def bench_adapt(
 
 
 def bench_recipes(
-    output: Annotated[Path, typer.Argument(help="JSON lines of trials; what is there is not repeated.")],
-    data: Annotated[list[Path], typer.Option(help="A file of label<TAB>text lines; repeatable.")],
-    model: Annotated[list[str], typer.Option(help="A model's folder; FOLDER:POOLING for a pooling; repeatable.")],
-    pairs: Annotated[Path | None, typer.Option(help="Graded pairs, such as STS-B's dev set.")] = None,
+    output: Trials,
+    data: Labelled,
+    model: Models,
+    pairs: Pairs = None,
     fit: Annotated[int, typer.Option(min=300, help="Texts that each recipe sees.")] = 3800,
-    scored: Annotated[int, typer.Option(min=20, help="Other texts, to score.")] = 1200,
+    scored: Scored = 1200,
     seconds: Annotated[float, typer.Option(min=1, help="Processor time of each training.")] = 30,
     way: Annotated[list[str] | None, typer.Option(help="Ways to measure, by default all; repeatable.")] = None,
-    seeds: Annotated[int, typer.Option(min=1)] = 3,
+    seeds: Seeds = 3,
     json_output: Json = False,
 ) -> None:
     """Compare what `adapt` does with SimCSE and TSDAE as sentence-transformers' examples train them, and other ways.
@@ -383,11 +387,11 @@ def bench_recipes(
 
 
 def bench_finding(
-    output: Annotated[Path, typer.Argument(help="JSON lines of trials; what is there is not repeated.")],
+    output: Trials,
     data: Annotated[list[Path], typer.Option(help="A folder of a retrieval set; repeatable.")],
-    model: Annotated[list[str], typer.Option(help="A model's folder; FOLDER:POOLING for a pooling; repeatable.")],
+    model: Models,
     cheap: Annotated[bool, typer.Option("--cheap", help="Leave out the candidates that take minutes.")] = False,
-    seeds: Annotated[int, typer.Option(min=1)] = 1,
+    seeds: Seeds = 1,
     json_output: Json = False,
 ) -> None:
     """Try all of `adapt` on the documents of retrieval sets: do known items order its candidates as nDCG@10 does?
@@ -409,7 +413,7 @@ def bench_plain(
     ] = None,
     work: Annotated[Path, typer.Option(help="Folder of texts and checkpoints.")] = ROOT / "runs/plain",
     only: Annotated[list[str] | None, typer.Option(help="A row of the tables; repeatable. Default: all.")] = None,
-    seeds: Annotated[int, typer.Option(min=1)] = 1,
+    seeds: Seeds = 1,
     sentences: Annotated[int, typer.Option(min=2, help="Training sentences that are drawn.")] = 20_000,
     steps: Annotated[int, typer.Option(min=1, help="Batches of 64 of a training.")] = 60,
     trials: Annotated[
@@ -436,35 +440,16 @@ def bench_plain(
 
 
 def _print(json_output: bool, figures: Mapping[str, Any]) -> None:
-    from tests.bench.machine import describe_machine
+    from tests.bench.timing import describe_machine
 
     found = {"machine": describe_machine(), **figures}
     if json_output:
         print_json(found)
-    else:
-        typer.echo("\n".join(lines("", found)))
+        return
+    import yaml
 
-
-def lines(name: str, value: Any) -> Iterator[str]:
-    """Yield figures as lines of text, those of one thing in one line."""
-    rows = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    if isinstance(value, Mapping) and not any(isinstance(each, Mapping | list) for each in rows):
-        yield f"{name}: " + ", ".join(f"{key} {short(each)}" for key, each in value.items())
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from lines(f"{name} {key}".strip(), each)
-    elif any(isinstance(each, Mapping) for each in rows):
-        for each in value:
-            yield from lines(name, each)
-    else:
-        yield f"{name}: {short(value)}"
-
-
-def short(value: Any) -> str:
-    """Return a figure as text, numbers with four digits."""
-    if isinstance(value, tuple):
-        return " / ".join(map(short, value))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    rounded = json.loads(json.dumps(found), parse_float=lambda figure: float(f"{float(figure):.4g}"))
+    typer.echo(yaml.safe_dump(rounded, sort_keys=False, allow_unicode=True))
 
 
 app = typer.Typer(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cse.evaluation.transfer import labelled_rows
 from cse.models.names import BUNDLED
 from tests.bench.app import call, compare
-from tests.bench.machine import processor_seconds, resident_memory
+from tests.bench.timing import processor_seconds, resident_memory
 
 POINTS, GROUPS = 10_000, 12
 WAIT = 1.0  # seconds between looks at an encoding

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from tests.bench.app import CALL_LIMIT, DEMO, Load, call, compare, new_map
-from tests.bench.machine import processor_seconds, resident_memory
+from tests.bench.timing import resident_memory
 
 MIX = {  # how often each is asked for
     "similarity": 8, "search": 6, "tokens": 4, "words": 2, "pairs": 2, "changes": 1, "prefix": 1, "template": 1,
@@ -32,7 +32,6 @@ class Mixed:
     """Measurements: seconds by kind, what went wrong by its reason, and (second, bytes) of its memory."""
 
     seconds: float = 0.0
-    computed: float | None = None  # seconds of the server's processor
     took: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     errors: Counter[str] = field(default_factory=Counter)
     memory: list[tuple[float, int]] = field(default_factory=list)
@@ -53,11 +52,6 @@ class Mixed:
         quarter = len(self.memory) // 4
         sizes = [size for _, size in self.memory[len(self.memory) - 4 * quarter :]]
         return [median(sizes[start : start + quarter]) for start in range(0, 4 * quarter, quarter)] if quarter else []
-
-    @property
-    def growth(self) -> float | None:
-        """The server's memory in the last quarter of the time over that in its second; None for too few."""
-        return self.quarters[3] / self.quarters[1] if self.quarters else None
 
 
 def bear(
@@ -80,11 +74,8 @@ def bear(
 def run_loads(
     loads: Sequence[Callable[[], Any]], seconds: float, found: Mixed, process: int | None, over: threading.Event
 ) -> None:
-    """Run loads beside each other, and set `over` after `seconds`, at which they end.
-
-    Records the time, and of a process the processor's and each second the memory.
-    """
-    begun, computed = time.perf_counter(), processor_seconds(process) if process else None
+    """Run loads beside each other, and set `over` after `seconds`, at which they end; record a process's memory."""
+    begun = time.perf_counter()
 
     def watch() -> None:
         while not over.wait(1.0):
@@ -101,8 +92,6 @@ def run_loads(
         for job in jobs:
             job.result()
     found.seconds = time.perf_counter() - begun
-    after = processor_seconds(process) if process else None
-    found.computed = after - computed if after is not None and computed is not None else None
 
 
 def visit(url: str, chance: random.Random, found: Mixed, over: threading.Event) -> None:
@@ -182,12 +171,10 @@ def to_json(found: Mixed) -> dict[str, Any]:
     """The measurements as JSON values."""
     return {
         "seconds": round(found.seconds, 1),
-        "computed": found.computed,
         "calls": found.calls,
         "errors": dict(found.errors),
         "loads": [asdict(load) for load in found.loads],
         "memory_mb": [[round(second), round(size / 2**20)] for second, size in found.memory],
         "most_memory_mb": round(max((size for _, size in found.memory), default=0) / 2**20),
         "quarters_mb": [round(size / 2**20) for size in found.quarters],
-        "growth": found.growth,
     }

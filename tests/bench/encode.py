@@ -59,11 +59,11 @@ class EncodingSpeed:
     times_faster: dict[str, tuple[float, float, float]]
 
 
-def texts_of(source: str | None, column: str | None, most: int) -> list[str]:
+def texts_of(source: str | None, most: int) -> list[str]:
     """At most so many sentences of a file, table or hub id, or of the demo corpus."""
     if source is None:
         return [text for _, text in labelled_rows(BUNDLED / "demo" / "corpus.tsv")][:most]
-    return list(islice(Corpus.read(source, column).sentences, most))
+    return list(islice(Corpus.read(source).sentences, most))
 
 
 def measure_encoding(

@@ -76,13 +76,9 @@ def training_flops(model: PreTrainedModel, length: int) -> float:
     config: Any = model.config
     encoder: Any = model.base_model.encoder
     attention = 2 * config.hidden_size * length
-    blocks = sum(_flops_a_weight(layer) * (_weights(layer) + attention) for layer in encoder.layer)
+    blocks = sum((6 if _learns(layer) else 2) * (_weights(layer) + attention) for layer in encoder.layer)
     head = config.hidden_size * (config.hidden_size + config.vocab_size)
     return blocks + 6 * CHOSEN_SHARE * head
-
-
-def _flops_a_weight(layer: torch.nn.Module) -> int:
-    return 6 if _learns(layer) else 2
 
 
 def _learns(part: torch.nn.Module) -> bool:

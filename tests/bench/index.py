@@ -1,11 +1,11 @@
-"""How fast an index is built, opened and searched, a folder's and a server's side by side, and what it finds."""
+"""How fast an index is built, opened and searched, in a folder and on a server, beside FAISS alone."""
 
 from __future__ import annotations
 
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,13 +14,50 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from index import faiss_engine
-from index.faiss_index import BLOCK, encoded
-from index.folder import unit_rows
+from index.faiss_index import BLOCK, VectorIndex, encoded
+from index.folder import FAISS_FILE, unit_rows
 from index.manifest import BuildSettings
 from index.stores import Location, open_at
 
+FAISS, SEARCH, HITS = "FAISS alone", "search", "hits with texts"
+BATCH = 8_192
+ROUNDING = 1e-5  # a query of unit length is brought to unit length again
+
+
+def random_index(rows: int, dimension: int, factory: str, folder: Path, seed: int = 42) -> VectorIndex:
+    """An index of so many random directions in `folder`, a text each: enough for speed, the worst case for recall."""
+    generator = np.random.default_rng(seed)
+    sizes = [min(BATCH, rows - start) for start in range(0, rows, BATCH)]
+    batches = (([f"sentence {row}" for row in range(size)], directions(generator, size, dimension)) for size in sizes)
+    VectorIndex.build(batches, folder, settings=BuildSettings(factory=factory, corpus="random", seed=seed))
+    return VectorIndex.load(folder)
+
+
+def directions(generator: np.random.Generator, rows: int, dimension: int) -> np.ndarray:
+    """Random unit vectors (rows, dimension) float32."""
+    return unit_rows(generator.standard_normal((rows, dimension), dtype=np.float32))
+
+
+def searches(index: VectorIndex, folder: Path, queries: np.ndarray, k: int) -> dict[str, Callable[[], object]]:
+    """Works that search the index in `folder` for the `k` nearest of each query (q, d), one query after another.
+
+    All of them search the same mapped file on the CPU, `index` opened so. FAISS alone is given queries of unit length;
+    the others bring each to it first, as they do for whoever asks. Raises ValueError where `search` finds other rows
+    than FAISS alone.
+    """
+    plain = faiss_engine.read_mapped(folder / FAISS_FILE)
+    faiss_engine.tune(plain, index.manifest.nprobe, index.manifest.ef_search)
+    if not np.allclose(plain.search(queries, k)[0], index.search(queries, k)[0], atol=ROUNDING):
+        raise ValueError(f"{folder}: FAISS alone finds other cosines, so it does other work")
+    each = [query[None] for query in queries]
+    return {
+        FAISS: lambda: [plain.search(query, k) for query in each],
+        SEARCH: lambda: [index.search(query, k) for query in each],
+        HITS: lambda: [index.hits(query[0], k) for query in each],
+    }
+
+
 if TYPE_CHECKING:
-    from index.milvus import MilvusIndex
     from index.stores import Index
 
 QUERIES, K = 200, 10
@@ -61,20 +98,26 @@ def measure(vectors: np.ndarray, factory: str, store: str | None, rounds: int) -
     with ExitStack() as kept:
         folder = Path(kept.enter_context(tempfile.TemporaryDirectory())) / "index"
         places: dict[str, Location] = {"folder": folder}
-        building = {"folder": _seconds(lambda: _build(stored, folder, factory))}
+        settings = BuildSettings(factory=factory)
+        building = {"folder": _seconds(lambda: VectorIndex.build(_batches(stored), folder, settings=settings))}
         if store is not None:
+            from index.milvus import MilvusIndex
+
             places["store"] = store
-            building["store"] = _seconds(lambda: kept.enter_context(_temporary(stored, store, factory)))
+            temporary = MilvusIndex.temporary(_batches(stored), store, settings=settings)
+            building["store"] = _seconds(lambda: kept.enter_context(temporary))
         opening = {where: _seconds(partial(open_at, place)) for where, place in places.items()}
         indexes = {where: open_at(place) for where, place in places.items()}
         times = _search_in_turn(indexes, queries, rounds)
+        found = {where: index.search(queries, K)[1] for where, index in indexes.items()}
         size = sum(path.stat().st_size for path in folder.iterdir())
         return [
             Speed(
                 where, factory, len(stored), stored.shape[1], building[where], opening[where], *times[where],
-                recall=_share(index, queries, exact), bytes=size if where == "folder" else None,
+                recall=float(np.mean([np.isin(row, right).mean() for row, right in zip(rows, exact, strict=True)])),
+                bytes=size if where == "folder" else None,
             )
-            for where, index in indexes.items()
+            for where, rows in found.items()
         ]  # fmt: skip
 
 
@@ -87,8 +130,6 @@ def encoding_works(
     """
 
     def build(factory: str) -> None:
-        from index.faiss_index import VectorIndex
-
         with tempfile.TemporaryDirectory() as folder:
             VectorIndex.build(encoded(texts, encode), Path(folder) / "index", settings=BuildSettings(factory=factory))
 
@@ -100,18 +141,6 @@ def _batches(rows: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]
         yield [f"a sentence of the length that sentences of news have: {start + at}" for at in range(len(block))], block
-
-
-def _build(rows: np.ndarray, folder: Path, factory: str) -> None:
-    from index.faiss_index import VectorIndex
-
-    VectorIndex.build(_batches(rows), folder, settings=BuildSettings(factory=factory))
-
-
-def _temporary(rows: np.ndarray, store: str, factory: str) -> AbstractContextManager[MilvusIndex]:
-    from index.milvus import MilvusIndex
-
-    return MilvusIndex.temporary(_batches(rows), store, settings=BuildSettings(factory=factory))
 
 
 def _search_in_turn(
@@ -138,8 +167,3 @@ def _seconds(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
-
-
-def _share(index: Index, queries: np.ndarray, exact: np.ndarray) -> float:
-    found = index.search(queries, K)[1]
-    return float(np.mean([np.isin(row, right).mean() for row, right in zip(found, exact, strict=True)]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -49,7 +48,9 @@ def visit(browser: Any, url: str) -> Visit:
     opened.wait_for_timeout(SETTLED)
     painted = opened.evaluate("performance.getEntriesByType('paint').map(each => each.startTime)")
     context.close()
-    return weighed(urls, sizes, min(painted))
+    ours = {request: not urlsplit(address).path.startswith(GRADIO) for request, address in urls.items()}
+    page, gradio = (sum(size for request, size in sizes.items() if ours.get(request) is own) for own in (True, False))
+    return Visit(page, gradio, min(painted))
 
 
 def take_pictures(url: str, folder: Path) -> list[Path]:
@@ -65,13 +66,6 @@ def take_pictures(url: str, folder: Path) -> list[Path]:
             opened.screenshot(path=written[-1])
             opened.close()
     return written
-
-
-def weighed(urls: Mapping[str, str], sizes: Mapping[str, int], painted: float) -> Visit:
-    """Return the visit of requests by number: their addresses and, of those that ended, their sizes."""
-    ours = {each: not urlsplit(url).path.startswith(GRADIO) for each, url in urls.items()}
-    page, gradio = (sum(size for each, size in sizes.items() if ours.get(each) is own) for own in (True, False))
-    return Visit(page, gradio, painted)
 
 
 def measure_page(url: str, rounds: int) -> dict[str, Any]:

@@ -209,18 +209,13 @@ def run(plan: Plan, rows: Sequence[Configuration], note: Log, *, seeds: int, tri
                 continue
             seed = FIRST_SEED + number if row.family else None
             settings = dict(best_settings(row.family, results["trials"])) if row.family else {}
-            name = record_name(row, seed)
+            name = row.name if seed is None else f"{row.name} {seed}"
             record = results["records"].get(name, {})
             if record.get("settings") != settings:
                 record = {"settings": settings, "seed": seed, **_timed(partial(_record, plan, row, seed, settings))}
                 keep("records", name, record)
             if more and not number and row.name not in OWN_SCORES and MORE_TASKS[0] not in record:
                 keep("records", name, record | _more(plan, row, encoder_of(plan, row, seed, settings)))
-
-
-def record_name(row: Configuration, seed: int | None) -> str:
-    """Return the key of a run in the results."""
-    return row.name if seed is None else f"{row.name} {seed}"
 
 
 def _timed(scores: Callable[[], dict[str, Any]]) -> dict[str, Any]:

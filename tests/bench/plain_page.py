@@ -12,7 +12,7 @@ import numpy as np
 
 from cse.evaluation import geometry, sts
 from cse.evaluation.figures import COLOURS, FAINT, panels_of
-from cse.evaluation.metrics import Difference, over_seeds, seeds_differ
+from cse.evaluation.metrics import over_seeds, seeds_differ
 from cse.evaluation.reproduction import rows as published_rows
 from cse.evaluation.results import TEMPLATES
 from cse.files.writing import write_file
@@ -110,11 +110,8 @@ def verdict(claim: Claim, results: Results) -> tuple[str, str]:
         return ALONE, f"{np.mean(both[0]) - np.mean(both[1]):+.2f}"
     if all(exact):
         return HOLDS if difference.value > 0 else FAILS, f"{both[0][0] - both[1][0]:+.2f}"
-    return _word(difference), f"{difference.value:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]"
-
-
-def _word(difference: Difference) -> str:
-    return NOISE if difference.noise else HOLDS if difference.value > 0 else FAILS
+    word = NOISE if difference.noise else HOLDS if difference.value > 0 else FAILS
+    return word, f"{difference.value:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]"
 
 
 def _spread(first: Sequence[float], second: Sequence[float]) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
-from cse.training.pretraining import Training, check_request, prepare, start_training, take_step
+from cse.training.pretraining import check_request, prepare, start_training, take_step
 from cse.training.pretraining_data import PretrainRequest
 from tests.bench.flops import step_rate, training_flops
 from tests.bench.timing import ROUNDS, interleaved
@@ -22,19 +22,15 @@ def measure_pretraining(request: PretrainRequest, steps: int = 8, rounds: int = 
         raise ValueError(f"`steps` is {steps}; give at least 1")
     check_request(request)
     training = start_training(request, prepare(request))
-    timing = interleaved({"pretrain": lambda: _take(training, steps)}, rounds)["pretrain"]
+
+    def take() -> float:
+        return sum(take_step(training, step).item() for step in range(steps))
+
+    timing = interleaved({"pretrain": take}, rounds)["pretrain"]
     tokens, rate = steps * request.config.batch_tokens, step_rate(training.accelerator)
+    lengths = [min(length, training.sampler.max_length) for length in request.config.lengths]
+    flops = tokens * mean(training_flops(training.model, length) for length in lengths)  # of the mixed lengths
     return {
         "steps": steps, "batch_tokens": request.config.batch_tokens, "matrix_rate": rate, **timing.figures(tokens),
-        "share": tokens * flops_per_token(training) / timing.median / rate,
+        "share": flops / timing.median / rate,
     }  # fmt: skip
-
-
-def flops_per_token(training: Training) -> float:
-    """FLOPs of training per token, averaged over the mixed lengths."""
-    lengths = [min(length, training.sampler.max_length) for length in training.config.lengths]
-    return mean(training_flops(training.model, length) for length in lengths)
-
-
-def _take(training: Training, steps: int) -> float:
-    return sum(take_step(training, step).item() for step in range(steps))

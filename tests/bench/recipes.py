@@ -75,14 +75,7 @@ Way = Callable[[Trial, Corpus, Callable[[Encode], Scores]], dict[str, Any]]
 
 
 def measure(
-    file: Path,
-    trial: Trial,
-    ways: Mapping[str, Way],
-    output: Path,
-    *,
-    fit: int,
-    scored: int,
-    pairs: Path | None = None,
+    file: Path, trial: Trial, ways: Mapping[str, Way], output: Path, *, fit: int, scored: int, pairs: Path | None = None
 ) -> dict[str, Any]:
     """Return a row of scores and processor seconds of the start and of each way, by name.
 
@@ -96,7 +89,8 @@ def measure(
     }  # fmt: skip
     known = [row["scores"] for row in rows_of(output) if key.items() <= row.items()]
     found: dict[str, Any] = known[0] if known else {}
-    missing = {name: way for name, way in {"start": as_it_is, **ways}.items() if name not in found}
+    ways = {"start": lambda trial, seen, scores: {END: scores(cse.load(trial.start, trial.pooling).encode)}, **ways}
+    missing = {name: way for name, way in ways.items() if name not in found}
     if not missing:
         return {**key, "scores": found}
     rows = labelled_texts(file, fit + scored, trial.seed)
@@ -109,11 +103,6 @@ def measure(
         with output.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({**key, "scores": found}) + "\n")
     return {**key, "scores": found}
-
-
-def as_it_is(trial: Trial, seen: Corpus, scores: Callable[[Encode], Scores]) -> dict[str, Any]:
-    """Score the start."""
-    return {END: scores(cse.load(trial.start, trial.pooling).encode)}
 
 
 def score(encode: Encode, rows: Corpus, pairs: Path | None = None) -> Scores:

@@ -38,7 +38,7 @@ def refuse(
 APP = command(refuse)
 
 
-def test_the_error_of_a_library_is_one_line_with_flags() -> None:
+def test_the_error_of_a_library_is_one_line_with_flags():
     done = CliRunner().invoke(APP, ["x", "y: `output` is there;\ngive another `output` or pass `overwrite` k `none`"])
     assert done.exit_code == 3
     assert done.stdout == ""
@@ -47,7 +47,7 @@ def test_the_error_of_a_library_is_one_line_with_flags() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="words are Unicode elsewhere (2026-11)")
 @pytest.mark.parametrize("words", [["x\udcff", "y"], ["x", "y\udcff"], ["x", "y", "--output", "z\udcff"]])
-def test_a_word_that_is_no_utf_8_is_refused_before_the_command_runs(words: list[str]) -> None:
+def test_a_word_that_is_no_utf_8_is_refused_before_the_command_runs(words):
     done = CliRunner().invoke(APP, words)
     assert done.exit_code == 3
     wrong = next(word for word in words if not word.isascii())
@@ -76,7 +76,7 @@ command(talk)()
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes (2026-11)")
 @pytest.mark.parametrize("words", [[], ["--json-output"]])
-def test_a_reader_that_leaves_ends_a_command_quietly(words: list[str]) -> None:
+def test_a_reader_that_leaves_ends_a_command_quietly(words):
     command = [sys.executable, "-c", TALKATIVE, *words]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -87,7 +87,7 @@ def test_a_reader_that_leaves_ends_a_command_quietly(words: list[str]) -> None:
     assert process.returncode == 128 + signal.SIGPIPE  # what a shell shows of head's other neighbours
 
 
-def test_another_broken_pipe_is_an_error_as_any(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_broken_pipe_is_an_error_as_any(monkeypatch):
     def ask() -> None:
         raise BrokenPipeError(errno.EPIPE, "the server went away")
 
@@ -95,7 +95,7 @@ def test_another_broken_pipe_is_an_error_as_any(monkeypatch: pytest.MonkeyPatch)
     assert (done.exit_code, done.stderr) == (3, "Error: [Errno 32] the server went away\n")
 
 
-def test_an_installed_command_speaks_of_itself_as_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_command_speaks_of_itself_as_it_was_called(monkeypatch):
     encode, search = (importlib.import_module(f"cse.commands.{name}").app for name in ("encode", "search"))
     lines = {"/x/bin/cse": "cse build-index", "/x/scripts/search.py": "python -m scripts.build_index"}
     for program, line in lines.items():
@@ -108,9 +108,7 @@ def test_an_installed_command_speaks_of_itself_as_it_was_called(monkeypatch: pyt
         )
 
 
-def test_an_installed_package_names_the_command_that_the_wheel_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installed_package_names_the_command_that_the_wheel_has(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["/x/bin/notebook"])
     monkeypatch.setattr("cse.errors.PACKAGE", tmp_path / "site-packages" / "cse")
     (tmp_path / "site-packages" / "scripts").mkdir(parents=True)
@@ -136,8 +134,8 @@ def test_an_installed_package_names_the_command_that_the_wheel_has(
     ],
 )
 def test_the_installed_command_completes_commands_options_methods_tasks_and_models(
-    words: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    words, expected, monkeypatch, capsys
+):
     asked = {"_CSE_COMPLETE": "complete_bash", "COMP_WORDS": f"cse {words}", "COMP_CWORD": str(len(words.split()))}
     for name, value in asked.items():
         monkeypatch.setenv(name, value)
@@ -153,9 +151,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "config.yaml"
 
 
-def test_a_configuration_file_gives_defaults_below_variable_and_option(
-    config: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_configuration_file_gives_defaults_below_variable_and_option(config, bert_folder, monkeypatch):
     config.write_text(f"model: {bert_folder}\ntokens:\n  k: 2\n  denoise: no\n  pooling: prompt\n")
     bare = run("tokens", "--model", bert_folder, "the dog", "-k", 2, "--no-denoise", "--pooling", "prompt").stdout
     assert run("tokens", "the dog").stdout == bare
@@ -169,9 +165,7 @@ def test_a_configuration_file_gives_defaults_below_variable_and_option(
     assert run("tokens", "the dog", "--model", bert_folder).exit_code == 0
 
 
-def test_a_model_by_default_is_for_commands_that_encode(
-    config: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_by_default_is_for_commands_that_encode(config, bert_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("CSE_MODEL", str(bert_folder))
     (tmp_path / "a.txt").write_text("the dog\nthe cat\n")
     config.write_text("search: {k: 1}\n")
@@ -186,19 +180,16 @@ def test_a_model_by_default_is_for_commands_that_encode(
     ("text", "words"),
     [
         ("tokens: {colour: red}", ("tokens has no option 'colour'", "template")),
-        ("tokns: {k: 2}", ("unknown tokns", "tokens")),
-        ("pooling: cls", ("unknown pooling",)),
+        ("tokns: {k: 2}", ("unknown tokns", "tokens")), ("pooling: cls", ("unknown pooling",)),
         ("tokens: {k: many}", ('tokens: k is "many": ',)),
         ("tokens: {k: [1, 2]}", ("tokens: k is", "give one value")),
         ("tokens: {denoise: perhaps}", ('tokens: denoise is "perhaps": ',)),
-        ("tokens: prompt", ("tokens has no options",)),
-        ("model: [simcse]", ("give names and values",)),
-        ("- tokens", ("give names and values",)),
-        ("a: b: c", ("cannot be read as YAML",)),
+        ("tokens: prompt", ("tokens has no options",)), ("model: [simcse]", ("give names and values",)),
+        ("- tokens", ("give names and values",)), ("a: b: c", ("cannot be read as YAML",)),
         (None, ("cannot be read",)),
     ],
-)
-def test_a_configuration_that_is_not_understood_is_refused(config: Path, text: str | None, words: tuple) -> None:
+)  # fmt: skip
+def test_a_configuration_that_is_not_understood_is_refused(config, text, words):
     if text is not None:
         config.write_text(text)
     refused(run("tokens", "--model", "simcse", "the dog"), 3, str(config), *words)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import refused, run
+from command_line import ran, refused, run
 from conftest import ROOT, SENTENCES
 
 import cse
@@ -30,7 +30,7 @@ def dev(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
-def test_help_of_every_command_shows_an_example(flag: str) -> None:
+def test_help_of_every_command_shows_an_example(flag):
     for name in NAMES:
         helped = run(name, flag)
         assert (helped.exit_code, f"python -m scripts.{name}" in helped.stdout) == (0, True), name
@@ -41,15 +41,12 @@ def test_help_of_every_command_shows_an_example(flag: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["simcse", "promptbert", "dcpcse", "conpvp"])
-def test_train_writes_a_checkpoint_that_load_and_encode_accept(
-    bert_folder: Path, text: Path, dev: Path, tmp_path: Path, method: str
-) -> None:
+def test_train_writes_a_checkpoint_that_load_and_encode_accept(bert_folder, text, dev, tmp_path, method):
     output = tmp_path / "out"
-    done = run(
+    done = ran(
         "train", method, "--backbone", bert_folder, "--data", text, "--dev", dev, "--output", output,
         "--batch-size", 8, "--eval-every", 1, "--json",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     summary = json.loads(done.stdout)
     assert {"start", "best", "best_step", "steps"} <= summary.keys()
     small = {"README.md", "config.json", "model.safetensors", "train_log.jsonl", "fitted_texts.json"}
@@ -60,12 +57,12 @@ def test_train_writes_a_checkpoint_that_load_and_encode_accept(
     assert run("encode", "--model", output, "--input", text, "--output", vectors).exit_code == 0
     expected = cse.load(str(output)).encode(text.read_text().splitlines())
     np.testing.assert_array_equal(np.load(vectors), expected)
-    refused(run("train", method, "--backbone", bert_folder, "--data", text, "--output", output), 3, "already holds")
+    again = ("train", method, "--backbone", bert_folder, "--data", text, "--output", output)
+    refused(run(*again), 3, "already holds something; give another --output or pass --overwrite")
+    refused(run(*again, "--resume"), 3, "already finished; there is nothing to resume")
 
 
-def test_a_dry_run_shows_tokens_counts_and_steps_and_writes_nothing(
-    bert_folder: Path, text: Path, tmp_path: Path
-) -> None:
+def test_a_dry_run_shows_tokens_counts_and_steps_and_writes_nothing(bert_folder, text, tmp_path):
     arguments = (
         "--backbone",
         bert_folder,
@@ -86,7 +83,7 @@ def test_a_dry_run_shows_tokens_counts_and_steps_and_writes_nothing(
     assert not (tmp_path / "out").exists()
 
 
-def test_training_without_dev_says_that_it_selects_nothing(bert_folder: Path, text: Path, tmp_path: Path) -> None:
+def test_training_without_dev_says_that_it_selects_nothing(bert_folder, text, tmp_path):
     done = run("train", "simcse", "--backbone", bert_folder, "--data", text, "--output", tmp_path / "out")
     assert done.exit_code == 0
     assert "selects nothing" in done.stderr
@@ -99,9 +96,7 @@ def test_training_without_dev_says_that_it_selects_nothing(bert_folder: Path, te
      ("{2}\t{0}\t{0}\n", ("--dev: all 7 pairs have the same cosine", "give other pairs"))],
     ids=["grades", "cosines"],
 )  # fmt: skip
-def test_dev_pairs_without_a_correlation_are_refused_before_a_step(
-    bert_folder: Path, text: Path, tmp_path: Path, row: str, words: tuple[str, ...]
-) -> None:
+def test_dev_pairs_without_a_correlation_are_refused_before_a_step(bert_folder, text, tmp_path, row, words):
     pairs = zip(SENTENCES, reversed(SENTENCES), range(7), strict=True)
     (tmp_path / "dev.tsv").write_text("".join(row.format(*pair) for pair in pairs))
     options = ("--backbone", bert_folder, "--data", text, "--dev", tmp_path / "dev.tsv", "--output", tmp_path / "out")
@@ -109,28 +104,22 @@ def test_dev_pairs_without_a_correlation_are_refused_before_a_step(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dev.tsv", "text.txt"]
 
 
-def test_supervised_training_reads_triplets(bert_folder: Path, tmp_path: Path) -> None:
+def test_supervised_training_reads_triplets(bert_folder, tmp_path):
     rows = [f"{a}\t{b}\t{c}" for a, b, c in zip(SENTENCES, SENTENCES[1:], SENTENCES[2:], strict=False)]
     (tmp_path / "nli.tsv").write_text("\n".join(rows))
-    done = run(
-        "train", "promptbert", "--supervised", "--backbone", bert_folder, "--data", tmp_path / "nli.tsv",
-        "--output", tmp_path / "out", "--epochs", 1,
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    words = ("--backbone", bert_folder, "--data", tmp_path / "nli.tsv", "--output", tmp_path / "out", "--epochs", 1)
+    ran("train", "promptbert", "--supervised", *words)
     assert cse.load(str(tmp_path / "out")).method.supervised
 
 
-BAD_FILES = {
-    "empty.txt": (b"", "no sentence in it"),
-    "blank.txt": (b"\n  \n\n", "no sentence in it"),
-    "binary.txt": (b"ok\n\x00\x01\x02\n", "NUL byte"),
-    "table.csv": (b"a,b\n1,2\n", "no column 'text'"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_FILES)
-def test_bad_text_files_are_refused_with_exit_code_3(bert_folder: Path, tmp_path: Path, name: str) -> None:
-    content, message = BAD_FILES[name]
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.txt", b"", "no sentence in it"), ("blank.txt", b"\n  \n\n", "no sentence in it"),
+        ("binary.txt", b"ok\n\x00\x01\x02\n", "NUL byte"), ("table.csv", b"a,b\n1,2\n", "no column 'text'"),
+    ],
+)  # fmt: skip
+def test_bad_text_files_are_refused_with_exit_code_3(bert_folder, tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     column = ("--column", "text") if name.endswith(".csv") else ()
     common = ("--output", tmp_path / "out.npy", *column)
@@ -140,7 +129,7 @@ def test_bad_text_files_are_refused_with_exit_code_3(bert_folder: Path, tmp_path
     assert not (tmp_path / "out.npy").exists()
 
 
-def test_wrong_options_are_usage_errors_that_list_the_choices(bert_folder: Path, text: Path, tmp_path: Path) -> None:
+def test_wrong_options_are_usage_errors_that_list_the_choices(bert_folder, text, tmp_path):
     common = ("--backbone", bert_folder, "--data", text, "--output", tmp_path / "out")
     refused(run("train", "bertscore", *common), 2, "unknown method", "promptbert")
     refused(run("train", "conpvp", "--supervised", *common), 2, "no supervised form")
@@ -160,15 +149,13 @@ def test_wrong_options_are_usage_errors_that_list_the_choices(bert_folder: Path,
         ("build_index", "--model simcse --output out"), ("reproduce", "promptbert 1 --train-data"),
     ],
 )  # fmt: skip
-def test_a_seed_that_no_generator_takes_is_a_usage_error(
-    text: Path, tmp_path: Path, name: str, words: str, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_seed_that_no_generator_takes_is_a_usage_error(text, tmp_path, name, words, seed, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused(run(name, *words.split(), text, "--seed", seed), 2, "'--seed': ", "4294967295")
     assert [path.name for path in tmp_path.iterdir()] == ["text.txt"]
 
 
-def test_the_largest_seed_is_taken_everywhere(bert_folder: Path, text: Path, tmp_path: Path) -> None:
+def test_the_largest_seed_is_taken_everywhere(bert_folder, text, tmp_path):
     for number, (name, words) in enumerate({
         "train": ["simcse", "--backbone", bert_folder, "--data", text, "--output"],
         "pretrain": [text, "--vocabulary", 40, "--layers", 1, "--hidden", 16, "--tokens", 64, "--batch-tokens", 64,
@@ -176,13 +163,10 @@ def test_the_largest_seed_is_taken_everywhere(bert_folder: Path, text: Path, tmp
         "topics": [text, "--model", bert_folder, "--json"],
         "build_index": [text, "--model", bert_folder, "--factory", "IVF2,Flat", "--output"],
     }.items()):  # fmt: skip
-        done = run(name, *words, tmp_path / str(number), "--seed", 2**32 - 1)
-        assert done.exit_code == 0, done.output
+        ran(name, *words, tmp_path / str(number), "--seed", 2**32 - 1)
 
 
-def test_missing_and_wrong_artefacts_are_refused_with_exit_code_4(
-    bert_folder: Path, text: Path, tmp_path: Path
-) -> None:
+def test_missing_and_wrong_artefacts_are_refused_with_exit_code_4(bert_folder, text, tmp_path):
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "config.json").write_text('{"model_type": "resnet"}')
     (tmp_path / "foreign" / "model.safetensors").write_bytes(b"")
@@ -199,9 +183,7 @@ def test_missing_and_wrong_artefacts_are_refused_with_exit_code_4(
     refused(run("train", "simcse", "--backbone", bert_folder, *common, "--resume"), 4, "nothing to resume")
 
 
-def test_an_output_that_is_a_file_or_something_else_is_left_alone(
-    bert_folder: Path, text: Path, tmp_path: Path
-) -> None:
+def test_an_output_that_is_a_file_or_something_else_is_left_alone(bert_folder, text, tmp_path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "precious.txt").write_text("mine")
@@ -210,6 +192,10 @@ def test_an_output_that_is_a_file_or_something_else_is_left_alone(
     refused(run("train", "simcse", *common, "--output", tmp_path / "file" / "deep"), 3, "is a file")
     refused(run("train", "simcse", *common, "--output", tmp_path / "folder"), 3, "already holds")
     refused(run("train", "simcse", *common, "--output", tmp_path / "folder", "--overwrite"), 3, "precious.txt")
+    backbone = shutil.copytree(bert_folder, tmp_path / "backbone")
+    done = run("train", "simcse", *common, "--output", backbone, "--overwrite")
+    refused(done, 3, "is not a checkpoint of this project")
+    assert (backbone / "tokenizer.json").is_file()
     refused(run("encode", "--model", bert_folder, "--input", text, "--output", tmp_path / "x.txt"), 3, ".npy")
     refused(run("pretrain", text, "--output", tmp_path / "file", "--vocabulary", 100), 3, "file")
     assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "precious.txt").read_text() == "mine"
@@ -225,8 +211,8 @@ def test_an_output_that_is_a_file_or_something_else_is_left_alone(
     ],
 )  # fmt: skip
 def test_an_output_is_neither_the_file_that_is_read_nor_another_output(
-    bert_folder: Path, tmp_path: Path, name: str, option: str, other: str | None, spelling: str
-) -> None:
+    bert_folder, tmp_path, name, option, other, spelling
+):
     texts, own, out = tmp_path / "in.csv", tmp_path / "own.csv", tmp_path / "out.csv"
     texts.write_text("".join(f"{text}\n" for text in ("text", *SENTENCES)))
     content = texts.read_bytes()
@@ -248,36 +234,24 @@ def test_an_output_is_neither_the_file_that_is_read_nor_another_output(
     assert (texts.read_bytes(), out.exists()) == (content, False)
 
 
-def test_an_unfinished_run_is_not_thrown_away_silently(bert_folder: Path, text: Path, tmp_path: Path) -> None:
+def test_an_unfinished_run_is_not_thrown_away_silently(bert_folder, text, tmp_path):
     (tmp_path / "out.partial").mkdir()
     common = ("--backbone", bert_folder, "--data", text, "--output", tmp_path / "out")
     refused(run("train", "simcse", *common), 3, "unfinished run", "resume")
-    again = run("train", "simcse", *common, "--resume")
-    assert again.exit_code == 0, again.output
+    again = ran("train", "simcse", *common, "--resume")
     assert [line for line in again.stderr.splitlines() if line.endswith("no saved state; the run starts again")]
 
 
-def test_a_backbone_is_not_replaced_by_a_checkpoint(bert_folder: Path, text: Path, tmp_path: Path) -> None:
-    shutil.copytree(bert_folder, tmp_path / "out")
-    common = ("--backbone", bert_folder, "--data", text, "--output", tmp_path / "out")
-    refused(run("train", "simcse", *common, "--overwrite"), 3, "is not a checkpoint of this project")
-    assert (tmp_path / "out" / "tokenizer.json").is_file()
-
-
-def test_pretrain_makes_a_backbone_that_train_accepts(text: Path, tmp_path: Path) -> None:
+def test_pretrain_makes_a_backbone_that_train_accepts(text, tmp_path):
     options = ("--vocabulary", 60, "--layers", 1, "--hidden", 16, "--tokens", 640, "--batch-tokens", 64)
     text.write_text("\n".join([*SENTENCES, ""] * 60))
-    done = run("pretrain", text, "--output", tmp_path / "pre", *options, "--json")
-    assert done.exit_code == 0, done.output
+    done = ran("pretrain", text, "--output", tmp_path / "pre", *options, "--json")
     assert json.loads(done.stdout)["curve"][-1]["step"] == 10
-    trained = run(
-        "train", "simcse", "--backbone", tmp_path / "pre" / "model", "--data", text, "--output", tmp_path / "out"
-    )
-    assert trained.exit_code == 0, trained.output
+    ran("train", "simcse", "--backbone", tmp_path / "pre" / "model", "--data", text, "--output", tmp_path / "out")
     refused(run("pretrain", text, "--output", tmp_path / "big", "--vocabulary", 5000), 3, "supports only")
 
 
-def test_an_unexpected_error_is_one_line_with_exit_code_1(bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_one_line_with_exit_code_1(bert_folder, monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("surprise")
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from app_models import write_model
-from command_line import refused, run
+from command_line import ran, refused, run
 from conftest import SENTENCES
+from encoders import make
 from safetensors.torch import load_file, save_file
 
 import cse
@@ -18,12 +19,12 @@ from cse.evaluation.metrics import spearman
 from cse.evaluation.retrieval import score
 from cse.evaluation.sts import SETS
 from cse.files.checksums import with_digest
+from cse.models.checkpoint import save
 from cse.vectors import smoothed
 
 
-def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path, sts: Path) -> None:
-    done = run("evaluate", "sts", "--model", bert_folder, "--data", sts)
-    assert done.exit_code == 0, done.output
+def test_sts_prints_what_the_library_computes_and_the_average(bert_folder, sts):
+    done = ran("evaluate", "sts", "--model", bert_folder, "--data", sts)
     head, line = done.stdout.splitlines()
     assert head.split() == [*SETS, "average"]
     encode = cse.load(str(bert_folder)).encode
@@ -37,12 +38,7 @@ def test_sts_prints_what_the_library_computes_and_the_average(bert_folder: Path,
     assert list(map(float, ended.split()[1:-1])) == pytest.approx(stopped, abs=0.006)
 
 
-def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(
-    bert_folder: Path, sts: Path, tmp_path: Path
-) -> None:
-    from encoders import make
-
-    from cse.models.checkpoint import save
+def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(bert_folder, sts, tmp_path):
 
     encoder = make(str(bert_folder), "promptbert", True)
     save(encoder, tmp_path / "supervised", {})
@@ -54,8 +50,7 @@ def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(
     encoder.eval()
     scores = {}
     for options in ([], ["--bare"]):
-        done = run("evaluate", "sts", "--model", tmp_path / "supervised", "--data", sts, "--json", "-", *options)
-        assert done.exit_code == 0, done.output
+        done = ran("evaluate", "sts", "--model", tmp_path / "supervised", "--data", sts, "--json", "-", *options)
         (record,) = json.loads(done.stdout)["models"].values()
         scores[bool(options)] = record["scores"]["STS-B"]["spearman"]
     pairs = scored_pairs(sts / "STSB" / "test.tsv")
@@ -64,15 +59,12 @@ def test_a_bare_checkpoint_is_the_vector_before_denoising_and_head(
     assert scores[True] != scores[False]
 
 
-def test_poolings_multiply_plain_backbones_and_leave_checkpoints_alone(
-    roberta_folder: Path, sts: Path, tmp_path: Path
-) -> None:
+def test_poolings_multiply_plain_backbones_and_leave_checkpoints_alone(roberta_folder, sts, tmp_path):
     mine = write_model(tmp_path / "mine", roberta_folder, "simcse")
-    done = run(
+    done = ran(
         "evaluate", "sts", "--model", roberta_folder, "--model", mine, "--pooling", "cls", "--pooling", "top-tokens",
         "--data", sts, "--json", "-",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     assert list(json.loads(done.stdout)["models"]) == ["roberta-cls", "roberta-prompt+top200", "mine"]
 
 
@@ -84,9 +76,7 @@ def test_poolings_multiply_plain_backbones_and_leave_checkpoints_alone(
         (["vectors.txt", "simcse"], "mean", "vectors.txt, simcse have their own pooling"),
     ],
 )
-def test_a_pooling_that_no_model_takes_is_refused(
-    sts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, models: list[str], pooling: str, message: str
-) -> None:
+def test_a_pooling_that_no_model_takes_is_refused(sts, tmp_path, monkeypatch, models, pooling, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "vectors.txt").write_text("the 1 2\n")
     words = [word for model in models for word in ("--model", model)]
@@ -94,9 +84,7 @@ def test_a_pooling_that_no_model_takes_is_refused(
     assert not (tmp_path / "r.json").exists()
 
 
-def test_a_results_file_is_gone_on_with_and_kept_for_another_protocol(
-    bert_folder: Path, sts: Path, tmp_path: Path
-) -> None:
+def test_a_results_file_is_gone_on_with_and_kept_for_another_protocol(bert_folder, sts, tmp_path):
     path = tmp_path / "results.json"
     options = ("--model", bert_folder, "--data", sts, "--json", path)
     assert run("evaluate", "sts", *options).exit_code == 0
@@ -121,9 +109,7 @@ def test_a_results_file_is_gone_on_with_and_kept_for_another_protocol(
     [("geometry", ("--sentences",)), ("sts", ("--postprocess", "whitening", "--fit"))],
     ids=["sentences", "fit"],
 )
-def test_a_changed_text_of_the_same_name_is_another_protocol(
-    bert_folder: Path, sts: Path, tmp_path: Path, task: str, options: tuple[str, ...]
-) -> None:
+def test_a_changed_text_of_the_same_name_is_another_protocol(bert_folder, sts, tmp_path, task, options):
     text, path = tmp_path / "wiki.txt", tmp_path / "results.json"
     text.write_text("\n".join(f"{a} and {b}" for a in SENTENCES for b in SENTENCES))
     call = ("evaluate", task, "--model", bert_folder, "--data", sts, "--json", path, *options, text)
@@ -135,9 +121,7 @@ def test_a_changed_text_of_the_same_name_is_another_protocol(
     refused(run(*call), 3, f"holds {task} under", "wiki.txt", "overwrite")
 
 
-def test_the_same_name_with_other_weights_is_scored_anew(
-    bert_folder: Path, roberta_folder: Path, sts: Path, tmp_path: Path
-) -> None:
+def test_the_same_name_with_other_weights_is_scored_anew(bert_folder, roberta_folder, sts, tmp_path):
     path = tmp_path / "results.json"
     for source in (bert_folder, roberta_folder):
         shutil.rmtree(tmp_path / "model", ignore_errors=True)
@@ -149,7 +133,7 @@ def test_the_same_name_with_other_weights_is_scored_anew(
     assert first[1]["scores"] != second[1]["scores"]
 
 
-def test_the_published_row_stands_beneath_a_model_of_that_name(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+def test_the_published_row_stands_beneath_a_model_of_that_name(bert_folder, sts, tmp_path):
     named = tmp_path / "bert-base-uncased"
     shutil.copytree(bert_folder, named)
     done = run("evaluate", "sts", "--model", named, "--data", sts)
@@ -159,20 +143,16 @@ def test_the_published_row_stands_beneath_a_model_of_that_name(bert_folder: Path
     assert line.split()[-8:] == ["30.87", "59.89", "47.73", "60.29", "63.73", "47.29", "58.22", "52.57"]
 
 
-def test_a_checkpoint_stands_beside_its_own_start_and_is_compared_with_it(
-    bert_folder: Path, sts: Path, tmp_path: Path
-) -> None:
+def test_a_checkpoint_stands_beside_its_own_start_and_is_compared_with_it(bert_folder, sts, tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
-    trained = run(
+    ran(
         "train", "simcse", "--backbone", bert_folder, "--data", tmp_path / "text.txt", "--output",
         tmp_path / "mine", "--learning-rate", 0.01, "--max-steps", 1,
     )  # fmt: skip
-    assert trained.exit_code == 0, trained.output
-    done = run(
+    done = ran(
         "evaluate", "sts", "--model", tmp_path / "mine", "--model", bert_folder, "--pooling", "cls", "--data", sts,
         "--start", "--compare", "--json", tmp_path / "r.json",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     _, mine, start, untrained, *compared = done.stdout.splitlines()
     assert (mine.split()[0], start[:32].strip()) == ("mine", "before training (mine-start)")
     assert start.split()[3:] == untrained.split()[1:] != mine.split()[1:]  # SimCSE's start is the untrained [CLS]
@@ -181,7 +161,7 @@ def test_a_checkpoint_stands_beside_its_own_start_and_is_compared_with_it(
     assert [record.get("start", False) for record in models.values()] == [False, True, False]
 
 
-def test_points_are_kept_only_where_something_is_made_of_them(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+def test_points_are_kept_only_where_something_is_made_of_them(bert_folder, sts, tmp_path):
     options = ("--model", bert_folder, "--data", sts, "--json", "-")
     path = tmp_path / "results.json"
     assert run("evaluate", "sts", *options[:-1], path).exit_code == 0
@@ -194,9 +174,8 @@ def test_points_are_kept_only_where_something_is_made_of_them(bert_folder: Path,
     refused(run("evaluate", "sts", *options, "--sentences", tmp_path), 2, "--sentences", "only for the geometry task")
 
 
-def test_geometry_shows_its_numbers_cumulative_removal_and_draws(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
-    done = run("evaluate", "geometry", "--model", bert_folder, "--data", sts, "--figures", tmp_path / "figures")
-    assert done.exit_code == 0, done.output
+def test_geometry_shows_its_numbers_cumulative_removal_and_draws(bert_folder, sts, tmp_path):
+    done = ran("evaluate", "geometry", "--model", bert_folder, "--data", sts, "--figures", tmp_path / "figures")
     head, line, _, rungs, removal = done.stdout.splitlines()
     assert head.split() == ["anisotropy", "alignment", "uniformity", "separation", "K=0", "K=100"]
     assert line.split()[0] == "bert-mean"
@@ -206,14 +185,13 @@ def test_geometry_shows_its_numbers_cumulative_removal_and_draws(bert_folder: Pa
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == drawn
 
 
-def test_runs_that_differ_in_the_seed_get_mean_and_deviation(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+def test_runs_that_differ_in_the_seed_get_mean_and_deviation(bert_folder, sts, tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     for seed in (1, 2):
-        trained = run(
+        ran(
             "train", "simcse", "--backbone", bert_folder, "--data", tmp_path / "text.txt", "--output",
             tmp_path / f"s{seed}", "--seed", seed, "--learning-rate", 0.01,
         )  # fmt: skip
-        assert trained.exit_code == 0, trained.output
     done = run("evaluate", "sts", "--model", tmp_path / "s1", "--model", tmp_path / "s2", "--data", sts)
     averages = [float(line.split()[-1]) for line in done.stdout.splitlines()[1:3]]
     twice = run("evaluate", "sts", "--model", tmp_path / "s1", "--model", tmp_path / "s1", "--data", sts)
@@ -226,17 +204,16 @@ def test_runs_that_differ_in_the_seed_get_mean_and_deviation(bert_folder: Path, 
     assert f"over 2 seeds: {np.mean(scores):.2f} +- {np.std(scores, ddof=1):.2f}  (s1, s2)" in alone.stdout
 
 
-def test_postprocessing_and_word_vectors_are_models_too(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+def test_postprocessing_and_word_vectors_are_models_too(bert_folder, sts, tmp_path):
     (tmp_path / "fit.txt").write_text("\n".join(f"{a} and {b}" for a in SENTENCES for b in SENTENCES))
     words = dict.fromkeys(" ".join(SENTENCES).split())
     rng = np.random.default_rng(0)
     rows = [f"{word} {' '.join(map(str, rng.normal(size=4).round(3)))}" for word in words]
     (tmp_path / "vectors.txt").write_text("\n".join(rows))
-    done = run(
+    done = ran(
         "evaluate", "sts", "--model", bert_folder, "--model", tmp_path / "vectors.txt", "--data", sts,
         "--postprocess", "flow", "--fit", tmp_path / "fit.txt", "--json", "-",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     assert list(json.loads(done.stdout)["models"]) == ["bert-mean+flow", "vectors.txt+flow"]
     words = run("evaluate", "geometry", "--model", tmp_path / "vectors.txt", "--data", sts).stderr
     assert "removal and static-bias need an encoder with tokens" in words
@@ -256,8 +233,8 @@ def test_postprocessing_and_word_vectors_are_models_too(bert_folder: Path, sts: 
     ],
 )
 def test_a_wrong_name_or_option_is_refused_before_the_first_model_is_scored(
-    bert_folder: Path, sts: Path, tmp_path: Path, monkeypatch, words: list[str], code: int, message: str
-) -> None:
+    bert_folder, sts, tmp_path, monkeypatch, words, code, message
+):
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "config.json").write_text("{")
     monkeypatch.setattr("cse.encoder.encoder.Encoder.encode", lambda *arguments, **options: pytest.fail("was scored"))
@@ -270,9 +247,7 @@ def test_a_wrong_name_or_option_is_refused_before_the_first_model_is_scored(
 
 
 @pytest.mark.parametrize("printed", ["table", "json"])
-def test_a_model_that_fails_loses_no_row_of_the_others(
-    bert_folder: Path, roberta_folder: Path, sts: Path, tmp_path: Path, printed: str
-) -> None:
+def test_a_model_that_fails_loses_no_row_of_the_others(bert_folder, roberta_folder, sts, tmp_path, printed):
     shutil.copytree(bert_folder, tmp_path / "broken")
     weights = load_file(tmp_path / "broken" / "model.safetensors")
     next(iter(weights.values())).view(-1)[0] = float("nan")
@@ -290,7 +265,7 @@ def test_a_model_that_fails_loses_no_row_of_the_others(
         }  # fmt: skip
 
 
-def test_where_every_model_fails_nothing_is_printed(sts: Path, tmp_path: Path, bert_folder: Path) -> None:
+def test_where_every_model_fails_nothing_is_printed(sts, tmp_path, bert_folder):
     for path in sts.rglob("*.tsv"):
         path.write_text("5\ta\tb\n5\tc\td\n")
     for options in ([], ["--json", "-"]):
@@ -299,7 +274,7 @@ def test_where_every_model_fails_nothing_is_printed(sts: Path, tmp_path: Path, b
         assert done.stdout == ""
 
 
-def test_wrong_options_and_rows_are_one_line(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+def test_wrong_options_and_rows_are_one_line(bert_folder, sts, tmp_path):
     refused(run("evaluate", "chess", "--model", bert_folder, "--data", sts), 2, "unknown task", "retrieval")
     shutil.copytree(sts, tmp_path / "sts")
     (tmp_path / "sts" / "STS12" / "part.tsv").write_text("5\ta\tb\n\t\n")
@@ -316,7 +291,7 @@ def toy_retrieval(parent: Path) -> Path:
     return parent
 
 
-def test_retrieval_smooths_documents_and_expands_queries(bert_folder: Path, tmp_path: Path) -> None:
+def test_retrieval_smooths_documents_and_expands_queries(bert_folder, tmp_path):
     """Rankings by hand: documents smoothed, then each query mixed with its nearest of them."""
     data, path = toy_retrieval(tmp_path) / "toy", tmp_path / "results.json"
     (data / "queries.tsv").write_text("q0\ta cheese sandwich\nq1\tthe old river\nq2\tmusic at night\n")

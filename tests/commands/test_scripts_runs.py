@@ -55,7 +55,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "runs"))
 
 
-def test_runs_are_listed_with_what_they_recorded(folder: Path) -> None:
+def test_runs_are_listed_with_what_they_recorded(folder):
     two, one, three = _by_name(folder)
     config = json.loads((folder / "deep" / "one" / "cse_checkpoint.json").read_text())
     log = [json.loads(line) for line in (folder / "deep" / "one" / "train_log.jsonl").read_text().splitlines()]
@@ -79,7 +79,7 @@ def _by_name(folder: Path) -> list[dict]:
     return [by_name[name] for name in ("two", "deep/one", "three.partial")]
 
 
-def test_the_table_has_a_line_per_run(folder: Path) -> None:
+def test_the_table_has_a_line_per_run(folder):
     lines = [line.split() for line in runs(folder)[0].splitlines()]
     two, one, _ = _by_name(folder)
     times = [str(timedelta(seconds=round(run["seconds"]))) for run in (one, two)]
@@ -106,9 +106,7 @@ def test_the_table_has_a_line_per_run(folder: Path) -> None:
         ("three.partial/state/meta.json", b"{", "meta.json"),
     ],
 )
-def test_a_damaged_run_is_listed_with_what_is_wrong(
-    folder: Path, file: str, content: bytes | None, problem: str
-) -> None:
+def test_a_damaged_run_is_listed_with_what_is_wrong(folder, file, content, problem):
     if content is None:
         (folder / file).unlink()
     else:
@@ -123,7 +121,7 @@ def test_a_damaged_run_is_listed_with_what_is_wrong(
     assert problem in note
 
 
-def test_runs_are_told_apart_by_what_they_were_scored_on(bert_folder: Path, tmp_path: Path) -> None:
+def test_runs_are_told_apart_by_what_they_were_scored_on(bert_folder, tmp_path):
     texts = [f"one two three four five {number}" for number in range(120)]
     options = {"backbone": bert_folder, "progress": False, "max_steps": 1}
     for dev in ("auto", "none"):
@@ -131,14 +129,14 @@ def test_runs_are_told_apart_by_what_they_were_scored_on(bert_folder: Path, tmp_
     assert [run.scored_on for run in list_runs(tmp_path / "runs")] == ["held-out", None]
 
 
-def test_the_last_line_of_an_unfinished_run_may_be_cut_off(folder: Path) -> None:
+def test_the_last_line_of_an_unfinished_run_may_be_cut_off(folder):
     log = folder / "three.partial" / "train_log.jsonl"
     log.write_bytes(log.read_bytes()[:-9])
     (run,) = [run for run in list_runs(folder) if run.name == "three.partial"]
     assert (run.state.value, run.steps) == ("unfinished", 2)
 
 
-def test_two_runs_are_compared_by_what_differs_in_their_settings(folder: Path) -> None:
+def test_two_runs_are_compared_by_what_differs_in_their_settings(folder):
     comparison = json.loads(runs(folder, "--compare", "deep/one", folder / "two", "--json")[0])
     assert [run["name"] for run in comparison["runs"]] == ["deep/one", str(folder / "two")]
     assert {"method.name": ["simcse", "dcpcse"], "seed": [42, 7], "dev_pairs": [10, 0]}.items() <= comparison[
@@ -156,12 +154,12 @@ def test_two_runs_are_compared_by_what_differs_in_their_settings(folder: Path) -
 
 
 @pytest.mark.parametrize(("name", "mark"), [("curves.png", b"\x89PNG"), ("curves.svg", b"<?xml")])
-def test_curves_are_drawn_where_they_are_asked_for(folder: Path, name: str, mark: bytes) -> None:
+def test_curves_are_drawn_where_they_are_asked_for(folder, name, mark):
     assert f"wrote {folder / name}" in runs(folder, "--plot", folder / name)[1]
     assert (folder / name).read_bytes().startswith(mark)
 
 
-def test_wrong_folders_and_files_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_wrong_folders_and_files_are_refused(folder, tmp_path):
     assert "no such folder; give a folder of runs" in runs(tmp_path / "none", code=3)[1]
     assert "is a file; give a folder of runs" in runs(folder / "notes" / "config.json", code=3)[1]
     assert "ends in .png or .svg" in unboxed(runs(folder, "--plot", "curves.pdf", code=2)[1])
@@ -204,7 +202,7 @@ def adapted(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-def test_an_adaptation_is_listed_with_both_axes_and_the_verdict_that_all_its_files_have(adapted: Path) -> None:
+def test_an_adaptation_is_listed_with_both_axes_and_the_verdict_that_all_its_files_have(adapted):
     output = adapted / "deep" / "labelled"
     report = json.loads((output / "report.json").read_text())
     assert report["chosen"] == "projection 0"
@@ -227,7 +225,7 @@ def test_an_adaptation_is_listed_with_both_axes_and_the_verdict_that_all_its_fil
 @pytest.mark.parametrize(
     "content", ["{", "{}", '{"chosen": 1, "verdict": "", "data": "", "seconds": 1, "grouping": 1}']
 )
-def test_a_damaged_adaptation_is_listed_with_what_is_wrong(adapted: Path, tmp_path: Path, content: str) -> None:
+def test_a_damaged_adaptation_is_listed_with_what_is_wrong(adapted, tmp_path, content):
     folder = Path(shutil.copytree(adapted, tmp_path / "adapted"))
     (folder / "deep" / "labelled" / "report.json").write_text(content)
     (folder / "killed.partial" / "adaptation.json").write_text(content)

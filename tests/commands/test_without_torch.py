@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,7 +47,7 @@ print(json.dumps([json.loads(hits), json.loads(words), cosines, prints]))
 """
 
 
-def test_the_page_the_apps_comparison_and_commands_need_no_pytorch_and_give_its_numbers(tmp_path: Path) -> None:
+def test_the_page_the_apps_comparison_and_commands_need_no_pytorch_and_give_its_numbers(tmp_path):
     """One process for all, whose start takes seconds."""
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     words = [sys.executable, "-W", "error", "-c", CODE, str(tmp_path / "text.txt"), str(tmp_path), *PAIR]

@@ -49,7 +49,7 @@ def lines(rows: list[tuple[str, ...]], delimiter: str = "\t") -> str:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["a.tsv", "a.txt", "a.csv", "a.jsonl"])
-def test_labels_of_inference_are_used_as_labels(tmp_path: Path, names: tuple[str, ...] | None, name: str) -> None:
+def test_labels_of_inference_are_used_as_labels(tmp_path, names, name):
     if name == "a.jsonl":
         names = names if names and names[0] != "first" else ("sentence1", "sentence2", "label")
         content = "\n".join(json.dumps(dict(zip(names, row, strict=True))) for row in NLI)
@@ -63,7 +63,7 @@ def test_labels_of_inference_are_used_as_labels(tmp_path: Path, names: tuple[str
     assert examples.understood.startswith(f"{name}: 5 rows")
 
 
-def test_numbers_are_codes_of_entailment_or_of_duplicates_and_what_they_mean_is_said(tmp_path: Path) -> None:
+def test_numbers_are_codes_of_entailment_or_of_duplicates_and_what_they_mean_is_said(tmp_path):
     codes = {"entailment": "0", "neutral": "1", "contradiction": "2", "-": "-1"}
     three = [(first, second, codes[label]) for first, second, label in NLI]
     examples = training_examples(
@@ -100,15 +100,13 @@ def test_numbers_are_codes_of_entailment_or_of_duplicates_and_what_they_mean_is_
         ("sentence1\tsentence2\tlabel\na b\tc d\tneutral\n", "no pair in it .*; 1 neutral row left out"),
     ],
 )
-def test_what_cannot_be_decided_is_asked_for_and_labels_are_never_texts(
-    tmp_path: Path, content: str, message: str
-) -> None:
+def test_what_cannot_be_decided_is_asked_for_and_labels_are_never_texts(tmp_path, content, message):
     with pytest.raises(ValueError, match=rf"a\.txt: .*{message}") as caught:
         read(written(tmp_path / "a.txt", content))
     assert "\n" not in str(caught.value)
 
 
-def test_pairs_and_triplets_have_names_or_none(tmp_path: Path) -> None:
+def test_pairs_and_triplets_have_names_or_none(tmp_path):
     rows = [("p", "e", "c"), ("P", "E", "C")]
     sentences = [("a dog runs", "an animal moves", "a cat sleeps"), ("a man", "a person", "a car")]
     for names in (
@@ -127,7 +125,7 @@ def test_pairs_and_triplets_have_names_or_none(tmp_path: Path) -> None:
     assert read(wide, column="3,4,5", options=Options(header=False)) == sentences
 
 
-def test_a_pair_without_a_hard_negative_takes_anothers_and_rows_without_a_text_are_counted(tmp_path: Path) -> None:
+def test_a_pair_without_a_hard_negative_takes_anothers_and_rows_without_a_text_are_counted(tmp_path):
     rows = [("a", "b", "c"), ("d", "e", ""), ("f", "", "g"), ("h", "i", "j"), ("k", "l", ""), ("m", "n", "")]
     path = written(tmp_path / "a.tsv", lines([("anchor", "positive", "negative"), *rows]))
     examples = training_examples(path, supervised=True)
@@ -148,13 +146,13 @@ def test_numbers_are_no_columns_of_a_table_with_usual_names(tmp_path: Path) -> N
         training_examples(table, "1,2", supervised=True)
 
 
-def test_the_pairs_of_a_premise_share_its_contradictions(tmp_path: Path) -> None:
+def test_the_pairs_of_a_premise_share_its_contradictions(tmp_path):
     rows = [("p", "e1", "0"), ("p", "c1", "2"), ("p", "e2", "0"), ("p", "c2", "2"), ("p", "e3", "0"), ("q", "e", "0")]
     path = written(tmp_path / "a.tsv", lines([("premise", "hypothesis", "label"), *rows]))
     assert read(path) == [("p", "e1", "c1"), ("p", "e2", "c2"), ("p", "e3", "c1"), ("q", "e", "c1")]
 
 
-def test_texts_in_memory_are_read_as_lines_of_a_file(tmp_path: Path) -> None:
+def test_texts_in_memory_are_read_as_lines_of_a_file(tmp_path):
     texts = ["a cat", "  the dog runs ", "", "a man"]
     columns = Dataset.from_dict({"number": [1, 2, 3, 4], "text": texts})
     frame = DataFrame({"number": [1, 2, 3, 4], "text": texts})
@@ -168,7 +166,7 @@ def test_texts_in_memory_are_read_as_lines_of_a_file(tmp_path: Path) -> None:
     assert training_examples(frame, limit=3)[:]["0"] == ["a cat", "the dog runs", "a man"]
 
 
-def test_tuples_and_tables_in_memory_are_read_as_a_supervised_file() -> None:
+def test_tuples_and_tables_in_memory_are_read_as_a_supervised_file():
     rows = [("p", "e", "c"), (" P", "E ", "C")]
     names = dict(zip(("sent0", "sent1", "hard_neg"), zip(*rows, strict=True), strict=True))
     for data in (
@@ -199,13 +197,13 @@ def test_tuples_and_tables_in_memory_are_read_as_a_supervised_file() -> None:
         (Dataset.from_dict({"a": ["x"]}), {"column": "b"}, "no column 'b'; it has a"),
     ],
 )
-def test_anything_else_is_refused_in_one_line(data: object, options: dict, message: str) -> None:
+def test_anything_else_is_refused_in_one_line(data, options, message):
     with pytest.raises(ValueError, match=message) as error:
         training_examples(data, **options)
     assert "\n" not in str(error.value)
 
 
-def test_a_limit_counts_examples_and_labels_are_those_of_the_whole(tmp_path: Path) -> None:
+def test_a_limit_counts_examples_and_labels_are_those_of_the_whole(tmp_path):
     path = written(tmp_path / "a.csv", "id,text\n1,\n2,a\n3,\n4,b\n5,\n6,c\n")
     assert training_examples(path, limit=2)[:]["0"] == ["a", "b"]
     assert training_examples(path, limit=9)[:]["0"] == ["a", "b", "c"]
@@ -214,7 +212,7 @@ def test_a_limit_counts_examples_and_labels_are_those_of_the_whole(tmp_path: Pat
     assert [row[:2] for row in read(nli, limit=1)] == [("a b", "c")]
 
 
-def test_examples_are_read_in_any_order_from_a_table_of_many_parts(tmp_path: Path, monkeypatch) -> None:
+def test_examples_are_read_in_any_order_from_a_table_of_many_parts(tmp_path, monkeypatch):
     monkeypatch.setattr("cse.corpus.corpus.MAX_MEMORY_BYTES", 1000)
     monkeypatch.setattr("cse.corpus.formats.BATCH_ROWS", 7)
     texts = [f"text {number}" for number in range(100)]
@@ -250,13 +248,13 @@ SCORED = [(5.0, 'A man "with a hat.', "A man wearing a hat."), (3.6, "Men play."
         ("b.tsv", 'A man "with a hat.\tA man wearing a hat.\t5\nMen play.\tBoys play.\t3.6\n', "scores from `3`"),
     ],
 )  # fmt: skip
-def test_scored_pairs_are_read_as_they_are_published(tmp_path: Path, name: str, content: str, said: str) -> None:
+def test_scored_pairs_are_read_as_they_are_published(tmp_path, name, content, said):
     notes: list[str] = []
     assert scored_pairs(written(tmp_path / name, content), notes.append) == SCORED
     assert said in notes[0]
 
 
-def test_scored_pairs_in_memory_are_those_of_a_file() -> None:
+def test_scored_pairs_in_memory_are_those_of_a_file():
     score, first, second = zip(*SCORED, strict=True)
     frame = DataFrame({"text1": first, "text2": second, "gold": score})
     for data in (frame, Dataset.from_pandas(frame), Corpus.of(frame, "text1")):
@@ -278,7 +276,7 @@ def test_scored_pairs_in_memory_are_those_of_a_file() -> None:
         ("\n", "no pair in it"),
     ],
 )
-def test_malformed_pairs_are_named_with_file_and_line(tmp_path: Path, content: str, message: str) -> None:
+def test_malformed_pairs_are_named_with_file_and_line(tmp_path, content, message):
     with pytest.raises(ValueError, match=rf"dev\.tsv: {message}"):
         scored_pairs(written(tmp_path / "dev.tsv", content))
 
@@ -294,6 +292,6 @@ def test_malformed_pairs_are_named_with_file_and_line(tmp_path: Path, content: s
         ([(1, "a", None)], "dev: pair 1 is None, not a text"),
     ],
 )
-def test_pairs_that_are_none_are_refused(pairs: list, message: str) -> None:
+def test_pairs_that_are_none_are_refused(pairs, message):
     with pytest.raises(ValueError, match=message):
         pairs_in_memory(pairs, "dev")

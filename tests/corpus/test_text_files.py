@@ -1,11 +1,13 @@
-"""Only what has an end is read as text, a line at a time, none longer than memory should hold."""
+"""Files as people have them: damaged, packed, endless, with odd names; each is read, or named with its line."""
 
 import gzip
+import json
 import lzma
 import os
 import tracemalloc
-from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cse.corpus import Corpus
@@ -17,7 +19,7 @@ from cse.files.writing import file_digest
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and devices, 2026-11-23")
 @pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv", ".jsonl", ".json", ".parquet", ".txt.gz"])
-def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path, suffix: str) -> None:
+def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path, suffix):
     pipe, device = tmp_path / f"pipe{suffix}", tmp_path / f"device{suffix}"
     os.mkfifo(pipe)
     device.symlink_to("/dev/zero")
@@ -29,7 +31,7 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path, suffix
 
 @pytest.mark.skipif(os.name != "posix", reason="names are Unicode elsewhere (2026-11)")
 @pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv", ".jsonl", ".json", ".parquet"])
-def test_a_name_that_is_no_utf_8_is_refused_before_anything_is_read(tmp_path: Path, suffix: str) -> None:
+def test_a_name_that_is_no_utf_8_is_refused_before_anything_is_read(tmp_path, suffix):
     for path in (tmp_path / f"caf\udce9{suffix}", tmp_path / "d\udcff" / f"a{suffix}"):
         path.parent.mkdir(exist_ok=True)
         path.write_text("5\ta dog\ta cat\n")
@@ -41,9 +43,7 @@ def test_a_name_that_is_no_utf_8_is_refused_before_anything_is_read(tmp_path: Pa
 
 @pytest.mark.parametrize(("suffix", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
 @pytest.mark.parametrize("unit", [b"\0", b"d"])
-def test_a_small_file_of_one_endless_line_is_refused_before_it_fills_the_memory(
-    tmp_path: Path, suffix: str, compress: object, unit: bytes
-) -> None:
+def test_a_small_file_of_one_endless_line_is_refused_before_it_fills_the_memory(tmp_path, suffix, compress, unit):
     path = tmp_path / f"bomb.txt{suffix}"
     path.write_bytes(compress(unit * 10**6) * 200)  # type: ignore[operator]
     tracemalloc.start()
@@ -55,7 +55,7 @@ def test_a_small_file_of_one_endless_line_is_refused_before_it_fills_the_memory(
     assert peak < 5 * MAX_LINE_BYTES
 
 
-def test_a_line_of_five_megabytes_is_read_and_the_limit_is_exact(tmp_path: Path, monkeypatch) -> None:
+def test_a_line_of_five_megabytes_is_read_and_the_limit_is_exact(tmp_path, monkeypatch):
     (tmp_path / "long.txt").write_bytes(b"dog " * 1_250_000 + b"\nshort")
     assert [len(line) for line in text_lines(tmp_path / "long.txt")] == [5_000_000, 5]
     monkeypatch.setattr(text_files, "MAX_LINE_BYTES", 4)
@@ -66,21 +66,21 @@ def test_a_line_of_five_megabytes_is_read_and_the_limit_is_exact(tmp_path: Path,
         list(text_lines(tmp_path / "short.txt"))
 
 
-def test_a_carriage_return_before_a_newline_or_at_the_end_is_no_part_of_a_line(tmp_path: Path) -> None:
+def test_a_carriage_return_before_a_newline_or_at_the_end_is_no_part_of_a_line(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"a dog\r\na cat\r\r\na man\r")
     assert list(text_lines(tmp_path / "a.txt")) == ["a dog", "a cat", "a man"]
     (tmp_path / "a.csv").write_bytes(b'sentence\r\n"a\rdog"\r\n')
     assert Corpus.read(tmp_path / "a.csv").texts == ["a\rdog"]  # quoted, so it belongs to the cell
 
 
-def test_a_longer_cell_of_a_table_is_refused_too(tmp_path: Path, monkeypatch) -> None:
+def test_a_longer_cell_of_a_table_is_refused_too(tmp_path, monkeypatch):
     monkeypatch.setattr("cse.corpus.corpus.MAX_LINE_BYTES", 4)
     (tmp_path / "a.json").write_text('[{"text": "four"}, {"text": "fives"}]')
     with pytest.raises(ValueError, match=r"a\.json: row 2 is longer than 4 characters; cut it into sentences"):
         len(Corpus.read(tmp_path / "a.json"))
 
 
-def test_an_error_of_the_disk_names_the_file(tmp_path: Path, monkeypatch) -> None:
+def test_an_error_of_the_disk_names_the_file(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("one\ntwo\n")
 
     class Broken:
@@ -114,17 +114,77 @@ def test_an_error_of_the_disk_names_the_file(tmp_path: Path, monkeypatch) -> Non
     ],
     ids=["cut", "deep", "surrogate", "digits", "list", "number"],
 )
-def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str, reason: str) -> None:
+def test_a_line_that_is_no_object_is_named(tmp_path, line, reason):
     (tmp_path / "a.jsonl").write_text('{"text": "one"}\n\n' + line + "\n")
     with pytest.raises(ValueError, match=reason) as caught:
         Corpus.read(tmp_path / "a.jsonl")
     assert len(str(caught.value)) < 400
 
 
-def test_values_of_json_lines_are_text_as_they_stand_and_a_missing_one_is_empty(tmp_path: Path) -> None:
+def test_values_of_json_lines_are_text_as_they_stand_and_a_missing_one_is_empty(tmp_path):
     rows = ['{"sent0": " a ", "sent1": 1.5}', "", '{"sent1": true, "sent0": "\\ud83d\\ude00"}']
     (tmp_path / "a.jsonl").write_text("\n".join(rows))
     examples = training_examples(tmp_path / "a.jsonl", supervised=True)
     assert examples[:] == {"0": ["a", "\N{GRINNING FACE}"], "1": ["1.5", "True"]}
     (tmp_path / "a.jsonl").write_text('{"text": "a", "id": 1}\n{"id": 2}\n{"text": null}\n{"text": "b"}\n')
     assert Corpus.read(tmp_path / "a.jsonl", "text").texts == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("a.jsonl", ["a", "b"], "list"), ("a.jsonl", {"a": "b"}, "dict"), ("a.parquet", ["a", "b"], "list"),
+        ("a.parquet", {"a": "b"}, "dict"), ("a.parquet", b"a", "bytes"),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_no_text_is_named_with_its_row_and_type(tmp_path, name, value, kind):
+    if name == "a.parquet":
+        pq.write_table(pa.table({"text": [None, value]}), tmp_path / name)
+    else:
+        (tmp_path / name).write_text("".join(json.dumps({"text": text}) + "\n" for text in (None, value)))
+    with pytest.raises(ValueError, match=rf"{name}: row 2 has a {kind} as 'text', not text; give a column of texts"):
+        len(Corpus.read(tmp_path / name))
+
+
+def test_missing_files_folders_and_damaged_archives_are_named(tmp_path):
+    (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(b"a\n" * 9000)[:30])
+    (tmp_path / "cut.txt.xz").write_bytes(lzma.compress(b"a\n" * 9000)[:40])
+    whole = gzip.compress(bytes(range(10, 127)) * 900)
+    (tmp_path / "hurt.txt.gz").write_bytes(whole[:40] + b"\xff" * 8 + whole[48:])
+    for name, message in {
+        "none.txt": "no such file",
+        "": "is a folder",
+        "cut.txt.gz": "damaged compressed",
+        "cut.txt.xz": "damaged compressed",
+        "hurt.txt.gz": "damaged compressed",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            list(text_lines(tmp_path / name))
+    with pytest.raises(ValueError, match="no such file"):
+        len(Corpus.read(tmp_path / "none.csv"))
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"text\n" * 9000)[:30])
+    with pytest.raises(ValueError, match=r"cut\.csv\.gz"):
+        len(Corpus.read(tmp_path / "cut.csv.gz"))
+    (tmp_path / "notes.md").write_text("Any other suffix is text.\n")
+    assert Corpus.read(tmp_path / "notes.md").texts == ["Any other suffix is text."]
+    with pytest.raises(ValueError, match="nobody/nothing: no such file, and the data hub cannot be reached"):
+        len(Corpus.read("nobody/nothing"))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet"])
+@pytest.mark.parametrize(
+    "content",
+    [b"text\nfine\nb,c,d\te\tf\n", b"\x00\x01\x02" * 50, b"text\nfine\n" * 20000 + b"x\x00\n"],
+    ids=["ragged", "binary", "late"],
+)
+def test_damaged_tables_are_one_line_that_names_the_file(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=name.replace(".", r"\.")) as caught:
+        len(Corpus.read(tmp_path / name, "text"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["empty.jsonl", "empty.json", "empty.parquet", "empty.csv", "empty.tsv", "empty.txt"])
+def test_an_empty_file_holds_no_sentence(tmp_path, name):
+    (tmp_path / name).write_bytes(b"")
+    assert Corpus.read(tmp_path / name).texts == []

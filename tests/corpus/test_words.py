@@ -54,7 +54,7 @@ def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
         ("! …", []),
     ],
 )
-def test_words_have_their_marks_in_any_normal_form(text: str, expected: list[str]) -> None:
+def test_words_have_their_marks_in_any_normal_form(text, expected):
     nfc = [unicodedata.normalize("NFC", word) for word in expected]
     for form in ("NFC", "NFD"):
         assert words(unicodedata.normalize(form, text)) == nfc
@@ -73,22 +73,20 @@ def test_words_have_their_marks_in_any_normal_form(text: str, expected: list[str
         ("မြန်မာ", ["မြန်", "န်မာ"], f"Burmese words are character pairs{WITHOUT}"),
     ],
 )  # fmt: skip
-def test_scripts_without_spaces_are_pairs_of_characters_with_their_marks(
-    text: str, expected: list[str], note: str
-) -> None:
+def test_scripts_without_spaces_are_pairs_of_characters_with_their_marks(text, expected, note):
     assert words(text) == expected
     assert word_notes(["a dog", text], expected) == [note]
     assert word_notes(["a dog", text], ["dog", "2024"]) == []
 
 
-def test_spans_of_scripts_without_spaces_do_not_overlap_and_others_are_whole() -> None:
+def test_spans_of_scripts_without_spaces_do_not_overlap_and_others_are_whole():
     text = "送餐太慢了，用iPhone don't"
     cut = spans_within(text, 0, text.index(" "))
     assert [text[slice(*span)] for span in cut] == ["送餐", "太慢", "了", "用", "iPhone"]
     assert spans_within(text, text.index("don"), len(text)) == [(len(text) - 5, len(text))]
 
 
-def test_kana_tell_japanese_from_chinese_and_most_texts_tell_it_of_one_without() -> None:
+def test_kana_tell_japanese_from_chinese_and_most_texts_tell_it_of_one_without():
     assert han_language([CHINESE, "東京", JAPANESE, "a dog"]) == "Chinese"
     assert han_language(["東京", JAPANESE, "ねこ", "ラーメン"]) == "Japanese"
     assert han_language(["a dog"]) == "Chinese"
@@ -97,7 +95,7 @@ def test_kana_tell_japanese_from_chinese_and_most_texts_tell_it_of_one_without()
 
 
 @pytest.mark.usefixtures("_stand_ins")
-def test_a_segmenter_that_is_installed_cuts_words_and_is_named() -> None:
+def test_a_segmenter_that_is_installed_cuts_words_and_is_named():
     assert words(f"{CHINESE}!") == ["送餐", "太慢", "了"]
     assert words(JAPANESE) == ["猫", "が", "好き", "です"]
     assert words(f"{THAI} dog") == ["วันนี้", "อากาศ", "ดีมาก", "dog"]
@@ -110,7 +108,7 @@ def test_a_segmenter_that_is_installed_cuts_words_and_is_named() -> None:
 
 
 @pytest.mark.usefixtures("_stand_ins")
-def test_a_segmenter_without_its_dictionary_counts_as_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_segmenter_without_its_dictionary_counts_as_not_installed(monkeypatch):
     def fail() -> None:
         raise RuntimeError("Failed initializing MeCab")
 

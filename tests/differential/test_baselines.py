@@ -52,7 +52,7 @@ def same_gradient(encoder: TorchEncoder, reference: Reference, loss: torch.Tenso
     torch.testing.assert_close(found, wanted, atol=1e-3 * float(wanted.abs().max()), rtol=0)
 
 
-def test_esimcse_is_the_released_one(backbone: str) -> None:
+def test_esimcse_is_the_released_one(backbone):
     encoder, reference = pair(backbone, "esimcse")
     rows, vectors = step(encoder, reference)
     assert len(rows[1][1][0]) > len(rows[0][1][0]) == 32  # of thirty tokens some are repeated
@@ -94,7 +94,7 @@ def nt_xent(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     return torch.stack(terms).sum() / count
 
 
-def test_consert_is_the_released_one(backbone: str) -> None:
+def test_consert_is_the_released_one(backbone):
     encoder, reference = pair(backbone, "consert")
     rows, vectors = step(encoder, reference)
     assert {len(cut) for _, _, cut in rows[0]} == {encoder.dim // 5}

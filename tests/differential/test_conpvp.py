@@ -53,11 +53,11 @@ def not_denoised(reference: Reference, template: str, sentence: str, training: b
         ("conpvp-no-prototypes", [[CONTINUOUS]] * 2, not_denoised),
     ],
 )
-def test_conpvp_is_the_released_one(backbone: str, name: str, views: list[list[str]], vector: object) -> None:
+def test_conpvp_is_the_released_one(backbone, name, views, vector):
     check(backbone, name, views, vector, "slots")
     check(backbone, name, views, vector, draw=1)
 
 
-def test_a_manual_anchor_is_promptberts(backbone: str) -> None:
+def test_a_manual_anchor_is_promptberts(backbone):
     anchor = MANUAL["roberta" if "roberta" in backbone else "bert"]
     check(backbone, "conpvp-manual", [[anchor], POSITIVE, NEGATIVE], denoised)

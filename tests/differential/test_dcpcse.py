@@ -42,11 +42,11 @@ def supervised(reference: Reference, template: str, sentence: str, training: boo
 
 
 @pytest.mark.parametrize(("views", "vector"), [(2, unsupervised), (3, supervised)])
-def test_dcpcse_is_the_released_one(backbone: str, views: int, vector: object) -> None:
+def test_dcpcse_is_the_released_one(backbone, views, vector):
     check(backbone, "dcpcse", [["[X]"]] * views, vector, "prefix")
 
 
-def test_the_masked_language_term_guesses_15_percent_behind_the_same_prefix(backbone: str) -> None:
+def test_the_masked_language_term_guesses_15_percent_behind_the_same_prefix(backbone):
     """The draws are repeated: which tokens are guessed, what becomes of each, and by which random token."""
     encoder, reference = pair(backbone, "dcpcse-mlm")
     template = encoder.views[0][0]

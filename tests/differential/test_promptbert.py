@@ -45,9 +45,7 @@ def supervised(reference: Reference, template: str, sentence: str, training: boo
         ("promptbert-no-denoising", [OF, COLON], [THIS, THE], not_denoised),
     ],
 )
-def test_promptbert_is_the_released_one(
-    backbone: str, name: str, bert: list[str], roberta: list[str], vector: object
-) -> None:
+def test_promptbert_is_the_released_one(backbone, name, bert, roberta, vector):
     check(backbone, name, [[text] for text in (roberta if "roberta" in backbone else bert)], vector)
 
 
@@ -74,8 +72,6 @@ def shallow(reference: Reference, template: str, sentence: str, training: bool) 
 
 
 @pytest.mark.parametrize(("name", "vector", "end"), [("optiprompt", optiprompt, "."), ("scpcse", shallow, "")])
-def test_learned_templates_replace_the_words_of_the_template(
-    backbone: str, name: str, vector: object, end: str
-) -> None:
+def test_learned_templates_replace_the_words_of_the_template(backbone, name, vector, end):
     text = WORDS["roberta" if "roberta" in backbone else "bert"].removesuffix(".") + end
     check(backbone, name, [[text]] * 2, vector, "slots")

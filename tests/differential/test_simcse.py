@@ -19,5 +19,5 @@ def supervised(reference: Reference, template: str, sentence: str, training: boo
 
 
 @pytest.mark.parametrize(("views", "vector"), [(2, unsupervised), (3, supervised)])
-def test_simcse_is_the_released_one(backbone: str, views: int, vector: object) -> None:
+def test_simcse_is_the_released_one(backbone, views, vector):
     check(backbone, "simcse", [["[X]"]] * views, vector)

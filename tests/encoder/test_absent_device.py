@@ -129,22 +129,18 @@ def check_vectors(vectors: torch.Tensor) -> None:
 
 
 @pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
-def test_every_method_encodes(
-    open_backbone: Any, family: str, name: str, supervised: bool, mode: FakeTensorMode
-) -> None:
+def test_every_method_encodes(open_backbone, family, name, supervised, mode):
     check_vectors(encode(make(open_backbone(family), name, supervised), mode))
 
 
 @pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
-def test_every_method_takes_a_training_step(
-    open_backbone: Any, family: str, name: str, supervised: bool, step_loss: Callable[..., torch.Tensor]
-) -> None:
+def test_every_method_takes_a_training_step(open_backbone, family, name, supervised, step_loss):
     loss = step_loss(make(open_backbone(family), name, supervised))
     assert (loss.device, loss.shape, loss.requires_grad) == (GPU, (), True)
 
 
 @pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
-def test_a_training_step_is_taken_in_chunks(bert_folder: Path, name: str, step_loss: Any) -> None:
+def test_a_training_step_is_taken_in_chunks(bert_folder, name, step_loss):
     assert step_loss(make(str(bert_folder), name), chunk=3).device == GPU
 
 
@@ -171,6 +167,6 @@ def pretraining_step(
 
 
 @pytest.mark.parametrize("changes", [{}, {"accumulate": 2}, {"untied": True}], ids=str)
-def test_a_pretraining_step_is_taken(pretraining_step: Callable[..., torch.Tensor], changes: dict[str, Any]) -> None:
+def test_a_pretraining_step_is_taken(pretraining_step, changes):
     loss = pretraining_step(replace(CONFIG, **changes))
     assert (loss.device, loss.shape, loss.requires_grad) == (GPU, (), True)

@@ -1,20 +1,23 @@
 """Vectors against plain transformers, against attention written by hand, and against themselves in another order."""
 
+from __future__ import annotations
+
+import itertools
+import random
 from functools import cache
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from conftest import SENTENCES
+from conftest import SENTENCES, WORDS
 from encoders import make, reading
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import cse
 from cse.analysis.calibration import input_notes
-from cse.encoder.rows import plain_ids, readable
+from cse.encoder.rows import CHARACTERS_PER_TOKEN, plain_ids, readable, shortened
 from cse.methods.catalogue import METHODS, UNTRAINED
 from cse.methods.method import When
 from cse.methods.templates import MEANS, MEANS_ROBERTA, Template
@@ -34,33 +37,19 @@ def plain_states(backbone: str, text: str) -> tuple[list[torch.Tensor], torch.Te
     return [layer[0] for layer in states], inputs["input_ids"][0]
 
 
-def test_a_prompt_vector_is_plain_transformers_hidden_state_at_the_mask(backbone: str) -> None:
-    tokenizer, _ = plain_model(backbone)
-    template = MEANS if "[MASK]" in tokenizer.all_special_tokens else MEANS_ROBERTA
-    encoder = reading(backbone, UNTRAINED["prompt"].replaced(template=template))
-    for sentence in SENTENCES:
-        filled = template.text.replace("[X]", sentence).replace(" [MASK]", tokenizer.mask_token)
-        states, ids = plain_states(backbone, filled)
-        expected = states[-1][(ids == tokenizer.mask_token_id).nonzero()[0, 0]]
-        np.testing.assert_allclose(encoder.encode(sentence), expected, atol=1e-5)
-
-
 @pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "last-two", "static"])
-def test_poolings_are_their_definitions(backbone: str, pooling: str) -> None:
+def test_poolings_are_their_definitions(backbone, pooling):
     encoder, words = cse.load(backbone, pooling, backend="torch"), plain_model(backbone)[1].get_input_embeddings()
     for sentence in SENTENCES:
         (first, *_, before, last), ids = plain_states(backbone, sentence)
         expected = {
-            "mean": last.mean(0),
-            "cls": last[0],
-            "first-last": ((first + last) / 2).mean(0),
-            "last-two": ((before + last) / 2).mean(0),
-            "static": words(ids).mean(0).detach(),
-        }
+            "mean": last.mean(0), "cls": last[0], "first-last": ((first + last) / 2).mean(0),
+            "last-two": ((before + last) / 2).mean(0), "static": words(ids).mean(0).detach(),
+        }  # fmt: skip
         np.testing.assert_allclose(encoder.encode(sentence), expected[pooling], atol=1e-5)
 
 
-def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_path: Path) -> None:
+def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder, tmp_path):
     model = AutoModelForMaskedLM.from_pretrained(bert_folder)
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
     model.config.tie_word_embeddings = False
@@ -70,12 +59,11 @@ def test_static_output_is_the_mean_of_the_decoders_rows(bert_folder: str, tmp_pa
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     expected = rows[tokenizer(SENTENCES[0])["input_ids"]].mean(0)
-    np.testing.assert_allclose(
-        cse.load(str(tmp_path), "static-output", backend="torch").encode(SENTENCES[0]), expected, atol=1e-6
-    )
+    vector = cse.load(str(tmp_path), "static-output", backend="torch").encode(SENTENCES[0])
+    np.testing.assert_allclose(vector, expected, atol=1e-6)
 
 
-def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone: str) -> None:
+def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone):
     for name in ("promptbert", "dcpcse", "conpvp"):
         encoder = make(backbone, name)
         vectors = encoder.encode(["dog " * 10_000, "the dog"])
@@ -85,25 +73,14 @@ def test_the_mask_survives_a_sentence_of_ten_thousand_words(backbone: str) -> No
 
 
 ODD = [
-    "",
-    "   ",
-    "[MASK]",
-    "[SEP] [CLS] <mask> </s>",
-    MEANS.text,
-    "🎸🎸",
-    "שלום עולם",
-    "a\x00b",
-    "\ud800",
-    "x" * 100_000,
-]
+    "", "   ", "[MASK]", "[SEP] [CLS] <mask> </s>", MEANS.text, "🎸🎸", "שלום עולם", "a\x00b", "\ud800", "x" * 100_000,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("text", "read"), [("a\x00dog", "a dog"), ("a \ud800 dog\udfff", "a ? dog?"), ("\x00", " ")], ids=ascii
 )
-def test_nul_is_a_space_and_half_a_surrogate_a_question_mark_to_everything(
-    bert_folder: Path, text: str, read: str
-) -> None:
+def test_nul_is_a_space_and_half_a_surrogate_a_question_mark_to_everything(bert_folder, text, read):
     encoder = make(str(bert_folder), "promptbert")
     assert readable(text) == read
     assert readable(read) == read
@@ -115,7 +92,7 @@ def test_nul_is_a_space_and_half_a_surrogate_a_question_mark_to_everything(
 
 
 @pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
-def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone: str, name: str) -> None:
+def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone, name):
     encoder = make(backbone, name)
     alone = encoder.encode(SENTENCES[0])
     for text in ODD:
@@ -124,12 +101,9 @@ def test_odd_text_gives_finite_vectors_and_leaves_its_neighbours_alone(backbone:
         np.testing.assert_allclose(both[1], alone, atol=1e-5, err_msg=ascii(text[:12]))
 
 
-def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_folder: str) -> None:
+def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_folder):
     encoder = cse.load(str(bert_folder), "prompt", backend="torch")
-    tokenizer, model = (
-        AutoTokenizer.from_pretrained(bert_folder),
-        AutoModelForMaskedLM.from_pretrained(bert_folder).eval(),
-    )
+    tokenizer, model = plain_model(str(bert_folder))
     inputs = tokenizer('This sentence : "the dog" means [MASK] .', return_tensors="pt")
     at = int((inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0])
     with torch.no_grad():
@@ -144,12 +118,9 @@ def test_top_tokens_are_the_masked_language_model_at_the_template_mask(bert_fold
         encoder.top_tokens("the dog", k=0)
 
 
-def test_top_tokens_take_another_template(bert_folder: str) -> None:
+def test_top_tokens_take_another_template(bert_folder):
     encoder = cse.load(str(bert_folder), "mean", backend="torch")
-    tokenizer, model = (
-        AutoTokenizer.from_pretrained(bert_folder),
-        AutoModelForMaskedLM.from_pretrained(bert_folder).eval(),
-    )
+    tokenizer, model = plain_model(str(bert_folder))
     template = Template("[MASK] is not [X] and it was " + "big " * 60)
     rows = [tokenizer(f"[MASK] is not {text} and it was {'big ' * 60}")["input_ids"] for text in ("", "sad dog " * 10)]
     whole = rows[1][: 4 + 80 - len(rows[0])] + rows[0][4:]  # the sentence is cut to what 80 positions leave
@@ -169,19 +140,19 @@ def test_top_tokens_take_another_template(bert_folder: str) -> None:
         ("big " * 90 + "[X] [MASK]", "no position"),
     ],
 )
-def test_a_template_without_mask_room_or_plain_words_is_refused(bert_folder: str, text: str, message: str) -> None:
+def test_a_template_without_mask_room_or_plain_words_is_refused(bert_folder, text, message):
     with pytest.raises(ValueError, match=message):
         cse.load(str(bert_folder), backend="torch").top_tokens("the dog", template=Template(text))
 
 
-def test_a_prefix_that_leaves_no_room_is_refused(bert_folder: str) -> None:
+def test_a_prefix_that_leaves_no_room_is_refused(bert_folder):
     with pytest.raises(ValueError, match="leave no position"):
         reading(str(bert_folder), METHODS["dcpcse"].replaced(prefix=70))
     with pytest.raises(ValueError, match=r"its prefix \(1,000,000,000\) leaves no position"):  # none of them is made
         reading(str(bert_folder), METHODS["dcpcse"].replaced(prefix=10**9))
 
 
-def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder: str) -> None:
+def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_folder):
     encoder = cse.load(str(bert_folder), "prompt", backend="torch")
     template = encoder.prompt
     rows = encoder.rows_of(["the dog"], [template])
@@ -192,7 +163,7 @@ def test_the_denoised_tokens_are_what_the_sentence_adds_to_the_template(bert_fol
         assert probability == pytest.approx(float(expected[encoder.tokenizer.convert_tokens_to_ids(token)]), abs=1e-6)
 
 
-def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder: str) -> None:
+def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder):
     method = UNTRAINED["prompt"]
     changed = [
         method.replaced(template=MEANS_ROBERTA), method.replaced(denoise=When.ALWAYS),
@@ -202,7 +173,7 @@ def test_a_fingerprint_changes_with_what_encoding_depends_on(bert_folder: str) -
     assert len(set(fingerprints)) == len(fingerprints)
 
 
-def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_folder: Path) -> None:
+def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_folder):
     encoder, lengths = make(str(bert_folder), "simcse"), []
     template = encoder.views[0][0]
 
@@ -216,3 +187,28 @@ def test_threads_that_tokenise_otherwise_do_not_cut_each_others_sentences(bert_f
     while any(thread.is_alive() for thread in threads):
         input_notes(encoder, "a short text")
     assert set(lengths) == {50}
+
+
+PIECES = {
+    "words": [f"{word}{end}" for word in (*WORDS, "playingfoo") for end in (" ", ", ", "\n", "")],
+    "letters": list("abcdefghijklmnop"),
+    "ideographs": ["中", "文", "的", "句", "。", "，", "カ", "ナ", "\u3099", "豈"],
+    "combining marks": ["e", "a ", "\u0301", "\u0323", "=\u0338", "ö", "가", "\u1100\u1161", "\u11a8"],
+    "long words": ["cat" * 40, "x" * 101, " ", "-", " the"],
+}
+
+
+def uncut(tokenizer: Any, text: str, limit: int) -> list[int]:
+    return list(tokenizer(text, add_special_tokens=False, truncation=True, max_length=limit)["input_ids"])
+
+
+def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(backbone):
+    encoder = cse.load(backbone, backend="torch")
+    template = encoder.views[0][0]
+    for kind, side in itertools.product(PIECES, ("right", "left")):
+        encoder.tokenizer.truncation_side = side
+        text = "".join(random.Random(20261123).choices(PIECES[kind], k=10_000))[:10_000]
+        for limit in (1, 9, encoder.max_content):
+            assert len(shortened(text, encoder.tokenizer, limit)) <= CHARACTERS_PER_TOKEN * (limit + 1), (kind, side)
+            ids = encoder.tokenise([text], [template], limit)
+            assert ids == [uncut(encoder.tokenizer, text, limit)], (kind, side)

@@ -21,13 +21,13 @@ def copied(folder: Path, target: Path, *left_out: str) -> Path:
 
 
 @pytest.mark.parametrize("left_out", [("tokenizer*", "vocab*", "merges*"), ("tokenizer.json", "vocab*", "merges*")])
-def test_a_model_without_a_vocabulary_is_refused(backbone: str, tmp_path: Path, left_out: tuple[str, ...]) -> None:
+def test_a_model_without_a_vocabulary_is_refused(backbone, tmp_path, left_out):
     """transformers makes a tokenizer of special tokens alone, to which every word is unknown."""
     with pytest.raises(ArtefactError, match="no vocabulary in it"):
         cse.load(str(copied(Path(backbone), tmp_path / "model", *left_out)))
 
 
-def test_code_in_a_folder_never_runs(bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_in_a_folder_never_runs(bert_folder, tmp_path, monkeypatch):
     folder, proof = copied(bert_folder, tmp_path / "model"), tmp_path / "ran"
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": "strange", "auto_map": {"AutoConfig": "code.Config"}}
@@ -42,7 +42,7 @@ def test_code_in_a_folder_never_runs(bert_folder: Path, tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("token", ["mask_token", "pad_token", "sep_token"])
-def test_a_special_token_that_the_model_does_not_have_is_named(bert_folder: Path, tmp_path: Path, token: str) -> None:
+def test_a_special_token_that_the_model_does_not_have_is_named(bert_folder, tmp_path, token):
     folder = copied(bert_folder, tmp_path / "model")
     config = json.loads((folder / "tokenizer_config.json").read_text())
     (folder / "tokenizer_config.json").write_text(json.dumps({**config, token: "[NEW]"}))
@@ -50,7 +50,7 @@ def test_a_special_token_that_the_model_does_not_have_is_named(bert_folder: Path
         cse.load(str(folder))
 
 
-def test_a_backbone_beside_a_head_of_another_task_is_the_plain_one(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_backbone_beside_a_head_of_another_task_is_the_plain_one(bert_folder, tmp_path):
     folder = copied(bert_folder, tmp_path / "model")
     tensors = load_file(folder / "model.safetensors")
     head = {"classifier.weight": noise(1, 3, 32), "qa_outputs.bias": noise(2, 2)}
@@ -59,32 +59,26 @@ def test_a_backbone_beside_a_head_of_another_task_is_the_plain_one(bert_folder: 
     np.testing.assert_array_equal(*vectors)
 
 
-def test_a_converted_head_asks_for_its_family_beside_a_language_model_head_too(
-    bert_folder: Path, tmp_path: Path
-) -> None:
+def test_a_converted_head_asks_for_its_family_beside_a_language_model_head_too(bert_folder, tmp_path):
     tensors = convert(trainer_keys(bert_folder, "simcse")) | {"lm_head.bias": noise(1, 142)}
     with pytest.raises(ArtefactError, match=r"its pooler.dense.bias may be a trained head or a plain pooler"):
         cse.load(str(write(tmp_path / "model", bert_folder, tensors)))
 
 
 @pytest.mark.parametrize("shape", [(0, 32), (), (32,)])
-def test_a_prompt_that_is_no_rows_of_vectors_is_refused(
-    bert_folder: Path, tmp_path: Path, shape: tuple[int, ...]
-) -> None:
+def test_a_prompt_that_is_no_rows_of_vectors_is_refused(bert_folder, tmp_path, shape):
     tensors = trainer_keys(bert_folder, "conpvp") | {"endp": torch.zeros(shape)}
     with pytest.raises(ArtefactError, match=r"its endp is .*, not a matrix"):
         cse.load(str(write(tmp_path / "model", bert_folder, tensors)))
 
 
-def test_a_model_is_available_where_its_weights_are(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_model_is_available_where_its_weights_are(bert_folder, tmp_path):
     assert available(str(bert_folder))
     assert not available(str(copied(bert_folder, tmp_path / "model", "*.safetensors")))
 
 
 @pytest.mark.parametrize(("kind", "name"), [("xlm-roberta", "XLMRoberta"), ("camembert", "Camembert")])
-def test_a_prefix_learned_on_robertas_relatives_opens_in_both_engines(
-    roberta_folder: Path, tmp_path: Path, kind: str, name: str
-) -> None:
+def test_a_prefix_learned_on_robertas_relatives_opens_in_both_engines(roberta_folder, tmp_path, kind, name):
     folder = Path(shutil.copytree(roberta_folder, tmp_path / "backbone"))
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": kind, "architectures": [f"{name}ForMaskedLM"]}

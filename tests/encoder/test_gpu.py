@@ -48,22 +48,22 @@ def check_same_vectors(open_encoder: Callable[[], Any], texts: list[str] = SENTE
 
 
 @pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
-def test_every_methods_vectors_are_the_cpus(open_backbone: Any, family: str, name: str, supervised: bool) -> None:
+def test_every_methods_vectors_are_the_cpus(open_backbone, family, name, supervised):
     check_same_vectors(lambda: make(open_backbone(family), name, supervised))
 
 
 @pytest.mark.parametrize("pooling", UNTRAINED)
-def test_every_poolings_vectors_are_the_cpus(bert_folder: Path, pooling: str) -> None:
+def test_every_poolings_vectors_are_the_cpus(bert_folder, pooling):
     check_same_vectors(lambda: reading(str(bert_folder), UNTRAINED[pooling]))
 
 
-def test_many_sentences_of_mixed_lengths_keep_their_order(bert_folder: Path) -> None:
+def test_many_sentences_of_mixed_lengths_keep_their_order(bert_folder):
     texts = [" ".join(SENTENCES[i % 7].split()[: 1 + i % 9] * (1 + i % 5)) for i in range(3000)]
     check_same_vectors(lambda: make(str(bert_folder), "promptbert"), texts)
 
 
 @pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse"])
-def test_bfloat16_stays_near_float32(bert_folder: Path, name: str) -> None:
+def test_bfloat16_stays_near_float32(bert_folder, name):
     def encoder() -> Encoder:
         return make(str(bert_folder), name).to("cuda")
 
@@ -74,7 +74,7 @@ def test_bfloat16_stays_near_float32(bert_folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
-def test_words_at_the_mask_are_the_cpus(bert_folder: Path, name: str) -> None:
+def test_words_at_the_mask_are_the_cpus(bert_folder, name):
     def logits(device: str) -> list[np.ndarray]:
         encoder = make(str(bert_folder), name).to(device)
         states = encoder.mask_states(encoder.rows_of(SENTENCES, [encoder.prompt] * len(SENTENCES)))
@@ -92,26 +92,26 @@ def step_losses(encoder: Any, device: str, precision: str = "no", **settings: An
 
 
 @pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
-def test_every_methods_losses_are_the_cpus(open_backbone: Any, family: str, name: str, supervised: bool) -> None:
+def test_every_methods_losses_are_the_cpus(open_backbone, family, name, supervised):
     there, here = (step_losses(make(open_backbone(family), name, supervised), device) for device in ("cuda", "cpu"))
     assert there == pytest.approx(here, rel=1e-3)
     assert len(set(there)) == 4
 
 
 @pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
-def test_the_losses_of_chunks_are_those_of_a_whole_batch(bert_folder: Path, name: str) -> None:
+def test_the_losses_of_chunks_are_those_of_a_whole_batch(bert_folder, name):
     whole, chunks = (step_losses(make(str(bert_folder), name), "cuda", chunk=size) for size in (None, 3))
     assert chunks == pytest.approx(whole, rel=1e-3)
 
 
-def test_the_losses_of_bfloat16_stay_near_those_of_float32(bert_folder: Path) -> None:
+def test_the_losses_of_bfloat16_stay_near_those_of_float32(bert_folder):
     exact, mixed = (step_losses(make(str(bert_folder), "promptbert"), "cuda", mode) for mode in ("no", "bf16"))
     assert mixed == pytest.approx(exact, rel=0.05)
     assert mixed != pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["promptbert", "dcpcse", "esimcse"])
-def test_a_killed_run_resumes_and_its_checkpoint_opens_on_a_cpu(bert_folder: str, name: str, tmp_path: Path) -> None:
+def test_a_killed_run_resumes_and_its_checkpoint_opens_on_a_cpu(bert_folder, name, tmp_path):
     whole = make(str(bert_folder), name)
     train(whole, run_of(whole, DEV), tmp_path / "whole", precision="no")
     assert whole.device.type == "cuda"
@@ -125,9 +125,7 @@ def test_a_killed_run_resumes_and_its_checkpoint_opens_on_a_cpu(bert_folder: str
 
 
 @pytest.mark.parametrize("changes", [{}, {"accumulate": 2}, {"untied": True}], ids=str)
-def test_pretraining_has_the_cpus_curve_and_resumes(
-    changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pretraining_has_the_cpus_curve_and_resumes(changes, tmp_path, monkeypatch):
     corpus, config, options = write_corpus(tmp_path), replace(CONFIG, **changes), {"eval_every": 4, "precision": "no"}
     there = run_pretraining(corpus, tmp_path / "there", config, **options)
     assert there["device"].startswith("cuda")
@@ -141,7 +139,7 @@ def test_pretraining_has_the_cpus_curve_and_resumes(
     assert curve(there) == pytest.approx(curve(here), abs=2e-3)
 
 
-def test_pretraining_in_bfloat16_stays_near_float32(tmp_path: Path) -> None:
+def test_pretraining_in_bfloat16_stays_near_float32(tmp_path):
     corpus = write_corpus(tmp_path)
     exact, mixed = (run_pretraining(corpus, tmp_path / mode, CONFIG, precision=mode) for mode in ("no", "bf16"))
     assert curve(mixed) == pytest.approx(curve(exact), rel=0.02)

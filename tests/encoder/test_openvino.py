@@ -1,6 +1,6 @@
 """Vectors and words of OpenVINO against those of PyTorch: every method, pooling and head, in any batch."""
 
-from pathlib import Path
+import json
 from threading import Thread
 
 import numpy as np
@@ -9,8 +9,10 @@ import torch
 from bf16 import openvino_has_bf16
 from conftest import SENTENCES
 from encoders import DISTINCT, make, reading
+from transformers import AutoModel, AutoTokenizer
 
 import cse
+from cse.analysis.template_lab import under
 from cse.encoder.backbone import load_backbone
 from cse.encoder.devices import in_precision
 from cse.encoder.openvino_encoder import OpenVinoEncoder
@@ -19,6 +21,7 @@ from cse.encoder.torch_encoder import TorchEncoder
 from cse.errors import ArtefactError
 from cse.methods.catalogue import METHODS, UNTRAINED
 from cse.methods.method import Pooling
+from cse.methods.templates import MEANS
 
 TEXTS = [*SENTENCES, "", " ", "[MASK]", "a", "the dog " * 60, "naïve Ünïcode 中文 \x00 \ud800", "the [CLS] cat"]
 
@@ -37,9 +40,7 @@ def both(encoder: TorchEncoder) -> tuple[TorchEncoder, OpenVinoEncoder]:
 
 
 @pytest.mark.parametrize(("name", "supervised"), DISTINCT)
-def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(
-    backbone: str, name: str, supervised: bool
-) -> None:
+def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(backbone, name, supervised):
     ours, other = both(make(backbone, name, supervised))
     np.testing.assert_allclose(other.encode(TEXTS), ours.encode(TEXTS), atol=1e-5)
     assert other.fingerprint == ours.fingerprint
@@ -49,26 +50,15 @@ def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(
     assert other.max_seq_length == ours.max_seq_length
 
 
-def test_an_encoder_says_what_it_is(bert_folder: Path) -> None:
-    shown = [
-        repr(cse.load(str(bert_folder), pooling, backend=backend))
-        for pooling, backend in (
-            ("prompt", "openvino"),
-            ("cls", "torch"),
-            ("mean", "torch"),
-            ("first-last", "openvino"),
-        )
-    ]
-    assert shown == [
-        "Encoder('bert-prompt', 32 dimensions, OpenVINO, read at [MASK])",
-        "Encoder('bert-cls', 32 dimensions, PyTorch, read at the first token)",
-        "Encoder('bert-mean', 32 dimensions, PyTorch, mean pooling)",
-        "Encoder('bert-first-last', 32 dimensions, OpenVINO, first-last pooling)",
-    ]
+def test_an_encoder_says_what_it_is(bert_folder):
+    encoder = cse.load(str(bert_folder), "prompt", backend="openvino")
+    assert repr(encoder) == "Encoder('bert-prompt', 32 dimensions, OpenVINO, read at [MASK])"
+    encoder = cse.load(str(bert_folder), "first-last", backend="torch")
+    assert repr(encoder) == "Encoder('bert-first-last', 32 dimensions, PyTorch, first-last pooling)"
 
 
 @pytest.mark.parametrize("pooling", [name for name in UNTRAINED if name != "pooler"])
-def test_vectors_of_every_pooling_are_pytorchs(bert_folder: Path, pooling: str) -> None:
+def test_vectors_of_every_pooling_are_pytorchs(bert_folder, pooling):
     ours, other = (cse.load(str(bert_folder), pooling, backend=backend) for backend in ("torch", "openvino"))
     assert (ours.backend, other.backend) == ("torch", "openvino")
     np.testing.assert_allclose(other.encode(TEXTS), ours.encode(TEXTS), atol=1e-5)
@@ -78,14 +68,14 @@ def test_vectors_of_every_pooling_are_pytorchs(bert_folder: Path, pooling: str) 
 
 
 @pytest.mark.parametrize("size", [1, 3, None])
-def test_a_vector_is_the_same_in_a_batch_of_any_size_and_order(bert_folder: Path, size: int | None) -> None:
+def test_a_vector_is_the_same_in_a_batch_of_any_size_and_order(bert_folder, size):
     encoder = cse.load(str(bert_folder), backend="openvino")
     alone = np.array([encoder.encode(text) for text in TEXTS])
     np.testing.assert_allclose(encoder.encode(TEXTS, batch_size=size), alone, atol=1e-5)
     np.testing.assert_allclose(encoder.encode(TEXTS[::-1], batch_size=size)[::-1], alone, atol=1e-5)
 
 
-def test_threads_share_an_encoder(bert_folder: Path) -> None:
+def test_threads_share_an_encoder(bert_folder):
     encoder = cse.load(str(bert_folder), "prompt-denoised", backend="openvino")
     expected = cse.load(str(bert_folder), "prompt-denoised", backend="torch").encode(TEXTS)
     results: list[np.ndarray] = []
@@ -100,7 +90,7 @@ def test_threads_share_an_encoder(bert_folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("precision", "least"), [("bf16", 0.9995), ("int8", 0.995)])
-def test_vectors_of_lower_precision_are_near_and_the_fingerprint_is_the_same(precision: str, least: float) -> None:
+def test_vectors_of_lower_precision_are_near_and_the_fingerprint_is_the_same(precision, least):
     exact = cse.load("simcse", backend="openvino")
     expected = exact.encode(SENTENCES)
     encoder = in_precision(cse.load("simcse", backend="openvino"), precision)
@@ -113,12 +103,12 @@ def test_vectors_of_lower_precision_are_near_and_the_fingerprint_is_the_same(pre
     assert encoder.fingerprint == exact.fingerprint
 
 
-def test_int8_is_refused_on_pytorch(bert_folder: Path) -> None:
+def test_int8_is_refused_on_pytorch(bert_folder):
     with pytest.raises(ValueError, match="`precision` int8 needs OpenVINO; open the model with `backend` openvino"):
         in_precision(cse.load(str(bert_folder), backend="torch"), "int8")
 
 
-def test_a_model_without_a_head_has_vectors_but_no_words(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_model_without_a_head_has_vectors_but_no_words(bert_folder, tmp_path):
     model, tokenizer = load_backbone(bert_folder)
     model.base_model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
@@ -130,9 +120,7 @@ def test_a_model_without_a_head_has_vectors_but_no_words(bert_folder: Path, tmp_
         encoder.top_tokens("the dog")
 
 
-def test_a_stored_pooler_is_pytorchs(backbone: str, tmp_path: Path) -> None:
-    from transformers import AutoModel, AutoTokenizer
-
+def test_a_stored_pooler_is_pytorchs(backbone, tmp_path):
     torch.manual_seed(5)
     AutoModel.from_pretrained(backbone).save_pretrained(tmp_path)  # with a new pooler
     AutoTokenizer.from_pretrained(backbone).save_pretrained(tmp_path)
@@ -141,11 +129,7 @@ def test_a_stored_pooler_is_pytorchs(backbone: str, tmp_path: Path) -> None:
     assert other.fingerprint == ours.fingerprint
 
 
-def test_what_openvino_cannot_run_is_opened_by_pytorch_or_refused_in_one_line(
-    bert_folder: Path, tmp_path: Path
-) -> None:
-    import json
-
+def test_what_openvino_cannot_run_is_opened_by_pytorch_or_refused_in_one_line(bert_folder, tmp_path):
     model, tokenizer = load_backbone(bert_folder)
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
@@ -168,7 +152,7 @@ def test_what_openvino_cannot_run_is_opened_by_pytorch_or_refused_in_one_line(
         cse.load(str(tmp_path), "mean", backend="openvino")
 
 
-def test_a_wrong_backend_or_device_is_refused(bert_folder: Path) -> None:
+def test_a_wrong_backend_or_device_is_refused(bert_folder):
     with pytest.raises(ValueError, match="`backend` is 'onnx'; choose from auto, torch, openvino"):
         cse.load(str(bert_folder), backend="onnx")
     with pytest.raises(ValueError, match="`device` is 'cuda', but OpenVINO runs on the CPU"):
@@ -177,10 +161,7 @@ def test_a_wrong_backend_or_device_is_refused(bert_folder: Path) -> None:
         OpenVinoEncoder.open(bert_folder, METHODS["dcpcse"].replaced(prefix=9999), name="x", backbone="")
 
 
-def test_a_template_without_slots_reads_an_encoder_with_slots(bert_folder: Path) -> None:
-    from cse.analysis.template_lab import under
-    from cse.methods.templates import MEANS
-
+def test_a_template_without_slots_reads_an_encoder_with_slots(bert_folder):
     ours, other = both(make(str(bert_folder), "conpvp"))
     np.testing.assert_allclose(under(other, MEANS).encode(SENTENCES), under(ours, MEANS).encode(SENTENCES), atol=1e-5)
     assert other.reading.pooling is Pooling.TOKEN

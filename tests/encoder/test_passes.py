@@ -1,8 +1,6 @@
 """Passes of many sentences, the last layer at one position: their rows, and the vectors of a plain pass a sentence."""
 
 import pickle
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,9 +33,7 @@ def plain(encoder: TorchEncoder, texts: list[str]) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("name", "supervised"), DISTINCT)
-def test_every_method_gives_the_vectors_of_the_plain_path_in_any_order_and_batch(
-    backbone: str, name: str, supervised: bool
-) -> None:
+def test_every_method_gives_the_vectors_of_the_plain_path_in_any_order_and_batch(backbone, name, supervised):
     encoder = make(backbone, name, supervised)
     expected = plain(encoder, TEXTS)
     encoder.forget_biases()
@@ -49,12 +45,12 @@ def test_every_method_gives_the_vectors_of_the_plain_path_in_any_order_and_batch
 
 
 @pytest.mark.parametrize("name", sorted(UNTRAINED.keys() - {"pooler"}))
-def test_every_pooling_gives_the_vectors_of_the_plain_path(bert_folder: Path, name: str) -> None:
+def test_every_pooling_gives_the_vectors_of_the_plain_path(bert_folder, name):
     encoder = reading(str(bert_folder), UNTRAINED[name])
     np.testing.assert_allclose(encoder.encode(TEXTS), plain(encoder, TEXTS), atol=1e-5)
 
 
-def test_a_long_list_is_tokenised_and_encoded_in_bounded_parts(bert_folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_list_is_tokenised_and_encoded_in_bounded_parts(bert_folder, monkeypatch):
     encoder = reading(str(bert_folder), UNTRAINED["prompt"].replaced(denoise=When.ALWAYS))
     texts = (TEXTS * 5)[:200]
     expected = encoder.encode(texts)
@@ -69,34 +65,8 @@ def test_a_long_list_is_tokenised_and_encoded_in_bounded_parts(bert_folder, monk
     assert len(read) > 200 / 32
 
 
-def states(encoder: TorchEncoder, how: Callable) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    template = encoder.views[0][0]
-    read = how(encoder.rows_of(SENTENCES, [template] * len(SENTENCES)))
-    encoder.zero_grad()
-    (read * torch.randn(read.shape, generator=torch.Generator().manual_seed(0))).sum().backward()
-    gradients = [tensor.grad.clone() for tensor in encoder.parameters() if tensor.grad is not None]
-    return read.detach(), gradients
-
-
-@pytest.mark.parametrize("name", ["simcse", "dcpcse", "optiprompt", "conpvp"])
-def test_the_token_that_is_read_is_as_if_all_were(backbone: str, name: str) -> None:
-    encoder = make(backbone, name)
-
-    def whole(rows: rows.TokenRows) -> torch.Tensor:
-        return torch.stack([encoder.hidden(rows[[number]])[0, at] for number, at in enumerate(rows.read_at)])
-
-    read, gradients = states(encoder, encoder.read)
-    expected, others = states(encoder, whole)
-    torch.testing.assert_close(read, expected, atol=1e-5, rtol=1e-5)
-    assert len(gradients) == len(others) > 0
-    for one, other in zip(gradients, others, strict=True):
-        torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
-
-
 @pytest.mark.parametrize("name", ["simcse", "dcpcse", "conpvp"])
-def test_a_long_list_is_compiled_once_for_all_sizes_after_its_first_part(
-    bert_folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_list_is_compiled_once_for_all_sizes_after_its_first_part(bert_folder, name, monkeypatch):
     counter, encoder = CompileCounterWithBackend("eager"), make(str(bert_folder), name)
     texts = [text for text in TEXTS * 5 if text][:128]
     monkeypatch.setattr(encoder_module, "WINDOW", 32)
@@ -117,9 +87,7 @@ def test_a_long_list_is_compiled_once_for_all_sizes_after_its_first_part(
     torch.compiler.reset()
 
 
-def test_a_list_is_encoded_where_nothing_can_be_compiled(
-    bert_folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_list_is_encoded_where_nothing_can_be_compiled(bert_folder, monkeypatch, caplog):
     encoder = make(str(bert_folder), "simcse")
     expected = encoder.encode(TEXTS)
     monkeypatch.setattr(backbone_module, "BACKEND", lambda graph, inputs: 1 / 0)

@@ -36,7 +36,7 @@ def changed(bert_folder: Path, name: str) -> TorchEncoder:
 
 
 @pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp"])
-def test_a_pickle_has_the_numbers_and_settings_of_its_encoder(bert_folder: Path, name: str) -> None:
+def test_a_pickle_has_the_numbers_and_settings_of_its_encoder(bert_folder, name):
     encoder = changed(bert_folder, name)
     encoder.prompts, encoder.default_prompt_name, encoder.max_seq_length = {"sad": "it is sad : "}, "sad", 40
     expected = encoder.encode(SENTENCES)
@@ -51,7 +51,7 @@ def test_a_pickle_has_the_numbers_and_settings_of_its_encoder(bert_folder: Path,
     np.testing.assert_array_equal(encoder.encode(SENTENCES), expected)
 
 
-def test_joblib_brings_encoders_and_a_pipeline_to_another_process(bert_folder: Path, tmp_path: Path) -> None:
+def test_joblib_brings_encoders_and_a_pipeline_to_another_process(bert_folder, tmp_path):
     encoders = [
         changed(bert_folder, "conpvp"),
         *(cse.load(str(bert_folder), "first-last", backend=name) for name in ENGINES),

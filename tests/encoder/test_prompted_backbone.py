@@ -1,21 +1,22 @@
-"""Rows through the backbone: soft slots, dropout of the prefix, and template biases against a masked pass."""
+"""Rows through the backbone: soft slots, dropout, template biases, and prefixes under any name of the argument."""
 
-from pathlib import Path
+import inspect
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
-from encoders import make, reading
+from encoders import make
+from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, BertModel
 
 from cse.encoder.backbone import load_backbone, set_dropout
 from cse.encoder.rows import TokenRows
+from cse.encoder.stored_backbone import FAMILIES
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.methods.catalogue import UNTRAINED
-from cse.methods.templates import Template
 
 
-def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
+def test_every_row_gets_its_own_prefix_dropout(bert_folder):
     """It is part of what makes SimCSE's two views differ (the released code drops after expanding to the batch)."""
     encoder = make(str(bert_folder), "dcpcse").train()
     encoder.model.eval()
@@ -25,15 +26,7 @@ def test_every_row_gets_its_own_prefix_dropout(bert_folder: str) -> None:
     assert float((first - second).abs().max()) > 1e-2
 
 
-@pytest.mark.parametrize("name", ["optiprompt", "scpcse"])
-def test_a_soft_template_at_its_initial_value_is_the_hard_template(backbone: str, name: str) -> None:
-    soft = make(backbone, name)
-    hard_text = Template(soft.reading.template.text)
-    hard = reading(backbone, UNTRAINED["prompt"].replaced(template=hard_text))
-    np.testing.assert_allclose(soft.encode(SENTENCES), hard.encode(SENTENCES), atol=1e-6)
-
-
-def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder: str, tmp_path: Path) -> None:
+def test_a_dropout_rate_set_is_that_of_a_model_configured_so(bert_folder, tmp_path):
     model, tokenizer = load_backbone(bert_folder)
     set_dropout(model, 0.37)
     model.save_pretrained(tmp_path)
@@ -59,7 +52,7 @@ def forget(encoder: TorchEncoder) -> TorchEncoder:
 
 
 @pytest.mark.parametrize("name", ["promptbert", "dcpcse", "conpvp"])
-def test_tokens_after_a_fused_training_step_are_those_of_the_trained_weights(bert_folder: str, name: str) -> None:
+def test_tokens_after_a_fused_training_step_are_those_of_the_trained_weights(bert_folder, name):
     encoder = make(str(bert_folder), name)
     encoder.top_tokens("the dog", k=3)  # remembers the bias of the untrained weights
     optimizer = torch.optim.AdamW(encoder.learned(training=True).values(), lr=0.05, fused=True)
@@ -70,3 +63,40 @@ def test_tokens_after_a_fused_training_step_are_those_of_the_trained_weights(ber
     optimizer.step()
     predictions = encoder.eval().top_tokens("the dog", k=3)
     assert predictions == forget(encoder).top_tokens("the dog", k=3)
+
+
+FORWARD = BertModel.forward
+NAME = next(name for name in ("cache", "past_key_values") if name in inspect.signature(FORWARD).parameters)
+
+
+def before_5_24(model: Any, *inputs: Any, past_key_values: Any = None, **options: Any) -> Any:
+    options.pop("cache", None)  # as a version that does not know it
+    return FORWARD(model, *inputs, **{NAME: past_key_values}, **options)
+
+
+def since_5_24(model: Any, *inputs: Any, cache: Any = None, **options: Any) -> Any:
+    options.pop("past_key_values", None)
+    return FORWARD(model, *inputs, **{NAME: cache}, **options)
+
+
+@pytest.mark.parametrize("forward", [before_5_24, since_5_24])
+def test_a_prefix_is_read_under_both_names_of_the_argument(bert_folder, monkeypatch, forward):
+    expected = make(str(bert_folder), "dcpcse").encode(SENTENCES)
+    monkeypatch.setattr(BertModel, "forward", forward)
+    np.testing.assert_array_equal(make(str(bert_folder), "dcpcse").encode(SENTENCES), expected)
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_the_blocks_of_a_family_read_a_prefix(bert_folder, tmp_path, kind):
+    tokenizer = AutoTokenizer.from_pretrained(bert_folder)
+    config = AutoConfig.for_model(
+        kind, vocab_size=len(tokenizer), hidden_size=32, pad_token_id=0, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=64, max_position_embeddings=80, initializer_range=0.2,
+    )  # fmt: skip
+    AutoModelForMaskedLM.from_config(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    encoder = make(str(tmp_path), "dcpcse")
+    first = encoder.encode(SENTENCES)
+    with torch.no_grad():
+        encoder.prefix.neg_()
+    assert np.abs(encoder.encode(SENTENCES) - first).max() > 0.01

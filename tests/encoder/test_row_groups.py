@@ -31,7 +31,7 @@ def gradients(encoder: TorchEncoder, run: Run, chunk: int | None) -> dict[str, t
     ("name", "supervised"),
     [("promptbert", False), ("promptbert", True), ("dcpcse", True), ("conpvp", False), ("consert", False)],
 )
-def test_gradients_are_the_same_in_chunks_of_any_size(backbone: str, name: str, supervised: bool) -> None:
+def test_gradients_are_the_same_in_chunks_of_any_size(backbone, name, supervised):
     """Hard negatives, prototypes, denoising, prefixes and the masked-LM term included."""
     encoder = make(backbone, name, supervised)
     encoder.method = encoder.method.replaced(mlm_weight=0.1)
@@ -44,7 +44,7 @@ def test_gradients_are_the_same_in_chunks_of_any_size(backbone: str, name: str, 
 
 
 @pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
-def test_chunks_repeat_their_dropout(bert_folder: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_repeat_their_dropout(bert_folder, name, monkeypatch):
     """The oracle keeps the states of the same chunks instead of computing them anew."""
     encoder = make(str(bert_folder), name)
     run = run_of(encoder, dropout=0.3, temperature=1.0)
@@ -75,7 +75,7 @@ def kept_bytes(encoder: TorchEncoder, run: Run, chunk: int | None) -> int:
     return sum(kept.values()) + vectors.nbytes
 
 
-def test_eight_times_the_batch_keeps_less_in_chunks(bert_folder: str) -> None:
+def test_eight_times_the_batch_keeps_less_in_chunks(bert_folder):
     encoder = make(str(bert_folder), "promptbert")
     small, large = run_of(encoder, batch_size=3), run_of(encoder, batch_size=24)
     assert kept_bytes(encoder, large, None) > 4 * kept_bytes(encoder, small, None)

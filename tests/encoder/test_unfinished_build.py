@@ -7,11 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import command_line
 import pytest
 from app_models import write_model
-from typer.testing import CliRunner, Result
+from command_line import refused
+from typer.testing import Result
 
-from cse.commands import build_index
 from cse.encoder.encoder import Encoder
 from index import VectorIndex, faiss_engine
 
@@ -71,13 +72,11 @@ def build_words(corpus: Path, models: dict[str, Path]) -> tuple[object, ...]:
 
 
 def run(*words: object) -> Result:
-    return CliRunner().invoke(build_index.app, [str(word) for word in words])
+    return command_line.run("build_index", *words)
 
 
 def built(*words: object) -> Result:
-    result = run(*words)
-    assert result.exit_code == 0, result.output
-    return result
+    return command_line.ran("build_index", *words)
 
 
 def interrupted(seen: list[str], blocks: int, *words: object) -> None:
@@ -88,16 +87,10 @@ def interrupted(seen: list[str], blocks: int, *words: object) -> None:
     seen.clear()
 
 
-def refused(result: Result, code: int, *parts: str) -> None:
-    assert result.exit_code == code, result.output
-    for part in parts:
-        assert part in result.stderr.splitlines()[-1]
-
-
 @pytest.mark.parametrize("blocks", [0, 1, 2])
 def test_a_broken_off_build_encodes_the_rest_alone_and_ends_in_the_same_bytes(
-    build_words: tuple[object, ...], tmp_path: Path, seen: list[str], blocks: int, whole: dict[str, bytes]
-) -> None:
+    build_words, tmp_path, seen, blocks, whole
+):
     interrupted(seen, blocks, *build_words, tmp_path / "out", "--resume")
     assert not (tmp_path / "out").exists()
     built(*build_words, tmp_path / "out", "--resume")
@@ -107,12 +100,12 @@ def test_a_broken_off_build_encodes_the_rest_alone_and_ends_in_the_same_bytes(
 
 
 def test_a_build_killed_while_it_was_indexed_encodes_nothing_and_ends_in_the_same_bytes(
-    build_words: tuple[object, ...],
-    tmp_path: Path,
-    seen: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    whole: dict[str, bytes],
-) -> None:
+    build_words,
+    tmp_path,
+    seen,
+    monkeypatch,
+    whole,
+):
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
@@ -126,9 +119,7 @@ def test_a_build_killed_while_it_was_indexed_encodes_nothing_and_ends_in_the_sam
     assert not (tmp_path / "out.partial").exists()
 
 
-def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
-    build_words: tuple[object, ...], tmp_path: Path, models: dict[str, Path], seen: list[str]
-) -> None:
+def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(build_words, tmp_path, models, seen):
     work, corpus = tmp_path / "out.partial", Path(shutil.copy(str(build_words[0]), tmp_path))
     words = (corpus, *build_words[1:], tmp_path / "out")
     interrupted(seen, 2, *words, "--resume")
@@ -150,9 +141,7 @@ def test_what_does_not_fit_an_unfinished_build_is_refused_and_left_alone(
     assert not work.exists()
 
 
-def test_a_build_that_another_process_goes_on_with_is_refused_and_left_alone(
-    build_words: tuple[object, ...], tmp_path: Path, seen: list[str]
-) -> None:
+def test_a_build_that_another_process_goes_on_with_is_refused_and_left_alone(build_words, tmp_path, seen):
     words, work = (*build_words, tmp_path / "out"), tmp_path / "out.partial"
     interrupted(seen, 2, *words, "--resume")
     before = contents(work)
@@ -168,9 +157,7 @@ def test_a_build_that_another_process_goes_on_with_is_refused_and_left_alone(
 
 
 @pytest.mark.parametrize("deleted", [0, 1, 3])
-def test_a_build_killed_when_the_index_is_there_goes_on_to_the_same(
-    build_words: tuple[object, ...], tmp_path: Path, seen: list[str], deleted: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_killed_when_the_index_is_there_goes_on_to_the_same(build_words, tmp_path, seen, deleted, monkeypatch):
     words, work = (*build_words, tmp_path / "out"), tmp_path / "out.partial"
     really, calls = Path.unlink, []
 
@@ -194,9 +181,7 @@ def test_a_build_killed_when_the_index_is_there_goes_on_to_the_same(
     assert not work.exists()
 
 
-def test_another_factory_takes_the_vectors_that_are_there(
-    build_words: tuple[object, ...], tmp_path: Path, seen: list[str]
-) -> None:
+def test_another_factory_takes_the_vectors_that_are_there(build_words, tmp_path, seen):
     words = (*build_words, tmp_path / "out", "--resume")
     refused(run(*words, "--factory", "IVF64,Flat"), 3, "needs at least 64 sentences")
     seen.clear()
@@ -209,9 +194,7 @@ def test_another_factory_takes_the_vectors_that_are_there(
     ("harm", "encoded"),
     [*((harm, False) for harm in ("flipped", "cut", "no part", "no record")), ("cut", True), ("no record", True)],
 )
-def test_a_damaged_part_is_encoded_again(
-    build_words: tuple[object, ...], tmp_path: Path, seen: list[str], harm: str, encoded: bool, whole: dict[str, bytes]
-) -> None:
+def test_a_damaged_part_is_encoded_again(build_words, tmp_path, seen, harm, encoded, whole):
     """Of a build killed between parts, or while all were indexed."""
     words = (*build_words, tmp_path / "out", "--resume")
     if encoded:

@@ -50,7 +50,7 @@ def blobs(folder: Path, labels: Sequence[str], spread: float) -> list[tuple[str,
     return rows
 
 
-def test_hungarian_accuracy_is_the_maximum_over_all_renamings() -> None:
+def test_hungarian_accuracy_is_the_maximum_over_all_renamings():
     rng = np.random.default_rng(0)
     for _ in range(20):
         gold, clusters = np.append(rng.integers(0, 4, 30), 3), np.append(rng.integers(0, 4, 30), 3)
@@ -58,7 +58,7 @@ def test_hungarian_accuracy_is_the_maximum_over_all_renamings() -> None:
 
 
 @pytest.mark.parametrize("count", [4, 30, 1500])  # the last in two parts
-def test_same_label_neighbours_are_those_of_all_angles_sorted(count: int) -> None:
+def test_same_label_neighbours_are_those_of_all_angles_sorted(count):
     rng = np.random.default_rng(count)
     vectors, gold = rng.normal(size=(count, 3)), rng.integers(0, 3, count)
     lengths = np.sqrt((vectors**2).sum(1))
@@ -70,7 +70,7 @@ def test_same_label_neighbours_are_those_of_all_angles_sorted(count: int) -> Non
     assert neighbour_values(vectors, np.zeros(count)).mean() == 1
 
 
-def test_scores_are_means_and_sample_deviations_over_seeds_0_to_9(tmp_path: Path) -> None:
+def test_scores_are_means_and_sample_deviations_over_seeds_0_to_9(tmp_path):
     rows = blobs(tmp_path, ["left", "right", "top"], spread=3.0)
     gold = [["left", "right", "top"].index(label) for label, _ in rows]
     accuracies, shared = [], []
@@ -91,7 +91,7 @@ def test_scores_are_means_and_sample_deviations_over_seeds_0_to_9(tmp_path: Path
     }
 
 
-def test_every_tsv_of_the_folder_is_a_unit_and_none_is_an_error(tmp_path: Path) -> None:
+def test_every_tsv_of_the_folder_is_a_unit_and_none_is_an_error(tmp_path):
     with pytest.raises(ValueError, match=r"no .tsv file in it; give a folder of files with label<TAB>text"):
         units(TaskData(tmp_path))
     for name in ("tweets.tsv", "agnews.tsv", "notes.txt"):
@@ -106,14 +106,14 @@ def test_every_tsv_of_the_folder_is_a_unit_and_none_is_an_error(tmp_path: Path) 
         ("1\ta\n2\tb\n", r"bad.tsv: 2 labels for 2 distinct texts"),
     ],
 )
-def test_a_set_that_cannot_be_clustered_is_refused(tmp_path: Path, content: str, message: str) -> None:
+def test_a_set_that_cannot_be_clustered_is_refused(tmp_path, content, message):
     (tmp_path / "bad.tsv").write_text(content)
     with pytest.raises(ValueError, match=message):
         units(TaskData(tmp_path))["bad"](planar)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real clustering sets beside the project (2026-11)")
-def test_the_real_sets_have_the_published_classes() -> None:
+def test_the_real_sets_have_the_published_classes():
     folder = DATA / "clustering"
     label_counts = {
         name: len({label for label, _ in labelled_rows(folder / f"{name}.tsv")}) for name in units(TaskData(folder))
@@ -121,7 +121,7 @@ def test_the_real_sets_have_the_published_classes() -> None:
     assert label_counts == {"agnews": 4, "googlenews_S": 152, "googlenews_TS": 152, "stackoverflow": 20}
 
 
-def test_ndcg_is_that_of_scikit_learn_on_each_rows_cosines() -> None:
+def test_ndcg_is_that_of_scikit_learn_on_each_rows_cosines():
     rng = np.random.default_rng(1)
     vectors, gold = rng.normal(size=(60, 4)), np.append(rng.integers(3, size=59), 9)  # the last label is alone
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -132,7 +132,7 @@ def test_ndcg_is_that_of_scikit_learn_on_each_rows_cosines() -> None:
     assert label_ndcg(vectors, gold) == pytest.approx(np.mean(scores))
 
 
-def test_separate_labels_score_100_and_shuffled_ones_chance() -> None:
+def test_separate_labels_score_100_and_shuffled_ones_chance():
     rng = np.random.default_rng(2)
     gold = np.repeat(np.arange(4), 50)
     vectors = np.eye(4)[gold] + rng.normal(scale=0.05, size=(200, 4))
@@ -143,7 +143,7 @@ def test_separate_labels_score_100_and_shuffled_ones_chance() -> None:
     assert chance["nmi"] < 5
 
 
-def test_texts_without_a_label_are_left_out() -> None:
+def test_texts_without_a_label_are_left_out():
     vectors, gold = np.random.default_rng(3).normal(size=(40, 5)), ["a", "b", "", "c"] * 10
     known = [row for row, label in enumerate(gold) if label]
     assert label_scores(vectors, gold) == label_scores(vectors[known], [gold[row] for row in known])
@@ -154,6 +154,6 @@ def test_texts_without_a_label_are_left_out() -> None:
     [(["a"] * 4, "all texts have the same label 'a'"), (list("abcd"), "each of the 4 texts has a label of its own"),
      ([], "no text has a label")],
 )  # fmt: skip
-def test_labels_that_say_nothing_are_refused(labels: list[str], message: str) -> None:
+def test_labels_that_say_nothing_are_refused(labels, message):
     with pytest.raises(ValueError, match=message):
         label_scores(np.eye(4)[: len(labels)], labels)

@@ -13,6 +13,7 @@ from plain_vectors import cosine
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
+import cse
 from cse.evaluation import geometry
 from cse.evaluation.geometry import (
     BYTE_FREQUENT,
@@ -44,7 +45,7 @@ def word_vector(word: str) -> np.ndarray:
 # -- cosines against grades ---------------------------------------------------------------------------------------
 
 
-def test_grades_fall_into_five_buckets_closed_at_the_top(tmp_path: Path) -> None:
+def test_grades_fall_into_five_buckets_closed_at_the_top(tmp_path):
     grades = [0.0, 0.9, 1.0, 2.5, 2.9, 4.0, 4.9, 5.0]
     cosines = np.array([0.1, 0.3, 0.5, 0.2, 0.6, 0.7, 0.8, 0.9])
     (tmp_path / "test.tsv").write_text("".join(f"{grades[n]}\tone\t{cosines[n]}\n" for n in range(8)))
@@ -69,7 +70,7 @@ def folder_of(folder: Path) -> Path:
     return folder
 
 
-def test_units_measure_distinct_sentences_of_sts_b(tmp_path: Path) -> None:
+def test_units_measure_distinct_sentences_of_sts_b(tmp_path):
     seen: list[str] = []
 
     def encode(texts: list[str]) -> np.ndarray:
@@ -94,7 +95,7 @@ def test_units_measure_distinct_sentences_of_sts_b(tmp_path: Path) -> None:
     json.dumps(result)
 
 
-def test_a_file_of_sentences_is_lower_cased_and_cut_to_32_words_as_released(tmp_path: Path) -> None:
+def test_a_file_of_sentences_is_lower_cased_and_cut_to_32_words_as_released(tmp_path):
     (tmp_path / "text.txt").write_text(f"A Cat\n{' the  rain' * 20}\n")
     seen: list[list[str]] = []
     unit = geometry.units(TaskData(folder_of(tmp_path), sentences=tmp_path / "text.txt"))["anisotropy"]
@@ -102,7 +103,7 @@ def test_a_file_of_sentences_is_lower_cased_and_cut_to_32_words_as_released(tmp_
     assert seen == [["a cat", " ".join(["the", "rain"] * 16)]]
 
 
-def test_missing_files_and_missing_positives_are_named(tmp_path: Path) -> None:
+def test_missing_files_and_missing_positives_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"STSB/test\.tsv: no such file; give the folder that holds STSB"):
         geometry.units(TaskData(tmp_path))
     folder = folder_of(tmp_path)
@@ -163,7 +164,7 @@ def all_pairs(texts: tuple[str, ...]) -> list[tuple[float, str, str]]:
     return [(grade, *pair) for grade, pair in zip(GRADES, combinations(texts, 2), strict=True)]
 
 
-def test_cumulative_removal_on_word_pieces_is_the_average_of_hand_cut_sentences() -> None:
+def test_cumulative_removal_on_word_pieces_is_the_average_of_hand_cut_sentences():
     texts = ("the cats .", "Dog Sunny", "a1 dogs", "the sun .", "Sun the a1 cat")
     rows = {
         "static": [f"[CLS] {cut} [SEP]" for cut in (
@@ -182,7 +183,7 @@ def test_cumulative_removal_on_word_pieces_is_the_average_of_hand_cut_sentences(
     assert len({row["average"] for row in removal.values()}) == len(rows)
 
 
-def test_cumulative_removal_on_byte_level_pieces_keeps_what_begins_a_word() -> None:
+def test_cumulative_removal_on_byte_level_pieces_keeps_what_begins_a_word():
     texts = ("Dog cats.", "the sun", "dog .", "sun Dog .", "cat sun")
     rows = {
         "-Freq": ("ĠDog Ġcat s .", "Ġsun", "Ġdog Ġ.", "Ġsun ĠDog Ġ.", "Ġcat Ġsun"),
@@ -203,9 +204,7 @@ def first_without_space(texts: list[str]) -> list[list[int]]:
     return [byte_pieces([text])[0] if text.startswith(" ") else [2] for text in texts]
 
 
-def test_static_averages_are_the_encoder_s_static_pooling(bert_folder: Path) -> None:
-    import cse
-
+def test_static_averages_are_the_encoder_s_static_pooling(bert_folder):
     encoder = cse.load(str(bert_folder), pooling="static", backend="torch")
     tokenizer, count = encoder.tokenizer, len(encoder.tokenizer)
     static = StaticEmbeddings(
@@ -224,7 +223,7 @@ def test_static_averages_are_the_encoder_s_static_pooling(bert_folder: Path) -> 
 # -- frequent tokens ----------------------------------------------------------------------------------------------
 
 
-def test_the_released_lists_hold_36_tokens_and_belong_to_their_vocabularies() -> None:
+def test_the_released_lists_hold_36_tokens_and_belong_to_their_vocabularies():
     for size, listed in ((30522, WORDPIECE_FREQUENT), (28996, WORDPIECE_FREQUENT), (50265, BYTE_FREQUENT)):
         assert len(set(listed)) == 36
         tokens = [*listed, *(f"##{number}" for number in range(size - 36))]
@@ -243,7 +242,7 @@ def test_the_released_lists_hold_36_tokens_and_belong_to_their_vocabularies() ->
 COUNTED = ["the cats", "the dogs", "the sun . a1", "Dog the cats", "[MASK]"]  # the 4, ##s 3, cat 2, Dog dog . sun a1 1
 
 
-def test_tokens_are_grouped_by_thirds_of_the_counted_by_piece_and_by_case() -> None:
+def test_tokens_are_grouped_by_thirds_of_the_counted_by_piece_and_by_case():
     groups = token_groups(static_of(WORDPIECES), COUNTED)
     named = {kind: dict(zip(WORDPIECES, names, strict=True)) for kind, names in groups.items()}
     rest = dict.fromkeys(("[CLS]", "[SEP]", "[MASK]"), "")
@@ -259,7 +258,7 @@ def test_tokens_are_grouped_by_thirds_of_the_counted_by_piece_and_by_case() -> N
         token_groups(static_of(WORDPIECES), ["the cat"])
 
 
-def test_group_cosines_are_the_double_loop_inside_each_group() -> None:
+def test_group_cosines_are_the_double_loop_inside_each_group():
     static = static_of(WORDPIECES)
     groups = token_groups(static, COUNTED)
     rows = group_cosines(static, groups)
@@ -280,7 +279,7 @@ def loop(rows: list[np.ndarray]) -> float:
     return abs(float(np.mean([a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs])))
 
 
-def test_the_picture_is_scikit_learn_s_pca_of_all_embeddings_up_to_signs() -> None:
+def test_the_picture_is_scikit_learn_s_pca_of_all_embeddings_up_to_signs():
     static = static_of(WORDPIECES)
     groups = token_groups(static, COUNTED)
     drawn = picture(static, groups)
@@ -310,7 +309,7 @@ def counts(contents: list[list[int]]) -> np.ndarray:
     return np.array([[1.0, *(content.count(letter) for letter in range(4))] for content in contents], np.float32)
 
 
-def test_task_scores_are_spearman_per_set_and_the_mean_of_the_rounded() -> None:
+def test_task_scores_are_spearman_per_set_and_the_mean_of_the_rounded():
     sets = {**SETS, "back": [(-grade, *texts) for grade, *texts in SETS["one"][:3]]}
     rows = {text: counts(letters([text]))[0] for pairs in sets.values() for pair in pairs for text in pair[1:]}
     expected = {
@@ -327,7 +326,7 @@ def test_task_scores_are_spearman_per_set_and_the_mean_of_the_rounded() -> None:
         task_scores(rows, {"flat": [(1.0, "a b", "c"), (1.0, "c", "a b")]})
 
 
-def test_the_curve_scores_the_sentences_without_the_k_most_frequent_tokens_and_encodes_once() -> None:
+def test_the_curve_scores_the_sentences_without_the_k_most_frequent_tokens_and_encodes_once():
     calls: list[list[list[int]]] = []
 
     def encode_ids(contents: list[list[int]]) -> np.ndarray:

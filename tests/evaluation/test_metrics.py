@@ -3,7 +3,6 @@
 import re
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +26,7 @@ from cse.evaluation.metrics import (
 )
 
 
-def test_spearman_is_the_correlation_of_ranks_and_each_text_is_encoded_once() -> None:
+def test_spearman_is_the_correlation_of_ranks_and_each_text_is_encoded_once():
     pairs = [(5.0, "a", "b"), (2.0, "a", "c"), (3.0, "b", "c"), (0.0, "a", "d")]
     seen: list[str] = []
 
@@ -53,16 +52,14 @@ def test_spearman_is_the_correlation_of_ranks_and_each_text_is_encoded_once() ->
         ([0.1, np.inf], [3.0, 1.0], "some cosines are not finite"),
     ],
 )
-def test_an_undefined_correlation_is_refused_and_never_a_number(
-    cosines: list[float], grades: list[float], message: str
-) -> None:
+def test_an_undefined_correlation_is_refused_and_never_a_number(cosines, grades, message):
     for measure in (correlation, partial(correlation, ranked=False)):
         with pytest.raises(ValueError, match=f"^(x.tsv: )?{re.escape(message.removeprefix('x.tsv: '))}"):
             measure(np.array(cosines), np.array(grades), name="x.tsv")
     assert correlation_or_none(np.array(cosines), np.array(grades)) is None
 
 
-def test_cosines_that_differ_in_the_fifth_decimal_are_ranked() -> None:
+def test_cosines_that_differ_in_the_fifth_decimal_are_ranked():
     assert correlation(np.array([0.99999, 0.99998, 0.99997]), [3.0, 2.0, 1.0]) == pytest.approx(100.0)
     assert correlation_or_none(np.array([0.99999, 0.99998, 0.99997]), [3.0, 1.0, 2.0]) == 50.0
 
@@ -85,7 +82,7 @@ def slow_bootstrap(tasks: dict, samples: int, seed: int) -> list[float]:
     return drawn
 
 
-def test_the_interval_is_that_of_a_loop_over_resampled_pairs() -> None:
+def test_the_interval_is_that_of_a_loop_over_resampled_pairs():
     tasks = {"a": task(1.5, 0), "b": task(2.0, 1, 40)}
     difference = paired_bootstrap(tasks, samples=40, seed=7)
     expected = slow_bootstrap(tasks, 40, 7)
@@ -97,7 +94,7 @@ def test_the_interval_is_that_of_a_loop_over_resampled_pairs() -> None:
     assert (difference.low, difference.high) == tuple(round(float(x), 2) for x in np.percentile(expected, [2.5, 97.5]))
 
 
-def test_a_better_model_differs_and_a_twin_is_inside_the_noise() -> None:
+def test_a_better_model_differs_and_a_twin_is_inside_the_noise():
     first, _, grades = task(1.0, 3, 400)
     rng = np.random.default_rng(5)
     worse, twin = grades + 4 * rng.normal(size=400), grades + rng.normal(size=400)
@@ -111,7 +108,7 @@ def test_a_better_model_differs_and_a_twin_is_inside_the_noise() -> None:
     assert paired_bootstrap({"a": (first, first, grades)}, samples=20) == Difference(0.0, 0.0, 0.0)
 
 
-def test_what_has_no_correlation_is_not_compared_and_is_left_out_of_the_samples() -> None:
+def test_what_has_no_correlation_is_not_compared_and_is_left_out_of_the_samples():
     grades = np.arange(5.0)
     for columns in ((np.ones(5), grades, grades), (grades, np.ones(5), grades), (grades, grades, np.ones(5))):
         with pytest.raises(ValueError, match=r"a: all 5 pairs have the same (cosine|grade)"):
@@ -121,7 +118,7 @@ def test_what_has_no_correlation_is_not_compared_and_is_left_out_of_the_samples(
     assert two == Difference(200.0, 200.0, 200.0)
 
 
-def test_seeds_are_compared_by_welch() -> None:
+def test_seeds_are_compared_by_welch():
     first, second = [60.0, 61.0, 63.0], [58.0, 58.5, 60.5, 59.0]
     difference = seeds_differ(first, second)
     expected = ttest_ind(first, second, equal_var=False).confidence_interval()
@@ -146,13 +143,13 @@ def vectors() -> np.ndarray:
     return ((generator.normal(size=(40, 5)) + 0.7) * scale).astype(np.float32)
 
 
-def test_anisotropy_is_the_double_loop_without_self_pairs(vectors: np.ndarray) -> None:
+def test_anisotropy_is_the_double_loop_without_self_pairs(vectors):
     count = len(vectors)
     loop = [cosine(vectors[i], vectors[j]) for i in range(count) for j in range(count) if i != j]
     assert anisotropy(vectors) == pytest.approx(np.mean(loop), abs=1e-6)
 
 
-def test_alignment_is_the_mean_squared_distance_of_unit_rows(vectors: np.ndarray) -> None:
+def test_alignment_is_the_mean_squared_distance_of_unit_rows(vectors):
     first, second = vectors[:20], vectors[20:]
     loop = [distance(a, b) ** 2 for a, b in zip(first, second, strict=True)]
     assert alignment(first, second) == pytest.approx(np.mean(loop), abs=1e-6)
@@ -164,15 +161,13 @@ def test_alignment_is_the_mean_squared_distance_of_unit_rows(vectors: np.ndarray
 
 
 @pytest.mark.parametrize("block", [3, 512])
-def test_uniformity_is_the_log_mean_over_pairs_whatever_the_block(
-    vectors: np.ndarray, block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uniformity_is_the_log_mean_over_pairs_whatever_the_block(vectors, block, monkeypatch):
     monkeypatch.setattr(metrics, "BLOCK", block)
     loop = [np.exp(-2 * distance(a, b) ** 2) for a, b in combinations(vectors, 2)]
     assert uniformity(vectors) == pytest.approx(np.log(np.mean(loop)), abs=1e-6)
 
 
-def test_cosines_are_those_of_the_grades_and_alike_sentences_lie_together(tmp_path: Path) -> None:
+def test_cosines_are_those_of_the_grades_and_alike_sentences_lie_together(tmp_path):
     rows = [f"{grade}\t{grade} first {number}\t{grade} second {number}" for grade in (0, 5) for number in range(10)]
     (tmp_path / "test.tsv").write_text("\n".join(rows))
     rng = np.random.default_rng(0)
@@ -191,7 +186,7 @@ def test_cosines_are_those_of_the_grades_and_alike_sentences_lie_together(tmp_pa
     assert apart[10:].max() < apart[:10].mean() / 5
 
 
-def test_too_few_pairs_are_refused(tmp_path: Path) -> None:
+def test_too_few_pairs_are_refused(tmp_path):
     (tmp_path / "test.tsv").write_text("0\ta\tb\n1\tc\td\n5\te\tf\n")
     with pytest.raises(ValueError, match=r"test\.tsv: 2 pairs are graded exactly 0, 3 or 5"):
         pair_map(lambda texts: np.zeros((len(texts), 2)), tmp_path / "test.tsv")

@@ -1,11 +1,10 @@
 """Whitening against its definition and scikit-learn; the flow against its inverse, autograd and a likelihood."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 from conftest import SENTENCES
+from sklearn.decomposition import PCA
 
 import cse
 from cse.evaluation.postprocessing import Flow, fit_flow, fit_whitening, whitened
@@ -29,16 +28,14 @@ def random_flow(width: int) -> Flow:
     return flow.requires_grad_(False)
 
 
-def test_whitening_is_scikit_learns_but_for_signs() -> None:
-    from sklearn.decomposition import PCA
-
+def test_whitening_is_scikit_learns_but_for_signs():
     vectors, others = correlated(200, 5), correlated(50, 5, seed=1)
     expected = PCA(whiten=True).fit(vectors.astype(np.float64)).transform(others)
     mean, matrix = fit_whitening(vectors)
     np.testing.assert_allclose(np.abs((others - mean) @ matrix), np.abs(expected), atol=1e-3)
 
 
-def test_too_few_vectors_and_equal_ones_are_refused() -> None:
+def test_too_few_vectors_and_equal_ones_are_refused():
     vectors = correlated(6, 6)
     with pytest.raises(ValueError, match="6 vectors have no covariance of 6 dimensions; fit on more texts"):
         fit_whitening(vectors)
@@ -49,14 +46,14 @@ def test_too_few_vectors_and_equal_ones_are_refused() -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_log_determinant_is_the_jacobians(width: int) -> None:
+def test_the_log_determinant_is_the_jacobians(width):
     flow = random_flow(width)
     for x in torch.randn(3, width, dtype=torch.float64):
         jacobian = torch.autograd.functional.jacobian(lambda row: flow(row[None])[0], x)
         torch.testing.assert_close(torch.linalg.slogdet(jacobian).logabsdet, flow.log_determinant())
 
 
-def test_fitting_raises_the_likelihood_of_unseen_correlated_vectors() -> None:
+def test_fitting_raises_the_likelihood_of_unseen_correlated_vectors():
     vectors, others = correlated(3000, 6), torch.from_numpy(correlated(500, 6, seed=1))
     independent = torch.distributions.Normal(torch.from_numpy(vectors.mean(0)), torch.from_numpy(vectors.std(0)))
     start = float(independent.log_prob(others).sum(1).mean())  # what activation norm alone reaches
@@ -67,7 +64,7 @@ def test_fitting_raises_the_likelihood_of_unseen_correlated_vectors() -> None:
     assert start + 0.5 * (limit - start) < reached < limit + 0.1
 
 
-def test_a_fit_depends_on_its_seed_alone() -> None:
+def test_a_fit_depends_on_its_seed_alone():
     vectors = correlated(200, 6)
     torch.manual_seed(5)
     first = fit_flow(vectors, seed=1).transform(vectors)
@@ -79,7 +76,7 @@ def test_a_fit_depends_on_its_seed_alone() -> None:
     assert torch.equal(torch.rand(1), after)  # the caller's random numbers go on undisturbed
 
 
-def test_a_real_encoder_is_wrapped_and_its_own_numbers_count(bert_folder: Path) -> None:
+def test_a_real_encoder_is_wrapped_and_its_own_numbers_count(bert_folder):
     encoder = cse.load(str(bert_folder), "mean")
     texts = [f"{first} and {second}" for first in SENTENCES for second in SENTENCES]
     made = whitened(encoder, texts)

@@ -2,7 +2,6 @@
 
 import gzip
 import lzma
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ def eq3(probabilities: np.ndarray, words: np.ndarray, special: set[int]) -> np.n
     return sum(probabilities[v] * words[v] for v in best) / sum(probabilities[v] for v in best)
 
 
-def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone: str) -> None:
+def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone):
     encoder = cse.load(backbone, "prompt", backend="torch")
     tokenizer, model = AutoTokenizer.from_pretrained(backbone), AutoModelForMaskedLM.from_pretrained(backbone).eval()
     vectors = top_k_tokens(encoder, k=K).encode(SENTENCES, batch_size=3)
@@ -37,7 +36,7 @@ def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone: st
         np.testing.assert_allclose(vector, expected, atol=1e-5)
 
 
-def test_a_sentence_is_the_mean_of_the_words_found(tmp_path: Path) -> None:
+def test_a_sentence_is_the_mean_of_the_words_found(tmp_path):
     file = tmp_path / "words.txt"
     file.write_text(VECTORS)
     vectors = glove(file).encode(["The man, the MAN don't", "Man man", "unknown words", "", "the . ."])
@@ -48,9 +47,7 @@ def test_a_sentence_is_the_mean_of_the_words_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "opener"), [("w.txt.gz", gzip.open), ("w.txt.xz", lzma.open), ("w.vec", open)])
-def test_compressed_files_and_a_word2vec_header_give_the_same_vectors(
-    tmp_path: Path, name: str, opener: object
-) -> None:
+def test_compressed_files_and_a_word2vec_header_give_the_same_vectors(tmp_path, name, opener):
     plain, other = tmp_path / "plain.txt", tmp_path / name
     plain.write_text(VECTORS)
     with opener(other, "wt") as file:  # type: ignore[operator]
@@ -74,7 +71,7 @@ def test_compressed_files_and_a_word2vec_header_give_the_same_vectors(
         ("the 1 2\nman 1 nan\n", "words.txt: line 2 has a value that is not finite; correct or remove"),
     ],
 )
-def test_a_bad_row_is_named_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_bad_row_is_named_with_file_and_line(tmp_path, text, message):
     file = tmp_path / "words.txt"
     file.write_text(text)
     with pytest.raises(ValueError, match=r"words\.txt") as caught:
@@ -82,7 +79,7 @@ def test_a_bad_row_is_named_with_file_and_line(tmp_path: Path, text: str, messag
     assert message in str(caught.value)
 
 
-def test_punctuation_and_contractions_are_split_and_split_text_stays() -> None:
+def test_punctuation_and_contractions_are_split_and_split_text_stays():
     assert word_tokens("Don't stop: it's a well-known \"test\" -- isn't it?...") == [
         "Do", "n't", "stop", ":", "it", "'s", "a", "well-known", '"', "test", '"', "--", "is", "n't", "it", "?", "...",
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from command_line import refused, run
+from command_line import ran, refused, run
 from conftest import SENTENCES
 
 import cse
@@ -14,7 +14,7 @@ from cse.evaluation.reproduction import LISTINGS, WORD_SENTENCES, Plan, obtained
 from cse.evaluation.sts import SETS
 
 
-def test_names_stay_so_that_earlier_runs_are_gone_on_with() -> None:
+def test_names_stay_so_that_earlier_runs_are_gone_on_with():
     plan = Plan(Path("/d"), Path("/o"), "w.txt", "n.csv", "bundled", (1,), "--max-steps 1")
     trained, untrained = rows("promptbert", "8")[0], rows("promptbert", "5")[0]
     assert plan.checkpoint(trained, 1) == Path("/o/checkpoints/bundled-promptbert-same-1-1155ce68")
@@ -23,7 +23,7 @@ def test_names_stay_so_that_earlier_runs_are_gone_on_with() -> None:
     assert plan.template_scores == Path("/o/results/templates-bundled-bf7ab265.json")
 
 
-def test_transfer_is_scored_as_the_papers_did() -> None:
+def test_transfer_is_scored_as_the_papers_did():
     plan = Plan(Path("/d"), Path("/o"), "a.txt", "n.csv", "bundled", (1,), "")
     options = {row.name: " ".join(plan.commands(row)[-1]) for row in (*rows("promptbert", "15"), *rows("conpvp", "5"))}
     assert all("--classifier senteval" in command for command in options.values())
@@ -49,12 +49,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return ran
 
 
-def test_a_table_is_trained_evaluated_and_not_done_twice(
-    bert_folder: Path,
-    sts: Path,
-    tmp_path: Path,
-    in_process: list[list[str]],
-) -> None:
+def test_a_table_is_trained_evaluated_and_not_done_twice(bert_folder, sts, tmp_path, in_process):
     (sts / "STSB" / "dev.tsv").write_text((sts / "STSB" / "test.tsv").read_text())
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     output = tmp_path / "out"
@@ -63,8 +58,7 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(
         "--backbone", bert_folder, "--seed", 1, "--seed", 2, "--only", "uncased, same",
         "--train-options", "--max-steps 1 --eval-every 1",
     )  # fmt: skip
-    done = run("reproduce", *options)
-    assert done.exit_code == 0, done.output
+    done = ran("reproduce", *options)
     assert "| bert-base-uncased, same template | 78.16 ± 0.17 |" in done.stdout
     ledger = json.loads((output / "promptbert-8.json").read_text())
     (entry,) = ledger["rows"]
@@ -90,10 +84,7 @@ def test_a_table_is_trained_evaluated_and_not_done_twice(
 
 
 @pytest.mark.usefixtures("in_process")
-def test_copied_rows_are_marked_and_missing_text_is_asked_for(
-    sts: Path,
-    tmp_path: Path,
-) -> None:
+def test_copied_rows_are_marked_and_missing_text_is_asked_for(sts, tmp_path):
     options = ("--data", sts.parent, "--output", tmp_path / "out")
     failed = (*options, "--train-data", tmp_path / "none.txt", "--backbone", "bundled", "--only", "SCPCSE")
     refused(run("reproduce", "dcpcse", "1", *failed), 3, "SCPCSE", "scripts.train scpcse", "exit code 3")
@@ -106,10 +97,9 @@ def test_copied_rows_are_marked_and_missing_text_is_asked_for(
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_figure_has_no_number(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+def test_a_figure_has_no_number(bert_folder, sts, tmp_path):
     options = ("--data", sts.parent, "--output", tmp_path / "out", "--backbone", bert_folder, "--only", "cls")
-    done = run("reproduce", "conpvp", "figure-5", *options)
-    assert done.exit_code == 0, done.output
+    ran("reproduce", "conpvp", "figure-5", *options)
     (drawn,) = json.loads((tmp_path / "out" / "conpvp-figure-5.json").read_text())["rows"]
     assert (drawn["note"], drawn["published_on"]) == ("no number to compare: it is a picture", "bert-base-uncased")
     pictures = [path for path in (tmp_path / "out" / "figures").rglob("*.png")]
@@ -136,14 +126,14 @@ def write_results(path: Path, *records: tuple[str, str, float]) -> None:
     path.write_text(json.dumps({"task": "sts", "protocol": {"data": "0"}, "command": "", "models": models}))
 
 
-def test_the_last_record_of_a_model_counts(plan: Plan) -> None:
+def test_the_last_record_of_a_model_counts(plan):
     own = str(plan.backbone)
     records = [(own, "1" * 12, 50.0), (own, "2" * 12, 60.0), ("other/bert", "3" * 12, 0.0)]
     write_results(plan.results(ROW, None), *records)
     assert obtained(ROW, plan, None) == 60.0
 
 
-def test_a_file_without_the_models_record_is_refused(plan: Plan) -> None:
+def test_a_file_without_the_models_record_is_refused(plan):
     path = plan.results(ROW, None)
     write_results(path, ("earlier/bert", "1" * 12, 50.0))
     with pytest.raises(ValueError, match=r"\.json: no record of .*bert; delete it and run"):
@@ -154,7 +144,7 @@ def cells(paper: str, table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in LISTINGS[paper, table]()[2:]]
 
 
-def test_dcpcses_tables_are_the_papers() -> None:
+def test_dcpcses_tables_are_the_papers():
     learned = {(row[0], row[1]): row[2:] for row in cells("dcpcse", "3")}
     assert learned["bert-base", "unsupervised"] == ["16", "294,912", "590,592"]
     assert learned["bert-large", "supervised"] == ["12", "589,824", "1,049,600"]
@@ -165,7 +155,7 @@ def test_dcpcses_tables_are_the_papers() -> None:
     assert len(settings) == len(learned) == 8
 
 
-def test_promptberts_and_conpvps_settings_are_listed() -> None:
+def test_promptberts_and_conpvps_settings_are_listed():
     unsupervised, supervised = [["256", rate, "1"] for rate in ("1e-05", "3e-05", "1e-05")], ["512", "5e-05", "3"]
     assert [row[2:5] for row in cells("promptbert", "14")] == [*unsupervised, supervised, supervised]
     assert [row[2:4] for row in cells("conpvp", "2")] == [
@@ -178,7 +168,7 @@ def test_promptberts_and_conpvps_settings_are_listed() -> None:
     assert len(cells("conpvp", "1")) == 9 + 8
 
 
-def test_the_command_prints_the_list_and_listings_without_data() -> None:
+def test_the_command_prints_the_list_and_listings_without_data():
     assert run("reproduce", "--list").stdout.splitlines() == overview()
     assert run("reproduce", "dcpcse", "4").stdout.splitlines() == LISTINGS["dcpcse", "4"]()
     assert json.loads(run("reproduce", "--list", "--json").stdout) == overview()
@@ -190,7 +180,7 @@ def test_the_command_prints_the_list_and_listings_without_data() -> None:
     refused(run("reproduce", "conpvp", "figure-2"), 3, "a drawing of the method")
 
 
-def test_table_7_has_the_words_of_its_sentences_before_and_after_denoising(bert_folder: Path) -> None:
+def test_table_7_has_the_words_of_its_sentences_before_and_after_denoising(bert_folder):
     lines = run("reproduce", "promptbert", "7", "--backbone", bert_folder).stdout.splitlines()
     encoder = cse.load(str(bert_folder), "prompt")
     assert len(lines) == 2 + 4

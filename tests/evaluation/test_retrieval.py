@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +33,7 @@ def write(folder: Path, corpus: str, queries: str, qrels: str) -> Path:
     return folder
 
 
-def test_measures_are_the_hand_worked_ones() -> None:
+def test_measures_are_the_hand_worked_ones():
     scores = measures(["x", "a", "y", "b"], {"a", "b", "c"})
     gained = 1 / np.log2(3) + 1 / np.log2(5)
     assert scores["ndcg@10"] == pytest.approx(gained / (1 + 1 / np.log2(3) + 1 / np.log2(4)))
@@ -44,7 +43,7 @@ def test_measures_are_the_hand_worked_ones() -> None:
     assert (late["ndcg@10"], late["mrr@10"], late["recall@10"], late["recall@100"]) == (0, 0, 0, 1)
 
 
-def test_a_set_is_scored_and_a_query_that_is_a_document_does_not_find_itself(tmp_path: Path) -> None:
+def test_a_set_is_scored_and_a_query_that_is_a_document_does_not_find_itself(tmp_path):
     corpus = "1\tnorth\n2\tnorth east\n3\tsouth\n"
     folder = write(tmp_path / "s", corpus, "1\tnorth\nq\tsouth\nz\tunjudged\n", "1\t2\t1\n1\t3\t0\nq\t3\t2\n")
     vectors = {"north": [0, 1], "north east": [0.7, 0.7], "south": [0, -1]}
@@ -58,7 +57,7 @@ def test_a_set_is_scored_and_a_query_that_is_a_document_does_not_find_itself(tmp
     assert score(lambda texts: np.array([vectors[text] for text in texts]), folder, exact)["queries"] == 1
 
 
-def test_a_title_is_said_once(tmp_path: Path) -> None:
+def test_a_title_is_said_once(tmp_path):
     (tmp_path / "c.tsv").write_text("1\tWings\tWings lift.\n2\tHeat\tIt flows.\n3\talone\n")
     assert read_texts(tmp_path / "c.tsv") == {"1": "Wings lift.", "2": "Heat It flows.", "3": "alone"}
 
@@ -77,13 +76,13 @@ def test_a_title_is_said_once(tmp_path: Path) -> None:
         ("q\tsouth\n", "q\tq\t1\n", "no query has a relevant document other than itself"),
     ],
 )
-def test_bad_files_are_named_with_their_line(tmp_path: Path, corpus: str, qrels: str, message: str) -> None:
+def test_bad_files_are_named_with_their_line(tmp_path, corpus, qrels, message):
     folder = write(tmp_path / "s", corpus, "q\tsouth\n", qrels)
     with pytest.raises(ValueError, match=message):
         score(lambda texts: np.ones((len(texts), 2)), folder, exact)
 
 
-def test_a_folder_without_a_set_and_a_set_without_queries_are_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_set_and_a_set_without_queries_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"no corpus\.jsonl or corpus\.tsv in it"):
         units(TaskData(tmp_path, search=exact))
     (write(tmp_path / "s", "1\ta\n", "q\tb\n", "q\t1\t1\n") / "queries_dev.tsv").unlink()
@@ -93,7 +92,7 @@ def test_a_folder_without_a_set_and_a_set_without_queries_are_refused(tmp_path: 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 @pytest.mark.parametrize("inside", [True, False])
-def test_a_folder_of_beir_is_read_as_published(tmp_path: Path, pack: Callable[[bytes], bytes], inside: bool) -> None:
+def test_a_folder_of_beir_is_read_as_published(tmp_path, pack, inside):
     folder, end = tmp_path / "set", "" if pack is bytes else ".gz"
     (folder / "qrels").mkdir(parents=True)
     documents = [{"_id": "d1", "title": "Post", "text": "it is late", "metadata": {}}]
@@ -119,7 +118,7 @@ def test_a_folder_of_beir_is_read_as_published(tmp_path: Path, pack: Callable[[b
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real retrieval sets beside the project (2026-11)")
-def test_the_real_sets_have_their_published_sizes() -> None:
+def test_the_real_sets_have_their_published_sizes():
     folder = DATA / "retrieval" / "cranfield"
     documents, queries = read_texts(folder / "corpus.tsv"), read_texts(folder / "queries.tsv")
     assert (len(documents), len(queries)) == (1400, 225)
@@ -138,14 +137,12 @@ def test_the_real_sets_have_their_published_sizes() -> None:
         (" ".join(map(str, range(99))), "0 10 22 32 44 54 66 76 88 98"),  # spread over the whole text
     ],
 )
-def test_a_short_form_has_every_second_word_and_at_most_ten(
-    text: str, form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_short_form_has_every_second_word_and_at_most_ten(text, form, monkeypatch):
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
     assert short_form(text) == form
 
 
-def test_ranks_are_those_of_a_loop_over_each_draw() -> None:
+def test_ranks_are_those_of_a_loop_over_each_draw():
     rng = np.random.default_rng(4)
     texts = rng.normal(size=(600, 4)).astype(np.float32)
     own = rng.permutation(600)[:520]
@@ -165,13 +162,13 @@ def test_ranks_are_those_of_a_loop_over_each_draw() -> None:
     np.testing.assert_allclose(values["mrr"], (1 / expected).mean(axis=0))
 
 
-def test_vectors_that_are_all_alike_or_no_numbers_find_nothing() -> None:
+def test_vectors_that_are_all_alike_or_no_numbers_find_nothing():
     for vector in (1.0, np.nan):
         texts = np.full((10, 3), vector, np.float32)
         np.testing.assert_array_equal(ranks(texts[:2], np.arange(2), texts, [np.arange(10)]), [[10, 10]])
 
 
-def test_the_interval_of_a_gain_is_that_of_its_mean() -> None:
+def test_the_interval_of_a_gain_is_that_of_its_mean():
     rng = np.random.default_rng(1)
     first, second = rng.random(900) < 0.7, rng.random(900) < 0.6
     gain = mean_difference(first, second.astype(float))

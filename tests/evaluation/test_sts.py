@@ -18,7 +18,7 @@ def write_pairs(path: Path, *rows: str) -> Path:
     return path
 
 
-def test_subsets_are_concatenated_and_ranked_once(tmp_path: Path) -> None:
+def test_subsets_are_concatenated_and_ranked_once(tmp_path):
     # cosines 0.8 and 0.6 in the first subset, 0.0 and -0.995 in the second
     first = write_pairs(tmp_path / "STS12" / "x.tsv", "1\ta\tb", "5\tb\tc")
     second = write_pairs(tmp_path / "STS12" / "y.tsv", "4\ta\tc", "0\ta\td")
@@ -35,7 +35,7 @@ def test_subsets_are_concatenated_and_ranked_once(tmp_path: Path) -> None:
     assert "subset_mean" not in score(encode, [second], details=True)
 
 
-def test_a_collapsed_model_has_no_score_and_a_subset_without_one_leaves_its_place_empty(tmp_path: Path) -> None:
+def test_a_collapsed_model_has_no_score_and_a_subset_without_one_leaves_its_place_empty(tmp_path):
     first = write_pairs(tmp_path / "STS12" / "x.tsv", "1\ta\tb", "5\tb\tc")
     flat = write_pairs(tmp_path / "STS12" / "y.tsv", "4\ta\tc", "4\ta\td")
     with pytest.raises(ValueError, match="STS12: all 4 pairs have the same cosine"):
@@ -45,7 +45,7 @@ def test_a_collapsed_model_has_no_score_and_a_subset_without_one_leaves_its_plac
     assert scores["subset_mean"] is None
 
 
-def test_only_present_tasks_are_units_and_none_is_refused(tmp_path: Path) -> None:
+def test_only_present_tasks_are_units_and_none_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no STS files"):
         units(TaskData(tmp_path))
     write_pairs(tmp_path / "STSB" / "test.tsv", "1\ta\tb")
@@ -53,7 +53,7 @@ def test_only_present_tasks_are_units_and_none_is_refused(tmp_path: Path) -> Non
     assert list(units(TaskData(tmp_path))) == ["STS13", "STS-B"]
 
 
-def test_tokenised_text_takes_the_place_of_a_task_where_there_is_some(tmp_path: Path) -> None:
+def test_tokenised_text_takes_the_place_of_a_task_where_there_is_some(tmp_path):
     for task in ("STS12", "STS13"):
         write_pairs(tmp_path / "raw" / task / "x.tsv", "1\ta\tb", "2\ta\ta")
     write_pairs(tmp_path / "cut" / "STS12" / "x.tsv", "1\tb\tb", "2\ta\td")
@@ -63,7 +63,7 @@ def test_tokenised_text_takes_the_place_of_a_task_where_there_is_some(tmp_path: 
     assert {name: unit(encode)["spearman"] for name, unit in tasks.items()} == {"STS12": -100.0, "STS13": 100.0}
 
 
-def test_sts_b_and_sick_are_read_in_their_published_files_and_that_is_said(tmp_path: Path, caplog) -> None:
+def test_sts_b_and_sick_are_read_in_their_published_files_and_that_is_said(tmp_path, caplog):
     for name, content in (
         ("STSB/sts-test.csv",
          'cap\tMSRvid\t2012\t0001\t5.0\tA "dog.\tA dog.\ncap\tMSRvid\t2012\t0002\t1\tMen.\tCats.\n'),
@@ -86,13 +86,13 @@ def test_sts_b_and_sick_are_read_in_their_published_files_and_that_is_said(tmp_p
     ]
 
 
-def test_the_final_period_is_promptberts() -> None:
+def test_the_final_period_is_promptberts():
     texts = ["a dog", "a dog.", "why?", 'he said "no"', "it's the dogs'", "wow!", ""]
     assert [with_final_period(text) for text in texts] == ["a dog.", *texts[1:5], "wow!.", ""]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real STS sets beside the project (2026-11)")
-def test_the_real_sets_have_the_published_pair_counts() -> None:
+def test_the_real_sets_have_the_published_pair_counts():
     counts = {
         name: sum(len(scored_pairs(p)) for p in (DATA / "sts" / name).glob("*.tsv"))
         for name in ("STS12", "STS13", "STS14")

@@ -1,7 +1,5 @@
 """Tasks are values: found by name, with the papers' sets, options that match what they can do, and figures."""
 
-from pathlib import Path
-
 import pytest
 from conftest import ROOT
 
@@ -10,18 +8,18 @@ from cse.evaluation import sts
 from cse.evaluation.tasks import HUB_SETS, TASKS, TaskData, fetch, find_task
 
 
-def test_an_unknown_task_is_refused_with_the_choices() -> None:
+def test_an_unknown_task_is_refused_with_the_choices():
     with pytest.raises(ValueError, match="unknown task 'chess'; choose from sts, transfer, few-shot"):
         find_task("chess")
 
 
-def test_the_documentation_names_every_task_with_its_files() -> None:
+def test_the_documentation_names_every_task_with_its_files():
     text = (ROOT / "docs" / "evaluation.md").read_text()
     for name in TASKS:
         assert f"| `{name}` |" in text
 
 
-def test_the_average_is_over_the_papers_sets_alone() -> None:
+def test_the_average_is_over_the_papers_sets_alone():
     task = find_task("transfer")
     scores = {name: {"accuracy": 10.0 * number} for number, name in enumerate(task.sets)}
     assert task.average({**scores, "other": {"accuracy": 99.0}}) == pytest.approx(30.0)
@@ -48,7 +46,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     return loaded
 
 
-def test_sets_are_written_once_in_the_layout_of_the_task(hub: list, tmp_path: Path) -> None:
+def test_sets_are_written_once_in_the_layout_of_the_task(hub, tmp_path):
     folder = fetch("sts", tmp_path)
     assert list(sts.units(TaskData(folder))) == ["STS12", "STS13", "STS14", "STS15", "STS16", "STS-B"]
     assert scored_pairs(folder / "STS16" / "all.tsv")[1] == (1.0, "a b", "c")
@@ -59,9 +57,7 @@ def test_sets_are_written_once_in_the_layout_of_the_task(hub: list, tmp_path: Pa
     assert (tmp_path / "transfer" / "TREC" / "test.tsv").read_text().splitlines() == ["2\td"] * 500
 
 
-def test_a_set_of_another_size_or_no_hub_is_refused_and_leaves_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_set_of_another_size_or_no_hub_is_refused_and_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr("cse.files.hub.reachable", lambda: False)
     with pytest.raises(ValueError, match="mteb/sts12-sts: the data hub cannot be reached; give a folder as `data`"):
         fetch("sts", tmp_path)

@@ -10,6 +10,11 @@ import pytest
 import torch
 from conftest import SENTENCES, fresh_backbone
 from scipy.stats import spearmanr
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
 import cse
 from cse.corpus.supervised import scored_pairs
@@ -50,19 +55,19 @@ def listed(tmp_path: Path) -> Path:
     return file
 
 
-def test_greedy_search_is_table_4_where_its_numbers_are_the_scores() -> None:
+def test_greedy_search_is_table_4_where_its_numbers_are_the_scores():
     scores = {template.text: score for template, score in greedy(lambda template: TEMPLATES[template.text]).items()}
     assert list(scores.items()) == list(TEMPLATES.items())
 
 
-def test_published_numbers_are_found_whatever_the_spaces() -> None:
+def test_published_numbers_are_found_whatever_the_spaces():
     rows = compared(dict.fromkeys((MEANS.text, "[X] is[MASK].", "[X] was [MASK] ."), 0.0))
     assert [row.published for row in rows] == [73.44, 47.26, None]
 
 
 @pytest.mark.parametrize("denoise", [False, True])
 @pytest.mark.parametrize("final_period", [False, True])
-def test_a_score_is_spearman_of_the_vectors_at_the_mask(backbone: str, denoise: bool, final_period: bool) -> None:
+def test_a_score_is_spearman_of_the_vectors_at_the_mask(backbone, denoise, final_period):
     template = Template("[X] means [MASK] .")
     pairs = [(float(n % 6), *pair) for n, pair in enumerate(combinations(SENTENCES[:7], 2))]  # none twice: no ties
     when = When.ALWAYS if denoise else When.NEVER
@@ -88,7 +93,7 @@ def test_a_score_is_spearman_of_the_vectors_at_the_mask(backbone: str, denoise: 
         ("\n \n", "no template in it; give lines such as"),
     ],
 )
-def test_a_bad_template_is_named_with_file_and_line(tmp_path: Path, dev: Path, text: str, message: str) -> None:
+def test_a_bad_template_is_named_with_file_and_line(tmp_path, dev, text, message):
     file = tmp_path / "templates.txt"
     file.write_text(text)
     done = run("--model", "bundled", "--dev", dev, "--templates", file)
@@ -98,7 +103,7 @@ def test_a_bad_template_is_named_with_file_and_line(tmp_path: Path, dev: Path, t
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_the_command_prints_table_4_and_marks_the_best(bert_folder: Path, dev: Path, tmp_path: Path) -> None:
+def test_the_command_prints_table_4_and_marks_the_best(bert_folder, dev, tmp_path):
     file = tmp_path / "out" / "scores.json"
     done = run("--model", bert_folder, "--dev", dev, "--json", file)
     assert done.exit_code == 0, done.output
@@ -131,7 +136,7 @@ def test_the_command_prints_table_4_and_marks_the_best(bert_folder: Path, dev: P
     assert done.stderr.startswith("dev.tsv: 14 pairs\n")
 
 
-def test_the_command_scores_a_list_with_its_options(bert_folder: Path, dev: Path, listed: Path) -> None:
+def test_the_command_scores_a_list_with_its_options(bert_folder, dev, listed):
     done = run("--model", bert_folder, "--dev", dev, "--templates", listed, "--denoise", "--final-period")
     score = dev_score(cse.load(str(bert_folder)), scored_pairs(dev), denoise=True, final_period=True)
     values = [score(template) for template in read_templates(listed)]
@@ -141,7 +146,7 @@ def test_the_command_scores_a_list_with_its_options(bert_folder: Path, dev: Path
     assert values != [plain(template) for template in read_templates(listed)]
 
 
-def test_a_trained_model_and_a_folder_for_json_are_refused(dev: Path, tmp_path: Path) -> None:
+def test_a_trained_model_and_a_folder_for_json_are_refused(dev, tmp_path):
     done = run("--model", "simcse", "--dev", dev)
     assert (done.exit_code, done.stdout) == (4, "")
     assert "simcse is a trained checkpoint; give a backbone: bundled" in done.stderr
@@ -161,12 +166,6 @@ WORD_FIRST, WORD_LAST = ("[MASK]", "[X]"), ("[X]", "[MASK]")
 
 def tiny_t5(folder: Path, gaps: list[str], learn: bool) -> Path:
     """Write a T5 of one layer that knows the pairs' words, and where asked for has learned to write `WRITTEN`."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.pre_tokenizers import WhitespaceSplit
-    from tokenizers.processors import TemplateProcessing
-    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
-
     words = dict.fromkeys(word for pair in WORD_DEFINITIONS for text in pair for word in text.split())
     pieces = ["<pad>", "</s>", "<unk>", *gaps, "Also", "called", ".", *words]
     vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
@@ -213,15 +212,11 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("<extra_id_0> [X] <extra_id_1> is <extra_id_2></s>", WORD_FIRST, None),
     ],
 )
-def test_what_fills_the_gaps_becomes_a_template_or_nothing(
-    filled: str, parts: tuple[str, str], expected: str | None
-) -> None:
+def test_what_fills_the_gaps_becomes_a_template_or_nothing(filled, parts, expected):
     assert template_of(filled, parts, ("island", "land with water on every side")) == expected
 
 
-def test_the_command_writes_candidates_scores_them_and_takes_an_existing_file(
-    t5: Path, bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_writes_candidates_scores_them_and_takes_an_existing_file(t5, bert_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(template_search, "generated", partial(generated, pairs=WORD_DEFINITIONS[:1], beams=2))
     (tmp_path / "dev.tsv").write_text(
         "".join(f"{i % 6}\t{SENTENCES[i % 7]}\t{SENTENCES[3 * i % 7]}\n" for i in range(9))
@@ -237,7 +232,7 @@ def test_the_command_writes_candidates_scores_them_and_takes_an_existing_file(
     assert "exists; its templates are scored" in again.stderr
 
 
-def test_what_cannot_write_templates_is_refused_in_one_line(bert_folder: Path, tmp_path: Path) -> None:
+def test_what_cannot_write_templates_is_refused_in_one_line(bert_folder, tmp_path):
     for model in ("google/none", str(bert_folder)):
         with pytest.raises(ArtefactError, match=r"cannot open .* to write templates: .*; give a T5") as caught:
             load_seq2seq(model)

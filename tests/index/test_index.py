@@ -22,7 +22,7 @@ def flat(tmp_path: Path) -> VectorIndex:
     return build(tmp_path / "flat")
 
 
-def test_hits_are_what_search_finds_for_one_query(tmp_path: Path) -> None:
+def test_hits_are_what_search_finds_for_one_query(tmp_path):
     index = build(tmp_path / "x")
     index.remove([0, 3])
     query = 7 * vectors(N)[5]
@@ -36,7 +36,7 @@ def test_hits_are_what_search_finds_for_one_query(tmp_path: Path) -> None:
         index.hits(query[None], 4)
 
 
-def test_an_index_and_its_hits_say_what_they_are(tmp_path: Path) -> None:
+def test_an_index_and_its_hits_say_what_they_are(tmp_path):
     index = build(tmp_path / "x")
     assert repr(index) == "VectorIndex(600 rows, Flat, promptbert)"
     table = pa.table({"text": ["<b>a</b>", "c"], "row": ["x", "y"], "price": [1, 2]})
@@ -49,7 +49,7 @@ def test_an_index_and_its_hits_say_what_they_are(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_what_an_approximate_type_does_not_find_is_minus_one_and_no_hit(tmp_path: Path) -> None:
+def test_what_an_approximate_type_does_not_find_is_minus_one_and_no_hit(tmp_path):
     index = build(tmp_path / "x", "IVF32,Flat", nprobe=1)
     with pytest.warns(FewHitsWarning, match=r"of 2,400 hits, since this IVF32,Flat index searched 1 of its cells"):
         scores, rows = index.search(vectors(4), N)
@@ -67,7 +67,7 @@ def test_what_an_approximate_type_does_not_find_is_minus_one_and_no_hit(tmp_path
 
 
 @pytest.mark.parametrize("factory", ["IVF32,Flat", "OPQ8,IVF32,SQ8", "IVF32,SQ8,RFlat", "HNSW4,Flat", "IDMap,HNSW4"])
-def test_a_larger_probe_finds_what_is_missing(factory: str, tmp_path: Path) -> None:
+def test_a_larger_probe_finds_what_is_missing(factory, tmp_path):
     index, queries = build(tmp_path / "x", factory, nprobe=1, ef_search=1), vectors(5)
     assert len(index.hits(queries[0], 100, quiet=True)) < 100
     rows = index.search(queries, 100, probe=600)[1]  # without a warning, which were an error here
@@ -81,13 +81,13 @@ def test_a_larger_probe_finds_what_is_missing(factory: str, tmp_path: Path) -> N
         index.search(queries, 3, probe=0)
 
 
-def test_an_exact_type_takes_no_probe(flat: VectorIndex) -> None:
+def test_an_exact_type_takes_no_probe(flat):
     with pytest.raises(ValueError, match="`probe` is for IVF and HNSW indexes, and this is Flat; leave it out"):
         flat.hits(vectors(1)[0], 3, probe=8)
 
 
 @pytest.mark.parametrize("factory", FACTORIES)
-def test_search_agrees_with_brute_force(factory: str, tmp_path: Path) -> None:
+def test_search_agrees_with_brute_force(factory, tmp_path):
     index = build(tmp_path / "x", factory)
     queries = vectors(50, seed=1)
     scores, rows = index.search(queries, 10)
@@ -102,7 +102,7 @@ def test_search_agrees_with_brute_force(factory: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(scores, of_found, atol=0.15 if "PQ" in factory else 0.02)
 
 
-def test_zero_rows_stay_zero_and_score_zero(tmp_path: Path) -> None:
+def test_zero_rows_stay_zero_and_score_zero(tmp_path):
     points = vectors(5)
     points[2] = 0
     index = VectorIndex.build([(sentences(5), points)], tmp_path / "x", settings=BuildSettings())
@@ -111,14 +111,14 @@ def test_zero_rows_stay_zero_and_score_zero(tmp_path: Path) -> None:
     assert scores[rows == 2].tolist() == [0] * 5
 
 
-def test_unit_rows_survive_extreme_lengths() -> None:
+def test_unit_rows_survive_extreme_lengths():
     rows = np.array([[3e30, 4e30], [3e-30, 4e-30], [3, 4], [0, 0]], dtype=np.float32)
     expected = np.array([[0.6, 0.8]] * 3 + [[0, 0]], dtype=np.float32)
     np.testing.assert_allclose(unit_rows(rows), expected, rtol=1e-6)  # float32
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
-def test_a_value_that_is_not_finite_is_refused_with_its_row(bad: float, tmp_path: Path, flat: VectorIndex) -> None:
+def test_a_value_that_is_not_finite_is_refused_with_its_row(bad, tmp_path, flat):
     points = vectors(20).astype(np.float64)
     points[13, 5] = bad
     batches = [(sentences(10), points[:10]), (sentences(10), points[10:])]
@@ -132,7 +132,7 @@ def test_a_value_that_is_not_finite_is_refused_with_its_row(bad: float, tmp_path
     assert not (tmp_path / "x").exists()
 
 
-def test_k_is_cut_and_edges_keep_their_shapes(tmp_path: Path) -> None:
+def test_k_is_cut_and_edges_keep_their_shapes(tmp_path):
     index = build(tmp_path / "x", count=4)
     scores, rows = index.search(vectors(2), 9)
     assert sorted(rows[0].tolist()) == [0, 1, 2, 3]
@@ -147,7 +147,7 @@ def test_k_is_cut_and_edges_keep_their_shapes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", [(D,), (2, D + 1), (2, 2, D), (2, 0)])
-def test_queries_of_another_shape_are_refused(shape: tuple[int, ...], flat: VectorIndex) -> None:
+def test_queries_of_another_shape_are_refused(shape, flat):
     with pytest.raises(ValueError, match="vectors have"):
         flat.search(np.ones(shape, dtype=np.float32), 1)
 
@@ -156,7 +156,7 @@ def test_queries_of_another_shape_are_refused(shape: tuple[int, ...], flat: Vect
     "factory",
     ["Flat", "SQfp16", "SQ8", "IVF8,Flat", "IVF8,SQ8", "IVF8,PQ16", "IDMap,Flat", "PCA16,Flat", "PCA24,IVF8,Flat"],
 )
-def test_edits_keep_texts_and_vectors_together(factory: str, tmp_path: Path) -> None:
+def test_edits_keep_texts_and_vectors_together(factory, tmp_path):
     """Removing, adding, saving, loading and again: each sentence is found by its own vector under its own row."""
     index = build(tmp_path / "x", factory, nprobe=8 if "IVF" in factory else None)
     points, expected = vectors(N + 40), dict(enumerate(sentences(N + 40)))
@@ -179,7 +179,7 @@ def test_edits_keep_texts_and_vectors_together(factory: str, tmp_path: Path) -> 
         index = VectorIndex.load(tmp_path / "y")
 
 
-def test_hnsw_refuses_removal_and_stays_whole(tmp_path: Path) -> None:
+def test_hnsw_refuses_removal_and_stays_whole(tmp_path):
     index = build(tmp_path / "x", "HNSW32,Flat")
     with pytest.raises(ValueError, match="HNSW32,Flat cannot remove rows: remove_ids not implemented"):
         index.remove([3])
@@ -190,14 +190,14 @@ def test_hnsw_refuses_removal_and_stays_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [[-1], [N], [1.5], [[1]], [True]])
-def test_unknown_rows_are_refused(rows: Any, flat: VectorIndex) -> None:
+def test_unknown_rows_are_refused(rows, flat):
     for method in (flat.texts, flat.remove):
         with pytest.raises(ValueError, match="row"):
             method(rows)
     assert len(flat) == N
 
 
-def test_removed_rows_are_gone(flat: VectorIndex, tmp_path: Path) -> None:
+def test_removed_rows_are_gone(flat, tmp_path):
     flat.remove([7, 7])
     with pytest.raises(ValueError, match="row 7 was removed"):
         flat.texts([7])
@@ -207,7 +207,7 @@ def test_removed_rows_are_gone(flat: VectorIndex, tmp_path: Path) -> None:
     assert b"sentence 7 " not in (tmp_path / "y" / "texts.arrow").read_bytes()
 
 
-def test_adding_checks_its_input(flat: VectorIndex) -> None:
+def test_adding_checks_its_input(flat):
     with pytest.raises(ValueError, match="2 texts and 3 vectors"):
         flat.add(["a", "b"], vectors(3))
     with pytest.raises(ValueError, match=f"have 8 dimensions, not {D}"):
@@ -218,7 +218,7 @@ def test_adding_checks_its_input(flat: VectorIndex) -> None:
     assert len(flat) == N
 
 
-def test_edits_forget_recall_and_name_corpora(tmp_path: Path) -> None:
+def test_edits_forget_recall_and_name_corpora(tmp_path):
     index = build(tmp_path / "x", "SQ8")
     assert (index.recall_at_10 or 0) > 0.9
     index.add(["more"], vectors(1), corpus="second")
@@ -249,7 +249,7 @@ ON_CPU_ONLY = ("SQ8", "HNSW8,Flat", "PQ16", "SQ8,RFlat")
 
 
 @pytest.mark.parametrize("factory", [*ON_GPU, *ON_CPU_ONLY])
-def test_types_that_go_to_a_gpu(factory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_types_that_go_to_a_gpu(factory, tmp_path, monkeypatch):
     sent = pretend_gpu(monkeypatch)
     index = build(tmp_path / "x", factory)
     for _ in range(2):
@@ -257,7 +257,7 @@ def test_types_that_go_to_a_gpu(factory: str, tmp_path: Path, monkeypatch: pytes
     assert len(sent) == (factory in ON_GPU)
 
 
-def test_a_gpu_copy_follows_edits_and_failure_falls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_copy_follows_edits_and_failure_falls_back(tmp_path, monkeypatch):
     sent = pretend_gpu(monkeypatch)
     index = build(tmp_path / "x")
     index.search(vectors(1), 1)
@@ -273,7 +273,7 @@ def test_a_gpu_copy_follows_edits_and_failure_falls_back(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("batch", [7, N])
-def test_texts_come_in_the_order_asked_from_one_batch_and_from_many(tmp_path: Path, batch: int) -> None:
+def test_texts_come_in_the_order_asked_from_one_batch_and_from_many(tmp_path, batch):
     index = VectorIndex.build(in_batches(batch), tmp_path / "x", settings=BuildSettings())
     rows = [N - 1, 0, 7, 7, 300]
     assert index.texts(rows) == index.texts(np.array(rows)) == [sentences(N)[row] for row in rows]
@@ -286,7 +286,7 @@ def test_texts_come_in_the_order_asked_from_one_batch_and_from_many(tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
-def test_queries_of_any_kind_of_number_are_left_as_they_were(tmp_path: Path, kind: type) -> None:
+def test_queries_of_any_kind_of_number_are_left_as_they_were(tmp_path, kind):
     index = build(tmp_path / "x")
     queries = (2 * vectors(3)).astype(kind)
     before = queries.copy()
@@ -294,7 +294,7 @@ def test_queries_of_any_kind_of_number_are_left_as_they_were(tmp_path: Path, kin
     np.testing.assert_array_equal(queries, before)
 
 
-def test_half_of_a_surrogate_pair_is_kept_as_the_encoder_reads_it(tmp_path: Path) -> None:
+def test_half_of_a_surrogate_pair_is_kept_as_the_encoder_reads_it(tmp_path):
     texts = ["a \ud800 b", "\udfff", "whole \U0001f600 and \x00"]
     index = VectorIndex.build([(texts, np.eye(3, 4))], tmp_path / "x", settings=BuildSettings())
     index.add(["\ud800"], np.ones((1, 4)))

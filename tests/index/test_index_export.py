@@ -1,8 +1,5 @@
 """Exports of an index, as datasets, pandas and NumPy read them; copies without paths of the machine that built it."""
 
-import contextlib
-import io
-import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +8,7 @@ import pyarrow as pa
 import pytest
 from datasets import load_from_disk
 from index_corpus import build, sentences, vectors
+from model_files import run_card
 
 from cse.corpus import Corpus
 from cse.files.writing import write_folder
@@ -28,16 +26,8 @@ def exported(index: VectorIndex, to: str, folder: Path, points: dict | None = No
     return folder
 
 
-def run_card(folder: Path) -> str:
-    (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(code.replace("THIS_FOLDER", str(folder)), {})
-    return out.getvalue()
-
-
 @pytest.mark.parametrize("factory", ["Flat", "IVF4,Flat", "HNSW32,Flat"])
-def test_a_dataset_finds_what_the_index_finds(tmp_path: Path, factory: str) -> None:
+def test_a_dataset_finds_what_the_index_finds(tmp_path, factory):
     index = build(tmp_path / "index", factory, COUNT)
     folder = exported(index, "datasets", tmp_path / "out")
     dataset = load_from_disk(str(folder))
@@ -52,7 +42,7 @@ def test_a_dataset_finds_what_the_index_finds(tmp_path: Path, factory: str) -> N
     assert sentences(1)[0] in run_card(folder)
 
 
-def test_removed_sentences_are_left_out_and_the_numbers_fit(tmp_path: Path) -> None:
+def test_removed_sentences_are_left_out_and_the_numbers_fit(tmp_path):
     index = build(tmp_path / "index", "Flat", COUNT)
     index.remove([0, 7])
     folder = exported(index, "datasets", tmp_path / "out")
@@ -63,7 +53,7 @@ def test_removed_sentences_are_left_out_and_the_numbers_fit(tmp_path: Path) -> N
     assert examples["text"] == [dataset[10]["text"]]
 
 
-def test_a_type_that_keeps_row_numbers_is_refused_after_removals(tmp_path: Path) -> None:
+def test_a_type_that_keeps_row_numbers_is_refused_after_removals(tmp_path):
     index = build(tmp_path / "index", "IVF4,Flat", COUNT)
     index.remove([3])
     with pytest.raises(ValueError, match="rows were removed from this IVF4,Flat index"):
@@ -75,7 +65,7 @@ def test_a_type_that_keeps_row_numbers_is_refused_after_removals(tmp_path: Path)
     np.testing.assert_allclose(np.stack(table["vector"]), unit_rows(vectors(COUNT))[left], atol=1e-6)
 
 
-def test_a_table_has_texts_vectors_and_the_points_it_is_given(tmp_path: Path) -> None:
+def test_a_table_has_texts_vectors_and_the_points_it_is_given(tmp_path):
     index = build(tmp_path / "index", "SQ8", COUNT)
     axes = {"x": [i / 7 for i in range(COUNT)], "y": [float(i) for i in range(COUNT)]}
     folder = exported(index, "parquet", tmp_path / "out", axes)
@@ -88,7 +78,7 @@ def test_a_table_has_texts_vectors_and_the_points_it_is_given(tmp_path: Path) ->
     assert "sentence 0" in run_card(folder)
 
 
-def test_the_projectors_files_have_a_line_for_each_sentence(tmp_path: Path) -> None:
+def test_the_projectors_files_have_a_line_for_each_sentence(tmp_path):
     index = build(tmp_path / "index", "Flat", COUNT)
     index.add(["two\nlines\tand a tab", ""], vectors(2, seed=2))
     folder = exported(index, "projector", tmp_path / "out")
@@ -108,7 +98,7 @@ TABLE = pa.table(
 
 
 @pytest.mark.parametrize("form", ["parquet", "datasets", "projector"])
-def test_an_export_has_all_columns_under_the_users_names(form: str, tmp_path: Path) -> None:
+def test_an_export_has_all_columns_under_the_users_names(form, tmp_path):
     twice = pa.concat_tables([TABLE, TABLE])
     settings = BuildSettings(model="m", corpus="a.csv")
     index = VectorIndex.build([(Corpus.of(twice, "body"), np.eye(2, 4))], tmp_path / "x", settings=settings)
@@ -131,11 +121,6 @@ def test_an_export_has_all_columns_under_the_users_names(form: str, tmp_path: Pa
     assert "--text body --vector cse_vector" in (folder / "README.md").read_text() or form == "datasets"
 
 
-def test_an_unknown_form_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"unknown `to` 'csv'; choose from datasets, parquet, projector"):
-        fill(build(tmp_path / "index", "Flat", 5), "csv", tmp_path)
-
-
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
@@ -145,9 +130,7 @@ def test_an_unknown_form_is_refused(tmp_path: Path) -> None:
         ("me/texts", "me/texts"), ("me/texts-1.0@0123abcd", "me/texts-1.0@0123abcd"), ("", ""),
     ],
 )  # fmt: skip
-def test_a_copy_to_pass_on_tells_the_names_of_corpora_but_not_where_they_lay(
-    typed: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_to_pass_on_tells_the_names_of_corpora_but_not_where_they_lay(typed, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "EXISTING" / "notes").mkdir(parents=True)
     VectorIndex.build(
@@ -158,7 +141,7 @@ def test_a_copy_to_pass_on_tells_the_names_of_corpora_but_not_where_they_lay(
     assert read_manifest(tmp_path / "mine").corpora == [typed]
 
 
-def test_the_card_of_a_smoothed_index_says_so(tmp_path: Path) -> None:
+def test_the_card_of_a_smoothed_index_says_so(tmp_path):
     for name, smooth, said in (("s", 4, True), ("p", 0, False)):
         index = build(tmp_path / name, "Flat", COUNT, smooth=smooth)
         card = (exported(index, "parquet", tmp_path / f"{name}-out") / "README.md").read_text()

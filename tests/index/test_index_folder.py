@@ -44,7 +44,7 @@ def broken_batches(kind: str) -> Iterator[tuple[list[str], np.ndarray]]:
 
 @pytest.mark.parametrize("factory", ["Flat", "IVF8,Flat"])
 @pytest.mark.parametrize("kind", ["raises", "interrupted", "lengths", "dimension", "text"])
-def test_a_failing_build_leaves_things_as_they_were(kind: str, factory: str, tmp_path: Path) -> None:
+def test_a_failing_build_leaves_things_as_they_were(kind, factory, tmp_path):
     settings = BuildSettings(factory=factory)
     expected = {"raises": RuntimeError, "interrupted": KeyboardInterrupt}.get(kind, ValueError)
     with pytest.raises(expected):
@@ -58,7 +58,7 @@ def test_a_failing_build_leaves_things_as_they_were(kind: str, factory: str, tmp
 
 
 @pytest.mark.parametrize("batches", [[], [([], np.empty((0, D)))]])
-def test_an_empty_corpus_is_refused(batches: list[Any], tmp_path: Path) -> None:
+def test_an_empty_corpus_is_refused(batches, tmp_path):
     with pytest.raises(ValueError, match="no sentence to index"):
         VectorIndex.build(batches, tmp_path / "x", settings=BuildSettings())
     assert list(tmp_path.iterdir()) == []
@@ -69,7 +69,7 @@ def untouched() -> Iterator[Any]:
     yield
 
 
-def test_only_an_index_is_ever_replaced(tmp_path: Path) -> None:
+def test_only_an_index_is_ever_replaced(tmp_path):
     """A file, a folder of something else, an index with a stranger in it: refused and kept."""
     index = build(tmp_path / "x", count=9)
     (tmp_path / "file").write_text("mine")
@@ -91,7 +91,7 @@ def test_only_an_index_is_ever_replaced(tmp_path: Path) -> None:
     assert len(VectorIndex.load(tmp_path / "empty")) == len(VectorIndex.load(tmp_path / "new" / "deep")) == 9
 
 
-def test_a_mapped_index_outlives_its_folder_being_replaced(tmp_path: Path) -> None:
+def test_a_mapped_index_outlives_its_folder_being_replaced(tmp_path):
     old = build(tmp_path / "x", count=50)
     build(tmp_path / "x", count=9)
     assert old.texts(old.search(vectors(50)[49:], 1)[1][0]) == ["sentence 49 é"]
@@ -139,9 +139,7 @@ def damage(folder: Path, kind: str) -> None:
         ("manifest list", "does not have the format cse-index"),
     ],
 )
-def test_damage_is_refused_in_one_line_with_the_cure(
-    kind: str, message: str, flat: VectorIndex, tmp_path: Path
-) -> None:
+def test_damage_is_refused_in_one_line_with_the_cure(kind, message, flat, tmp_path):
     damage(tmp_path / "flat", kind)
     with pytest.raises(IndexFolderError, match=message) as caught:
         VectorIndex.load(tmp_path / "flat")
@@ -155,22 +153,18 @@ def test_damage_is_refused_in_one_line_with_the_cure(
     [
         ({"format": "other"}, "not have the format"),
         ({"version": 3}, "has version 3 and this program reads 1 and 2 only"),
-        ({"metric": "l2"}, "has metric 'l2'"),
-        ({"normalized": False}, "has normalized False"),
+        ({"metric": "l2"}, "has metric 'l2'"), ({"normalized": False}, "has normalized False"),
         ({"surprise": 1}, "unknown keys: surprise"),
         ({"count": "drop"}, "missing or unknown keys: count"),
-        ({"dimension": "32"}, "has dimension '32'"),
-        ({"files": []}, "has files"),
+        ({"dimension": "32"}, "has dimension '32'"), ({"files": []}, "has files"),
         ({"version": 1}, "unknown keys: digest"),
         ({"digest": "drop"}, "missing or unknown keys: digest"),
         ({"files": {"index.faiss": 3, "texts.arrow": 3}}, "index.faiss is missing"),
-        ({"dimension": 31}, "damaged index"),
-        ({"count": 599}, "damaged index"),
-        ({"rows": 601}, "damaged index"),
+        ({"dimension": 31}, "damaged index"), ({"count": 599}, "damaged index"), ({"rows": 601}, "damaged index"),
         ({"nprobe": -1}, "has nprobe -1, which is less than 1"),
     ],
-)
-def test_a_foreign_manifest_is_refused(values: dict[str, Any], message: str, flat: VectorIndex, tmp_path: Path) -> None:
+)  # fmt: skip
+def test_a_foreign_manifest_is_refused(values, message, flat, tmp_path):
     edit_manifest(tmp_path / "flat", **values)
     with pytest.raises(IndexFolderError, match=message):
         VectorIndex.load(tmp_path / "flat")
@@ -178,7 +172,7 @@ def test_a_foreign_manifest_is_refused(values: dict[str, Any], message: str, fla
 
 @pytest.mark.parametrize("content", [b"", b"IxFI", b"not an index at all, but long enough to be read as one"])
 @pytest.mark.parametrize("name", ["index.faiss", "texts.arrow"])
-def test_files_that_only_the_manifest_believes_in(content: bytes, name: str, flat: VectorIndex, tmp_path: Path) -> None:
+def test_files_that_only_the_manifest_believes_in(content, name, flat, tmp_path):
     (tmp_path / "flat" / name).write_bytes(content)
     files = dict(flat.manifest.files)
     files[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
@@ -187,7 +181,7 @@ def test_files_that_only_the_manifest_believes_in(content: bytes, name: str, fla
         VectorIndex.load(tmp_path / "flat")
 
 
-def test_a_foreign_table_is_refused(flat: VectorIndex, tmp_path: Path) -> None:
+def test_a_foreign_table_is_refused(flat, tmp_path):
     table = pa.table({"other": [str(row) for row in range(N)]})
     with pa.OSFile(str(tmp_path / "flat" / "texts.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
@@ -196,7 +190,7 @@ def test_a_foreign_table_is_refused(flat: VectorIndex, tmp_path: Path) -> None:
         VectorIndex.load(tmp_path / "flat")
 
 
-def test_a_flipped_bit_anywhere_in_a_manifest_is_refused_or_changes_nothing(flat: VectorIndex, tmp_path: Path) -> None:
+def test_a_flipped_bit_anywhere_in_a_manifest_is_refused_or_changes_nothing(flat, tmp_path):
     path = tmp_path / "flat" / "manifest.json"
     content, readable = path.read_bytes(), 0
     for position in range(len(content)):
@@ -207,7 +201,7 @@ def test_a_flipped_bit_anywhere_in_a_manifest_is_refused_or_changes_nothing(flat
     assert readable < 0.01 * len(content)  # white space that another takes the place of
 
 
-def test_a_manifest_of_version_1_had_no_digest_and_opens(flat: VectorIndex, tmp_path: Path) -> None:
+def test_a_manifest_of_version_1_had_no_digest_and_opens(flat, tmp_path):
     edit_manifest(tmp_path / "flat", version=1, digest="drop")
     index = VectorIndex.load(tmp_path / "flat")
     np.testing.assert_array_equal(index.search(vectors(9), 5)[1], flat.search(vectors(9), 5)[1])
@@ -219,9 +213,7 @@ def test_a_manifest_of_version_1_had_no_digest_and_opens(flat: VectorIndex, tmp_
 @pytest.mark.parametrize(
     "step", ["index.faiss_index.read_manifest", "index.faiss_index.verify_files", "index.faiss_engine.read_mapped"]
 )
-def test_an_index_that_is_replaced_while_it_is_opened_is_the_old_one_or_the_new_one(
-    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_that_is_replaced_while_it_is_opened_is_the_old_one_or_the_new_one(tmp_path, step, monkeypatch):
     """The other index, of the same size, holds the same sentences in reverse: each vector would meet another's text."""
     texts, points = sentences(60), vectors(60)
     VectorIndex.build([(texts, points)], tmp_path / "x", settings=BuildSettings())
@@ -241,9 +233,7 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_the_old_one_or_the_new_
     assert index.texts(index.search(points[:3], 1)[1][:, 0]) == texts[:3]
 
 
-def test_a_folder_that_is_replaced_again_and_again_is_refused_in_one_line(
-    flat: VectorIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_is_replaced_again_and_again_is_refused_in_one_line(flat, tmp_path, monkeypatch):
     read = index.faiss_index.read_manifest
 
     def overtaken(folder: Path) -> Any:
@@ -256,9 +246,7 @@ def test_a_folder_that_is_replaced_again_and_again_is_refused_in_one_line(
         VectorIndex.load(tmp_path / "flat")
 
 
-def test_a_large_file_is_read_whole_once_and_again_where_it_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_file_is_read_whole_once_and_again_where_it_changed(tmp_path, monkeypatch):
     monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("index.folder.MIN_STAMPED_BYTES", 1000)
     monkeypatch.setattr("index.folder.SETTLED_SECONDS", 0.0)

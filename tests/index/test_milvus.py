@@ -44,9 +44,7 @@ def build(location: Path | str, factory: str = "Flat", count: int = N) -> Any:
 def collections(location: str) -> list[str]:
     """The server's collections of the index at `location`."""
     client, name = client_of(location), location.rpartition("/")[2]
-    return [
-        collection for collection in client.list_collections() if re.fullmatch(rf"{name}(_[0-9a-f]{{8}})?", collection)
-    ]
+    return [kept for kept in client.list_collections() if re.fullmatch(rf"{name}(_[0-9a-f]{{8}})?", kept)]
 
 
 def client_of(location: str) -> Any:
@@ -55,13 +53,10 @@ def client_of(location: str) -> Any:
     return connect(parse_address(location))
 
 
-pytestmark = [
-    needs_server,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus"),
-]
+pytestmark = [needs_server, pytest.mark.filterwarnings("ignore::DeprecationWarning:pymilvus")]
 
 
-def test_the_collection_answers_as_the_folder_does(location: str, tmp_path: Path) -> None:
+def test_the_collection_answers_as_the_folder_does(location, tmp_path):
     folder, collection = build(tmp_path / "x"), build(location)
     queries = vectors(300, seed=1)
     scores, rows = collection.search(queries, 10)
@@ -78,7 +73,7 @@ def test_the_collection_answers_as_the_folder_does(location: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("what", ["folder", "collection"])
-def test_only_chosen_rows_are_answers(what: str, location: str, tmp_path: Path) -> None:
+def test_only_chosen_rows_are_answers(what, location, tmp_path):
     index = build(tmp_path / "x" if what == "folder" else location, count=200)
     chosen = np.array([150, 3, 77, 8])
     queries = vectors(20, seed=1)
@@ -93,7 +88,7 @@ def test_only_chosen_rows_are_answers(what: str, location: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("factory", ["HNSW32,Flat", "IVF8,Flat", "IVF8,SQ8"])
-def test_approximate_types_find_most_and_say_how_many(factory: str, location: str) -> None:
+def test_approximate_types_find_most_and_say_how_many(factory, location):
     collection = build(location, factory)
     queries = vectors(50, seed=1)
     share = overlap(collection.search(queries, 10)[1], brute_force(queries, vectors(N), 10)[1])
@@ -102,7 +97,7 @@ def test_approximate_types_find_most_and_say_how_many(factory: str, location: st
     assert collection.manifest.factory == factory
 
 
-def test_additions_are_those_of_the_folder_and_last(location: str, tmp_path: Path) -> None:
+def test_additions_are_those_of_the_folder_and_last(location, tmp_path):
     folder, collection = build(tmp_path / "x", count=300), build(location, count=300)
     more = vectors(700)[300:340]
     for index in (folder, collection):
@@ -119,7 +114,7 @@ def test_additions_are_those_of_the_folder_and_last(location: str, tmp_path: Pat
     assert index.add(["x"], more[:1]).tolist() == [340]
 
 
-def test_an_index_that_lost_sentences_is_refused(location: str) -> None:
+def test_an_index_that_lost_sentences_is_refused(location):
     build(location, count=200).add(sentences(20), vectors(220)[200:])  # never saved, and none of the 200
     client, alias = client_of(location), location.rpartition("/")[2]
     client.delete(alias, ids=list(range(50, 100)))
@@ -127,7 +122,7 @@ def test_an_index_that_lost_sentences_is_refused(location: str) -> None:
         open_at(location)
 
 
-def test_what_another_saves_while_an_index_is_opened_is_no_loss(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_saves_while_an_index_is_opened_is_no_loss(location, monkeypatch):
     writer, count = build(location, count=200), milvus.count
 
     def slow(*asked: Any) -> int:
@@ -140,7 +135,7 @@ def test_what_another_saves_while_an_index_is_opened_is_no_loss(location: str, m
     assert (len(open_at(location)), len(open_at(location))) == (200, 202)
 
 
-def test_an_addition_that_failed_is_made_again_in_its_own_place(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_addition_that_failed_is_made_again_in_its_own_place(location, monkeypatch):
     from pymilvus import MilvusException
 
     index = build(location, count=200)
@@ -165,7 +160,7 @@ def test_an_addition_that_failed_is_made_again_in_its_own_place(location: str, m
     assert (len(last), milvus.count(client_of(location), last._name)) == (205, 205)
 
 
-def test_a_killed_addition_is_left_out_and_made_again(location: str) -> None:
+def test_a_killed_addition_is_left_out_and_made_again(location):
     build(location, count=300).add(sentences(40), vectors(340)[300:])  # and never saved
     again = open_at(location)
     assert (len(again), again.manifest.rows) == (300, 300)
@@ -179,7 +174,7 @@ def test_a_killed_addition_is_left_out_and_made_again(location: str) -> None:
     assert (len(last), last.hits(queries[0], 1)[0].text) == (301, "new")
 
 
-def test_who_reads_while_another_appends_gets_all_answers_and_deletes_nothing(location: str) -> None:
+def test_who_reads_while_another_appends_gets_all_answers_and_deletes_nothing(location):
     build(location, count=200)
     reader, writer, query = open_at(location), open_at(location), vectors(1, seed=1)[0]
     _, expected = brute_force(query[None], vectors(200), 5)
@@ -194,7 +189,7 @@ def test_who_reads_while_another_appends_gets_all_answers_and_deletes_nothing(lo
     assert open_at(location).texts([201, 239]) == [sentences(40, 200)[at] for at in (1, 39)]
 
 
-def test_an_unfinished_build_is_no_index_and_the_old_one_stays(location: str) -> None:
+def test_an_unfinished_build_is_no_index_and_the_old_one_stays(location):
     def broken() -> Any:
         yield from in_batches(97, 200)
         raise KeyboardInterrupt
@@ -210,25 +205,22 @@ def test_an_unfinished_build_is_no_index_and_the_old_one_stays(location: str) ->
     assert len(open_at(location)) == 100
 
 
-def test_an_index_that_was_built_again_does_not_answer_from_the_new_one(location: str) -> None:
+def test_an_index_that_was_built_again_does_not_answer_from_the_new_one(location):
     opened = build(location, count=100)
     build(location, count=200)
     with pytest.raises(IndexFolderError, match="no such collection"):
         opened.hits(vectors(1)[0], 3)
 
 
-def test_a_temporary_index_leaves_nothing(location: str) -> None:
+def test_a_temporary_index_leaves_nothing(location):
     with MilvusIndex.temporary(in_batches(97, 100), location, settings=SETTINGS) as index:
         assert len(index) == 100
-        with (
-            pytest.raises(ValueError, match="holds an index already; give a new name"),
-            MilvusIndex.temporary(in_batches(97, 100), location, settings=SETTINGS),
-        ):
-            pass
+        with pytest.raises(ValueError, match="holds an index already; give a new name"):
+            MilvusIndex.temporary(in_batches(97, 100), location, settings=SETTINGS).__enter__()
     assert collections(location) == []
 
 
-def test_what_a_killed_build_left_goes_with_the_next(location: str) -> None:
+def test_what_a_killed_build_left_goes_with_the_next(location):
     from index.milvus import create
 
     name = location.rpartition("/")[2]
@@ -242,7 +234,7 @@ def test_what_a_killed_build_left_goes_with_the_next(location: str) -> None:
     assert len(left) == 2
 
 
-def test_another_model_dimension_or_collection_is_refused(location: str, server: str) -> None:
+def test_another_model_dimension_or_collection_is_refused(location, server):
     collection = build(location, count=100)
     with pytest.raises(IndexFolderError, match=r"built by promptbert \(a1b2a1b2…\), not simcse \(ffffffff…\): search"):
         open_at(location, "f" * 64, model="simcse")
@@ -264,7 +256,7 @@ def test_another_model_dimension_or_collection_is_refused(location: str, server:
         MilvusIndex.build(iter([]), f"{server}/nothing", settings=SETTINGS)
 
 
-def test_a_foreign_collection_is_neither_opened_nor_replaced(location: str) -> None:
+def test_a_foreign_collection_is_neither_opened_nor_replaced(location):
     client_of(location).create_collection(location.rpartition("/")[2], dimension=D)
     with pytest.raises(IndexFolderError, match="is not a complete index of this project"):
         open_at(location)
@@ -272,7 +264,7 @@ def test_a_foreign_collection_is_neither_opened_nor_replaced(location: str) -> N
         build(location)
 
 
-def test_a_server_that_is_away_is_one_line(tmp_path: Path) -> None:
+def test_a_server_that_is_away_is_one_line(tmp_path):
     nobody = f"milvus://127.0.0.1:{free_port()}/x"
     with pytest.raises(IndexFolderError, match="no Milvus server there"):
         open_at(nobody)
@@ -303,8 +295,8 @@ class SlowServer:
 
 
 def test_a_slow_server_is_asked_again_for_a_minute_and_is_not_said_to_be_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -316,29 +308,23 @@ def test_a_slow_server_is_asked_again_for_a_minute_and_is_not_said_to_be_missing
         with pytest.raises(IndexFolderError) as refused:
             client_of(address)
     assert dead.asked == 6
-    assert str(refused.value) == (
-        f"{address}: a server listens there, but gave no valid answer in 60 seconds (Fail connecting to server); "
-        "it may be starting or busy: try again later"
-    )
+    line = f"{address}: a server listens there, but gave no valid answer in 60 seconds (Fail connecting to server); "
+    assert str(refused.value).startswith(line)
 
 
-def test_a_port_that_refuses_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("host", "error"), [("127.0.0.1", ConnectionRefusedError("refused")), ("[::1]", TimeoutError("timed out"))]
+)
+def test_a_host_without_a_server_is_not_asked_again(host, error, monkeypatch):
+    def unanswered(address: tuple[str, int], timeout: float) -> None:
+        assert address == (host.strip("[]"), 1)
+        raise error
+
     server = SlowServer(monkeypatch, 1000)
-    with pytest.raises(IndexFolderError, match=r"no Milvus server there \(.*refused\); start one, or"):
-        client_of(f"milvus://127.0.0.1:{free_port()}/x")
+    monkeypatch.setattr("socket.create_connection", unanswered)
+    with pytest.raises(IndexFolderError, match=rf"x: no Milvus server there \({error}\); start one, or correct"):
+        client_of(f"milvus://{host}:1/x")
     assert server.asked == 0
-
-
-def test_a_host_that_gives_no_sign_is_not_said_to_have_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    SlowServer(monkeypatch, 1000)
-
-    def silent(host_and_port: tuple[str, int], timeout: float) -> None:
-        assert host_and_port == ("::1", 1)
-        raise TimeoutError("timed out")
-
-    monkeypatch.setattr("socket.create_connection", silent)
-    with pytest.raises(IndexFolderError, match=r"x: no Milvus server there \(timed out\); start one, or correct"):
-        client_of("milvus://[::1]:1/x")
 
 
 @pytest.mark.parametrize(
@@ -355,12 +341,12 @@ def test_a_host_that_gives_no_sign_is_not_said_to_have_no_server(monkeypatch: py
         ("redis://localhost/a", "is not the address of a store, which begins with milvus://"),
     ],
 )
-def test_a_bad_address_is_refused_before_anything_is_asked(text: str, reason: str) -> None:
+def test_a_bad_address_is_refused_before_anything_is_asked(text, reason):
     with pytest.raises(ValueError, match=re.escape(reason)):
         open_at(location_of(text))
 
 
-def test_a_missing_client_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_client_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pymilvus", None)
     with pytest.raises(IndexFolderError, match="needs the package pymilvus; pip install pymilvus"):
         open_at("milvus://127.0.0.1:1/x")
@@ -378,7 +364,7 @@ def rows_of(index: Any) -> list[tuple[int, int, str, dict[str, Any], str | None]
     return [(hit.position, hit.row, hit.text, hit.fields, hit.corpus) for hit in hits]
 
 
-def test_a_table_gives_the_rows_of_its_folder(location: str, tmp_path: Path) -> None:
+def test_a_table_gives_the_rows_of_its_folder(location, tmp_path):
     for place in (tmp_path / "x", location):
         options: dict[str, Any] = {"settings": SETTINGS, "report": lambda rows: None}
         store_of(place).build([(table(), vectors(2))], place, **options)
@@ -399,16 +385,14 @@ def test_a_table_gives_the_rows_of_its_folder(location: str, tmp_path: Path) -> 
         assert len(index) == 3
 
 
-def test_cells_that_are_too_long_for_milvus_are_refused_with_the_row(location: str) -> None:
+def test_cells_that_are_too_long_for_milvus_are_refused_with_the_row(location):
     long = table(label=["a", "b", "é" * 33_000])
-    with pytest.raises(
-        ValueError, match=r"the columns of row 3 hold more than the 65535 bytes Milvus allows; shorten it"
-    ):
+    with pytest.raises(ValueError, match="the columns of row 3 hold more than the 65535 bytes Milvus allows"):
         MilvusIndex.build([(long, vectors(2))], location, settings=SETTINGS)
     assert collections(location) == []
 
 
-def test_a_collection_of_an_earlier_version_takes_texts_and_counts_on(location: str, tmp_path: Path) -> None:
+def test_a_collection_of_an_earlier_version_takes_texts_and_counts_on(location, tmp_path):
     index = build(location, count=3)  # of lists, which is stored as all once were
     assert [row[1:4] for row in rows_of(index)] == [(n + 1, text, {}) for n, text in enumerate(sentences(3))]
     (tmp_path / "more.txt").write_text("\nnew\n")

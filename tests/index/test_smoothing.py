@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from index_corpus import FACTORIES, D, N, brute_force, build, in_batches, vectors
+from index_corpus import FACTORIES, D, N, brute_force, build, vectors
 
 from cse.vectors import smoothed
-from index import BuildSettings, FewHitsWarning, VectorIndex
-from index.milvus import MilvusIndex, parse_address
+from index import FewHitsWarning, VectorIndex
 
 
 def mixed_queries(index: VectorIndex, queries: np.ndarray, count: int) -> np.ndarray:
@@ -30,7 +27,7 @@ def mixed_queries(index: VectorIndex, queries: np.ndarray, count: int) -> np.nda
 
 
 @pytest.mark.parametrize("factory", ["Flat", "IVF8,Flat", "HNSW32,Flat"])
-def test_an_index_stores_smoothed_vectors_and_expands_queries_alike(factory: str, tmp_path: Path) -> None:
+def test_an_index_stores_smoothed_vectors_and_expands_queries_alike(factory, tmp_path):
     index = build(tmp_path / "x", factory, smooth=10)
     stored = smoothed(vectors(N), 10)
     np.testing.assert_allclose(index.contents()[1], stored, atol=1e-6)
@@ -48,7 +45,7 @@ def test_an_index_stores_smoothed_vectors_and_expands_queries_alike(factory: str
 
 
 @pytest.mark.parametrize("factory", FACTORIES)
-def test_a_query_is_expanded_with_the_vectors_it_finds(factory: str, tmp_path: Path) -> None:
+def test_a_query_is_expanded_with_the_vectors_it_finds(factory, tmp_path):
     index = build(tmp_path / "x", factory)
     index.remove([0, 3]) if "HNSW" not in factory else None
     queries = vectors(9, seed=1)
@@ -59,7 +56,7 @@ def test_a_query_is_expanded_with_the_vectors_it_finds(factory: str, tmp_path: P
     assert not np.array_equal(rows, index.search(queries, 5)[1])  # a plain index does not expand by itself
 
 
-def test_missing_answers_and_zero_queries_are_left_out_of_the_mix(tmp_path: Path) -> None:
+def test_missing_answers_and_zero_queries_are_left_out_of_the_mix(tmp_path):
     index = build(tmp_path / "x", "IVF32,Flat", nprobe=1)
     queries = np.concatenate([vectors(4), np.zeros((1, D), np.float32)])
     with pytest.warns(FewHitsWarning):
@@ -73,7 +70,7 @@ def test_missing_answers_and_zero_queries_are_left_out_of_the_mix(tmp_path: Path
     assert index.search(queries[:0], 3, expand=2)[1].shape == (0, 3)
 
 
-def test_an_expanded_query_answers_among_chosen_rows_and_from_a_small_index(tmp_path: Path) -> None:
+def test_an_expanded_query_answers_among_chosen_rows_and_from_a_small_index(tmp_path):
     index = build(tmp_path / "x", count=8, smooth=100)
     assert index.manifest.smooth == 100
     np.testing.assert_allclose(index.contents()[1], smoothed(vectors(8), 7), atol=1e-6)
@@ -83,7 +80,7 @@ def test_an_expanded_query_answers_among_chosen_rows_and_from_a_small_index(tmp_
     np.testing.assert_array_equal(index.search(query, 3, among=chosen)[1], expected[1])
 
 
-def test_what_cannot_be_mixed_is_refused_with_the_cure(tmp_path: Path) -> None:
+def test_what_cannot_be_mixed_is_refused_with_the_cure(tmp_path):
     with pytest.raises(ValueError, match=r"FAISS gives no vectors back to mix.*`expand` 0, or build the index as Flat"):
         build(tmp_path / "x", "IDMap,Flat", smooth=3)
     assert list(tmp_path.iterdir()) == []
@@ -94,12 +91,3 @@ def test_what_cannot_be_mixed_is_refused_with_the_cure(tmp_path: Path) -> None:
         index.search(vectors(1), 3, expand=2)
     with pytest.raises(ValueError, match="`expand` is -2; give 0 or more"):
         index.search(vectors(1), 3, expand=-2)
-
-
-def test_a_collection_refuses_both_with_the_cure(tmp_path: Path) -> None:
-    location = "milvus://127.0.0.1:1/x"
-    with pytest.raises(ValueError, match="`smooth` 3 is for folders; leave it out"):
-        MilvusIndex.build(in_batches(9), location, settings=BuildSettings(smooth=3))
-    index = MilvusIndex(None, parse_address(location), "x", build(tmp_path / "x", count=9).manifest)
-    with pytest.raises(ValueError, match="`expand` 2 is for indexes in folders; leave it out"):
-        index.hits(vectors(1)[0], 3, expand=2)

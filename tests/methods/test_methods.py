@@ -7,7 +7,7 @@ import pytest
 
 from cse.files.writing import digest
 from cse.methods.catalogue import METHODS, SUPERVISED, UNTRAINED
-from cse.methods.method import Method, Pooling, When
+from cse.methods.method import Pooling, When
 from cse.methods.presets import backbone_key, preset
 from cse.methods.settings import from_json, identity, to_json
 from cse.methods.templates import MEANS_ROBERTA
@@ -16,7 +16,7 @@ ALL = [(name, False) for name in METHODS] + [(name, True) for name in SUPERVISED
 
 
 @pytest.mark.parametrize("method", [*METHODS.values(), *SUPERVISED.values(), *UNTRAINED.values()], ids=lambda m: m.name)
-def test_a_method_comes_back_from_json(method: object) -> None:
+def test_a_method_comes_back_from_json(method):
     back = from_json(json.loads(json.dumps(to_json(method))))
     assert back == method
     kinds = [field.name for field in fields(method) if field.compare]
@@ -32,11 +32,11 @@ def test_a_method_comes_back_from_json(method: object) -> None:
         (UNTRAINED["mean"], "801d9c1195f6"), (UNTRAINED["prompt-denoised"], "acc06a0927d4"),
     ],
 )  # fmt: skip
-def test_fingerprints_have_the_same_of_a_method_as_the_first_indexes(method: Method, expected: str) -> None:
+def test_fingerprints_have_the_same_of_a_method_as_the_first_indexes(method, expected):
     assert digest(json.dumps(identity(method))) == expected
 
 
-def test_unknown_fields_of_a_method_are_refused() -> None:
+def test_unknown_fields_of_a_method_are_refused():
     value = to_json(METHODS["simcse"])
     with pytest.raises(ValueError, match="unknown fields"):
         from_json({**value, "colour": 1})
@@ -61,19 +61,19 @@ def test_unknown_fields_of_a_method_are_refused() -> None:
         ("consert", "bert-base", False, (96, 5e-7, 10, 0)),
     ],
 )
-def test_presets_are_the_published_rows(name: str, backbone: str, supervised: bool, expected: tuple) -> None:
+def test_presets_are_the_published_rows(name, backbone, supervised, expected):
     method, config = preset(name, backbone, supervised)
     assert (config.batch_size, config.learning_rate, config.epochs, method.reading.prefix) == expected
 
 
-def test_esimcse_repeats_and_remembers_what_was_published_for_each_backbone() -> None:
+def test_esimcse_repeats_and_remembers_what_was_published_for_each_backbone():
     presets = {key: preset("esimcse", key) for key in ("bert-base", "bert-large", "roberta-base", "roberta-large")}
     assert [method.repetition for method, _ in presets.values()] == [0.32, 0.32, 0.30, 0.28]
     assert [method.queue for method, _ in presets.values()] == [160, 160, 160, 128]
     assert [config.dropout for _, config in presets.values()] == [None, None, None, 0.15]
 
 
-def test_roberta_takes_its_own_quotes_and_keeps_the_fresh_head_when_supervised() -> None:
+def test_roberta_takes_its_own_quotes_and_keeps_the_fresh_head_when_supervised():
     method, _ = preset("promptbert", "roberta-base")
     assert method.reading.template == MEANS_ROBERTA
     assert preset("promptbert", "roberta-base", True)[0].reading.head == "tanh"
@@ -81,14 +81,14 @@ def test_roberta_takes_its_own_quotes_and_keeps_the_fresh_head_when_supervised()
     assert preset("dcpcse", "roberta-base")[0].mlm_weight == 0.1
 
 
-def test_unknown_methods_and_missing_supervised_forms_are_named() -> None:
+def test_unknown_methods_and_missing_supervised_forms_are_named():
     with pytest.raises(ValueError, match="unknown method 'bert'; choose from simcse"):
         preset("bert", "bert-base")
     with pytest.raises(ValueError, match="conpvp has no supervised form"):
         preset("conpvp", "bert-base", True)
 
 
-def test_backbones_are_keyed_by_family_and_width() -> None:
+def test_backbones_are_keyed_by_family_and_width():
     keys = [backbone_key(*pair) for pair in (("bert", 768), ("xlm-roberta", 1024), ("bert", 256), ("roberta", 768))]
     assert keys == ["bert-base", "roberta-large", "bert-small", "roberta-base"]
 
@@ -110,7 +110,7 @@ ROBERTA_VIEWS = {  # each view of one template
 
 
 @pytest.mark.parametrize(("name", "supervised"), ALL)
-def test_on_roberta_no_template_holds_berts_quotes_but_conpvps_released_sets(name: str, supervised: bool) -> None:
+def test_on_roberta_no_template_holds_berts_quotes_but_conpvps_released_sets(name, supervised):
     views = preset(name, "roberta-base", supervised)[0].views
     single = [view[0].text for view in views if len(view) == 1]
     assert not [text for text in single if '"' in text], "give it a form for RoBERTa in templates.ON_ROBERTA"
@@ -119,14 +119,14 @@ def test_on_roberta_no_template_holds_berts_quotes_but_conpvps_released_sets(nam
     assert [view[0].soft for view in views] == [view[0].soft for view in preset(name, "bert-base", supervised)[0].views]
 
 
-def test_a_changed_pooling_is_that_of_training_too() -> None:
+def test_a_changed_pooling_is_that_of_training_too():
     changed = METHODS["consert"].changed(pooling="cls")
     assert (changed.reading.pooling, changed.training_pooling) == (Pooling.TOKEN, None)
     assert METHODS["simcse"].changed(pooling="cls") == METHODS["simcse"]
     assert METHODS["simcse"].changed(pooling="mean").changed(pooling="mean").reading.head_when is When.NEVER
 
 
-def test_a_run_without_the_head_is_repeated_without_it() -> None:
+def test_a_run_without_the_head_is_repeated_without_it():
     assert METHODS["simcse"].settings["head"] is None
     without = SUPERVISED["simcse"].changed(head=False)
     assert (without.reading.head_when, without.settings["head"]) == (When.NEVER, False)

@@ -15,7 +15,7 @@ def row_of(template: TokenTemplate, content: list[int]) -> TokenRows:
     return TokenRows.of([content], [template])
 
 
-def test_a_row_is_what_the_tokenizer_makes_of_the_filled_in_text(backbone: str) -> None:
+def test_a_row_is_what_the_tokenizer_makes_of_the_filled_in_text(backbone):
     tokenizer = AutoTokenizer.from_pretrained(backbone)
     for template, sentence in product([PLAIN, MEANS, MEANS_ROBERTA, *POSITIVE, *NEGATIVE], SENTENCES[:3]):
         rendered = render(template, tokenizer)
@@ -25,7 +25,7 @@ def test_a_row_is_what_the_tokenizer_makes_of_the_filled_in_text(backbone: str) 
         assert row_of(rendered, content).ids.tolist() == expected, template.text
 
 
-def test_the_vector_is_read_at_the_template_mask_even_where_the_sentence_holds_one(backbone: str) -> None:
+def test_the_vector_is_read_at_the_template_mask_even_where_the_sentence_holds_one(backbone):
     tokenizer = AutoTokenizer.from_pretrained(backbone)
     mask = tokenizer.mask_token_id
     for template in (MEANS, *POSITIVE, *NEGATIVE):
@@ -34,7 +34,7 @@ def test_the_vector_is_read_at_the_template_mask_even_where_the_sentence_holds_o
         assert row.tokens[2].tolist() == list(range(len(row.ids)))
 
 
-def test_a_bias_row_keeps_the_positions_of_a_row_with_that_many_words(bert_folder: str) -> None:
+def test_a_bias_row_keeps_the_positions_of_a_row_with_that_many_words(bert_folder):
     rendered = render(MEANS, AutoTokenizer.from_pretrained(bert_folder))
     full, bias = row_of(rendered, [9, 9, 9]), bias_rows([(rendered, 3)], specials=True)
     content = range(rendered.start, rendered.start + 3)
@@ -46,7 +46,7 @@ def test_a_bias_row_keeps_the_positions_of_a_row_with_that_many_words(bert_folde
     assert inner.ids[inner.read_at] == bias.ids[bias.read_at]
 
 
-def test_learned_slots_stand_right_before_the_mask_in_conpvp_and_on_every_word_in_optiprompt(bert_folder: str) -> None:
+def test_learned_slots_stand_right_before_the_mask_in_conpvp_and_on_every_word_in_optiprompt(bert_folder):
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
     row = row_of(render(CONTINUOUS, tokenizer), [9])
     assert row.tokens[1].tolist() == [-1, -1, 0, 1, 2, 3, -1, -1, -1]
@@ -56,12 +56,12 @@ def test_learned_slots_stand_right_before_the_mask_in_conpvp_and_on_every_word_i
 
 
 @pytest.mark.parametrize("text", ["no sentence [MASK]", "[X] [X] [MASK]", "[X] [MASK] [MASK]"])
-def test_a_template_without_one_sentence_or_with_two_masks_is_refused(text: str) -> None:
+def test_a_template_without_one_sentence_or_with_two_masks_is_refused(text):
     with pytest.raises(ValueError, match="exactly one"):
         Template(text)
 
 
-def test_a_mask_before_the_sentence_is_found(bert_folder: str) -> None:
+def test_a_mask_before_the_sentence_is_found(bert_folder):
     tokenizer = AutoTokenizer.from_pretrained(bert_folder)
     row = row_of(render(Template("it means [MASK] . [X]"), tokenizer), [9, 9])
     assert row.ids[row.read_at] == tokenizer.mask_token_id

@@ -29,7 +29,7 @@ def encoder(bert_folder: Path) -> TorchEncoder:
 
 
 @with_packages
-def test_langchain_gets_the_numbers_of_encode(encoder: TorchEncoder, bert_folder: Path) -> None:
+def test_langchain_gets_the_numbers_of_encode(encoder, bert_folder):
     from langchain_core.embeddings import Embeddings
     from langchain_core.vectorstores import InMemoryVectorStore
 
@@ -51,7 +51,7 @@ def test_langchain_gets_the_numbers_of_encode(encoder: TorchEncoder, bert_folder
 
 
 @with_packages
-def test_documents_have_the_row_and_fields_of_hits() -> None:
+def test_documents_have_the_row_and_fields_of_hits():
     hits = [
         Hit(1, 0.5, 3, "a dog", {"id": "T-3"}, 2), Hit(2, 0.25, 1, "a cat", {"row": "mine", "score": 7}, 0, "b.csv"),
     ]  # fmt: skip
@@ -84,7 +84,7 @@ def demo_task() -> Any:
 
 
 @with_packages
-def test_a_task_of_mteb_gives_this_projects_spearman(encoder: TorchEncoder) -> None:
+def test_a_task_of_mteb_gives_this_projects_spearman(encoder):
     import mteb
     from mteb.models import EncoderProtocol
 
@@ -99,7 +99,7 @@ def test_a_task_of_mteb_gives_this_projects_spearman(encoder: TorchEncoder) -> N
 
 
 @with_packages
-def test_mteb_prompts_queries_and_documents(encoder: TorchEncoder) -> None:
+def test_mteb_prompts_queries_and_documents(encoder):
     from mteb.types import PromptType
 
     model, where = adapters.mteb(encoder), {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}
@@ -110,9 +110,7 @@ def test_mteb_prompts_queries_and_documents(encoder: TorchEncoder) -> None:
 
 
 @pytest.mark.parametrize(("adapter", "package"), [("mteb", "mteb"), ("langchain", "langchain-core")])
-def test_a_missing_package_is_named_with_the_command(
-    monkeypatch: pytest.MonkeyPatch, encoder: TorchEncoder, adapter: str, package: str
-) -> None:
+def test_a_missing_package_is_named_with_the_command(monkeypatch, encoder, adapter, package):
     real, missing = builtins.__import__, package.replace("-", "_")
 
     def importing(name: str, *args: Any) -> Any:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from architectures import ARCHITECTURES, DECODERS, random_model
 from conftest import SENTENCES
 from encoders import reading
 from model_files import POOLING, TRANSFORMER, with_pipeline
 from safetensors.numpy import save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
-from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 import cse
 from cse.encoder.torch_encoder import TorchEncoder
@@ -25,6 +26,40 @@ from cse.methods.catalogue import METHODS, UNTRAINED
 from cse.models.export import export_model
 from cse.models.loading import on_torch
 from cse.models.names import Kind, resolve
+
+SIZES: dict[str, Any] = {
+    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "pad_token_id": 0,
+    "max_position_embeddings": 80, "attn_implementation": "eager",
+}  # fmt: skip
+RELATIVE: dict[str, Any] = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_buckets": 8}
+ARCHITECTURES: dict[str, dict[str, Any]] = {  # name -> what its configuration has besides `SIZES`
+    "mpnet": {"max_position_embeddings": 82, "pad_token_id": 1},
+    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64},
+    "modernbert": {"global_attn_every_n_layers": 2, "local_attention": 8, "max_position_embeddings": 8192},
+    "deberta-v2": {**RELATIVE, "position_biased_input": False, "share_att_key": True},
+    "electra": {"embedding_size": 16},
+    "albert": {"embedding_size": 16},
+}
+DECODERS: dict[str, dict[str, Any]] = {
+    "qwen3": {"num_key_value_heads": 1, "head_dim": 16},
+    "t5": {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2},
+}
+
+
+def random_model(kind: str, folder: Path, tokenizer: Path, *, head: bool = True) -> Path:
+    """Write a model of an architecture, with its masked-language-model head unless told otherwise."""
+    reader = AutoTokenizer.from_pretrained(tokenizer)
+    values = {**SIZES, **(ARCHITECTURES | DECODERS)[kind], "vocab_size": len(reader)}
+    torch.manual_seed(4)
+    config = AutoConfig.for_model(kind, **values)
+    model = (AutoModelForMaskedLM if head and kind in ARCHITECTURES else AutoModel).from_config(config)
+    for parameter in model.parameters():
+        if parameter.ndim > 1:
+            torch.nn.init.normal_(parameter, std=0.2)
+    model.save_pretrained(folder)
+    reader.save_pretrained(folder)
+    return folder
+
 
 Folder = Callable[..., Path]
 TEXTS = [*SENTENCES, "", "the dog [MASK] a cat [SEP]"]
@@ -63,7 +98,7 @@ def states_of(folder: Path, text: str, length: int = 80) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", MODES)
-def test_a_folder_is_read_as_its_modules_say(folder_of: Folder, kind: str, tmp_path: Path) -> None:
+def test_a_folder_is_read_as_its_modules_say(folder_of, kind, tmp_path):
     folder, mode = folder_of(kind, head=False), MODES[kind]
     with_pipeline(folder, [TRANSFORMER, POOLING], {"pooling_mode": mode}, length=8)
     (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "the park : "}}))
@@ -83,7 +118,7 @@ def test_a_folder_is_read_as_its_modules_say(folder_of: Folder, kind: str, tmp_p
 
 
 @pytest.mark.parametrize("mode", READ)
-def test_every_pooling_is_read_by_both_engines_and_by_an_export(bert_folder: Path, tmp_path: Path, mode: str) -> None:
+def test_every_pooling_is_read_by_both_engines_and_by_an_export(bert_folder, tmp_path, mode):
     folder = random_copy(bert_folder, tmp_path / "model")
     with_pipeline(folder, [TRANSFORMER, POOLING], {f"pooling_mode_{KEYS.get(mode, mode)}": True})
     expected = [READ[mode](states_of(folder, text)) for text in TEXTS]
@@ -152,9 +187,7 @@ def with_layers(folder: Path) -> tuple[Path, Callable[[np.ndarray], np.ndarray]]
 
 
 @pytest.mark.parametrize(("kind", "backend"), [("bert", "openvino"), ("bert", "torch"), ("mpnet", "auto")])
-def test_layers_after_the_pooling_are_obeyed_in_their_order(
-    bert_folder: Path, tmp_path: Path, kind: str, backend: str
-) -> None:
+def test_layers_after_the_pooling_are_obeyed_in_their_order(bert_folder, tmp_path, kind, backend):
     model = tmp_path / "model"
     random_copy(bert_folder, model) if kind == "bert" else random_model(kind, model, bert_folder, head=False)
     folder, headed = with_layers(model)
@@ -176,9 +209,7 @@ TRAINED += [("modernbert", "conpvp"), ("electra", "esimcse"), ("albert", "conser
 
 
 @pytest.mark.parametrize(("kind", "method"), TRAINED)
-def test_a_method_trains_and_its_run_opens(folder_of: Folder, tmp_path: Path, kind: str, method: str) -> None:
-    from sentence_transformers import SentenceTransformer
-
+def test_a_method_trains_and_its_run_opens(folder_of, tmp_path, kind, method):
     run, start = tmp_path / "run", str(folder_of(kind))
     cse.train(method, SENTENCES, output=run, backbone=start, batch_size=4, max_steps=1, progress=False)
     encoder = cse.load(str(run))
@@ -190,15 +221,8 @@ def test_a_method_trains_and_its_run_opens(folder_of: Folder, tmp_path: Path, ki
         np.testing.assert_allclose(vectors, theirs, atol=1e-5)
 
 
-def test_training_keeps_the_pooling_that_a_folder_records(folder_of: Folder, tmp_path: Path) -> None:
-    start = random_copy(folder_of("qwen3"), tmp_path / "start")
-    with_pipeline(start, [TRANSFORMER, POOLING], {"pooling_mode": "lasttoken"})
-    cse.train("simcse", SENTENCES, output=tmp_path / "run", backbone=str(start), batch_size=4, max_steps=1)
-    assert cse.load(str(tmp_path / "run")).reading.pooling.value == "last"
-
-
 @pytest.mark.parametrize("kind", ARCHITECTURES)
-def test_likely_tokens_are_those_of_the_models_own_head(folder_of: Folder, kind: str) -> None:
+def test_likely_tokens_are_those_of_the_models_own_head(folder_of, kind):
     encoder = reading(str(folder_of(kind)), UNTRAINED["prompt"])
     row = encoder.rows_of([SENTENCES[0]], [encoder.prompt])
     whole = AutoModelForMaskedLM.from_pretrained(folder_of(kind)).eval()
@@ -207,14 +231,14 @@ def test_likely_tokens_are_those_of_the_models_own_head(folder_of: Folder, kind:
     np.testing.assert_allclose(encoder.mask_logits(SENTENCES[0])[0], expected.numpy(), atol=1e-4)
 
 
-def test_a_method_that_a_model_cannot_learn_is_refused_with_those_that_it_can(folder_of: Folder) -> None:
+def test_a_method_that_a_model_cannot_learn_is_refused_with_those_that_it_can(folder_of):
     with pytest.raises(ValueError, match=r"dcpcse learns keys .* of bert, roberta.* is mpnet; simcse, esimcse and"):
         reading(str(folder_of("mpnet")), METHODS["dcpcse"])
     with pytest.raises(ValueError, match=r"promptbert reads a vector at \[MASK\], and this electra model has no"):
         reading(str(folder_of("electra", head=False)), METHODS["promptbert"])
 
 
-def test_a_backbone_without_dropout_gets_it_for_training(folder_of: Folder, tmp_path: Path) -> None:
+def test_a_backbone_without_dropout_gets_it_for_training(folder_of, tmp_path):
     run = tmp_path / "run"
     cse.train("simcse", SENTENCES, output=run, backbone=str(folder_of("modernbert")), batch_size=4, max_steps=1)
     assert json.loads((run / "cse_checkpoint.json").read_text())["settings"]["dropout"] == 0.1
@@ -237,7 +261,7 @@ def static_model(folder: Path, bert_folder: Path, **changes: Any) -> tuple[Path,
     return folder, arrays["embeddings"].astype(np.float64)[mapping] * weights[:, None]
 
 
-def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder: Path, tmp_path: Path) -> None:
+def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder, tmp_path):
     folder, rows = static_model(tmp_path / "static", bert_folder)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     expected = np.zeros((len(TEXTS), 8))
@@ -258,10 +282,7 @@ def test_static_embeddings_are_the_mean_of_their_tokens(bert_folder: Path, tmp_p
         on_torch(encoder)
 
 
-def test_a_static_embedding_of_sentence_transformers_opens(bert_folder: Path, tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-
+def test_a_static_embedding_of_sentence_transformers_opens(bert_folder, tmp_path):
     table = StaticEmbedding(Tokenizer.from_file(str(bert_folder / "tokenizer.json")), embedding_dim=8)
     theirs = SentenceTransformer(modules=[table], device="cpu", prompts={"query": "the dog "})
     theirs.save(str(tmp_path / "model"))
@@ -269,7 +290,7 @@ def test_a_static_embedding_of_sentence_transformers_opens(bert_folder: Path, tm
     np.testing.assert_allclose(encoder.encode_query(TEXTS), theirs.encode_query(TEXTS), atol=1e-6)
 
 
-def test_a_damaged_static_table_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_static_table_is_refused(bert_folder, tmp_path):
     folder, _ = static_model(tmp_path / "static", bert_folder, mapping=np.array([99], np.int32))
     with pytest.raises(ArtefactError, match="its mapping or weights do not fit its embeddings; copy it again"):
         cse.load(str(folder))
@@ -283,9 +304,7 @@ def test_a_damaged_static_table_is_refused(bert_folder: Path, tmp_path: Path) ->
         (["Transformer", "SpladePooling"], "SparseEncoder", "is a sparse encoder .*; give a model of dense sentence"),
     ],
 )
-def test_other_models_of_sentence_transformers_are_refused_by_name(
-    bert_folder: Path, tmp_path: Path, kinds: list[str], model_type: str, message: str
-) -> None:
+def test_other_models_of_sentence_transformers_are_refused_by_name(bert_folder, tmp_path, kinds, model_type, message):
     folder = random_copy(bert_folder, tmp_path / "model")
     modules = [{"path": "", "type": f"sentence_transformers.models.{kind}"} for kind in kinds]
     (folder / "modules.json").write_text(json.dumps(modules))
@@ -296,7 +315,7 @@ def test_other_models_of_sentence_transformers_are_refused_by_name(
         assert cse.load(str(folder), "mean").dim == 32  # the cure
 
 
-def test_a_cross_encoder_without_modules_is_refused_too(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_cross_encoder_without_modules_is_refused_too(bert_folder, tmp_path):
     folder = random_copy(bert_folder, tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
     config["architectures"] = ["BertForSequenceClassification"]

@@ -15,7 +15,7 @@ from huggingface_hub import constants
 from model_files import written_in_shards
 from released import into_cache
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+from transformers import BertConfig, BertForMaskedLM, BertTokenizer, DistilBertConfig, DistilBertForMaskedLM
 
 import cse
 import cse.models.checkpoint
@@ -33,9 +33,7 @@ from cse.models.names import Kind, resolve
 
 
 @pytest.mark.parametrize(("name", "supervised"), DISTINCT)
-def test_a_saved_checkpoint_gives_the_same_vectors_bit_for_bit(
-    backbone: str, name: str, supervised: bool, tmp_path: Path
-) -> None:
+def test_a_saved_checkpoint_gives_the_same_vectors_bit_for_bit(backbone, name, supervised, tmp_path):
     encoder = make(backbone, name, supervised)
     with torch.no_grad():
         for tensor in encoder.learned(training=True).values():
@@ -47,7 +45,7 @@ def test_a_saved_checkpoint_gives_the_same_vectors_bit_for_bit(
     assert np.abs(loaded.encode(SENTENCES) - make(backbone, name, supervised).encode(SENTENCES)).max() > 1e-3
 
 
-def test_dcpcse_on_bert_base_stores_exactly_the_papers_294912_numbers(tmp_path: Path) -> None:
+def test_dcpcse_on_bert_base_stores_exactly_the_papers_294912_numbers(tmp_path):
     """Table 4's prompt length 16: 16 x 12 layers x 2 x 768. The vocabulary is small to keep the test light."""
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *["this", "sentence", ":", '"', "means", "."]]
     tokenizer = BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
@@ -60,7 +58,7 @@ def test_dcpcse_on_bert_base_stores_exactly_the_papers_294912_numbers(tmp_path: 
     assert (tmp_path / "model" / "model.safetensors").stat().st_size < 1.2 * 2**20
 
 
-def test_half_precision_in_shards_is_computed_in_float32(bert_folder: Path, tmp_path: Path) -> None:
+def test_half_precision_in_shards_is_computed_in_float32(bert_folder, tmp_path):
     encoder = make(str(bert_folder), "promptbert")
     with written_in_shards():
         save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16)
@@ -72,7 +70,7 @@ def test_half_precision_in_shards_is_computed_in_float32(bert_folder: Path, tmp_
     np.testing.assert_allclose(loaded.encode(SENTENCES), encoder.encode(SENTENCES), atol=2e-2)
 
 
-def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder: Path, tmp_path: Path) -> None:
+def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder, tmp_path):
     """Each number lies within half a level of its row, and what the backbone does not have stays float16."""
     encoder = make(str(bert_folder), "promptbert", supervised=True)
     encoder.select_learned(freeze_embeddings=True)
@@ -97,7 +95,7 @@ def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder
     assert config["learned_numbers"] == sum(tensor.numel() for tensor in start.values())
 
 
-def test_differences_are_never_taken_from_another_backbone(bert_folder: Path, tmp_path: Path) -> None:
+def test_differences_are_never_taken_from_another_backbone(bert_folder, tmp_path):
     folder = Path(shutil.copytree(bert_folder, tmp_path / "backbone"))
     encoder = make(str(folder), "simcse")
     model, _ = load_backbone(folder)
@@ -123,7 +121,7 @@ def edit_config(folder: Path, **changes: object) -> None:
     (folder / "config.json").write_text(json.dumps({**config, **changes}))
 
 
-def test_broken_checkpoints_are_refused_with_the_cure(checkpoint: Path) -> None:
+def test_broken_checkpoints_are_refused_with_the_cure(checkpoint):
     def broken(change: object, message: str) -> None:
         copy = checkpoint.with_name("copy")
         shutil.copytree(checkpoint, copy)
@@ -153,7 +151,7 @@ def test_broken_checkpoints_are_refused_with_the_cure(checkpoint: Path) -> None:
     broken(lambda f: (f / "model.safetensors.index.json").write_text("{}"), "no weight_map")
 
 
-def test_a_changed_backbone_is_noticed(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_changed_backbone_is_noticed(checkpoint, tmp_path):
     model, _ = load_backbone(tmp_path / "backbone")
     with torch.no_grad():
         model.get_input_embeddings().weight[7] += 1
@@ -162,9 +160,7 @@ def test_a_changed_backbone_is_noticed(checkpoint: Path, tmp_path: Path) -> None
         load(str(checkpoint), backend="torch")
 
 
-def test_a_backbone_that_lacks_weights_or_is_of_another_family_is_refused(tmp_path: Path, bert_folder: Path) -> None:
-    from transformers import DistilBertConfig, DistilBertForMaskedLM
-
+def test_a_backbone_that_lacks_weights_or_is_of_another_family_is_refused(tmp_path, bert_folder):
     shutil.copytree(bert_folder, tmp_path / "part")
     tensors = load_file(tmp_path / "part" / "model.safetensors")
     del tensors["bert.encoder.layer.1.output.dense.weight"]
@@ -178,7 +174,7 @@ def test_a_backbone_that_lacks_weights_or_is_of_another_family_is_refused(tmp_pa
         load(str(tmp_path / "distil"), backend="torch")
 
 
-def test_a_checkpoint_on_a_hub_backbone_records_the_commit_and_opens_at_it(tmp_path: Path, bert_folder: Path) -> None:
+def test_a_checkpoint_on_a_hub_backbone_records_the_commit_and_opens_at_it(tmp_path, bert_folder):
     cache, first, second = Path(constants.HF_HUB_CACHE) / "models--me--base", "1" * 40, "2" * 40
     into_cache(bert_folder, cache.parent, "me/base", first)
     try:
@@ -206,8 +202,8 @@ def start(folder: Path, backend: str = "torch"):
     [("simcse", False), ("promptbert", False), ("dcpcse", False), ("conpvp", False), ("promptbert", True)],
 )
 def test_a_start_scores_on_both_engines_what_training_measured_before_its_first_step(
-    bert_folder: Path, tmp_path: Path, method: str, supervised: bool
-) -> None:
+    bert_folder, tmp_path, method, supervised
+):
     texts = [(text, text, SENTENCES[0]) for text in SENTENCES[1:]] if supervised else SENTENCES
     summary = cse.train(
         method, texts, output=tmp_path / "run", backbone=bert_folder, dev=DEV, supervised=supervised,
@@ -221,7 +217,7 @@ def test_a_start_scores_on_both_engines_what_training_measured_before_its_first_
     assert np.abs(trained.encode(SENTENCES) - opened.encode(SENTENCES)).max() > 1e-4
 
 
-def test_a_start_that_cannot_be_made_again_is_refused_with_the_reason(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_start_that_cannot_be_made_again_is_refused_with_the_reason(bert_folder, tmp_path):
     backbone, record = Path(shutil.copytree(bert_folder, tmp_path / "backbone")), tmp_path / "run" / "config.json"
     cse.train("dcpcse", SENTENCES, output=tmp_path / "run", backbone=backbone, max_steps=1, progress=False)
     written = json.loads(record.read_text())

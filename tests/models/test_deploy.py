@@ -45,7 +45,7 @@ def project_files() -> set[str]:
 
 
 @pytest.mark.parametrize("hardware", list(Hardware))
-def test_a_dry_run_leaves_what_a_space_needs_and_nothing_else(hardware: Hardware, tmp_path: Path) -> None:
+def test_a_dry_run_leaves_what_a_space_needs_and_nothing_else(hardware, tmp_path):
     folder = tmp_path / "space"
     said = deploy("me/side-by-side", "--hardware", hardware.value, "--dry-run", "--output", folder)
     assert files_of(folder) == project_files() | OWN
@@ -61,7 +61,7 @@ def test_a_dry_run_leaves_what_a_space_needs_and_nothing_else(hardware: Hardware
     assert guarded == (hardware is Hardware.ZERO_GPU)
 
 
-def test_requirements_fit_the_hardware() -> None:
+def test_requirements_fit_the_hardware():
     assert requirements(LOCK, Hardware.GPU) == LOCK
     cpu, zero = (requirements(LOCK, hardware).splitlines() for hardware in (Hardware.CPU, Hardware.ZERO_GPU))
     assert cpu[:2] == ["--extra-index-url https://download.pytorch.org/whl/cpu", "torch==2.13.0"]
@@ -72,15 +72,13 @@ def test_requirements_fit_the_hardware() -> None:
         assert [line for line in lines if line.startswith("faiss")] == ["faiss-cpu==1.15.1"]
 
 
-def test_a_folder_that_is_no_clone_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_clone_is_named(tmp_path):
     (tmp_path / "requirements.txt").write_text(LOCK)
     with pytest.raises(ArtefactError, match=r"no README\.md; deploy from a clone"):
         project_texts(tmp_path)
 
 
-def test_an_installed_package_has_the_requirements_that_it_was_built_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installed_package_has_the_requirements_that_it_was_built_with(tmp_path, monkeypatch):
     site, facts = tmp_path / "site", tmp_path / "site" / "contrastive_sentence_embeddings-0.2.0.dist-info"
     for folder in (site / "cse", facts / "licenses", site / "torch-2.8.0.dist-info"):
         folder.mkdir(parents=True)
@@ -98,7 +96,7 @@ def test_an_installed_package_has_the_requirements_that_it_was_built_with(
     assert project_texts(site) == expected
 
 
-def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: Path, bert_folder: Path) -> None:
+def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path, bert_folder):
     backbone = tmp_path / "backbone"
     backbone.symlink_to(bert_folder)
     mine = write_model(tmp_path / "mine", backbone, "dcpcse")
@@ -139,16 +137,11 @@ def test_a_staged_app_serves_its_own_model_and_index_from_its_folder(tmp_path: P
         (["me/space", "--dry-run", "--output", "HERE"], 3, "exists; delete it or give another --output"),
         (["me/space", "--dry-run", "--model", "nowhere"], 4, "no model 'nowhere'; choose simcse"),
         (["me/space", "--dry-run", "--index", "nowhere"], 4, "nowhere: no such index folder"),
-        (
-            ["me/space", "--dry-run", "--index", "milvus://127.0.0.1:1/mine"],
-            3,
-            "mine: is on a server, and this takes a",
-        ),
+        (["me/space", "--dry-run", "--index", "milvus://127.0.0.1:1/mine"], 3,
+         "mine: is on a server, and this takes a"),
     ],
-)
-def test_what_is_wrong_is_said_in_one_line_and_leaves_no_folder(
-    words: list[str], code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_one_line_and_leaves_no_folder(words, code, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     error = deploy(*[str(tmp_path) if word == "HERE" else word for word in words], code=code)
     assert message in " ".join(re.sub("[│╭╮╰╯─]", " ", error).split())
@@ -156,9 +149,7 @@ def test_what_is_wrong_is_said_in_one_line_and_leaves_no_folder(
 
 
 @pytest.mark.filterwarnings("ignore:It seems that you are about to commit a data file")  # an index's texts, on purpose
-def test_a_space_deployed_again_keeps_nothing_that_was_dropped(
-    tmp_path: Path, bert_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_space_deployed_again_keeps_nothing_that_was_dropped(tmp_path, bert_folder, monkeypatch):
     VectorIndex.build([(SENTENCES, np.eye(7, 32))], tmp_path / "texts", settings=BuildSettings(model="simcse"))
     mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
     monkeypatch.setattr("cse.models.space.PACKAGES", ())  # many megabytes, which are uploaded as anything else is
@@ -175,7 +166,7 @@ def test_a_space_deployed_again_keeps_nothing_that_was_dropped(
     assert after.keys() == {"LICENSE"} | OWN | of_others.keys()
 
 
-def test_a_space_serves_the_indexes_it_was_deployed_with_and_no_other(tmp_path: Path) -> None:
+def test_a_space_serves_the_indexes_it_was_deployed_with_and_no_other(tmp_path):
     for name in ("second", "first"):
         VectorIndex.build([(SENTENCES, np.eye(7, 32))], tmp_path / name, settings=BuildSettings(model="simcse"))
     folder = tmp_path / "space"

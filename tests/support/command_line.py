@@ -9,9 +9,16 @@ import pytest
 from typer.testing import CliRunner, Result
 
 
-def run(name: str, *arguments: object) -> Result:
+def run(name: str, *arguments: object, stdin: str | bytes | None = None) -> Result:
     app = importlib.import_module("tests.bench.__main__" if name == "bench" else f"scripts.{name}").app
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+
+def ran(name: str, *arguments: object, stdin: str | bytes | None = None) -> Result:
+    """The result of a command, which succeeds."""
+    done = run(name, *arguments, stdin=stdin)
+    assert done.exit_code == 0, done.output
+    return done
 
 
 def exit_code(name: str, arguments: Sequence[str]) -> int:

@@ -1,6 +1,10 @@
 """Model folders as other tools read and write them."""
 
+import contextlib
+import io
 import json
+import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -45,6 +49,16 @@ def check_opens_everywhere(folder: Path, masked: str) -> None:
     filled = pipeline("fill-mask", model=str(folder))(masked)
     assert [entry["token"] for entry in filled] == expected.indices.tolist()
     torch.testing.assert_close(torch.tensor([entry["score"] for entry in filled]), expected.values)
+
+
+def run_card(folder: Path) -> str:
+    """What the snippet of a folder's README prints."""
+    (code,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by an older name
+        exec(code.replace("THIS_FOLDER", str(folder)), {})
+    return out.getvalue()
 
 
 TRANSFORMER = {"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}

@@ -36,7 +36,7 @@ def doubled(ids: list[int], longer: list[int]) -> list[int]:
 @pytest.mark.parametrize(
     ("length", "share", "most"), [(3, 0.32, 0), (4, 0.32, 0), (7, 0.32, 1), (20, 0.32, 5), (60, 0.28, 9)]
 )
-def test_as_many_tokens_repeat_as_released_and_never_the_outer_ones(length: int, share: float, most: int) -> None:
+def test_as_many_tokens_repeat_as_released_and_never_the_outer_ones(length, share, most):
     """`most` is min(10, floor(share * length)) - 1."""
     rng, row, draws = np.random.default_rng(0), row_of(length), 4_000
     many = repeated(row[[0] * draws], np.arange(draws), share, 512, rng)
@@ -50,7 +50,7 @@ def test_as_many_tokens_repeat_as_released_and_never_the_outer_ones(length: int,
         assert max(where.values()) < 1.5 * min(where.values())
 
 
-def test_a_repeated_row_is_read_where_it_was(bert_folder: str) -> None:
+def test_a_repeated_row_is_read_where_it_was(bert_folder):
     encoder, rng = make(str(bert_folder), "promptbert"), np.random.default_rng(0)
     rows = encoder.rows_of(SENTENCES * 9, encoder.views[0] * len(SENTENCES) * 9)
     longer = repeated(rows, np.arange(0, len(rows), 2), 0.32, 80, rng)
@@ -78,7 +78,7 @@ def by_hand(encoder: TorchEncoder, row: TokenRows) -> torch.Tensor:
     return embedded.view(len(row.ids), -1)
 
 
-def test_cut_dimensions_are_zero_in_what_the_blocks_get_of_their_own_row_alone(backbone: str) -> None:
+def test_cut_dimensions_are_zero_in_what_the_blocks_get_of_their_own_row_alone(backbone):
     encoder, rng = make(backbone, "consert"), np.random.default_rng(0)
     plain = encoder.rows_of(SENTENCES, encoder.views[0] * len(SENTENCES))
     numbers = np.array([0, 2, 3, 4, 5, 6])  # of different lengths, so padded
@@ -95,7 +95,7 @@ def test_cut_dimensions_are_zero_in_what_the_blocks_get_of_their_own_row_alone(b
     torch.testing.assert_close(uncut[1], hidden[1], atol=1e-6, rtol=0)  # nothing stays cut
 
 
-def test_a_method_changes_the_view_it_says_and_no_other(bert_folder: str) -> None:
+def test_a_method_changes_the_view_it_says_and_no_other(bert_folder):
     def change(name: str) -> tuple[TokenRows, TokenRows, list[np.ndarray]]:
         encoder = make(str(bert_folder), name)
         templates = [view[0] for view in encoder.views for _ in SENTENCES]

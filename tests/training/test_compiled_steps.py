@@ -25,6 +25,7 @@ from cse.training.records import TrainingState
 SAME = 1e-4  # of losses and weights, float32 sums in another order
 # Attention does not depend on the first, nor a denoised vector on the last: AdamW scales the noise of their gradients.
 UNDETERMINED = ("key.bias", "layer.1.output.LayerNorm.bias")
+METHODS = ("simcse", "promptbert", "dcpcse", "conpvp", "esimcse", "consert")
 
 
 @pytest.fixture
@@ -52,28 +53,22 @@ def check_same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> N
             np.testing.assert_allclose(second[name], first[name], rtol=SAME, atol=SAME, err_msg=name)
 
 
-@pytest.mark.parametrize("name", ["simcse", "promptbert", "dcpcse", "conpvp", "esimcse", "consert"])
-def test_compiled_steps_are_those_that_are_not(bert_folder: Path, name: str, tmp_path: Path, compiler: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "chunk"),
+    [*((name, None) for name in METHODS), ("promptbert", 4)],
+)
+def test_compiled_steps_are_those_that_are_not(bert_folder, name, chunk, tmp_path, compiler):
     expected, before = trained(bert_folder, name, tmp_path / "plain")  # `auto` is no on a CPU
     assert compiler.frame_count == 0
-    measured, after = trained(bert_folder, name, tmp_path / "compiled", compile="yes")
-    assert measured == pytest.approx(expected, rel=SAME)
-    check_same(before, after)
-    # Of 7 steps with batches of 4: at most three widths of the sentences, and for two templates of their biases.
-    assert 1 <= compiler.frame_count <= (6 if name in ("promptbert", "conpvp") else 3)
-
-
-def test_chunks_are_compiled(bert_folder: Path, tmp_path: Path, compiler: Any) -> None:
-    expected, before = trained(bert_folder, "promptbert", tmp_path / "plain", max_steps=2)
-    measured, after = trained(bert_folder, "promptbert", tmp_path / "chunks", max_steps=2, chunk=4, compile="yes")
+    measured, after = trained(bert_folder, name, tmp_path / "compiled", compile="yes", chunk=chunk)
     assert measured == pytest.approx(expected, rel=SAME)
     check_same(before, after)
     assert compiler.frame_count
+    if not chunk:  # 7 steps with batches of 4: at most three widths of the sentences, and for two templates of biases
+        assert compiler.frame_count <= (6 if name in ("promptbert", "conpvp") else 3)
 
 
-def test_a_killed_run_with_compiled_steps_resumes_to_the_same_weights(
-    bert_folder: Path, tmp_path: Path, compiler: Any
-) -> None:
+def test_a_killed_run_with_compiled_steps_resumes_to_the_same_weights(bert_folder, tmp_path, compiler):
     whole, killed = (make(str(bert_folder), "dcpcse") for _ in range(2))
     train(whole, run_of(whole, DEV, compile="yes"), tmp_path / "whole")
     with pytest.raises(Killed):
@@ -84,15 +79,13 @@ def test_a_killed_run_with_compiled_steps_resumes_to_the_same_weights(
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_sizes_are_few_and_pad_by_a_third_at_most() -> None:
+def test_sizes_are_few_and_pad_by_a_third_at_most():
     sizes = [fixed_size(size) for size in range(1, 513)]
     assert sorted(set(sizes)) == [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512]
     assert all(size <= fixed <= max(16, 1.5 * size) for size, fixed in enumerate(sizes, 1))
 
 
-def test_a_recipe_repeats_it_and_the_log_says_so(
-    bert_folder: Path, tmp_path: Path, compiler: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_recipe_repeats_it_and_the_log_says_so(bert_folder, tmp_path, compiler, caplog):
     run_settings: dict[str, Any] = {"max_steps": 1, "batch_size": 4, "progress": False}
     cse.train("simcse", TEXTS, output=tmp_path / "one", backbone=bert_folder, compile="yes", **run_settings)
     assert "training passes are compiled" in caplog.text
@@ -103,9 +96,7 @@ def test_a_recipe_repeats_it_and_the_log_says_so(
 
 
 @pytest.mark.parametrize(("steps", "line"), [(7, "not compiled: 7 steps are fewer"), (8, "are compiled")])
-def test_a_long_run_on_a_gpu_is_compiled(
-    bert_folder: Path, monkeypatch: pytest.MonkeyPatch, compiler: Any, steps: int, line: str
-) -> None:
+def test_a_long_run_on_a_gpu_is_compiled(bert_folder, monkeypatch, compiler, steps, line):
     monkeypatch.setattr(loop, "MIN_COMPILED_STEPS", 8)
     encoder = make(str(bert_folder), "simcse")
     notes: list[Any] = []
@@ -121,9 +112,7 @@ def test_a_long_run_on_a_gpu_is_compiled(
     assert line in notes[0]["note"]
 
 
-def test_a_machine_without_a_compiler_is_refused_in_one_line(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_without_a_compiler_is_refused_in_one_line(bert_folder, tmp_path, monkeypatch):
     def fail(graph: object, inputs: object) -> None:
         raise OSError("no C++ compiler")
 

@@ -53,7 +53,7 @@ def by_hand(encode: object, texts: list[str]) -> tuple[float, float, float]:
     return 100 * (1 - rank / size), 100 * recovered / len(texts), float(np.mean(cosines))
 
 
-def test_the_score_is_that_of_a_slow_loop(bert_folder: Path) -> None:
+def test_the_score_is_that_of_a_slow_loop(bert_folder):
     encoder = cse.load(str(bert_folder), "mean")
     for texts in (TEXTS[::5], TEXTS[:20]):  # more and fewer than dimensions
         score = held_out_score(encoder.encode, texts)
@@ -63,13 +63,13 @@ def test_the_score_is_that_of_a_slow_loop(bert_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("vector", [[1.0, 2.0], [0.0, 0.0], [np.nan, 1.0]])
-def test_texts_with_one_vector_have_collapsed(vector: list[float]) -> None:
+def test_texts_with_one_vector_have_collapsed(vector):
     score = held_out_score(lambda texts: np.tile(np.float32(vector), (len(texts), 1)), TEXTS[:30])
     assert score == HeldOutScore(0, 0, 1)
     assert score.has_collapsed(HeldOutScore(50, 60, 0.5))
 
 
-def test_held_out_texts_are_drawn_by_the_seed_and_not_trained_on() -> None:
+def test_held_out_texts_are_drawn_by_the_seed_and_not_trained_on():
     repeated = [*TEXTS, *TEXTS[:40], "too short"]
     kept, held = hold_out(Examples.of(repeated), 5)
     long = {text for text in repeated if len(text.split()) >= 6}
@@ -82,7 +82,7 @@ def test_held_out_texts_are_drawn_by_the_seed_and_not_trained_on() -> None:
     assert len(hold_out(Examples.of(many), 5)[1]) == 500
 
 
-def test_too_few_texts_are_refused(bert_folder: Path, tmp_path: Path) -> None:
+def test_too_few_texts_are_refused(bert_folder, tmp_path):
     few = [f"one two three four five {number}" for number in range(99)] + ["short"] * 500
     with pytest.raises(
         ValueError, match=r"^`dev` auto needs 100 different texts of 6 words or more, .* found 99; give"
@@ -95,7 +95,7 @@ def test_too_few_texts_are_refused(bert_folder: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_the_best_evaluation_is_kept_and_recorded_as_no_correlation(bert_folder: Path, tmp_path: Path) -> None:
+def test_the_best_evaluation_is_kept_and_recorded_as_no_correlation(bert_folder, tmp_path):
     settings = {**SETTINGS, "learning_rate": 1e-2}
     result = cse.train(
         "simcse", TEXTS, output=tmp_path / "a", backbone=bert_folder, dev="auto", progress=False, **settings
@@ -136,7 +136,7 @@ def collapsing(encoder: torch.nn.Module) -> object:
     return collapse
 
 
-def test_a_run_that_collapses_ends_and_keeps_the_evaluation_before(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_run_that_collapses_ends_and_keeps_the_evaluation_before(bert_folder, tmp_path):
     encoder, run = guarded(bert_folder)
     notes: list[dict] = []
     collapse = collapsing(encoder)
@@ -154,9 +154,7 @@ def test_a_run_that_collapses_ends_and_keeps_the_evaluation_before(bert_folder: 
 
 
 @pytest.mark.parametrize("step", [1, 3])
-def test_a_loss_that_is_no_number_ends_a_run_that_has_something_to_keep(
-    bert_folder: Path, tmp_path: Path, step: int
-) -> None:
+def test_a_loss_that_is_no_number_ends_a_run_that_has_something_to_keep(bert_folder, tmp_path, step):
     encoder, run = guarded(bert_folder)
 
     def spoil(entry: dict) -> None:
@@ -174,9 +172,7 @@ def test_a_loss_that_is_no_number_ends_a_run_that_has_something_to_keep(
     assert np.isfinite(cse.load(str(tmp_path / "out")).encode(SENTENCES)).all()
 
 
-def test_losses_that_are_read_later_give_the_same_log_and_end(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_losses_that_are_read_later_give_the_same_log_and_end(bert_folder, tmp_path, monkeypatch):
     take_step = TrainingLoop.step
 
     def spoiled(run: TrainingLoop, step: int, data: StepData) -> torch.Tensor:

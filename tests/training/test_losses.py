@@ -1,18 +1,42 @@
-"""The contrastive loss against a slow loop and closed forms."""
+"""The losses against slow loops and closed forms, and the inputs and the loss of a step."""
 
+import copy
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
-from slow_losses import slow_info_nce
+from encoders import DISTINCT, make
+from training_runs import CONFIG, OneProcess, losses, run_of
 
+from cse.encoder.backbone import set_dropout
+from cse.encoder.torch_encoder import TorchEncoder
+from cse.training.loop import train
 from cse.training.losses import energy_hinge, info_nce, mlm_weight, nt_xent
+from cse.training.step import contrast, draw_templates, step_data
+
+
+def slow_info_nce(
+    anchors: torch.Tensor, positives: torch.Tensor, negatives: torch.Tensor | None, temperature: float
+) -> float:
+    def cosine(a: torch.Tensor, b: torch.Tensor) -> float:
+        return float((a @ b) / (a.norm() * b.norm()))
+
+    total = 0.0
+    for i in range(len(anchors)):
+        terms = [math.exp(cosine(anchors[i], positives[j]) / temperature) for j in range(len(positives))]
+        own = terms[i]
+        if negatives is not None:
+            terms += [math.exp(cosine(anchors[i], negatives[j]) / temperature) for j in range(len(negatives))]
+        total -= math.log(own / sum(terms))
+    return total / len(anchors)
 
 
 @pytest.mark.parametrize("count", [2, 3, 7])
 @pytest.mark.parametrize("temperature", [0.05, 1.0])
 @pytest.mark.parametrize("negative", [False, True])
-def test_info_nce_is_a_double_loop(count: int, temperature: float, negative: bool) -> None:
+def test_info_nce_is_a_double_loop(count, temperature, negative):
     generator = torch.Generator().manual_seed(count)
     anchors, positives, negatives = torch.randn(3, count, 5, generator=generator, dtype=torch.float64).float()
     loss = info_nce(anchors, positives, negatives if negative else None, temperature=temperature)
@@ -22,7 +46,7 @@ def test_info_nce_is_a_double_loop(count: int, temperature: float, negative: boo
     assert float(loss) == pytest.approx(expected, rel=1e-5)
 
 
-def test_nt_xent_is_every_row_against_all_others_of_both_views() -> None:
+def test_nt_xent_is_every_row_against_all_others_of_both_views():
     first, second = torch.randn(2, 4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     rows = [row / row.norm() for row in [*first, *second]]
     total = 0.0
@@ -37,7 +61,7 @@ def test_nt_xent_is_every_row_against_all_others_of_both_views() -> None:
 
 @pytest.mark.parametrize("negative", [False, True])
 @pytest.mark.parametrize("margin", [0.0, 0.2, 1.5])
-def test_the_energy_hinge_is_a_loop_over_every_negative_of_every_anchor(negative: bool, margin: float) -> None:
+def test_the_energy_hinge_is_a_loop_over_every_negative_of_every_anchor(negative, margin):
     anchors, others = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     positives, negatives = anchors + 0.5 * others, torch.stack([*others[:4], anchors[2]])
     total = 0.0
@@ -52,5 +76,80 @@ def test_the_energy_hinge_is_a_loop_over_every_negative_of_every_anchor(negative
     assert total > 0
 
 
-def test_the_masked_language_weight_decays_by_five_percent_in_a_hundred_steps() -> None:
+def test_the_masked_language_weight_decays_by_five_percent_in_a_hundred_steps():
     assert [mlm_weight(0.1, step) for step in (0, 100, 200)] == pytest.approx([0.1, 0.095, 0.09025])
+
+
+def test_conpvp_draws_every_template_of_its_sets_about_equally(bert_folder):
+    encoder = make(str(bert_folder), "conpvp")
+    rng = np.random.default_rng(0)
+    for view in (1, 2):
+        drawn = draw_templates(encoder, view, 9_000, rng)
+        counts = [drawn.count(template) for template in encoder.views[view]]
+        assert min(counts) > 800
+        assert sum(counts) == 9_000
+
+
+def test_promcses_hinge_is_added_with_its_weight_and_nothing_without_it():
+    vectors = torch.randn(9, 8, generator=torch.Generator().manual_seed(0))
+    plain = float(info_nce(*vectors.chunk(3)))
+    expected = plain + 10 * float(energy_hinge(*vectors.chunk(3)))
+    assert float(contrast(vectors, 3, CONFIG, OneProcess())) == pytest.approx(plain, abs=1e-6)
+    assert float(contrast(vectors, 3, replace(CONFIG, hinge=10.0), OneProcess())) == pytest.approx(expected, rel=1e-5)
+    assert expected > plain + 0.1
+
+
+@pytest.mark.parametrize(("name", "supervised"), DISTINCT)
+def test_thirty_two_tokens_hold_a_bare_sentences_specials_and_stand_beside_a_prompt(backbone, name, supervised):
+    encoder = make(backbone, name, supervised)
+    batch = {column: ["dog " * 50, "the dog"] for column in "012"}
+    views, rows, _ = step_data(encoder, batch, replace(CONFIG, max_length=32), 0)
+    assert views == len(encoder.method.views)
+    for number, view in enumerate(encoder.method.views):
+        bare, own = view[0].text == "[X]", rows[[2 * number, 2 * number + 1]]
+        assert own.lengths.tolist() == [30 if bare else 32, 2]
+        assert own.sizes[0] == (32 if bare else 32 + own.templates[own.kinds[0]].length)
+
+
+def esimcse(folder: object, queue: int = 6) -> TorchEncoder:
+    encoder = make(str(folder), "esimcse")
+    encoder.method = encoder.method.replaced(queue=queue)
+    return encoder
+
+
+def test_a_third_view_and_the_queue_are_negatives_side_by_side():
+    vectors, queue = torch.randn(9, 5), torch.randn(4, 5)
+    anchors, positives, negatives = vectors.double().chunk(3)
+    expected = slow_info_nce(anchors, positives, torch.cat([negatives, queue.double()]), 0.05)
+    assert float(contrast(vectors, 3, CONFIG, OneProcess(), queue=queue)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_training_is_the_loop_written_by_hand(bert_folder, tmp_path):
+    """Each step: loss against the queue so far, update of the copy, of the queue, and of the encoder."""
+    encoder = esimcse(bert_folder)
+    hand = copy.deepcopy(encoder)
+    run = run_of(encoder, dropout=0.0)
+    train(encoder, run, tmp_path / "out")
+
+    hand.select_learned()
+    set_dropout(hand.model, 0.0)
+    teacher, queue, expected = copy.deepcopy(hand), [], []
+    optimizer = torch.optim.AdamW(hand.learned(training=True).values(), lr=1.0, weight_decay=0.0, fused=True)
+    for step in range(run.steps):
+        optimizer.param_groups[0]["lr"] = CONFIG.learning_rate * (1 - step / run.steps)
+        rows = step_data(hand, run.batch(step), run.config, step).rows
+        rows = rows[range(4)], rows[range(4, 8)]
+        anchors, positives = (hand.head(hand.read(view)) for view in rows)
+        candidates = torch.nn.functional.normalize(torch.cat([positives, *queue]), dim=-1)
+        logits = torch.nn.functional.normalize(anchors, dim=-1) @ candidates.T / 0.05
+        loss = torch.nn.functional.cross_entropy(logits, torch.arange(4))
+        expected.append(float(loss.detach()))
+        with torch.no_grad():
+            for slow, live in zip(teacher.model.bert.parameters(), hand.model.bert.parameters(), strict=True):
+                slow.copy_(0.995 * slow + 0.005 * live)
+            queue = [torch.cat([*queue, hand.head(teacher.read(rows[0]))])[-6:]]
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(hand.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+    assert losses(tmp_path / "out") == pytest.approx(expected, abs=1e-4)

@@ -40,9 +40,7 @@ def prepared(corpus: Path, output: Path, init: str) -> PretrainingSetup:
     return prepare(PretrainRequest([corpus], output, CONFIG, init=init))
 
 
-def test_an_encoder_without_head_keeps_its_weights_and_gets_unigram_logits(
-    corpus: Path, tmp_path: Path, encoder: str
-) -> None:
+def test_an_encoder_without_head_keeps_its_weights_and_gets_unigram_logits(corpus, tmp_path, encoder):
     setup = prepared(corpus, tmp_path / "out", encoder)
     original, model = load_backbone(encoder)[0].state_dict(), setup.model
     kept = model.base_model.state_dict()
@@ -60,7 +58,7 @@ def test_an_encoder_without_head_keeps_its_weights_and_gets_unigram_logits(
     assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.0}
 
 
-def test_frozen_layers_and_embeddings_stay_and_the_rest_learns(corpus: Path, tmp_path: Path, encoder: str) -> None:
+def test_frozen_layers_and_embeddings_stay_and_the_rest_learns(corpus, tmp_path, encoder):
     config = replace(CONFIG, frozen_layers=1, learning_rate=1e-2)
     run_pretraining(corpus, tmp_path / "out", config, init=encoder)
     before = load_backbone(encoder)[0].half().float().state_dict()  # as stored
@@ -70,9 +68,7 @@ def test_frozen_layers_and_embeddings_stay_and_the_rest_learns(corpus: Path, tmp
     assert all(name.startswith("encoder.layer.1.") for name in changed)
 
 
-def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scored(
-    corpus: Path, tmp_path: Path, encoder: str
-) -> None:
+def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scored(corpus, tmp_path, encoder):
     """Compared with the same run without it; a killed and resumed run gives the same result."""
     config = replace(CONFIG, learning_rate=1e-2)
     run_pretraining(corpus, tmp_path / "whole", config, init=encoder)
@@ -98,7 +94,7 @@ def test_a_share_of_the_start_is_averaged_into_the_layers_and_the_result_is_scor
         run_pretraining(corpus, tmp_path / "new", replace(config, start_share=1.5), init=encoder)
 
 
-def test_a_blend_with_all_layers_frozen_teaches_the_head_alone(corpus: Path, tmp_path: Path, encoder: str) -> None:
+def test_a_blend_with_all_layers_frozen_teaches_the_head_alone(corpus, tmp_path, encoder):
     torch.manual_seed(1)
     other = AutoModel.from_pretrained(encoder, add_pooling_layer=False)
     for tensor in other.parameters():
@@ -124,9 +120,7 @@ def test_a_blend_with_all_layers_frozen_teaches_the_head_alone(corpus: Path, tmp
         torch.testing.assert_close(tensor, average, atol=2e-3, rtol=0)
 
 
-def test_a_blend_with_another_model_is_refused(
-    corpus: Path, tmp_path: Path, encoder: str, bert_folder: str, roberta_folder: str
-) -> None:
+def test_a_blend_with_another_model_is_refused(corpus, tmp_path, encoder, bert_folder, roberta_folder):
     with pytest.raises(ArtefactError, match=r"cannot be averaged into .*another shape or other word pieces"):
         run_pretraining(corpus, tmp_path / "out", CONFIG, init=encoder, blend=str(roberta_folder))
     with pytest.raises(ValueError, match="`blend` needs a model to continue from; give an `init`"):
@@ -151,9 +145,7 @@ def test_a_blend_with_another_model_is_refused(
     ],
     ids=str,
 )
-def test_settings_that_do_not_fit_a_start_are_refused(
-    corpus: Path, tmp_path: Path, encoder: str, settings: dict, init: bool, message: str
-) -> None:
+def test_settings_that_do_not_fit_a_start_are_refused(corpus, tmp_path, encoder, settings, init, message):
     with pytest.raises(ValueError, match=message):
         run_pretraining(corpus, tmp_path / "out", replace(CONFIG, **settings), init=encoder if init else None)
     assert not (tmp_path / "out").exists()
@@ -162,7 +154,7 @@ def test_settings_that_do_not_fit_a_start_are_refused(
 # -- untied output embeddings (PromptBERT's Table 12) --------------------------------------------------------------
 
 
-def test_an_untied_decoder_learns_apart_from_the_embeddings_it_started_as(corpus: Path, tmp_path: Path) -> None:
+def test_an_untied_decoder_learns_apart_from_the_embeddings_it_started_as(corpus, tmp_path):
     untied = run_pretraining(corpus, tmp_path / "untied", replace(NEW, untied=True, learning_rate=1e-2))
     tied = run_pretraining(corpus, tmp_path / "tied", NEW)
     model, same = (load_backbone(tmp_path / name / "model")[0] for name in ("untied", "tied"))

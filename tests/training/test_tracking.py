@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from accelerate.tracking import GeneralTracker
@@ -61,7 +60,7 @@ config = Config()
 """
 
 
-def test_a_tracker_gets_the_settings_and_the_values_of_each_step(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_tracker_gets_the_settings_and_the_values_of_each_step(bert_folder, tmp_path):
     tracker, entries = Kept(), []
     cse.train(
         "dcpcse", SENTENCES, output=tmp_path / "out", backbone=bert_folder, dev=DEV, prefix=3, report_to=tracker,
@@ -83,7 +82,7 @@ def test_a_tracker_gets_the_settings_and_the_values_of_each_step(bert_folder: Pa
     ]
 
 
-def test_a_tracker_is_finished_when_the_run_fails(bert_folder: Path, tmp_path: Path) -> None:
+def test_a_tracker_is_finished_when_the_run_fails(bert_folder, tmp_path):
     def fail(entry: dict) -> None:
         raise RuntimeError
 
@@ -94,9 +93,7 @@ def test_a_tracker_is_finished_when_the_run_fails(bert_folder: Path, tmp_path: P
     assert [event[0] for event in tracker.events] == ["start", "settings", 1, "finish"]
 
 
-def test_a_named_tracker_is_that_of_accelerate(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_tracker_is_that_of_accelerate(bert_folder, tmp_path, monkeypatch):
     file = tmp_path / "tracked.jsonl"
     (tmp_path / "trackio.py").write_text(STAND_IN.format(file=str(file)))
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
@@ -113,9 +110,7 @@ def test_a_named_tracker_is_that_of_accelerate(
 
 
 @pytest.mark.parametrize("name", TRACKERS)
-def test_a_tracker_that_is_not_installed_says_what_to_install(
-    bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_tracker_that_is_not_installed_says_what_to_install(bert_folder, tmp_path, monkeypatch, name):
     monkeypatch.setattr("cse.training.tracking.find_spec", lambda module: None)
     with pytest.raises(ValueError, match=f"^`report_to` is {name}, which is not installed; run pip install {name}$"):
         cse.train("simcse", ["not", "read"], output=tmp_path / "out", report_to=name)
@@ -128,7 +123,7 @@ def test_a_tracker_that_is_not_installed_says_what_to_install(
     assert not any(tmp_path.iterdir())
 
 
-def test_what_is_no_tracker_is_refused_and_a_failing_one_is_one_line(bert_folder: Path, tmp_path: Path) -> None:
+def test_what_is_no_tracker_is_refused_and_a_failing_one_is_one_line(bert_folder, tmp_path):
     for wrong in ("mlflow", 5):
         with pytest.raises(ValueError, match=f"`report_to` is {wrong!r}; .*tensorboard, wandb, trackio"):
             check_trackers([wrong])

@@ -1,12 +1,12 @@
 """Requests: a run from Python is that of the command, with the same preset, settings, seed, batch and encoder."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from conftest import SENTENCES
+from model_files import POOLING, TRANSFORMER, with_pipeline
 
 from cse.methods.catalogue import METHODS
 from cse.methods.method import Pooling, When
@@ -21,7 +21,7 @@ def texts(tmp_path: Path) -> str:
     return str(tmp_path / "texts.txt")
 
 
-def test_the_recipe_changes_with_any_text(tmp_path: Path, bert_folder: Path) -> None:
+def test_the_recipe_changes_with_any_text(tmp_path, bert_folder):
     """Any text of many, so that a run is not resumed on other text."""
     lines = [f"the dog {number}" for number in range(10_002)]
     file, recipes = tmp_path / "texts.txt", []
@@ -33,7 +33,7 @@ def test_the_recipe_changes_with_any_text(tmp_path: Path, bert_folder: Path) -> 
     assert recipes[0] == recipes[-1]
 
 
-def test_few_examples_make_a_smaller_batch_and_say_so(texts: str, bert_folder: Path) -> None:
+def test_few_examples_make_a_smaller_batch_and_say_so(texts, bert_folder):
     notes: list[str] = []
     _, run = prepare(TrainRequest("simcse", texts, str(bert_folder)), notes.append)
     assert run.config.batch_size == len(SENTENCES)
@@ -41,9 +41,7 @@ def test_few_examples_make_a_smaller_batch_and_say_so(texts: str, bert_folder: P
 
 
 @pytest.mark.parametrize("method", ["simcse", "dcpcse", "esimcse", "consert"])
-def test_mean_pooling_is_that_of_training_and_of_the_checkpoint_without_a_head(
-    method: str, texts: str, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_mean_pooling_is_that_of_training_and_of_the_checkpoint_without_a_head(method, texts, bert_folder, tmp_path):
     request = TrainRequest(method, texts, str(bert_folder), settings={"pooling": "mean", "max_steps": 1})
     encoder, run = prepare(request)
     assert encoder.reading.pooling is Pooling.MEAN
@@ -59,16 +57,10 @@ def test_mean_pooling_is_that_of_training_and_of_the_checkpoint_without_a_head(
     assert (opened.reading.pooling, opened.reading.head_when) == (Pooling.MEAN, When.NEVER)
 
 
-def test_a_sentence_transformers_folder_is_trained_by_the_pooling_that_it_records(
-    texts: str, bert_folder: Path, tmp_path: Path
-) -> None:
+def test_a_sentence_transformers_folder_is_trained_by_the_pooling_that_it_records(texts, bert_folder, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(bert_folder, folder)
-    kinds = {"": "Transformer", "1_Pooling": "Pooling"}
-    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for path, kind in kinds.items()]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+    with_pipeline(folder, [TRANSFORMER, POOLING], {"pooling_mode_mean_tokens": True})
 
     def pooling(method: str, **settings: str) -> Pooling:
         return prepare(TrainRequest(method, texts, str(folder), settings=settings))[0].reading.pooling
@@ -83,6 +75,6 @@ def test_a_sentence_transformers_folder_is_trained_by_the_pooling_that_it_record
     ("promptbert", "mean", r"promptbert reads the vector at its prompt's \[MASK\]; leave out `pooling`"),
     ("simcse", "max", "pooling is 'max'; give cls or mean"),
 ])  # fmt: skip
-def test_a_pooling_that_a_method_cannot_have_is_refused(method: str, pooling: str, reason: str, texts: str) -> None:
+def test_a_pooling_that_a_method_cannot_have_is_refused(method, pooling, reason, texts):
     with pytest.raises(ValueError, match=reason):
         TrainRequest(method, texts, settings={"pooling": pooling}).preset("bert-base")

@@ -24,8 +24,8 @@ def of_file(encoder: TorchEncoder, run: object, work: Path, numbers: np.ndarray)
 
 @pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
 def test_a_step_reads_the_same_rows_from_the_file_as_from_the_texts(
-    bert_folder: str, roberta_folder: str, tmp_path: Path, family: str, name: str, supervised: bool
-) -> None:
+    bert_folder, roberta_folder, tmp_path, family, name, supervised
+):
     encoder = make(str(bert_folder if family == "bert" else roberta_folder), name, supervised)
     run = run_of(encoder, max_length=9)
     for step in (0, 3):
@@ -40,7 +40,7 @@ def test_a_step_reads_the_same_rows_from_the_file_as_from_the_texts(
                 np.testing.assert_array_equal(getattr(mine, array), getattr(theirs, array))
 
 
-def test_a_damaged_file_of_tokens_is_refused_with_the_cure(bert_folder: str, tmp_path: Path) -> None:
+def test_a_damaged_file_of_tokens_is_refused_with_the_cure(bert_folder, tmp_path):
     encoder = make(str(bert_folder), "simcse")
     run = run_of(encoder)
     of_file(encoder, run, tmp_path, run.numbers(0))
@@ -50,7 +50,7 @@ def test_a_damaged_file_of_tokens_is_refused_with_the_cure(bert_folder: str, tmp
         of_file(encoder, run, tmp_path, run.numbers(0))
 
 
-def test_an_error_of_the_thread_ends_the_run(bert_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_thread_ends_the_run(bert_folder, tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -60,7 +60,7 @@ def test_an_error_of_the_thread_ends_the_run(bert_folder: str, tmp_path: Path, m
         train(encoder, run_of(encoder, epochs=500), tmp_path / "out")
 
 
-def test_texts_of_many_blocks_are_tokenised_in_their_order(bert_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_of_many_blocks_are_tokenised_in_their_order(bert_folder, monkeypatch):
     tokenizer = make(str(bert_folder), "simcse").tokenizer
     texts = [" ".join(["the", "dog", "park"][: number % 4]) for number in range(1500)]
     one_by_one = [plain_ids(tokenizer, [text])[0] for text in texts]

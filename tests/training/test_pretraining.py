@@ -1,20 +1,26 @@
-"""The output folder of pretraining: folders that are kept, resumed, replaced or refused."""
+"""Pretraining: it learns, resumes exactly and accumulates gradients; its folders are kept, resumed or refused."""
 
 import errno
 import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from conftest import ROOT, SENTENCES
 from model_files import check_opens_everywhere
-from pretraining_runs import CONFIG, run_pretraining, write_corpus
+from pretraining_runs import CONFIG, curve, kill_at, run_pretraining, write_corpus
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from cse.corpus.formats import Options
 from cse.errors import ArtefactError
+from cse.models.names import BUNDLED
 from cse.training import pretraining
-from cse.training.pretraining_data import Reading
+from cse.training.pretraining_data import PretrainConfig, Reading, learning_rate
 
 
 @pytest.fixture
@@ -22,9 +28,79 @@ def corpus(tmp_path: Path) -> Path:
     return write_corpus(tmp_path)
 
 
-def test_a_full_disk_leaves_the_last_state_to_go_on_from(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_pretraining_resumes_to_the_same_model(corpus, tmp_path):
+    whole = run_pretraining(corpus, tmp_path / "whole", CONFIG, eval_every=4)
+    with pytest.raises(KeyboardInterrupt):
+        run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, report=kill_at(8))
+    resumed = run_pretraining(corpus, tmp_path / "killed", CONFIG, eval_every=4, resume=True)
+    assert curve(resumed) == curve(whole)
+    models = [AutoModelForMaskedLM.from_pretrained(tmp_path / name / "model") for name in ("whole", "killed")]
+    for first, second in zip(*(model.state_dict().values() for model in models), strict=True):
+        assert torch.equal(first, second)
+    recipe = json.loads((tmp_path / "whole" / "model" / "pretraining.json").read_text())
+    assert recipe["recipe"]["seed"] == 3
+    with pytest.raises(ArtefactError, match="another recipe"):
+        run_pretraining(corpus, tmp_path / "killed", replace(CONFIG, learning_rate=0.5), resume=True)
+
+
+def test_pretraining_learns_and_goes_on_from_the_model_it_is_given(corpus, tmp_path):
+    corpus.write_text("\n".join([*SENTENCES, ""] * 150))  # the held-out documents say what the others say
+    config = replace(CONFIG, vocabulary=60, hidden=48, tokens=512 * 120, batch_tokens=512, learning_rate=5e-3)
+    first = run_pretraining(corpus, tmp_path / "a", config, eval_every=20)
+    assert curve(first)[-1] < curve(first)[0] - 0.2
+    start = str(tmp_path / "a" / "model")
+    rest = replace(config, vocabulary=None, tokens=512, learning_rate=1e-9)
+    more = run_pretraining(corpus, tmp_path / "b", rest, init=start)
+    assert more["before"]["recipe"]["tokens"] == config.tokens
+    assert curve(more)[0] == pytest.approx(curve(first)[-1], abs=0.01)  # the model is stored in half precision
+    vocabularies = [AutoTokenizer.from_pretrained(folder).get_vocab() for folder in (start, tmp_path / "b" / "model")]
+    assert vocabularies[0] == vocabularies[1]
+
+
+def test_a_step_in_parts_is_the_whole_step(corpus, tmp_path):
+    config = replace(CONFIG, tokens=512 * 6, batch_tokens=512)
+    whole = run_pretraining(corpus, tmp_path / "whole", config, eval_every=2)
+    accumulated = run_pretraining(corpus, tmp_path / "parts", replace(config, accumulate=5), eval_every=2)
+    losses = [[entry["loss"] for entry in result["curve"]] for result in (whole, accumulated)]
+    assert losses[1] == pytest.approx(losses[0], abs=2e-4)
+    assert curve(accumulated) == pytest.approx(curve(whole), abs=2e-4)
+
+
+def test_pretraining_needs_no_data_index_or_app_library(corpus, tmp_path):
+    """A rented GPU machine may have torch, transformers, tokenizers, accelerate, numpy, pyarrow and typer alone."""
+    options = ["--vocabulary", "90", "--layers", "1", "--hidden", "16", "--tokens", "128", "--batch-tokens", "64"]
+    arguments = [str(corpus), "--output", str(tmp_path / "out"), *options]
+    code = f"""
+import sys
+from cse.commands.pretrain import app
+try:
+    app({arguments})
+finally:
+    print([name for name in ("datasets", "faiss", "gradio", "pandas", "matplotlib") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "held-out loss" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_pretraining_goes_on_from_the_bundled_backbone(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(pretraining, "EVAL_ROWS", 16)
+    config = replace(CONFIG, vocabulary=None, tokens=64, lengths=(8,))
+    more = run_pretraining(corpus, tmp_path / "out", config, init="bundled")
+    assert more["recipe"]["init"] == "bundled"
+    assert more["before"] == json.loads((BUNDLED / "backbone" / "pretraining.json").read_text())
+
+
+def test_the_rate_warms_up_and_decays_to_nothing():
+    config = PretrainConfig(tokens=100 * 4096, warmup=0.1, learning_rate=1.0)
+    rates = [learning_rate(config, step) for step in range(config.steps)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) == pytest.approx(rates[10])
+    assert rates[-1] == pytest.approx(1 / 90)
+
+
+def test_a_full_disk_leaves_the_last_state_to_go_on_from(corpus, tmp_path, monkeypatch):
     import cse.training.resume
 
     save, calls = cse.training.resume.save_file, []
@@ -44,7 +120,7 @@ def test_a_full_disk_leaves_the_last_state_to_go_on_from(
     assert run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=4, resume=True)["step"] == CONFIG.steps
 
 
-def test_a_finished_run_opens_everywhere_and_only_what_it_lost_is_made_again(corpus: Path, tmp_path: Path) -> None:
+def test_a_finished_run_opens_everywhere_and_only_what_it_lost_is_made_again(corpus, tmp_path):
     run_pretraining(corpus, tmp_path / "out", CONFIG, eval_every=6)
     model = tmp_path / "out" / "model"
     check_opens_everywhere(model, "the cat [MASK] in the park")
@@ -60,7 +136,7 @@ def test_a_finished_run_opens_everywhere_and_only_what_it_lost_is_made_again(cor
     assert {name: (model / name).read_bytes() for name in content} == content
 
 
-def test_resuming_needs_a_run_and_begins_again_where_none_was_saved(corpus: Path, tmp_path: Path) -> None:
+def test_resuming_needs_a_run_and_begins_again_where_none_was_saved(corpus, tmp_path):
     with pytest.raises(ArtefactError, match="nothing to resume; run once without `resume`"):
         run_pretraining(corpus, tmp_path / "out", CONFIG, resume=True)
     assert not (tmp_path / "out").exists()
@@ -73,7 +149,7 @@ def test_resuming_needs_a_run_and_begins_again_where_none_was_saved(corpus: Path
     assert "no saved state; the run starts again" in entries[0]["note"]
 
 
-def test_too_little_text_is_refused_with_the_number_it_supports(corpus: Path, tmp_path: Path) -> None:
+def test_too_little_text_is_refused_with_the_number_it_supports(corpus, tmp_path):
     (tmp_path / "tiny.txt").write_text("a b c\n")
     (tmp_path / "empty.txt").write_text("\n\n")
     with pytest.raises(ValueError, match="supports only"):
@@ -84,7 +160,7 @@ def test_too_little_text_is_refused_with_the_number_it_supports(corpus: Path, tm
     assert run_pretraining(corpus, tmp_path / "out2", CONFIG)["step"] == CONFIG.steps  # the mistake claimed no folder
 
 
-def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path, tmp_path: Path) -> None:
+def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus, tmp_path):
     (tmp_path / "mine" / "model").mkdir(parents=True)
     (tmp_path / "mine" / "model" / "precious.txt").write_text("mine")
     with pytest.raises(ValueError, match="already holds something else"):
@@ -100,7 +176,7 @@ def test_a_folder_of_something_else_or_of_other_text_is_left_alone(corpus: Path,
             run_pretraining(corpus, tmp_path / "out", CONFIG, **options)
 
 
-def test_a_table_needs_its_column_and_a_run_keeps_it(corpus: Path, tmp_path: Path) -> None:
+def test_a_table_needs_its_column_and_a_run_keeps_it(corpus, tmp_path):
     table = tmp_path / "table.csv"
     lines = [line for line in corpus.read_text().splitlines() if line]
     table.write_text("number,said,again\n" + "".join(f'{row},"{line}",{line}\n' for row, line in enumerate(lines)))
@@ -126,16 +202,14 @@ def test_a_table_needs_its_column_and_a_run_keeps_it(corpus: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("rate", [float("inf"), float("nan"), 0.0, -1.0])
-def test_a_rate_that_no_training_can_have_is_refused(corpus: Path, tmp_path: Path, rate: float) -> None:
+def test_a_rate_that_no_training_can_have_is_refused(corpus, tmp_path, rate):
     with pytest.raises(ValueError, match=f"`learning_rate` is {rate}; give a number above 0"):
         run_pretraining(corpus, tmp_path / "out", replace(CONFIG, learning_rate=rate))
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("weight", "message"), [(None, "the loss became nan at step 12"), (1e6, "in float16")])
-def test_a_model_that_is_not_finite_is_not_published(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: float | None, message: str
-) -> None:
+def test_a_model_that_is_not_finite_is_not_published(corpus, tmp_path, monkeypatch, weight, message):
     run_pretraining(corpus, tmp_path / "out", CONFIG)
     before = {path.name: path.read_bytes() for path in (tmp_path / "out" / "model").iterdir()}
 
