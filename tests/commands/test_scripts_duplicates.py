@@ -99,7 +99,7 @@ def test_tables_and_groups_keep_all_columns_unchanged(bert_folder, tmp_path):
         ("1", "0", "=the dog", "=1+1"), ("3", "2", "=the dog", "=1+1")
     ]  # fmt: skip
     assert [row["reason"] for row in groups] == ["the first", "equal to the kept row"]
-    ran("duplicates", tmp_path / "in.csv", "--model", bert_folder, *options, "--for-spreadsheets")
+    done = ran("duplicates", tmp_path / "in.csv", "--model", bert_folder, *options, "--for-spreadsheets")
     assert [row["body"] for row in table(tmp_path / "g.csv")] == ["'=the dog"] * 2
     assert [row["note"] for row in table(tmp_path / "out.csv")] == ["'=1+1"] * 3
     assert "fewer than 8 different texts: only equal vectors" in done.stderr
