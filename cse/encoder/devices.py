@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/proc/driver/nvidia")  # NVIDIA's, AMD's and WSL's on Linux
 
 
-def named_device(device: str | None) -> str | None:
-    """Return the requested device, given by an argument or by the variable CSE_DEVICE; None for the best one."""
-    return device or os.environ.get("CSE_DEVICE") or None
-
-
 def gpu_is_possible() -> bool:
     """True if this machine may have a GPU, which PyTorch then knows; on Linux without a driver there is none."""
     return sys.platform != "linux" or any(map(os.path.exists, DRIVERS)) or shutil.which("nvidia-smi") is not None
