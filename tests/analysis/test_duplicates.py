@@ -7,7 +7,6 @@ import cse.analysis.duplicates as linking
 from cse.analysis.attribution import changes
 from cse.analysis.calibration import random_cosines
 from cse.analysis.duplicates import (
-    Level,
     Search,
     members,
     strongest_links,
@@ -64,7 +63,7 @@ def test_links_that_are_searched_once_give_the_groups_of_brute_force_at_every_co
         expected = brute_force(vectors, least)
         assert forest.groups(least).tolist() == expected
         sizes = np.bincount(expected)
-        assert forest.level(least) == Level(len(sizes), sum(sizes > 1), max(sizes))
+        assert forest.level(least) == (len(sizes), sum(sizes > 1), max(sizes))
     for least in (0.5, 0.95):
         assert forest.copied(rows).groups(least).tolist() == brute_force(vectors[rows], least)
     with pytest.raises(ValueError, match=r"searched from a cosine of 0\.5000, not 0\.4000"):
