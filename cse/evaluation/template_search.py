@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from cse.corpus.lines import text_lines
 from cse.corpus.supervised import Pair
-from cse.errors import ArtefactError
+from cse.errors import ArtefactError, first_line
 from cse.evaluation.metrics import spearman
 from cse.evaluation.results import TEMPLATES
 from cse.evaluation.sts import with_final_period
@@ -178,8 +178,7 @@ def load_seq2seq(name: str) -> Seq2Seq:
             name, local_files_only=offline, trust_remote_code=False, dtype=torch.float32, use_safetensors=True
         )
     except Exception as error:  # loading an arbitrary folder raises many types, with one remedy
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
+        reason = "no such folder, and the model hub cannot be reached" if offline else first_line(error)
         raise ArtefactError(f"cannot open {name!r} to write templates: {reason}; give a T5 in safetensors") from error
     if any(GAP.format(number) not in tokenizer.get_vocab() for number in range(GAPS)):
         raise ArtefactError(f"{name}: its tokenizer has no {GAP.format(0)}, which marks a gap; give a T5")
