@@ -146,17 +146,15 @@ def questions(start: np.ndarray, result: np.ndarray, seed: int) -> list[Question
     """Return a question for each text that has different neighbours under both models, the most different first.
 
     `start` and `result` (N, d) are vectors of the same N texts, of any two dimensions. The share `SHUFFLED_SHARE` of
-    the texts on which the models differ most comes first, in random order: the most extreme ones alone would be odd
-    texts. The difference is the mean rank that one model gives the other's neighbours, the smaller of both directions.
-    Order and sides follow from `seed`. Raises ValueError for different N.
+    the texts with the largest `differences` comes first, in random order: the most extreme ones alone would be odd
+    texts. Order and sides follow from `seed`. Raises ValueError for different N.
     """
     if len(start) != len(result):
         raise ValueError(f"the models have different numbers of vectors: {len(start)} and {len(result)}")
     near = nearest_others(start, NEIGHBOURS), nearest_others(result, NEIGHBOURS)  # (N, k) each
     rng = np.random.default_rng(seed)
     order, swapped = rng.permutation(len(start)), rng.integers(2, size=len(start)).astype(bool)
-    difference = np.minimum(ranks(result, near[0]).mean(axis=1), ranks(start, near[1]).mean(axis=1))
-    order = order[np.argsort(-difference[order], kind="stable")]
+    order = order[np.argsort(-differences(start, result, near)[order], kind="stable")]
     first = max(MIN_SHUFFLED, round(SHUFFLED_SHARE * len(order)))
     order[:first] = rng.permutation(order[:first])
     return [
@@ -164,6 +162,14 @@ def questions(start: np.ndarray, result: np.ndarray, seed: int) -> list[Question
         for row in order.tolist()
         if set(near[0][row].tolist()) != set(near[1][row].tolist())
     ]
+
+
+def differences(start: np.ndarray, result: np.ndarray, near: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """(N,) difference of two models on each text, given its neighbours (N, k) under both.
+
+    The mean rank that one model gives the other's neighbours, the smaller of both directions.
+    """
+    return np.minimum(ranks(result, near[0]).mean(axis=1), ranks(start, near[1]).mean(axis=1))
 
 
 def ranks(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -35,8 +35,10 @@ def device_of(name: str | int | torch.device, asked_by: str = "`device`") -> tor
         device = torch.device(name)
     except (RuntimeError, TypeError):
         device = None
-    if device is None or (device.index or 0) >= _count(device.type):
-        raise ValueError(f"{asked_by} is {str(name)!r}, which is not available; choose from {', '.join(available())}")
+    known = available()
+    count = 1 if device is None or device.type == "cpu" else torch.accelerator.device_count()
+    if device is None or device.type not in known or (device.index or 0) >= count:
+        raise ValueError(f"{asked_by} is {str(name)!r}, which is not available; choose from {', '.join(known)}")
     return device
 
 
@@ -51,14 +53,6 @@ def available() -> list[str]:
 
     gpu = torch.accelerator.current_accelerator(check_available=True)
     return ["cpu"] if gpu is None else ["cpu", gpu.type]
-
-
-def _count(kind: str) -> int:
-    import torch
-
-    if kind not in available():
-        return 0
-    return 1 if kind == "cpu" else torch.accelerator.device_count()
 
 
 CPU = Path("/proc/cpuinfo")

@@ -44,15 +44,6 @@ class Rounded:
 Arrays = Mapping[str, "np.ndarray | Rounded"]
 
 
-def rounded(backbone: StoredBackbone) -> StoredBackbone:
-    """Return the backbone with the matrices of its blocks as int8."""
-    blocks = {
-        name: Rounded.of(array) if name.startswith("encoder.") and array.ndim == 2 else array
-        for name, array in backbone.blocks.items()
-    }
-    return replace(backbone, blocks=blocks)  # type: ignore[arg-type]
-
-
 # Graphs are built from the arrays: that takes .3 s with compilation and no PyTorch, a module's conversion 10 s.
 def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray | None) -> Model:
     """Return the graph of (B, L) rows' vectors (B, d), before template bias and head.
@@ -208,8 +199,18 @@ class Graphs:
 
     def states(self, passes: Iterable[TokenRows], pooling: Pooling) -> Iterator[np.ndarray]:
         """Yield the (B, d) pooled states of the rows of each pass."""
-        stored = rounded(self.stored) if self.precision == INT8 else self.stored
-        model = self._graph(pooling, lambda: vectors_graph(stored, pooling, self.prefix))
+
+        def graph() -> Model:
+            stored: Any = self.stored
+            if self.precision == INT8:  # the matrices of its blocks
+                blocks = {
+                    name: Rounded.of(array) if name.startswith("encoder.") and array.ndim == 2 else array
+                    for name, array in stored.blocks.items()
+                }
+                stored = replace(stored, blocks=blocks)
+            return vectors_graph(stored, pooling, self.prefix)
+
+        model = self._graph(pooling, graph)
         request = model.create_infer_request()
         for rows in passes:
             yield request.infer(self._inputs(rows, pooling), share_inputs=True)[0].copy()

@@ -292,43 +292,41 @@ def pretrain(
     request = replace(request, output=Path(request.output), init=init, blend=blend)
     check_folder(request.output)
     with reserved(request.output):
-        return _pretrain(request, report, begin)
-
-
-def _pretrain(request: PretrainRequest, report: LogWriter, begin: Callable[[], object]) -> PretrainingRecord:
-    check_request(request)
-    resumed = reserve_output(request, report)
-    begin()
-    earlier, share = Path(location(request.init or "")) / PRETRAINING_RECORD, request.config.start_share
-    before = cast("PretrainingRecord", read_json(earlier)) if request.init and earlier.is_file() else None
-    fresh = all(path.name == SOURCE_RECORD for path in _output_entries(request.output))
-    try:
-        setup = prepare(request)
-    except ValueError:
-        if fresh:  # remove what a refused run wrote
-            shutil.rmtree(request.output, ignore_errors=True)
-        raise
-    start = {name: tensor.detach().clone() for name, tensor in backbone_tensors(setup.model).items()} if share else {}
-    training = start_training(request, setup)
-    state: PretrainingState = {"step": 0, "curve": [], "recipe": request.recipe(), "seconds": 0.0}
-    if resumed:
-        learned = dict(training.model.named_parameters())
-        state = cast("PretrainingState", load_state(request.output, learned, training.optimizer, request.recipe()))
-    state = _run(request, training, setup.valid, state, report)
-    record: PretrainingRecord = {
-        **state,
-        "before": before,
-        "device": str(training.accelerator.device),
-        "model": describe(training.model),
-        "torch": torch.__version__,
-    }
-    if share:
-        average_in(training.model, start, share)
-        with training.accelerator.autocast():
-            record["averaged"] = evaluate(training.model, setup.tokenizer, setup.valid)
-        _check_loss(record["averaged"]["held_out_loss"], record["step"])
-    save_model(request, training.model, setup.tokenizer, record)
-    return record
+        check_request(request)
+        resumed = reserve_output(request, report)
+        begin()
+        earlier, share = Path(location(request.init or "")) / PRETRAINING_RECORD, request.config.start_share
+        before = cast("PretrainingRecord", read_json(earlier)) if request.init and earlier.is_file() else None
+        fresh = all(path.name == SOURCE_RECORD for path in _output_entries(request.output))
+        try:
+            setup = prepare(request)
+        except ValueError:
+            if fresh:  # remove what a refused run wrote
+                shutil.rmtree(request.output, ignore_errors=True)
+            raise
+        start = (
+            {name: tensor.detach().clone() for name, tensor in backbone_tensors(setup.model).items()} if share else {}
+        )
+        training = start_training(request, setup)
+        state: PretrainingState = {"step": 0, "curve": [], "recipe": request.recipe(), "seconds": 0.0}
+        if resumed:
+            learned = dict(training.model.named_parameters())
+            state = cast("PretrainingState", load_state(request.output, learned, training.optimizer, request.recipe()))
+        state = _run(request, training, setup.valid, state, report)
+        record: PretrainingRecord = {
+            **state,
+            "before": before,
+            "device": str(training.accelerator.device),
+            "model": describe(training.model),
+            "torch": torch.__version__,
+        }
+        if share:
+            average_in(training.model, start, share)
+            with training.accelerator.autocast():
+                record["averaged"] = evaluate(training.model, setup.tokenizer, setup.valid)
+            _check_loss(record["averaged"]["held_out_loss"], record["step"])
+        save_model(request, training.model, setup.tokenizer, record)
+        return record
 
 
 def start_training(request: PretrainRequest, setup: PretrainingSetup) -> Training:
