@@ -320,16 +320,22 @@ class PromptedBackbone(nn.Module):
     def bias(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) states at the mask of each row's template alone, for a sentence of its length (PromptBERT 4.2).
 
-        Distinct (template, length) are computed once per call in training, and once for all calls in inference.
+        Distinct (template, length) are computed once per call in training, and once for all calls in inference. That
+        cache is cleared by any pass in training mode or with gradients, when the module is moved or cast, and when a
+        parameter was written to. PyTorch counts writes in `_version`, but not those of fused optimisers.
         """
-        (biases, numbers), known = rows.biases(), self._cached_biases()
+        (biases, numbers), known = rows.biases(), dict[tuple[TokenTemplate, int], torch.Tensor]()
+        if not self._may_learn():
+            version = sum(parameter._version for parameter in self.parameters() if not parameter.is_inference())
+            if version != self._biases_of:
+                self._biases, self._biases_of = {}, version
+            known = self._biases
         if new := [bias for bias in biases if bias not in known]:
             if self._fixed:
                 new += new[:1] * (fixed_size(len(new)) - len(new))
             alone = bias_rows(new, self.method.reading.specials_in_bias)
             table = self.grouped(alone.sizes.tolist(), lambda part: self.read(alone[part]))
-            if not self._may_learn():
-                known.update(zip(new, table, strict=True))
+            known.update(zip(new, table, strict=True))
         if len(new) < len(biases):
             table = torch.stack([known[bias] for bias in biases]).to(self.device)
         return embedding(on_device(numbers, self.device), table)  # an index's gradient is summed in any order
@@ -337,19 +343,6 @@ class PromptedBackbone(nn.Module):
     def forget_biases(self) -> None:
         """Clear the cached biases of inference, but not those of a shallow copy of this module."""
         self._biases = {}
-
-    def _cached_biases(self) -> dict[tuple[TokenTemplate, int], torch.Tensor]:
-        """Return the cached biases of inference; an empty cache if parameters may be learned.
-
-        The cache is cleared by any pass in training mode or with gradients, when the module is moved or cast, and when
-        a parameter was written to. PyTorch counts writes in `_version`, but not those of fused optimisers.
-        """
-        if self._may_learn():
-            return {}
-        version = sum(parameter._version for parameter in self.parameters() if not parameter.is_inference())
-        if version != self._biases_of:
-            self._biases, self._biases_of = {}, version
-        return self._biases
 
     def _may_learn(self) -> bool:
         return self.training or torch.is_grad_enabled()

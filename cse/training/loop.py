@@ -265,6 +265,7 @@ class TrainingLoop:
                 if "stopped" in state:
                     break
                 losses, started = [], time.perf_counter()
+        self.examples = run.examples.__getitem__  # not of the token file, which is about to be deleted
         if first and "stopped" in state:
             report({"step": state["step"], "note": f"ended early, the best evaluation is kept: {state['stopped']}"})
 
