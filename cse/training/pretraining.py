@@ -45,7 +45,14 @@ from cse.training.pretraining_data import (
     tokenise,
     train_tokenizer,
 )
-from cse.training.pretraining_model import add_mlm_head, average_in, freeze_lowest, lacks_mlm_head, new_model
+from cse.training.pretraining_model import (
+    add_mlm_head,
+    average_in,
+    configure_for_device,
+    freeze_lowest,
+    lacks_mlm_head,
+    new_model,
+)
 from cse.training.records import STATE_FOLDER
 from cse.training.resume import check_resume, load_state, save_state, start_accelerator
 
@@ -339,12 +346,7 @@ def start_training(request: PretrainRequest, setup: PretrainingSetup) -> Trainin
     )
     prepared, optimizer = accelerator.prepare(setup.model.train(), optimizer)
     model = accelerator.unwrap_model(prepared)
-    if accelerator.device.type == "cpu":
-        # 1.5 times as fast: the backward pass of fused attention is slow there, and compiling gains nothing.
-        model.set_attn_implementation("eager")
-    if accelerator.device.type == "cuda":
-        for block in model.base_model.encoder.layer:  # by itself, so that all blocks share the compiled code
-            block.compile()
+    configure_for_device(model, accelerator.device)
     sampler = BatchSampler(config, setup.train, setup.tokenizer, row_limit(model))
     return Training(config, accelerator, model, optimizer, sampler)
 
