@@ -21,6 +21,11 @@ class IndexFolderError(ValueError):
     exit_code = 4
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, cut to 200 characters, or the name of its type if it has no text."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
 def command_line(name: str, *words: str) -> str:
     """The line that calls a command here: `python -m` and its module in a clone, `cse NAME` where cse is installed."""
     name = name.replace("-", "_")

@@ -19,14 +19,6 @@ FIRST_NEIGHBOURS, NEIGHBOUR_GROWTH = 16, 8  # answers to each, and their growth 
 MAX_ANSWERS = 1 << 22  # at a time, and links that wait to be reduced
 
 
-class Level(NamedTuple):
-    """Numbers at a cosine: `kept`, the groups of one row or more; `groups`, those of two or more; the `largest`."""
-
-    kept: int
-    groups: int
-    largest: int
-
-
 @dataclass(frozen=True)
 class Forest:
     """The strongest links that join N rows, a maximum spanning forest: `pairs` (L, 2) with `cosines` (L,), L < N.
@@ -53,10 +45,10 @@ class Forest:
         _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[numbers]
 
-    def level(self, least: float) -> Level:
-        """Return the numbers of groups at a cosine."""
+    def level(self, least: float) -> tuple[int, int, int]:
+        """Return the numbers of groups of one row or more, and of two or more, and the rows of the largest."""
         sizes = np.bincount(self.groups(least))
-        return Level(len(sizes), int((sizes > 1).sum()), int(sizes.max(initial=0)))
+        return len(sizes), int((sizes > 1).sum()), int(sizes.max(initial=0))
 
     def copied(self, rows: np.ndarray) -> Forest:
         """Return the forest of M rows that are copies of these N: `rows` (M,) has each number of them."""

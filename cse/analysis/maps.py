@@ -61,7 +61,11 @@ def embed(rows: np.ndarray, seed: int, start: np.ndarray | None) -> np.ndarray:
     """
     if collapsed(rows):
         return np.zeros((len(rows), 2))
-    components = principal(rows)
+    left, sizes, axes = np.linalg.svd(centred(rows), full_matrices=False)
+    kept = min(PCA_DIMENSIONS, len(sizes))
+    largest = np.abs(axes[:kept]).argmax(axis=1)
+    signs = np.sign(axes[np.arange(kept), largest])  # fixes the arbitrary sign of a component
+    components = np.pad(left[:, :kept] * sizes[:kept] * signs, ((0, 0), (0, max(0, 2 - kept))))  # (N, 2..50)
     if len(rows) < 4:
         return components[:, :2]
     from sklearn.manifold import TSNE
@@ -73,16 +77,6 @@ def embed(rows: np.ndarray, seed: int, start: np.ndarray | None) -> np.ndarray:
     tsne = TSNE(perplexity=min(PERPLEXITY, (len(rows) - 1) / 3), init=init, max_iter=ITERATIONS, angle=ANGLE)
     with threadpool_limits(1):  # threads sum in varying order, and t-SNE amplifies the rounding differences
         return tsne.fit_transform(components.astype(np.float32)).astype(np.float64)
-
-
-def principal(rows: np.ndarray) -> np.ndarray:
-    """(N, 2..50) float64 principal components of (N, d) rows, padded with zeros to 2."""
-    left, sizes, directions = np.linalg.svd(centred(rows), full_matrices=False)
-    kept = min(PCA_DIMENSIONS, len(sizes))
-    largest = np.abs(directions[:kept]).argmax(axis=1)
-    signs = np.sign(directions[np.arange(kept), largest])  # fixes the arbitrary sign of a component
-    coordinates = left[:, :kept] * sizes[:kept] * signs
-    return np.pad(coordinates, ((0, 0), (0, max(0, 2 - kept))))
 
 
 def squared(maps: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -38,27 +38,34 @@ def main(
     Example: cse reproduce promptbert 5 --data DATA --train-data wiki.txt --output runs/reproduce
     """
     from cse.evaluation.reproduction import (
+        LIKELIEST_WORDS,
         LISTINGS,
-        STATIC_TOKENS_TABLE,
+        WORD_SENTENCES,
         Plan,
         check_known,
         likeliest_words,
         markdown,
-        overview,
         reproduce,
-        word_commands,
+        state,
+        tables,
     )
-    from cse.evaluation.results import BASE
+    from cse.evaluation.results import BASE, PAPERS
 
     if listed:
-        cli.print_json(overview()) if json_output else typer.echo("\n".join(overview()))
+        lines = [f"{name:<11} {number:<10} {state(name, number)}" for name in PAPERS for number in tables(name)]
+        cli.print_json(lines) if json_output else typer.echo("\n".join(lines))
         return
     if paper is None or table is None:
         raise typer.BadParameter("give PAPER and TABLE, or --list")
     check_known(paper, table)
-    if (paper, table) in LISTINGS or (paper, table) == STATIC_TOKENS_TABLE:
-        words = word_commands if dry_run else likeliest_words
-        lines = LISTINGS[paper, table]() if (paper, table) in LISTINGS else words(backbone or BASE)
+    if (paper, table) in LISTINGS or (paper, table) == LIKELIEST_WORDS:
+        if (paper, table) in LISTINGS:
+            lines = LISTINGS[paper, table]()
+        elif dry_run:
+            words = ("tokens", "--model", backbone or BASE, "--pooling", "prompt")
+            lines = [command_line(*words, text, *flag) for text in WORD_SENTENCES for flag in (["--no-denoise"], [])]
+        else:
+            lines = likeliest_words(backbone or BASE)
         cli.print_json(lines) if json_output else typer.echo("\n".join(lines))
         return
     if data is None or output is None:

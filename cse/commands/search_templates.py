@@ -49,11 +49,11 @@ def main(
     scored = search.resumed(score, settings, json_output, cli.log)
     scores = search.greedy(scored) if listed is None else {template: scored(template) for template in listed}
     rows = search.compared({template.text: value for template, value in scores.items()})
-    best = max(rows, key=lambda row: row.score)
+    best = max(rows, key=lambda row: row["score"])
     typer.echo(f"{'here':>6} {'BERT-base':>10}  template")
     for row in rows:
-        published = "" if row.published is None else f"{row.published:.2f}"
-        typer.echo(f"{row.score:6.2f} {published:>10}  {row.template}{'  (best)' if row is best else ''}")
+        published = "" if row["published"] is None else f"{row['published']:.2f}"
+        typer.echo(f"{row['score']:6.2f} {published:>10}  {row['template']}{'  (best)' if row is best else ''}")
 
 
 def _write_candidates(model: str, path: Path | None) -> None:

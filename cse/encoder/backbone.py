@@ -20,7 +20,7 @@ import torch
 
 from cse.encoder.stored_backbone import EPS, FAMILIES, UNUSED_WEIGHT, check_fit, check_sizes
 from cse.encoder.stored_tokenizer import NEEDED_ROLES, OWN_KEY, Additions
-from cse.errors import ArtefactError
+from cse.errors import ArtefactError, first_line
 from cse.files import hub
 from cse.files.checksums import backbone_digest, check_checksums
 from cse.files.weights import find_weights, read_arrays
@@ -85,8 +85,7 @@ def load_backbone(
     except ArtefactError:
         raise
     except Exception as error:  # a foreign folder may cause any error; the user's cure is the same
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        reason = "no such folder, and the model hub cannot be reached" if offline else lines[0][:160]
+        reason = "no such folder, and the model hub cannot be reached" if offline else first_line(error)
         raise ArtefactError(
             f"cannot open backbone {str(name)!r}: {reason}; copy it again, or give another model"
         ) from error
@@ -201,11 +200,6 @@ def _logits(model: PreTrainedModel, states: torch.Tensor) -> torch.Tensor:
 def opened_commit(model: PreTrainedModel) -> str | None:
     """Return the hub commit that `load_backbone` opened; None for a folder."""
     return getattr(model.config, "_commit_hash", None)
-
-
-def attention_kind(model: PreTrainedModel) -> str:
-    """Return transformers' name of a model's attention, such as "sdpa" or "eager"."""
-    return model.config._attn_implementation
 
 
 def picklable(model: PreTrainedModel) -> PreTrainedModel:

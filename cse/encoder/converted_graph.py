@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 
 from cse.encoder.openvino_graph import compiled
 from cse.encoder.stored_backbone import UnsupportedError
+from cse.errors import first_line
 
 EXAMPLE = (2, 5)  # rows and tokens of the inputs that are traced; the graph takes any number
 
@@ -48,8 +49,7 @@ class ConvertedGraph:
                 example = (torch.randn(*EXAMPLE, width), mask)
                 graph = ov.convert_model(_States(model.base_model).eval(), example_input=example)
         except Exception as error:  # each operation has errors of its own
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-            raise UnsupportedError(f"its graph cannot be converted: {reason}") from error
+            raise UnsupportedError(f"its graph cannot be converted: {first_line(error)}") from error
         self._graph: Any = compiled(graph)
         self._lock = Lock()  # a compiled graph answers one call at a time
 

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/proc/driver/nvidia")  # NVIDIA's, AMD's and WSL's on Linux
 
 
-def named_device(device: str | None) -> str | None:
-    """Return the requested device, given by an argument or by the variable CSE_DEVICE; None for the best one."""
-    return device or os.environ.get("CSE_DEVICE") or None
-
-
 def gpu_is_possible() -> bool:
     """True if this machine may have a GPU, which PyTorch then knows; on Linux without a driver there is none."""
     return sys.platform != "linux" or any(map(os.path.exists, DRIVERS)) or shutil.which("nvidia-smi") is not None
@@ -40,8 +35,10 @@ def device_of(name: str | int | torch.device, asked_by: str = "`device`") -> tor
         device = torch.device(name)
     except (RuntimeError, TypeError):
         device = None
-    if device is None or (device.index or 0) >= _count(device.type):
-        raise ValueError(f"{asked_by} is {str(name)!r}, which is not available; choose from {', '.join(available())}")
+    known = available()
+    count = 1 if device is None or device.type == "cpu" else torch.accelerator.device_count()
+    if device is None or device.type not in known or (device.index or 0) >= count:
+        raise ValueError(f"{asked_by} is {str(name)!r}, which is not available; choose from {', '.join(known)}")
     return device
 
 
@@ -56,14 +53,6 @@ def available() -> list[str]:
 
     gpu = torch.accelerator.current_accelerator(check_available=True)
     return ["cpu"] if gpu is None else ["cpu", gpu.type]
-
-
-def _count(kind: str) -> int:
-    import torch
-
-    if kind not in available():
-        return 0
-    return 1 if kind == "cpu" else torch.accelerator.device_count()
 
 
 CPU = Path("/proc/cpuinfo")

@@ -10,12 +10,11 @@ import json
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from cse.encoder.engine import Update
-from cse.encoder.protocol import SentenceModel
+from cse.encoder.protocol import SentenceModel, Update
 from cse.encoder.rows import WINDOW, TokenRows, TokenTemplate, lower_case, plain_ids, plan_batches, render, rendered
 from cse.files.checksums import array_digest
 from cse.methods.method import Head, Pooling, When
@@ -41,6 +40,8 @@ class Encoder(SentenceModel):
     """
 
     width: int
+    reference: Any = None  # what opened it, but on PyTorch
+    on_torch: Any = None  # the same model on PyTorch, where something has looked inside it
 
     def __repr__(self) -> str:
         """Return the name, the dimensions, the engine and where a vector is read."""
@@ -51,7 +52,7 @@ class Encoder(SentenceModel):
 
     def _set_reading(self, name: str, backbone: str, backbone_fingerprint: str) -> None:
         """Set what the engine does not know. Raises ValueError if no position is left for the sentence."""
-        self._set_calls(name)
+        self.name, self.prompts = name, {"query": "", "document": ""}
         self.backbone, self.backbone_fingerprint = backbone, backbone_fingerprint
         if self.reading.lower_case:
             lower_case(self.tokenizer)
@@ -134,7 +135,11 @@ class Encoder(SentenceModel):
     def _encode_all(self, texts: list[str], before: str, batch_size: int | None, progress: bool) -> np.ndarray:
         from tqdm.auto import tqdm
 
-        reader = self._reading_after(before) if before and not self.reading.prompt_pooled else self
+        reader = self
+        if before and not self.reading.prompt_pooled:  # the pooling leaves the prompt, and what is before it, out
+            reader, template = copy(self), self.views[0][0]
+            unread = template.start + len(self.tokenise([before], [template])[0])
+            reader.views = ((replace(template, unread=unread),), *self.views[1:])
         vectors = np.empty((len(texts), self.dim), np.float32)
         with tqdm(total=len(texts), desc=self.name, unit="sentence", leave=False, disable=not progress) as bar:
             for start in range(0, len(texts), WINDOW):
@@ -143,18 +148,8 @@ class Encoder(SentenceModel):
                 vectors[start : start + len(window)] = reader.encode_ids(contents, batch_size, bar.update)
         return vectors
 
-    def _reading_after(self, prompt: str) -> Self:
-        """Return an encoder of the same weights whose pooling leaves a prompt, and what is before it, out."""
-        other, template = copy(self), self.views[0][0]
-        unread = template.start + len(self.tokenise([prompt], [template])[0])
-        other.views = ((replace(template, unread=unread),), *self.views[1:])
-        return other
-
     def encode_ids(
-        self,
-        contents: Sequence[Sequence[int]],
-        batch_size: int | None = None,
-        report: Update = lambda done: None,
+        self, contents: Sequence[Sequence[int]], batch_size: int | None = None, report: Update = lambda done: None
     ) -> np.ndarray:
         """Return (N, d) float32 vectors of N sentences' token ids from `tokenise`; a sentence may be empty.
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cse.encoder.encoder import Encoder
-from cse.encoder.engine import Update
 from cse.encoder.openvino_graph import INT8, Graphs
+from cse.encoder.protocol import Update
 from cse.encoder.rows import TokenRows, TokenTemplate, bias_rows, embedding_means, rendered
 from cse.encoder.stored_backbone import WORD_EMBEDDINGS, StoredBackbone, float32, head_width, read_backbone
 from cse.errors import ArtefactError
@@ -27,8 +29,6 @@ class OpenVinoEncoder(Encoder):
 
     backend = "openvino"
     device = "cpu"
-    reference: Any = None  # what opened it
-    on_torch: Any = None  # the same model on PyTorch, where something has looked inside it
 
     def __init__(
         self,
@@ -40,6 +40,7 @@ class OpenVinoEncoder(Encoder):
         head: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self.stored, self.tokenizer, self.method = stored, stored.tokenizer, method
+        self.first_position, self.row_limit = stored.first_position, stored.row_limit
         reading = method.reading
         self.views = rendered(method, self.tokenizer)
         self.width = int(stored.config["hidden_size"])
@@ -53,7 +54,11 @@ class OpenVinoEncoder(Encoder):
         self._set_reading(name, backbone, stored.fingerprint)
         self.head = None
         if reading.head_when is When.ALWAYS:
-            self.head = dict(head) if head else _empty_head(reading.head, self.dim)
+            square, row = (np.zeros(shape, np.float32) for shape in ((self.dim, self.dim), self.dim))
+            empty = {"0.weight": square, "0.bias": row}
+            if reading.head is Head.TRANSFORM:
+                empty = {"dense.weight": square, "dense.bias": row, "norm.weight": row.copy(), "norm.bias": row.copy()}
+            self.head = dict(head or empty)
             self.dim = head_width(self.head)
         if reading.pooling is Pooling.STATIC_OUTPUT:
             self._check_words()
@@ -64,22 +69,13 @@ class OpenVinoEncoder(Encoder):
     def _new_graphs(self, precision: str = "f32") -> Graphs:
         return Graphs(self.stored, self.prefix, self.slots, self.head or {}, precision)
 
-    read_backbone = staticmethod(read_backbone)
-
     @classmethod
-    def on_backbone(cls, read: StoredBackbone, method: Method, **options: Any) -> Self:
-        """Return an encoder on a backbone that was read, with the arrays of its head."""
-        return cls(read, method, **options)
-
-    @property
-    def first_position(self) -> int:
-        """The position id of a row's first token."""
-        return self.stored.first_position
-
-    @property
-    def row_limit(self) -> int:
-        """The maximum row length in tokens, by the model's positions."""
-        return self.stored.row_limit
+    def open(
+        cls, source: str | Path, method: Method, *, revision: str | None = None,
+        weights: Mapping[str, np.ndarray] | None = None, **options: Any,
+    ) -> Self:  # fmt: skip
+        """Open the backbone in a folder or on the hub, with the arrays of its head."""
+        return cls(read_backbone(source, revision, weights), method, **options)
 
     def to(self, device: Any) -> Self:
         """Return the encoder. Raises ValueError for any device but the CPU."""
@@ -89,21 +85,14 @@ class OpenVinoEncoder(Encoder):
             )
         return self
 
-    def eval(self) -> Self:
-        """Return the encoder, which is never in training mode."""
-        return self
-
     def bfloat16(self) -> Self:
         """Return the encoder, from now on computing in bfloat16 where the processor can; its vectors stay float32."""
-        return self._in("bf16")
+        self.graphs, self._biases = self._new_graphs("bf16"), {}
+        return self
 
     def int8(self) -> Self:
         """Return the encoder, from now on with weights and states of its blocks as int8; its vectors stay float32."""
-        return self._in(INT8)
-
-    def _in(self, precision: str) -> Self:
-        self.graphs = self._new_graphs(precision)
-        self.forget_biases()
+        self.graphs, self._biases = self._new_graphs(INT8), {}
         return self
 
     def select_learned(self, freeze_embeddings: bool = False) -> None:
@@ -170,10 +159,8 @@ class OpenVinoEncoder(Encoder):
                 report(len(states))
             vectors = np.concatenate(computed)
         bias = self._bias(rows[np.concatenate(passes)]) if self.reading.denoise is When.ALWAYS else None
-        return self._vectors_from(vectors, bias, self._headed if self._applied_head() else None)
-
-    def _headed(self, states: np.ndarray) -> np.ndarray:
-        return self.graphs.headed(states, self.reading.head_layers)
+        head = partial(self.graphs.headed, layers=self.reading.head_layers) if self._applied_head() else None
+        return self._vectors_from(vectors, bias, head)
 
     def mask_states(self, rows: TokenRows) -> tuple[np.ndarray, np.ndarray]:
         """Return (B, d) states at the mask of rows, and of their templates alone."""
@@ -201,12 +188,3 @@ class OpenVinoEncoder(Encoder):
             alone = bias_rows(new, self.reading.specials_in_bias)
             known.update(zip(new, next(self.graphs.states([alone], Pooling.TOKEN)), strict=True))
         return np.stack([known[bias] for bias in biases])[numbers]
-
-
-def _empty_head(kind: Head, width: int) -> dict[str, np.ndarray]:
-    transform = kind is Head.TRANSFORM
-    names = ("dense.weight", "dense.bias", "norm.weight", "norm.bias") if transform else ("0.weight", "0.bias")
-    return {
-        name: np.zeros((width, width) if name in ("0.weight", "dense.weight") else (width,), np.float32)
-        for name in names
-    }  # fmt: skip

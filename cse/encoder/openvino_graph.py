@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from openvino import Model, PartialShape, Type
+from openvino import Core, Model, PartialShape, Type
 from openvino import opset13 as op
 
 from cse.encoder.rows import HARD, TokenRows
@@ -44,15 +44,6 @@ class Rounded:
 Arrays = Mapping[str, "np.ndarray | Rounded"]
 
 
-def rounded(backbone: StoredBackbone) -> StoredBackbone:
-    """Return the backbone with the matrices of its blocks as int8."""
-    blocks = {
-        name: Rounded.of(array) if name.startswith("encoder.") and array.ndim == 2 else array
-        for name, array in backbone.blocks.items()
-    }
-    return replace(backbone, blocks=blocks)  # type: ignore[arg-type]
-
-
 # Graphs are built from the arrays: that takes .3 s with compilation and no PyTorch, a module's conversion 10 s.
 def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray | None) -> Model:
     """Return the graph of (B, L) rows' vectors (B, d), before template bias and head.
@@ -67,8 +58,15 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     pooled = op.parameter(PartialShape([-1, -1]), Type.f32, name="pooled")
     at = op.parameter(PartialShape([-1]), Type.i32, name="at")
     inputs = [words, positions, mask, pooled, at]
-    states = [_embedded(backbone, words, positions)]
-    attended = _seen(mask, 0 if prefix is None else len(prefix))
+    blocks = backbone.blocks
+    kind = _constant(np.ascontiguousarray(blocks["embeddings.token_type_embeddings.weight"][0]))
+    placed = op.gather(_constant(blocks["embeddings.position_embeddings.weight"]), positions, _int(0))
+    states = [_norm(op.add(op.add(words, kind), placed), blocks, "embeddings.LayerNorm", backbone.eps)]
+    # (B, 1, 1, P + L) numbers to add to attention scores.
+    attended = op.multiply(op.subtract(_constant(np.float32(1)), mask), _constant(np.float32(PADDING_SCORE)))
+    if prefix is not None:
+        attended = op.pad(attended, _ints(0, len(prefix)), _ints(0, 0), "constant", _constant(np.float32(0)))
+    attended = op.unsqueeze(attended, _ints(1, 2))
     for layer in range(int(backbone.config["num_hidden_layers"])):
         states.append(_block(backbone, layer, states[-1], attended, prefix))
     first = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
@@ -115,13 +113,6 @@ def words_graph(backbone: StoredBackbone) -> Model:
     return Model([op.add(logits, _constant(backbone.head["words.bias"]))], [hidden], "words")
 
 
-def _embedded(backbone: StoredBackbone, words: Any, positions: Any) -> Any:
-    blocks = backbone.blocks
-    kind = _constant(np.ascontiguousarray(blocks["embeddings.token_type_embeddings.weight"][0]))
-    placed = op.gather(_constant(blocks["embeddings.position_embeddings.weight"]), positions, _int(0))
-    return _norm(op.add(op.add(words, kind), placed), blocks, "embeddings.LayerNorm", backbone.eps)
-
-
 def _block(backbone: StoredBackbone, layer: int, hidden: Any, seen: Any, prefix: np.ndarray | None) -> Any:
     at, blocks, eps = f"encoder.layer.{layer}", backbone.blocks, backbone.eps
     heads = int(backbone.config["num_attention_heads"])
@@ -133,7 +124,10 @@ def _block(backbone: StoredBackbone, layer: int, hidden: Any, seen: Any, prefix:
     )
     if prefix is not None:
         own = prefix.reshape(len(prefix), -1, 2, heads, width // heads)[:, layer].transpose(1, 2, 0, 3)
-        key, value = (_after(part, states, query) for part, states in zip(own, (key, value), strict=True))
+        rows = op.gather(op.shape_of(query, "i32"), _ints(0), _int(0))
+        shape = op.concat([rows, op.constant(np.array(own.shape[1:], np.int32))], 0)  # (B, heads, P, d / heads)
+        before = (op.broadcast(_constant(np.ascontiguousarray(part)[None]), shape) for part in own)
+        key, value = (op.concat([*pair], 2) for pair in zip(before, (key, value), strict=True))
     mixed = op.transpose(op.scaled_dot_product_attention(query, key, value, seen), _ints(0, 2, 1, 3))
     mixed = op.reshape(mixed, _ints(0, 0, width), True)
     hidden = _norm(
@@ -144,21 +138,6 @@ def _block(backbone: StoredBackbone, layer: int, hidden: Any, seen: Any, prefix:
         _linear(hidden, blocks, f"{at}.intermediate.dense"), str(backbone.config.get("hidden_act", "gelu"))
     )
     return _norm(op.add(hidden, _linear(inner, blocks, f"{at}.output.dense")), blocks, f"{at}.output.LayerNorm", eps)
-
-
-def _after(prefix: np.ndarray, states: Any, query: Any) -> Any:
-    """Return keys or values (B, heads, P + L, d / heads): those of the prefix (heads, P, d / heads), then the row's."""
-    rows = op.gather(op.shape_of(query, "i32"), _ints(0), _int(0))
-    shape = op.concat([rows, op.constant(np.array(prefix.shape, np.int32))], 0)
-    return op.concat([op.broadcast(_constant(np.ascontiguousarray(prefix)[None]), shape), states], 2)
-
-
-def _seen(mask: Any, prefix: int) -> Any:
-    """Return (B, 1, 1, P + L) numbers to add to attention scores: `PADDING_SCORE` at padding, else 0."""
-    hidden = op.multiply(op.subtract(_constant(np.float32(1)), mask), _constant(np.float32(PADDING_SCORE)))
-    if prefix:
-        hidden = op.pad(hidden, _ints(0, prefix), _ints(0, 0), "constant", _constant(np.float32(0)))
-    return op.unsqueeze(hidden, _ints(1, 2))
 
 
 def _mean(hidden: Any, mask: Any) -> Any:
@@ -221,21 +200,28 @@ class Graphs:
     def states(self, passes: Iterable[TokenRows], pooling: Pooling) -> Iterator[np.ndarray]:
         """Yield the (B, d) pooled states of the rows of each pass."""
 
-        stored = rounded(self.stored) if self.precision == INT8 else self.stored
-        model = self._graph(pooling, lambda: vectors_graph(stored, pooling, self.prefix))
+        def graph() -> Model:
+            stored: Any = self.stored
+            if self.precision == INT8:  # the matrices of its blocks
+                blocks = {
+                    name: Rounded.of(array) if name.startswith("encoder.") and array.ndim == 2 else array
+                    for name, array in stored.blocks.items()
+                }
+                stored = replace(stored, blocks=blocks)
+            return vectors_graph(stored, pooling, self.prefix)
+
+        model = self._graph(pooling, graph)
         request = model.create_infer_request()
         for rows in passes:
             yield request.infer(self._inputs(rows, pooling), share_inputs=True)[0].copy()
 
     def headed(self, states: np.ndarray, layers: tuple[str, ...]) -> np.ndarray:
         """Return (B, m) states (B, d) after the head."""
-
         model = self._graph(("head", *layers), lambda: head_graph(layers, self.head, self.stored.eps))
         return model.create_infer_request().infer([states])[0].copy()
 
     def word_logits(self, states: np.ndarray) -> np.ndarray:
         """Return (B, V) vocabulary logits of states (B, d)."""
-
         model = self._graph("words", lambda: words_graph(self.stored))
         return model.create_infer_request().infer([states])[0].copy()
 
@@ -263,11 +249,7 @@ class Graphs:
             return self._compiled[key]
 
 
-@cache
-def _core() -> Any:
-    from openvino import Core
-
-    return Core()
+CORE = cache(Core)  # made when the first graph is compiled, and once
 
 
 def compiled(model: Any, precision: str = "f32") -> CompiledModel:
@@ -282,4 +264,4 @@ def compiled(model: Any, precision: str = "f32") -> CompiledModel:
         settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = str(QUANTISED_GROUP)
     if threads := os.environ.get("OMP_NUM_THREADS", ""):
         settings["INFERENCE_NUM_THREADS"] = threads.partition(",")[0]
-    return _core().compile_model(model, "CPU", settings)
+    return CORE().compile_model(model, "CPU", settings)

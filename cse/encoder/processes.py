@@ -97,13 +97,13 @@ def start_command(
 
 def end_with_parent() -> None:
     """If `start_command` started this process, end it, and its own children, when its parent has ended."""
+
+    def end_at_eof() -> None:
+        while os.read(0, 1):
+            pass
+        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():  # else the group is that of the parent's shell
+            os.killpg(0, signal.SIGKILL)
+        os._exit(1)
+
     if os.environ.pop(BOUND, None):
-        Thread(target=_end_at_eof, name="parent", daemon=True).start()
-
-
-def _end_at_eof() -> None:
-    while os.read(0, 1):
-        pass
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():  # else the group is that of the parent's shell
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)
+        Thread(target=end_at_eof, name="parent", daemon=True).start()

@@ -16,7 +16,6 @@ from torch.nn.functional import embedding, scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
 from cse.encoder.backbone import (
-    attention_kind,
     first_position,
     mlm_head,
     norm_eps,
@@ -52,13 +51,9 @@ def can_read_at(model: PreTrainedModel) -> bool:
 
 
 def _forward(
-    block: Any,
-    hidden: torch.Tensor,
-    mask: torch.Tensor | None = None,
-    *args: Any,
-    read_at: torch.Tensor | None = None,
-    **options: Any,
-) -> torch.Tensor:
+    block: Any, hidden: torch.Tensor, mask: torch.Tensor | None = None, *args: Any,
+    read_at: torch.Tensor | None = None, **options: Any,
+) -> torch.Tensor:  # fmt: skip
     """Run a block's own forward or, with `read_at`, only these tokens; the others are needed for keys and values."""
     if read_at is None:
         return type(block).forward(block, hidden, mask, *args, **options)
@@ -114,16 +109,16 @@ class TransformHead(nn.Module):
         return self.norm(nn.functional.gelu(self.dense(hidden)))
 
 
-def tanh_head(width: int) -> nn.Sequential:
-    """Return a newly initialised linear layer with tanh, SimCSE's training head."""
-    dense = nn.Linear(width, width)
-    nn.init.normal_(dense.weight, std=INIT_STD)
-    nn.init.zeros_(dense.bias)
-    return nn.Sequential(dense, nn.Tanh())
+def new_head(model: PreTrainedModel, kind: Head, width: int) -> nn.Module:
+    """Return a training head: SimCSE's linear layer with tanh, or a transform initialised from the backbone's own.
 
-
-def transform_head(model: PreTrainedModel) -> TransformHead:
-    """Return a transform initialised from the backbone's own. Raises ArtefactError if that has none."""
+    Raises ArtefactError for the second if the backbone has none.
+    """
+    if kind is Head.TANH:
+        layer = nn.Linear(width, width)
+        nn.init.normal_(layer.weight, std=INIT_STD)
+        nn.init.zeros_(layer.bias)
+        return nn.Sequential(layer, nn.Tanh())
     mlm_head(model)  # raises if there is none
     width, base = int(model.config.hidden_size), set(model.base_model.modules())
     own = [module for module in model.modules() if module not in base]
@@ -198,7 +193,9 @@ class PromptedBackbone(nn.Module):
         if reading.prefix:
             numbers = int(model.config.num_hidden_layers) * 2 * hidden
             self.prefix = nn.Parameter(torch.empty(reading.prefix, numbers).normal_(std=INIT_STD))
-        self.slots = self._initial_slots()
+        anchor = self.views[0][0]
+        words = model.get_input_embeddings().weight.detach()
+        self.slots = nn.Parameter(words[list(anchor.slot_ids)].clone()) if anchor.slot_ids else None  # [P] is as [PAD]
         self.dropout = nn.Dropout(getattr(model.config, "hidden_dropout_prob", 0.0))
         self.chunk: int | None = None
         self.reads_at = can_read_at(model)
@@ -207,23 +204,13 @@ class PromptedBackbone(nn.Module):
         self._biases: dict[tuple[TokenTemplate, int], torch.Tensor] = {}
         self._biases_of = -1
 
-    def _initial_slots(self) -> nn.Parameter | None:
-        anchor = self.views[0][0]
-        if not anchor.slot_ids:
-            return None
-        words = self.model.get_input_embeddings().weight.detach()
-        return nn.Parameter(words[list(anchor.slot_ids)].clone())  # a [P] starts as [PAD]
-
     @property
     def device(self) -> torch.device:
         """The device of the parameters."""
         return self.model.get_input_embeddings().weight.device
 
     def pool(self, rows: TokenRows) -> torch.Tensor:
-        """Return (B, d) float32 pooled states, before bias and head."""
-        return self._grouped(rows, self._pool)
-
-    def _pool(self, rows: TokenRows) -> torch.Tensor:
+        """Return (B, d) float32 pooled states of rows in one pass, before bias and head."""
         pooling = (self.training and self.method.training_pooling) or self.method.reading.pooling
         if pooling is Pooling.TOKEN:
             return self.read(rows)
@@ -254,9 +241,6 @@ class PromptedBackbone(nn.Module):
         order = on_device(np.argsort(np.concatenate(groups)), self.device)
         return torch.cat(values).index_select(0, order)  # several times as fast as indexing
 
-    def _grouped(self, rows: TokenRows, read: Callable[[TokenRows], torch.Tensor]) -> torch.Tensor:
-        return self.grouped(rows.sizes.tolist(), lambda part: read(rows[part]))
-
     @contextmanager
     def inference(self) -> Iterator[None]:
         """Disable dropout and gradients in the block, then restore the mode."""
@@ -270,7 +254,7 @@ class PromptedBackbone(nn.Module):
 
     def read(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) float32: each row's last hidden state at its `read_at`."""
-        if self.reads_at and attention_kind(self.model) == FUSED:
+        if self.reads_at and self.model.config._attn_implementation == FUSED:
             return self._run(rows, read_at=on_device(rows.read_at, self.device))[0][0][:, 0].float()
         return self._run(rows)[2]
 
@@ -336,15 +320,22 @@ class PromptedBackbone(nn.Module):
     def bias(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) states at the mask of each row's template alone, for a sentence of its length (PromptBERT 4.2).
 
-        Distinct (template, length) are computed once per call in training, and once for all calls in inference.
+        Distinct (template, length) are computed once per call in training, and once for all calls in inference. That
+        cache is cleared by any pass in training mode or with gradients, when the module is moved or cast, and when a
+        parameter was written to. PyTorch counts writes in `_version`, but not those of fused optimisers.
         """
-        (biases, numbers), known = rows.biases(), self._remembered_biases()
+        (biases, numbers), known = rows.biases(), dict[tuple[TokenTemplate, int], torch.Tensor]()
+        if not self._may_learn():
+            version = sum(parameter._version for parameter in self.parameters() if not parameter.is_inference())
+            if version != self._biases_of:
+                self._biases, self._biases_of = {}, version
+            known = self._biases
         if new := [bias for bias in biases if bias not in known]:
             if self._fixed:
                 new += new[:1] * (fixed_size(len(new)) - len(new))
-            table = self._grouped(bias_rows(new, self.method.reading.specials_in_bias), self.read)
-            if not self._may_learn():
-                known.update(zip(new, table, strict=True))
+            alone = bias_rows(new, self.method.reading.specials_in_bias)
+            table = self.grouped(alone.sizes.tolist(), lambda part: self.read(alone[part]))
+            known.update(zip(new, table, strict=True))
         if len(new) < len(biases):
             table = torch.stack([known[bias] for bias in biases]).to(self.device)
         return embedding(on_device(numbers, self.device), table)  # an index's gradient is summed in any order
@@ -352,19 +343,6 @@ class PromptedBackbone(nn.Module):
     def forget_biases(self) -> None:
         """Clear the cached biases of inference, but not those of a shallow copy of this module."""
         self._biases = {}
-
-    def _remembered_biases(self) -> dict[tuple[TokenTemplate, int], torch.Tensor]:
-        """Return the cached biases of inference; an empty cache if parameters may be learned.
-
-        The cache is cleared by any pass in training mode or with gradients, when the module is moved or cast, and when
-        a parameter was written to. PyTorch counts writes in `_version`, but not those of fused optimisers.
-        """
-        if self._may_learn():
-            return {}
-        version = sum(parameter._version for parameter in self.parameters() if not parameter.is_inference())
-        if version != self._biases_of:
-            self._biases, self._biases_of = {}, version
-        return self._biases
 
     def _may_learn(self) -> bool:
         return self.training or torch.is_grad_enabled()

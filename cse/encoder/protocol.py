@@ -1,35 +1,175 @@
-"""The interface of sentence-transformers: from texts to vectors and similarities."""
+"""The interface of an engine, which computes vectors, and that of sentence-transformers, on top of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from cse.encoder.engine import Engine
 from cse.vectors import PRECISIONS, quantised, unit_rows
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
+    from typing_extensions import Self
+
+    from cse.encoder.rows import TokenRows, TokenTemplate
+    from cse.methods.method import Method, Reading
 
     Vectors = np.ndarray | torch.Tensor | Sequence[Any]
-    Function = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 METHOD = TypeVar("METHOD", bound=Callable[..., Any])
 QUERY = ("query",)
 DOCUMENT = ("document", "passage", "corpus")  # the first of these names that a model has
 
 
-class Prompts:
-    """A model's `prompts` by name, and `default_prompt_name`, used if none is given."""
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+Update = Callable[[int], object]
 
+
+def also_sentences(encode: METHOD) -> METHOD:
+    """Accept `sentences=` for `inputs`, its name before sentence-transformers 6."""
+
+    @wraps(encode)
+    def encode_either(self: Any, *args: Any, **options: Any) -> Any:
+        if "sentences" in options and not args:
+            options.setdefault("inputs", options.pop("sentences"))
+        return encode(self, *args, **options)
+
+    return cast("METHOD", encode_either)
+
+
+def check_options(
+    output_value: str, precision: str | None, truncate_dim: int | None, device: Any, pool: Any, others: dict[str, Any]
+) -> None:
+    """Raise ValueError, with the cure, for an argument that `encode` does not support."""
+    if output_value != "sentence_embedding":
+        raise ValueError(f"`output_value` is {output_value!r}; only 'sentence_embedding' is supported")
+    if precision not in (None, *PRECISIONS):
+        raise ValueError(f"`precision` is {precision!r}; choose from {', '.join(PRECISIONS)}")
+    if truncate_dim is not None and truncate_dim < 1:
+        raise ValueError(f"`truncate_dim` is {truncate_dim}; give at least 1")
+    if isinstance(device, list | tuple):
+        raise ValueError(f"`device` is {device!r}; give one")
+    if pool is not None:
+        raise ValueError("`pool` is given, but texts are encoded in this process; leave it out")
+    if unknown := sorted(others.keys() - {"task"}):  # a task selects a part of a model; here there is one
+        raise ValueError(f"`encode` has no argument `{unknown[0]}` here; leave it out")
+
+
+class SentenceModel:
+    """What an engine computes, and on it the calls of sentence-transformers; PyTorch is needed only for tensors.
+
+    `views` are the method's templates, `dim` is the vectors' dimension, `first_position` the position id of a row's
+    first token, `row_limit` the maximum row length in tokens by the model's positions.
+    `prompts` are by name, `default_prompt_name` is used if none is given. `truncate_dim` is the default dimension of
+    `encode`. `max_row_length` is the maximum row length in tokens, if it is less than the model's positions.
+    """
+
+    backend: str
+    name: str
+    method: Method
+    tokenizer: Any
+    device: Any
+    dim: int
+    views: tuple[tuple[TokenTemplate, ...], ...]
+    first_position: int
+    row_limit: int
     prompts: dict[str, str]
     default_prompt_name: str | None = None
+    truncate_dim: int | None = None
+    max_row_length: int | None = None
+    _similarity = "cosine"
+
+    # -- the engine ---------------------------------------------------------------------------------------------
+
+    @property
+    def reading(self) -> Reading:
+        """How the vectors are read."""
+        return self.method.reading
+
+    @property
+    def fingerprint(self) -> str:
+        """Hex digits that change with every setting and parameter that vectors depend on."""
+        raise NotImplementedError
+
+    @property
+    def max_content(self) -> int:
+        """Maximum tokens of a sentence, without its template."""
+        raise NotImplementedError
+
+    def to(self, device: Any) -> Any:
+        """Move the model to a device. Raises ValueError if it cannot run there."""
+        raise NotImplementedError
+
+    def eval(self) -> Self:
+        """Return the encoder, which is never in training mode but with PyTorch."""
+        return self
+
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        """Return the float32 arrays that the method learned, by the names of a checkpoint."""
+        raise NotImplementedError
+
+    def word_embeddings(self) -> np.ndarray:
+        """Return the (V, d) float32 word embeddings."""
+        raise NotImplementedError
+
+    def vectors_of(self, rows: TokenRows, passes: Sequence[np.ndarray], report: Update) -> np.ndarray:
+        """Return (N, d) float32 vectors of rows, in the order of `passes`, their numbers."""
+        raise NotImplementedError
+
+    def mask_states(self, rows: TokenRows) -> tuple[np.ndarray, np.ndarray]:
+        """Return (B, d) states at the mask of rows, and of their templates alone."""
+        raise NotImplementedError
+
+    def word_logits(self, states: np.ndarray) -> np.ndarray:
+        """Return (B, V) vocabulary logits of states (B, d). Raises ArtefactError for a model without that head."""
+        raise NotImplementedError
+
+    @property
+    def parameter_count(self) -> int:
+        """The number of parameters that encoding and predicting tokens depend on."""
+        raise NotImplementedError
+
+    @classmethod
+    def open(
+        cls,
+        source: str | Path,
+        method: Method,
+        *,
+        name: str,
+        backbone: str,
+        revision: str | None = None,
+        weights: Mapping[str, np.ndarray] | None = None,
+        head: Mapping[str, np.ndarray] | None = None,
+    ) -> Self:
+        """Open the backbone in a folder or on the hub; `weights` and `head` replace the stored and the new ones.
+
+        OpenVINO raises UnsupportedError for a model that needs PyTorch.
+        """
+        raise NotImplementedError
+
+    def select_learned(self, freeze_embeddings: bool = False) -> None:
+        """Choose what the method learned; with `freeze_embeddings` the word embeddings do not belong to it."""
+        raise NotImplementedError
+
+    def bfloat16(self) -> Self:
+        """Return the encoder, from now on computing in bfloat16; its vectors stay float32."""
+        raise NotImplementedError
+
+    def int8(self) -> Self:
+        """Return the encoder, from now on computing with 8-bit integers. Raises ValueError if its engine cannot."""
+        raise ValueError(f"{self.name}: `precision` int8 needs OpenVINO; open the model with `backend` openvino")
+
+    def forget_biases(self) -> None:
+        """Clear the cached template biases, but not those of a shallow copy of this encoder."""
+        raise NotImplementedError
+
+    # -- sentence-transformers ----------------------------------------------------------------------------------
 
     def named_prompt(self, name: str | None) -> str:
         """Return the prompt of this name, else the default one, else "".
@@ -72,110 +212,45 @@ class Prompts:
         before = self.named_prompt(None) if prompt is None else prompt
         return f"{texts} are encoded with the model's prompt {before!r}" if before else ""
 
-
-def also_sentences(encode: METHOD) -> METHOD:
-    """Accept `sentences=` for `inputs`, its name before sentence-transformers 6."""
-
-    @wraps(encode)
-    def encode_either(self: Any, *args: Any, **options: Any) -> Any:
-        if "sentences" in options and not args:
-            options.setdefault("inputs", options.pop("sentences"))
-        return encode(self, *args, **options)
-
-    return cast("METHOD", encode_either)
-
-
-def check_options(
-    output_value: str, precision: str | None, truncate_dim: int | None, device: Any, pool: Any, others: dict[str, Any]
-) -> None:
-    """Raise ValueError, with the cure, for an argument that `encode` does not support."""
-    if output_value != "sentence_embedding":
-        raise ValueError(f"`output_value` is {output_value!r}; only 'sentence_embedding' is supported")
-    if precision not in (None, *PRECISIONS):
-        raise ValueError(f"`precision` is {precision!r}; choose from {', '.join(PRECISIONS)}")
-    if truncate_dim is not None and truncate_dim < 1:
-        raise ValueError(f"`truncate_dim` is {truncate_dim}; give at least 1")
-    if isinstance(device, list | tuple):
-        raise ValueError(f"`device` is {device!r}; give one")
-    if pool is not None:
-        raise ValueError("`pool` is given, but texts are encoded in this process; leave it out")
-    if unknown := sorted(others.keys() - {"task"}):  # a task selects a part of a model; here there is one
-        raise ValueError(f"`encode` has no argument `{unknown[0]}` here; leave it out")
-
-
-# name -> for all N x M pairs of rows, for row i with row i; distances are negated
-FUNCTIONS: dict[str, tuple[Function, Function]] = {
-    "cosine": (lambda a, b: _unit(a) @ _unit(b).T, lambda a, b: (_unit(a) * _unit(b)).sum(-1)),
-    "dot": (lambda a, b: a @ b.T, lambda a, b: (a * b).sum(-1)),
-    "euclidean": (lambda a, b: -_distances(a, b, 2), lambda a, b: -(a - b).square().sum(-1).sqrt()),
-    "manhattan": (lambda a, b: -_distances(a, b, 1), lambda a, b: -(a - b).abs().sum(-1)),
-}
-
-
-class Similarities:
-    """A model's similarity function: `similarity_fn_name` is cosine, dot, euclidean or manhattan.
-
-    Setting it raises ValueError for any other name; None means cosine.
-    """
-
-    _similarity = "cosine"
-
     @property
     def similarity_fn_name(self) -> str:
-        """The name of the function used by `similarity` and `similarity_pairwise`."""
+        """The name of the function used by `similarity` and `similarity_pairwise`: one of `SIMILARITIES`.
+
+        Setting it raises ValueError for any other name; None means cosine.
+        """
         return self._similarity
 
     @similarity_fn_name.setter
     def similarity_fn_name(self, value: str | Enum | None) -> None:
         name = value.value if isinstance(value, Enum) else value  # sentence-transformers has an enum of names
-        if name is not None and name not in tuple(FUNCTIONS):  # it may be a list
-            raise ValueError(f"`similarity_fn_name` is {name!r}; choose from {', '.join(FUNCTIONS)}")
+        if name is not None and name not in SIMILARITIES:
+            raise ValueError(f"`similarity_fn_name` is {name!r}; choose from {', '.join(SIMILARITIES)}")
         self._similarity = name or "cosine"
 
     def similarity(self, embeddings1: Vectors, embeddings2: Vectors) -> torch.Tensor:
         """Return (N, M) similarities of N with M vectors; a vector (d,) counts as one, and distances are negated."""
-        return FUNCTIONS[self._similarity][0](_rows(embeddings1), _rows(embeddings2))
+        import torch
+
+        first, second = self._rows(embeddings1), self._rows(embeddings2)
+        if self._similarity in ("euclidean", "manhattan"):
+            return -torch.cdist(first, second, p=2 if self._similarity == "euclidean" else 1)
+        return first @ second.T
 
     def similarity_pairwise(self, embeddings1: Vectors, embeddings2: Vectors) -> torch.Tensor:
         """Return (N,) similarities of N vectors with as many others, row by row."""
-        return FUNCTIONS[self._similarity][1](_rows(embeddings1), _rows(embeddings2))
+        first, second = self._rows(embeddings1), self._rows(embeddings2)
+        if self._similarity == "euclidean":
+            return -(first - second).square().sum(-1).sqrt()
+        return -(first - second).abs().sum(-1) if self._similarity == "manhattan" else (first * second).sum(-1)
 
+    def _rows(self, vectors: Vectors) -> torch.Tensor:
+        """Return (N, d) float32 rows of an array, a tensor, or a sequence of rows; of length 1 for the cosine, or 0."""
+        import torch
 
-def _distances(a: torch.Tensor, b: torch.Tensor, p: float) -> torch.Tensor:
-    import torch
-
-    return torch.cdist(a, b, p=p)
-
-
-def _rows(vectors: Vectors) -> torch.Tensor:
-    """Return (N, d) float32 rows of an array, a tensor, or a sequence of rows."""
-    import torch
-
-    if isinstance(vectors, list | tuple):
-        vectors = torch.stack([torch.as_tensor(row) for row in vectors])
-    return torch.atleast_2d(torch.as_tensor(vectors)).float()
-
-
-def _unit(rows: torch.Tensor) -> torch.Tensor:
-    """Return (N, d) rows of length 1; a zero row stays zero, so its cosine is 0."""
-    from torch.nn.functional import normalize
-
-    return normalize(rows, dim=-1)
-
-
-class SentenceModel(Prompts, Similarities, Engine):
-    """The interface that sentence-transformers' evaluators and tools use; PyTorch is needed only for tensors.
-
-    `truncate_dim` is the default dimension of `encode`. `max_row_length` is the maximum row length in tokens, if it is
-    less than the model's positions.
-    """
-
-    def _set_calls(self, name: str) -> None:
-        """Set the name, and the defaults of `encode`."""
-        self.name = name
-        self.prompts: dict[str, str] = {"query": "", "document": ""}
-        self.truncate_dim: int | None = None
-        self.max_row_length: int | None = None
+        if isinstance(vectors, list | tuple):
+            vectors = torch.stack([torch.as_tensor(row) for row in vectors])
+        rows = torch.atleast_2d(torch.as_tensor(vectors)).float()
+        return torch.nn.functional.normalize(rows, dim=-1) if self._similarity == "cosine" else rows
 
     @also_sentences
     def encode(

@@ -20,8 +20,8 @@ import numpy as np
 
 from cse.corpus.corpus import Corpus, text_blocks
 from cse.corpus.output import with_vectors
-from cse.encoder.engine import Update
 from cse.encoder.processes import processes, together
+from cse.encoder.protocol import Update
 from cse.errors import ArtefactError, command_line
 from cse.files.checksums import checksum, feed_texts
 from cse.files.replace import sweep

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cse.encoder.encoder import Encoder
-from cse.encoder.engine import Update
+from cse.encoder.protocol import Update
 from cse.encoder.rows import TokenRows, embedding_means, rendered
 from cse.encoder.stored_backbone import float32
 from cse.encoder.stored_tokenizer import StoredTokenizer
@@ -52,8 +52,6 @@ class StaticEncoder(Encoder):
     device = "cpu"
     first_position = 0
     row_limit = MAX_TOKENS
-    reference: Any = None  # what opened it
-    on_torch: Any = None
 
     def __init__(self, table: np.ndarray, tokenizer: Tokenizer, method: Method, *, name: str, backbone: str) -> None:
         vocabulary = tokenizer.get_vocab()
@@ -66,10 +64,6 @@ class StaticEncoder(Encoder):
 
     def to(self, device: Any) -> Self:
         """Return the encoder: copying texts to a device would take longer than their vectors."""
-        return self
-
-    def eval(self) -> Self:
-        """Return the encoder, which is never in training mode."""
         return self
 
     def bfloat16(self) -> Self:

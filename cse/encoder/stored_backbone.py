@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +150,7 @@ class StoredBackbone:
     blocks: dict[str, np.ndarray]
     head: dict[str, np.ndarray]
     fingerprint: str = ""
-    roberta: bool = field(default=False)
+    roberta: bool = False
 
     @property
     def first_position(self) -> int:
@@ -246,19 +246,9 @@ def _backbone_of(
     if max(vocabulary.values()) >= len(blocks[WORD_EMBEDDINGS]) or None in needed:
         raise UnsupportedError("its tokenizer and its embeddings do not fit")
     whole = {f"{base}.{name}": array for name, array in blocks.items()} | head_names if head else blocks
-    return StoredBackbone(config, tokenizer, blocks, head, _fingerprint(versions, whole, vocabulary), roberta=roberta)
-
-
-def _fingerprint(
-    versions: tuple[Version, ...], parameters: Mapping[str, np.ndarray], vocabulary: Mapping[str, int]
-) -> str:
-    """Return the fingerprint of a backbone, computed once in a process for the same versions of its files."""
-    digest = _fingerprints.get(versions)
-    if digest is None:
-        digest = backbone_digest(parameters, vocabulary)
-        if versions:
-            _fingerprints[versions] = digest
-    return digest
+    known = _fingerprints if versions else {}
+    fingerprint = known[versions] = known.get(versions) or backbone_digest(whole, vocabulary)
+    return StoredBackbone(config, tokenizer, blocks, head, fingerprint, roberta)
 
 
 def float32(array: np.ndarray) -> np.ndarray:

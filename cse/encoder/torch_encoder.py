@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,11 +22,11 @@ from cse.encoder.backbone import (
 )
 from cse.encoder.devices import device_of
 from cse.encoder.encoder import Encoder
-from cse.encoder.engine import Update
-from cse.encoder.prompted_backbone import PromptedBackbone, head_module, tanh_head, transform_head
+from cse.encoder.prompted_backbone import PromptedBackbone, head_module, new_head
+from cse.encoder.protocol import Update
 from cse.encoder.rows import TokenRows
 from cse.encoder.stored_backbone import head_width
-from cse.methods.method import Head, Method, When
+from cse.methods.method import Method, When
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -60,34 +61,26 @@ class TorchEncoder(PromptedBackbone, Encoder):
         PromptedBackbone.__init__(self, model, tokenizer, method)
         self.freeze_embeddings = False
         self.encoded = 0  # sentences of long lists on a GPU
+        self.first_position, self.row_limit = first_position(model), row_limit(model)
         self._set_reading(name, backbone, fingerprint(model, tokenizer))
         self.head = head
         if head is None and method.reading.head_when is not When.NEVER:
-            self.head = tanh_head(self.dim) if method.reading.head is Head.TANH else transform_head(model)
+            self.head = new_head(model, method.reading.head, self.dim)
         self.select_learned()
         self.eval()
 
-    read_backbone = staticmethod(load_backbone)
-
     @classmethod
-    def on_backbone(cls, read: Any, method: Method, *, head: Mapping[str, np.ndarray] | None, **options: Any) -> Self:
-        """Return an encoder on a backbone that was read, with the arrays of its head."""
-        model, tokenizer = read
+    def open(
+        cls, source: str | Path, method: Method, *, revision: str | None = None,
+        weights: Mapping[str, np.ndarray] | None = None, head: Mapping[str, np.ndarray] | None = None, **options: Any,
+    ) -> Self:  # fmt: skip
+        """Open the backbone in a folder or on the hub, with the arrays of its head."""
+        model, tokenizer = load_backbone(source, revision, weights)
         module = None if head is None else head_module(method.reading.head, head, model.config, method.reading.layers)
         encoder = cls(model, tokenizer, method, head=module, **options)
         if head and method.reading.head_when is When.ALWAYS:
             encoder.dim = head_width(head)
         return encoder
-
-    @property
-    def first_position(self) -> int:
-        """The position id of a row's first token."""
-        return first_position(self.model)
-
-    @property
-    def row_limit(self) -> int:
-        """The maximum row length in tokens, by the model's positions."""
-        return row_limit(self.model)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move or cast the model, as PyTorch's modules do. Raises ValueError for a device that is not available."""
@@ -141,7 +134,7 @@ class TorchEncoder(PromptedBackbone, Encoder):
 
     def forward(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) float32 vectors of rows."""
-        hidden = self.pool(rows)
+        hidden = self.grouped(rows.sizes.tolist(), lambda part: self.pool(rows[part]))
         bias = self.bias(rows) if self._applies(self.reading.denoise) else None
         headed = self.head is not None and self._applies(self.reading.head_when)
         return self._vectors_from(hidden, bias, self._headed if headed else None)

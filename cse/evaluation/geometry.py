@@ -158,7 +158,7 @@ def static_bias(static: StaticEmbeddings, sets: Mapping[str, Sequence[Pair]], co
     return {**removal, "groups": group_cosines(static, groups), "picture": picture(static, groups)}
 
 
-REMOVED_COUNTS = tuple(range(0, 101, 10))
+REMOVED_COUNTS = range(0, 101, 10)
 
 
 def most_frequent(contents: Iterable[Sequence[int]], k: int) -> list[int]:

@@ -89,7 +89,14 @@ class ModelSelection:
         Raises the errors of a wrong name, family or pooling, of poolings that no model takes, of a damaged
         configuration, and of an empty `fit`; ArtefactError for a published checkpoint that is not available.
         """
-        models = self._names()
+        models = list(self.models)
+        if PUBLISHED in models and not Path(PUBLISHED).exists():
+            if missing := [name for name in PUBLISHED_IDS if not available(name)]:
+                raise ArtefactError(
+                    f"{PUBLISHED}: needs the model hub, which cannot be reached; {len(missing)} of its "
+                    f"{len(PUBLISHED_IDS)} checkpoints are not in the cache either: {', '.join(missing)}"
+                )
+            models = [name for model in models for name in (PUBLISHED_IDS if model == PUBLISHED else (model,))]
         for model in models:
             check_name(model)
         if self.fit is not None and not len(Corpus.read(self.fit, limit=FIT_SENTENCES)):
@@ -116,17 +123,6 @@ class ModelSelection:
                 start = replace(reference, kind=Kind.START)
                 listed.append(Candidate(start.label, partial(self._open, model, start)))
         return listed
-
-    def _names(self) -> list[str]:
-        """The names of the models, `published` replaced by the id of every published checkpoint."""
-        if PUBLISHED not in self.models or Path(PUBLISHED).exists():
-            return list(self.models)
-        if missing := [name for name in PUBLISHED_IDS if not available(name)]:
-            raise ArtefactError(
-                f"{PUBLISHED}: needs the model hub, which cannot be reached; {len(missing)} of its "
-                f"{len(PUBLISHED_IDS)} checkpoints are not in the cache either: {', '.join(missing)}"
-            )
-        return [name for model in self.models for name in (PUBLISHED_IDS if model == PUBLISHED else (model,))]
 
     def _open(
         self, model: str, reference: ModelReference, pooling: str | None = None
@@ -283,7 +279,15 @@ class _Scoring:
         """Score a model on every unit and return its label, or None if it failed."""
         try:
             encoder, fresh = candidate.open()
-            label, record = self._record(encoder.name, fresh)
+            # The label is the encoder's name, with its fingerprint if another encoder has that name.
+            label, models = encoder.name, self.results.models
+            if label in models and models[label].fingerprint != fresh.fingerprint:
+                label = f"{label} {fresh.fingerprint}"
+            if earlier := models.get(label):
+                record = replace(fresh, date=earlier.date, versions=earlier.versions, scores=earlier.scores)
+            else:
+                record = replace(fresh, **provenance())
+            models[label] = self.records[label] = record
             self.report(f"{label} ({record.fingerprint})")
             read: set[str] = set()
             units, encode = self._units(encoder), self._cached_encode(encoder, read)
@@ -312,21 +316,6 @@ class _Scoring:
                 save_results(self.path, self.results)
         except OSError as error:
             self.failed(str(self.path), error)
-
-    def _record(self, label: str, fresh: ModelRecord) -> tuple[str, ModelRecord]:
-        """The label of a model in the results, and its record there, with the scores that it has.
-
-        The label is the encoder's name, with its fingerprint if another encoder has that name.
-        """
-        models = self.results.models
-        if label in models and models[label].fingerprint != fresh.fingerprint:
-            label = f"{label} {fresh.fingerprint}"
-        if earlier := models.get(label):
-            record = replace(fresh, date=earlier.date, versions=earlier.versions, scores=earlier.scores)
-        else:
-            record = replace(fresh, **provenance())
-        models[label] = self.records[label] = record
-        return label, record
 
     def _units(self, encoder: TextEncoder) -> Mapping[str, Unit]:
         """The task's units for one encoder; those that are skipped are reported, and its prompts."""

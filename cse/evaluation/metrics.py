@@ -33,14 +33,23 @@ def correlation(cosines: np.ndarray, grades: Grades, name: str = "", *, ranked: 
 
     Raises ValueError, beginning with the `name` of the pairs, if it is undefined.
     """
-    if reason := _why_undefined(cosines, grades):
-        raise ValueError(f"{name}: {reason}" if name else reason)
+    where = f"{name}: " if name else ""
+    if len(cosines) < 2:
+        raise ValueError(f"{where}a correlation needs at least two pairs, got {len(cosines)}")
+    if not np.isfinite(cosines).all():
+        raise ValueError(f"{where}some cosines are not finite, so there is no correlation")
+    for what, values, least in (("grade", grades, 0.0), ("cosine", cosines, SAME_COSINE)):
+        if np.ptp(values) <= least:
+            raise ValueError(f"{where}all {len(cosines)} pairs have the same {what}, so there is no correlation")
     return 100 * float(np.corrcoef(*((ranks(cosines), ranks(grades)) if ranked else (cosines, grades)))[0, 1])
 
 
 def correlation_or_none(cosines: np.ndarray, grades: Grades) -> float | None:
     """Spearman x 100 of cosines (N,) with grades (N,), two decimals; None if it is undefined."""
-    return None if _why_undefined(cosines, grades) else round(correlation(cosines, grades), 2)
+    try:
+        return round(correlation(cosines, grades), 2)
+    except ValueError:
+        return None
 
 
 def ranks(values: Grades) -> np.ndarray:
@@ -63,18 +72,6 @@ def mean_or_none(scores: Sequence[float | None]) -> float | None:
 def check_grades(pairs: Sequence[Pair], name: object) -> None:
     """Raise ValueError, beginning with the `name` of the pairs, if all grades are equal or there is only one pair."""
     correlation(np.arange(len(pairs)), [grade for grade, _, _ in pairs], str(name))
-
-
-def _why_undefined(cosines: np.ndarray, grades: Grades) -> str | None:
-    """Why the correlation is undefined or only rounding noise."""
-    if len(cosines) < 2:
-        return f"a correlation needs at least two pairs, got {len(cosines)}"
-    if not np.isfinite(cosines).all():
-        return "some cosines are not finite, so there is no correlation"
-    for what, values, least in (("grade", grades, 0.0), ("cosine", cosines, SAME_COSINE)):
-        if np.ptp(values) <= least:
-            return f"all {len(cosines)} pairs have the same {what}, so there is no correlation"
-    return None
 
 
 def pair_cosines(encode: Encode, pairs: Sequence[Pair]) -> np.ndarray:

@@ -48,7 +48,10 @@ def whitened(encoder: TextEncoder, texts: Sequence[str]) -> Representation:
     Raises ValueError as `fit_whitening` does.
     """
     mean, matrix = fit_whitening(encoder.encode(texts))
-    transform = lambda vectors: ((vectors - mean) @ matrix).astype(np.float32)  # noqa: E731
+
+    def transform(vectors: np.ndarray) -> np.ndarray:
+        return ((vectors - mean) @ matrix).astype(np.float32)
+
     return _followed(encoder, "whitening", transform, {"mean": mean, "matrix": matrix})
 
 
@@ -74,12 +77,11 @@ class _Step(nn.Module):
             nn.Linear(self.kept, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), last
         )
 
-    def start(self, x: torch.Tensor) -> None:
-        """Initialise the activation norm so that the columns of x (N, width) get mean 0 and variance 1."""
-        self.shift.data.copy_(-x.mean(0))
-        self.log_scale.data.copy_(-x.std(0, correction=0).clamp(min=SMALLEST_STD).log())
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, start: bool) -> torch.Tensor:
+        """(B, width) -> (B, width); `start` sets the norm so that the columns of x get mean 0 and variance 1."""
+        if start:
+            self.shift.data.copy_(-x.mean(0))
+            self.log_scale.data.copy_(-x.std(0, correction=0).clamp(min=SMALLEST_STD).log())
         identity = torch.eye(len(self.shift))
         lower, upper = self.lower.tril(-1) + identity, self.upper.triu(1) + identity
         x = ((x + self.shift) * self.log_scale.exp())[:, self.order] @ lower.T @ upper.T
@@ -103,9 +105,7 @@ class Flow(nn.Module):
         final: list[torch.Tensor] = []
         for level in self.levels:
             for step in level:
-                if start:
-                    step.start(x)
-                x = step(x)
+                x = step(x, start)
             final.append(x[:, : step.kept])
             x = x[:, step.kept :]
         return torch.cat([*final, x], 1)
@@ -146,9 +146,9 @@ def fit_flow(vectors: np.ndarray, seed: int = 42) -> Flow:
     return flow.requires_grad_(False)
 
 
-def flowed(encoder: TextEncoder, texts: Sequence[str], seed: int = 42) -> Representation:
+def flowed(encoder: TextEncoder, texts: Sequence[str]) -> Representation:
     """`encoder` followed by a flow fitted on its vectors of `texts`. Raises ValueError as `fit_flow` does."""
-    flow = fit_flow(encoder.encode(texts), seed)
+    flow = fit_flow(encoder.encode(texts))
     return _followed(encoder, "flow", flow.transform, as_arrays(flow.state_dict()))
 
 

@@ -47,7 +47,7 @@ class Representation:
 TextEncoder = Encoder | Representation
 
 
-def top_k_tokens(encoder: Encoder, k: int = 200, denoise: bool = False) -> Representation:
+def top_k_tokens(encoder: Encoder, denoise: bool, k: int = 200) -> Representation:
     """Encode sentences as the mean static embedding of their k likeliest tokens at [MASK], weighted by probability.
 
     PromptBERT, Eq. 3, k of Table 9. The tokens are those of `Encoder.top_tokens`: its default prompt if the encoder

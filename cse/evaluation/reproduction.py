@@ -91,13 +91,7 @@ def likeliest_words(backbone: str) -> list[str]:
     return _table(("sentence", "words", "words, denoised"), rows)
 
 
-def word_commands(backbone: str) -> list[str]:
-    """The commands that print the words of `likeliest_words`: two per sentence, without and with denoising."""
-    words = ["tokens", "--model", backbone, "--pooling", "prompt"]
-    return [command_line(*words, text, *more) for text in WORD_SENTENCES for more in (["--no-denoise"], [])]
-
-
-STATIC_TOKENS_TABLE = ("promptbert", "7")
+LIKELIEST_WORDS = ("promptbert", "7")
 FREQUENT = [("BERT", f"`{' '.join(WORDPIECE_FREQUENT)}`"), ("RoBERTa", f"`{' '.join(BYTE_FREQUENT)}`")]
 PROTOTYPES = [(kind, f"`{view.text}`") for kind, views in (("positive", POSITIVE), ("negative", NEGATIVE))
               for view in views]  # fmt: skip
@@ -150,14 +144,6 @@ class Plan:
         """The model to evaluate: the checkpoint of a trained row's seed, or the backbone."""
         return self.backbone_of(row) if seed is None else str(self.checkpoint(row, seed))
 
-    def pooling(self, row: PublishedRow) -> str | None:
-        """The pooling of an untrained row; None for a trained row or a published checkpoint."""
-        return None if row.method or row.checkpoint else row.reading
-
-    def runs(self, row: PublishedRow) -> Sequence[int | None]:
-        """The seeds of a trained row; one run without a seed for an untrained one."""
-        return self.seeds if row.method else (None,)
-
     def commands(self, row: PublishedRow) -> list[list[str]]:
         """Every command of a row with its words, in order; none for a copied one.
 
@@ -171,9 +157,10 @@ class Plan:
             words += ["--templates", str(self.output / TEMPLATES_FILE)]
             words += ["--dev", str(dev if dev.is_file() else self._dev)]
             return [[*words, "--json", str(self.template_scores)]]
-        seeds = self.seeds if row.method else ()
-        trained = [[*self._training(row, seed), "--output", str(self.checkpoint(row, seed))] for seed in seeds]
-        return [*trained, *(self.evaluate(row, seed) for seed in self.runs(row))]
+        if not row.method:
+            return [self.evaluate(row, None)]
+        trained = [[*self._training(row, seed), "--output", str(self.checkpoint(row, seed))] for seed in self.seeds]
+        return [*trained, *(self.evaluate(row, seed) for seed in self.seeds)]
 
     def checkpoint(self, row: PublishedRow, seed: int) -> Path:
         """The checkpoint folder of a trained row, unique to its training and shared by tables."""
@@ -209,8 +196,9 @@ class Plan:
 
     def evaluate(self, row: PublishedRow, seed: int | None) -> list[str]:
         """The evaluation command of one run."""
-        pooling, task, results = self.pooling(row), find_task(row.task), self.results(row, seed)
-        words = ["evaluate", row.task, "--model", self.model(row, seed), *(["--pooling", pooling] if pooling else [])]
+        task, results = find_task(row.task), self.results(row, seed)
+        words = ["evaluate", row.task, "--model", self.model(row, seed)]
+        words += [] if row.method or row.checkpoint else ["--pooling", row.reading]
         words += ["--data", str(self.data / task.folder), *self._text(row), *shlex.split(row.evaluate)]
         words += ["--figures", str(self.output / "figures" / results.stem)] if task.figures else []
         return [*words, "--json", str(results)]
@@ -255,7 +243,7 @@ def run_command(command: Sequence[str], plan: Plan, row: PublishedRow, report: C
 
 DRAWING_STATE = "a drawing of the method, without numbers"
 UNREPRODUCED = {
-    STATIC_TOKENS_TABLE: "runs here with --backbone bundled; needs bert-base-uncased",
+    LIKELIEST_WORDS: "runs here with --backbone bundled; needs bert-base-uncased",
     ("promptbert", "figure-2"): "runs here on small models: pretrain --untied, evaluate geometry --figures",
     ("dcpcse", "figure-1"): DRAWING_STATE,
     ("conpvp", "figure-1"): "runs here: tokens --template",
@@ -266,11 +254,6 @@ UNREPRODUCED = {
 def rows(paper: str, table: str) -> list[PublishedRow]:
     """The published rows of a table."""
     return [row for row in ROWS if (row.paper, row.table) == (paper, table)]
-
-
-def overview() -> list[str]:
-    """A line for each table and figure: paper, name, state."""
-    return [f"{paper:<11} {table:<10} {state(paper, table)}" for paper in PAPERS for table in tables(paper)]
 
 
 def tables(paper: str) -> list[str]:
@@ -305,7 +288,7 @@ def check_known(paper: str, table: str) -> None:
         raise ValueError(f"unknown paper {paper!r}; choose from {', '.join(PAPERS)}")
     if table not in tables(paper):
         raise ValueError(f"{paper} has no table {table!r}; choose from {', '.join(tables(paper))}")
-    if (paper, table) in UNREPRODUCED and (paper, table) != STATIC_TOKENS_TABLE:
+    if (paper, table) in UNREPRODUCED and (paper, table) != LIKELIEST_WORDS:
         raise ValueError(f"{paper} {table}: {UNREPRODUCED[paper, table]}")
 
 
@@ -410,9 +393,6 @@ def shipped_ledger(board: Scoreboard) -> list[LedgerEntry]:
     return list(entries.values())
 
 
-HEADINGS = ("row", "published", "obtained", "difference", "backbone, seeds", "published on, source")
-
-
 def reproduce(rows: Sequence[PublishedRow], plan: Plan, report: Callable[[str], None]) -> list[LedgerEntry]:
     """Reproduce a table's rows one by one and return their entries; the ledger in `plan.output` is updated after each.
 
@@ -422,32 +402,29 @@ def reproduce(rows: Sequence[PublishedRow], plan: Plan, report: Callable[[str], 
     entries: list[LedgerEntry] = []
     for number, row in enumerate(rows, start=1):
         report(f"{number}/{len(rows)} {row.name}: {'copied, not run' if row.copied else f'published {row.average}'}")
-        entries.append(_reproduced(row, plan, report))
+        commands = plan.commands(row)
+        entry = LedgerEntry(
+            row.name, row.average, row.deviation, row.seeds, row.backbone, row.task, row.source, row.copied,
+            tuple(command_line(*words) for words in commands),
+        )  # fmt: skip
+        if row.checkpoint and not row.copied and not available(row.backbone):
+            missing = "needs the model hub, or the checkpoint in its cache"
+            entry = replace(entry, backbone=row.backbone, note=missing)
+        elif not row.copied:
+            for command in commands:
+                run_command(command, plan, row, report)
+            seeds = tuple(plan.seeds) if row.method else ()
+            runs = tuple(obtained(row, plan, seed) for seed in seeds or (None,))
+            entry = replace(entry, backbone=plan.backbone_of(row), seeds=seeds, runs=runs)
+            numbers = [run for run in runs if run is not None]
+            if numbers and len(numbers) == len(runs):
+                entry = replace(entry, **judged(over_seeds(numbers), row))
+            else:
+                reason = "sets are missing" if find_task(row.task).sets or row.read else "it is a picture"
+                entry = replace(entry, note=f"no number to compare: {reason}")
+        entries.append(entry)
         write_ledger(plan.output / f"{row.paper}-{row.table}", row.paper, row.table, entries)
     return entries
-
-
-def _reproduced(row: PublishedRow, plan: Plan, report: Callable[[str], None]) -> LedgerEntry:
-    """Run a row's commands that are not done, passing each to `report`, and return its ledger entry."""
-    commands = plan.commands(row)
-    entry = LedgerEntry(
-        row.name, row.average, row.deviation, row.seeds, row.backbone, row.task, row.source, row.copied,
-        tuple(command_line(*words) for words in commands),
-    )  # fmt: skip
-    if row.copied:
-        return entry
-    if row.checkpoint and not available(row.backbone):
-        return replace(entry, backbone=row.backbone, note="needs the model hub, or the checkpoint in its cache")
-    for command in commands:
-        run_command(command, plan, row, report)
-    runs = tuple(obtained(row, plan, seed) for seed in plan.runs(row))
-    seeds = tuple(plan.seeds) if row.method else ()
-    entry = replace(entry, backbone=plan.backbone_of(row), seeds=seeds, runs=runs)
-    whole = [run for run in runs if run is not None]
-    if len(whole) < len(runs) or not whole:
-        reason = "sets are missing" if find_task(row.task).sets or row.read else "it is a picture"
-        return replace(entry, note=f"no number to compare: {reason}")
-    return replace(entry, **judged(over_seeds(whole), row))
 
 
 def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[LedgerEntry]) -> None:
@@ -474,18 +451,18 @@ def write_ledger(stem: Path, paper: str, table: str, entries: Sequence[LedgerEnt
 
 def markdown(entries: Sequence[LedgerEntry]) -> list[str]:
     """The ledger as a Markdown table, line by line."""
-    lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
+    rows: list[Sequence[str]] = []
     for entry in entries:
         published = _spread(entry.published, entry.published_deviation)
         if entry.copied:
-            lines.append(f"| {entry.row} | {published} | copied, not run | | | {entry.source} |")
+            rows.append((entry.row, published, "copied, not run", "", "", entry.source))
             continue
         obtained = entry.note or _spread(entry.mean, entry.deviation) or "-"
         difference = "" if entry.difference is None else f"{entry.difference:+.2f} {entry.verdict or ''}".strip()
         backbone = f"{entry.backbone}, {' '.join(map(str, entry.seeds)) or 'untrained'}"
         origin = ", ".join(filter(None, [entry.published_on, entry.source]))
-        lines.append(f"| {entry.row} | {published} | {obtained} | {difference} | {backbone} | {origin} |")
-    return lines
+        rows.append((entry.row, published, obtained, difference, backbone, origin))
+    return _table(("row", "published", "obtained", "difference", "backbone, seeds", "published on, source"), rows)
 
 
 def _spread(value: float | None, deviation: float | None) -> str:

@@ -312,10 +312,19 @@ def seed_groups(models: Mapping[str, ModelRecord]) -> list[list[str]]:
 
 
 def seed_lines(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
-    """Lines with mean and deviation of models that differ in the seed only, and differences between such groups."""
+    """Lines with mean and deviation of models that differ in the seed only, and differences between such groups.
+
+    The number of a model is the papers' average, or the main score of the only set that was scored.
+    """
     groups: dict[str, list[float]] = {}
     for members in seed_groups(models):
-        seeds = {models[label].seed: _overall(task, models[label].scores) for label in members}
+        seeds: dict[int | None, float | None] = {}
+        for record in (models[label] for label in members):
+            average = task.average(record.scores)
+            if average is None and len(record.scores) == 1:
+                (scores,) = record.scores.values()
+                average = scores.get(task.main)
+            seeds[record.seed] = average
         runs = [run for run in seeds.values() if run is not None]
         if len(runs) == len(seeds) > 1:
             groups[", ".join(members)] = runs
@@ -324,12 +333,6 @@ def seed_lines(task: Task, models: Mapping[str, ModelRecord]) -> list[str]:
         *(f"over {f.count} seeds: {f.value:.2f} +- {f.deviation:.2f}  ({label})" for label, f in figures.items()),
         *(f"  {a} minus {b}: {seeds_differ(groups[a], groups[b])}" for a, b in combinations(groups, 2)),
     ]
-
-
-def _overall(task: Task, scores: Mapping[str, Scores]) -> float | None:
-    """The papers' average, or the main score of the only set that was scored."""
-    average = task.average(scores)
-    return next(iter(scores.values())).get(task.main) if average is None and len(scores) == 1 else average
 
 
 AVERAGE = "average"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cse.errors import first_line
 from cse.files import hub
-from cse.files.writing import write_file
+from cse.files.writing import write_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -187,22 +187,19 @@ def fetch(task: str, folder: Path | None = None) -> Path:
 
         folder = Path(HF_CACHE_HOME) / "cse"
     for name, hub_set in HUB_SETS[task].items():
-        if not (target := folder / task / name).is_file():
-            write_file(target, partial(Path.write_text, data=_lines(hub_set), encoding="utf-8"))
+        target, source = folder / task / name, hub_set.source
+        if target.is_file():
+            continue
+        if not hub.reachable():
+            raise ValueError(f"{source}: the data hub cannot be reached; {FOLDER_CURE}")
+        from datasets import load_dataset
+
+        try:
+            rows = [row for split in hub_set.splits for row in load_dataset(source, split=split)]
+        except Exception as error:  # the hub and its loaders raise many types, with one remedy
+            raise ValueError(f"cannot load {source} from the hub ({first_line(error)}); {FOLDER_CURE}") from error
+        if len(rows) != hub_set.rows:
+            raise ValueError(f"{source}: {len(rows)} rows, expected {hub_set.rows}; {FOLDER_CURE}")
+        cells = ((" ".join(str(row[column]).split()) for column in hub_set.columns) for row in rows)
+        write_text(target, "".join("\t".join(row) + "\n" for row in cells))
     return folder / task
-
-
-def _lines(hub_set: HubSet) -> str:
-    """The rows of a set on the hub, a line each, with tabs between the columns."""
-    if not hub.reachable():
-        raise ValueError(f"{hub_set.source}: the data hub cannot be reached; {FOLDER_CURE}")
-    from datasets import load_dataset
-
-    try:
-        rows = [row for split in hub_set.splits for row in load_dataset(hub_set.source, split=split)]
-    except Exception as error:  # the hub and its loaders raise many types, with one remedy
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
-        raise ValueError(f"cannot load {hub_set.source} from the hub ({reason}); {FOLDER_CURE}") from error
-    if len(rows) != hub_set.rows:
-        raise ValueError(f"{hub_set.source}: {len(rows)} rows, expected {hub_set.rows}; {FOLDER_CURE}")
-    return "".join("\t".join(" ".join(str(row[column]).split()) for column in hub_set.columns) + "\n" for row in rows)

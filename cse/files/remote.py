@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from cse.errors import first_line
 from cse.files.writing import write_file
 
 CACHE_VARIABLE = "CSE_CACHE"
@@ -142,9 +143,9 @@ def _place(address: str, failure: str = "not reached") -> Iterator[tuple[Any, st
     except FileNotFoundError as error:
         raise ValueError(f"{shown(address)}: no such file; check the address") from error
     except Exception as error:  # each service has errors of its own
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        reason = first_line(error).replace(address, shown(address))
         cure = "give one such as s3://, gs://, hf:// or https://, and the rights that it needs"
-        raise ValueError(f"{shown(address)}: {failure} ({reason.replace(address, shown(address))}); {cure}") from error
+        raise ValueError(f"{shown(address)}: {failure} ({reason}); {cure}") from error
 
 
 @contextmanager

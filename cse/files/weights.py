@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cse.errors import ArtefactError
+from cse.errors import ArtefactError, first_line
 from cse.files import hub
 from cse.files.writing import read_json
 
@@ -43,7 +44,14 @@ def available(model: str) -> bool:
 
 def stored_keys(paths: Iterable[Path]) -> frozenset[str]:
     """Return the names of the tensors in weight files; no tensor of a safetensors file is read."""
-    return frozenset(key for path in paths for key in _keys(path))
+    keys: set[str] = set()
+    for path in paths:
+        if path.suffix == ".safetensors":
+            with _opened(path) as file:
+                keys |= {*file.keys()}
+        else:
+            keys |= _unpickled(path).keys()
+    return frozenset(keys)
 
 
 def read_arrays(paths: Iterable[Path]) -> dict[str, np.ndarray]:
@@ -83,14 +91,14 @@ def _shards(model: str, index: Path, revision: str | None) -> list[Path]:
     return paths
 
 
-def _keys(path: Path) -> Iterable[str]:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a safetensors file in the block, whose errors become one line."""
     from safetensors import safe_open
 
-    if path.suffix != ".safetensors":
-        return _unpickled(path).keys()
     try:
         with safe_open(path, framework="numpy") as file:
-            return list(file.keys())
+            yield file
     except OSError:
         raise
     except Exception as error:  # a damaged header, or a type of number that numpy lacks
@@ -99,21 +107,16 @@ def _keys(path: Path) -> Iterable[str]:
 
 def _stored(path: Path) -> dict[str, np.ndarray]:
     import numpy as np
-    from safetensors import deserialize, safe_open
+    from safetensors import deserialize
 
-    try:
-        with safe_open(path, framework="numpy") as file:
-            halves = {name for name in file.keys() if file.get_slice(name).get_dtype() == "BF16"}  # noqa: SIM118
-            arrays = {name: file.get_tensor(name) for name in file.keys() if name not in halves}  # noqa: SIM118
+    with _opened(path) as file:
+        halves = {name for name in file.keys() if file.get_slice(name).get_dtype() == "BF16"}  # noqa: SIM118
+        arrays = {name: file.get_tensor(name) for name in file.keys() if name not in halves}  # noqa: SIM118
         for name, stored in deserialize(path.read_bytes()) if halves else ():
             if name in halves:  # the upper half of a float32
                 whole = np.frombuffer(stored["data"], np.uint16).astype(np.uint32) << 16
                 arrays[name] = whole.view(np.float32).reshape(stored["shape"])
         return arrays
-    except OSError:
-        raise
-    except Exception as error:  # a damaged header, or a type of number that numpy lacks
-        raise _damaged(path, error) from error
 
 
 def _unpickled(path: Path) -> dict[str, np.ndarray]:
@@ -136,5 +139,4 @@ def _unpickled(path: Path) -> dict[str, np.ndarray]:
 
 
 def _damaged(path: Path, error: Exception) -> ArtefactError:
-    lines = str(error).splitlines() or [type(error).__name__]
-    return ArtefactError(f"{path}: damaged ({lines[0][:160]}); copy or train it again")
+    return ArtefactError(f"{path}: damaged ({first_line(error)}); copy or train it again")

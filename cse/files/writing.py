@@ -59,7 +59,12 @@ class FolderKind:
 
     def is_marked(self, folder: Path) -> bool:
         """True if the mark of `folder` is that of this kind."""
-        return any(self._has_keys(folder / mark) for mark in (self.mark, self.older) if mark)
+        for mark in filter(None, (self.mark, self.older)):
+            with suppress(OSError, ValueError, RecursionError):
+                value = json.loads((folder / mark).read_text(encoding="utf-8"))
+                if isinstance(value, dict) and value.keys() >= set(self.keys):
+                    return True
+        return False
 
     def delete(self, folder: Path) -> None:
         """Delete what belongs to a folder of this kind, and the folder if nothing else is in it.
@@ -72,13 +77,6 @@ class FolderKind:
         (folder / self.mark).unlink(missing_ok=True)
         with suppress(OSError):  # missing, or not empty
             folder.rmdir()
-
-    def _has_keys(self, path: Path) -> bool:
-        try:
-            value = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return False
-        return isinstance(value, dict) and value.keys() >= set(self.keys)
 
 
 @contextmanager

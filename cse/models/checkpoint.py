@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +19,7 @@ from cse.encoder.stored_tokenizer import OWN_KEY
 from cse.errors import ArtefactError
 from cse.files.checksums import checksums, verify
 from cse.files.weights import SAFE, SINGLE, check_finite, find_weights, read_arrays
-from cse.files.writing import FolderKind, read_json, write_folder
+from cse.files.writing import FolderKind, read_json, replacing
 from cse.models.config import (
     DIFFERENCE,
     EMBEDDED,
@@ -68,7 +67,10 @@ def save(
     Raises ValueError if `folder` holds anything but a checkpoint, ArtefactError if differences are requested and the
     backbone cannot be opened again.
     """
-    from cse.encoder.backbone import opened_commit
+    import torch
+    from huggingface_hub import save_torch_state_dict
+
+    from cse.encoder.backbone import as_arrays, opened_commit
     from cse.models.pipeline_writer import write_model
 
     revision = opened_commit(encoder.model)
@@ -77,36 +79,21 @@ def save(
     base, relative = Path(encoder.backbone), None  # a bundled one and a hub id have no path
     if base.is_absolute() and base.is_dir():
         relative = Path(os.path.relpath(base.resolve(), (home or folder).resolve())).as_posix()
-    config = CheckpointConfig(
-        encoder.method, BackboneRecord(encoder.backbone, revision, encoder.backbone_fingerprint, relative),
-        encoder.freeze_embeddings, sum(tensor.numel() for tensor in encoder.learned().values()), storage, training,
-        whole=whole,
-    )  # fmt: skip
-    records = []
-
-    def fill(target: Path) -> None:
+    with replacing(folder, CHECKPOINT) as target:
         reason = ""
-        if config.whole:
+        if whole:
             reason = write_model(encoder, target, half=storage is Storage.FLOAT16)
         else:
-            _write_learned(encoder, target, storage)
-        recorded = replace(config, sha256=checksums(target), reason=reason)
-        (target / (RECORD if config.whole else CONFIG)).write_text(json.dumps(recorded.to_json(), indent=1))
-        (target / "README.md").write_text(model_card(recorded))
-        records.append(recorded)
-
-    write_folder(folder, fill, CHECKPOINT)
-    return records[-1]
-
-
-def _write_learned(encoder: TorchEncoder, target: Path, storage: Storage) -> None:
-    import torch
-    from huggingface_hub import save_torch_state_dict
-
-    from cse.encoder.backbone import as_arrays
-
-    stored = pack(as_arrays(encoder.learned()), read_start(encoder) if storage.differs else {}, storage)
-    save_torch_state_dict({name: torch.from_numpy(array) for name, array in stored.items()}, target)
+            arrays = pack(as_arrays(encoder.learned()), read_start(encoder) if storage.differs else {}, storage)
+            save_torch_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()}, target)
+        config = CheckpointConfig(
+            encoder.method, BackboneRecord(encoder.backbone, revision, encoder.backbone_fingerprint, relative),
+            encoder.freeze_embeddings, sum(tensor.numel() for tensor in encoder.learned().values()), storage, training,
+            checksums(target), whole, reason,
+        )  # fmt: skip
+        (target / (RECORD if whole else CONFIG)).write_text(json.dumps(config.to_json(), indent=1))
+        (target / "README.md").write_text(model_card(config))
+    return config
 
 
 def read_start(encoder: TorchEncoder) -> dict[str, np.ndarray]:
@@ -147,7 +134,15 @@ def load_checkpoint(folder: Path, name: str, engine: type[Engine]) -> Engine:
     """Open the encoder of a checkpoint folder; its tensors must be exactly those that its method learns."""
     config = read_checkpoint_config(folder)
     if config.whole:
-        return _open_whole(folder, config, name, engine)
+        verify(folder, config.sha256, CHECKPOINT_CURE)
+        head = read_json(folder / CONFIG).get(OWN_KEY, {}).get("head")
+        encoder = open_pipeline(
+            folder, config.method, engine, name=name, backbone=config.backbone.name, head=head,
+            layouts=weight_layouts(config), cure=CHECKPOINT_CURE,
+        )  # fmt: skip
+        encoder.backbone_fingerprint = config.backbone.fingerprint
+        encoder.select_learned(freeze_embeddings=config.frozen_embeddings)
+        return encoder
     files = find_weights(str(folder), weight_layouts(config))
     verify(folder, config.sha256, CHECKPOINT_CURE)
     stored = read_arrays(files)
@@ -174,16 +169,4 @@ def open_on_backbone(folder: Path, config: CheckpointConfig, name: str, engine: 
         raise ArtefactError(
             f"{folder}: trained on {origin.name} {origin.fingerprint}, but that is now {current}; restore that backbone"
         )
-    return encoder
-
-
-def _open_whole(folder: Path, config: CheckpointConfig, name: str, engine: type[Engine]) -> Engine:
-    verify(folder, config.sha256, CHECKPOINT_CURE)
-    head = read_json(folder / CONFIG).get(OWN_KEY, {}).get("head")
-    encoder = open_pipeline(
-        folder, config.method, engine, name=name, backbone=config.backbone.name, head=head,
-        layouts=weight_layouts(config), cure=CHECKPOINT_CURE,
-    )  # fmt: skip
-    encoder.backbone_fingerprint = config.backbone.fingerprint
-    encoder.select_learned(freeze_embeddings=config.frozen_embeddings)
     return encoder

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from cse.files.hub import split_revision
 from cse.methods.method import Method
 from cse.methods.settings import from_json, to_json
 from cse.models.names import BACKBONE, START
-
-if TYPE_CHECKING:
-    from huggingface_hub import EvalResult
 
 DIFFERENCE, SCALE = ".difference", ".scale"  # suffixes of a tensor's name
 LEVELS = 127  # of an int8, on each side of zero
@@ -221,19 +218,58 @@ class CardFacts:
 
 
 def model_card(config: CheckpointConfig, facts: CardFacts | None = None) -> str:
-    """Return a checkpoint's card in the hub's format, with its dev score as a `model-index` result."""
-    from huggingface_hub import ModelCardData
+    """Return a checkpoint's card in the hub's format.
+
+    Its `model-index` has the dev score by which the state was selected, with its protocol. A run without dev pairs has
+    none: the score of held-out texts is no correlation.
+    """
+    from huggingface_hub import EvalResult, ModelCardData
 
     facts = facts or CardFacts()
-    bundled = config.backbone.name == BACKBONE
-    results = _results(config)
+    method, backbone, elsewhere = config.method, config.backbone, opens_elsewhere(config)
+    settings, dev = config.training.get("settings", {}), config.training.get("dev", {})
+    selection = config.training.get("selection")
+    title = f"{method.name}{' (supervised)' if method.supervised else ''}"
+    bundled, scored = backbone.name == BACKBONE, "best" in dev and "held_out" not in settings
+    results = []
+    if scored:
+        protocol = {
+            "seed": settings.get("seed"), "step": dev.get("best_step"), "selection": selection,
+            "note": "the state was selected on these pairs",
+        }  # fmt: skip
+        results.append(EvalResult(
+            task_type=TASK, dataset_type="scored-pairs", dataset_split="dev",
+            dataset_name=f"{settings.get('dev_pairs', 'all')} scored dev pairs of the run",
+            metric_type="spearman_cosine", metric_name="Spearman x 100 of cosines", metric_value=dev["best"],
+            metric_args={key: value for key, value in protocol.items() if value is not None},
+        ))  # fmt: skip
     data = ModelCardData(
-        base_model=base_model(config.backbone.name), license=facts.licence or (BUNDLED_LICENCE if bundled else None),
-        datasets=list(facts.datasets) or None, pipeline_tag=TASK,
-        library_name=ELSEWHERE if opens_elsewhere(config) else LIBRARY,
-        model_name=_title(config) if results else None, eval_results=results or None,
+        base_model=base_model(backbone.name), license=facts.licence or (BUNDLED_LICENCE if bundled else None),
+        datasets=list(facts.datasets) or None, pipeline_tag=TASK, library_name=ELSEWHERE if elsewhere else LIBRARY,
+        model_name=title if scored else None, eval_results=results or None,
     )  # fmt: skip
-    return f"---\n{data.to_yaml()}\n---\n{_body(config, facts)}"
+    location = f"in the folder `{EMBEDDED}`" if backbone.name == f"./{EMBEDDED}" else backbone.name
+    lines = [
+        "---", data.to_yaml(), "---", f"# {title}", "", f"{method.summary} ({method.citation}).", "",
+        f"Backbone: {location} ({backbone.fingerprint}). Learned numbers: {config.learned_numbers:,}.",
+        "", f"This folder {openers(config)}.", "", *([START, ""] if bundled else []),
+        "```python", "import cse", "", f'encoder = cse.load("{facts.name}")  # of a hub id, @COMMIT pins a version',
+        'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]',
+        "vectors = encoder.encode(sentences, normalize_embeddings=True)", "print(float(vectors[0] @ vectors[1]))",
+        "```", "",
+    ]  # fmt: skip
+    if elsewhere:
+        lines += [
+            "The same vectors without cse (the tokenizer adds the template):", "", "```python",
+            "from sentence_transformers import SentenceTransformer", "",
+            f'model = SentenceTransformer("{facts.name}")',
+            "vectors = model.encode(sentences, normalize_embeddings=True)", "```", "",
+            *([MASK_WARNING, HALF_NOTE, ""] if method.reading.at_mask else []),
+        ]  # fmt: skip
+    measure = f"percent; {selection}" if "held_out" in settings else "Spearman x 100"
+    recorded = {**settings, **dev}
+    lines += [f"Settings and dev scores ({measure}):", "", *(f"- {key}: {value}" for key, value in recorded.items())]
+    return "\n".join([*lines, ""])
 
 
 def opens_elsewhere(config: CheckpointConfig) -> bool:
@@ -255,67 +291,12 @@ def openers(config: CheckpointConfig) -> str:
     )
 
 
-def _title(config: CheckpointConfig) -> str:
-    return f"{config.method.name}{' (supervised)' if config.method.supervised else ''}"
-
-
 def base_model(backbone: str) -> str | None:
     """Return the hub id of a backbone or of the model it was trained from; None for a folder and if unknown."""
     if backbone == BACKBONE:
         return BUNDLED_FROM
     repository, _ = split_revision(backbone)
     return (repository or None) if not repository.startswith((".", "/")) and repository.count("/") <= 1 else None
-
-
-def _results(config: CheckpointConfig) -> list[EvalResult]:
-    """Return the dev score by which the state was selected, with its protocol; none for a run without dev pairs."""
-    from huggingface_hub import EvalResult
-
-    settings, dev = config.training.get("settings", {}), config.training.get("dev", {})
-    if "best" not in dev or "held_out" in settings:  # whose score is no correlation
-        return []
-    protocol = {
-        "seed": settings.get("seed"), "step": dev.get("best_step"), "selection": config.training.get("selection"),
-        "note": "the state was selected on these pairs",
-    }  # fmt: skip
-    result = EvalResult(
-        task_type=TASK, dataset_type="scored-pairs", dataset_split="dev",
-        dataset_name=f"{settings.get('dev_pairs', 'all')} scored dev pairs of the run",
-        metric_type="spearman_cosine", metric_name="Spearman x 100 of cosines", metric_value=dev["best"],
-        metric_args={key: value for key, value in protocol.items() if value is not None},
-    )  # fmt: skip
-    return [result]
-
-
-def _body(config: CheckpointConfig, facts: CardFacts) -> str:
-    method, backbone = config.method, config.backbone
-    recorded = {**config.training.get("settings", {}), **config.training.get("dev", {})}
-    location = f"in the folder `{EMBEDDED}`" if backbone.name == f"./{EMBEDDED}" else backbone.name
-    measure = f"percent; {config.training.get('selection')}" if "held_out" in recorded else "Spearman x 100"
-    return "\n".join(
-        [
-            f"# {_title(config)}", "", f"{method.summary} ({method.citation}).", "",
-            f"Backbone: {location} ({backbone.fingerprint}). Learned numbers: {config.learned_numbers:,}.",
-            "", f"This folder {openers(config)}.", "", *([START, ""] if backbone.name == BACKBONE else []),
-            "```python", "import cse", "", f'encoder = cse.load("{facts.name}")  # of a hub id, @COMMIT pins a version',
-            'sentences = ["A man is playing a guitar.", "Someone plays an instrument."]',
-            "vectors = encoder.encode(sentences, normalize_embeddings=True)", "print(float(vectors[0] @ vectors[1]))",
-            "```", "", *(_elsewhere(config, facts) if opens_elsewhere(config) else ()),
-            f"Settings and dev scores ({measure}):", "",
-            *(f"- {key}: {value}" for key, value in recorded.items()), "",
-        ]
-    )  # fmt: skip
-
-
-def _elsewhere(config: CheckpointConfig, facts: CardFacts) -> list[str]:
-    """Return how sentence-transformers opens the folder, and which tools would read it wrongly."""
-    mask = config.method.reading.at_mask
-    return [
-        "The same vectors without cse (the tokenizer adds the template):", "", "```python",
-        "from sentence_transformers import SentenceTransformer", "",
-        f'model = SentenceTransformer("{facts.name}")', "vectors = model.encode(sentences, normalize_embeddings=True)",
-        "```", "", *([MASK_WARNING, HALF_NOTE, ""] if mask else []),
-    ]  # fmt: skip
 
 
 def index_card(facts: CardFacts, model: str, rows: int, factory: str) -> str:

@@ -18,7 +18,7 @@ from cse.encoder.backbone import first_position, opened_commit, run_behind
 from cse.encoder.prompted_backbone import pooled_states
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.hub import split_revision
-from cse.files.writing import FolderKind, write_folder
+from cse.files.writing import FolderKind, replacing
 from cse.methods.method import Pooling
 from cse.methods.settings import to_json
 from cse.models.config import BUNDLED_LICENCE, MASK_WARNING, base_model
@@ -183,12 +183,8 @@ def fill_onnx(encoder: TorchEncoder, target: Path) -> None:
     write_record(target, ONNX, encoder, spaced=plain.spaced, slots=plain.slots)
 
 
-Base = tuple[str, str | None]
-NO_BASE: Base = ("", None)
-
-
-def export_card(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
-    """The text of the README; `base` is the backbone of a peft export and, for a hub id, its commit."""
+def export_card(encoder: TorchEncoder, to: str) -> str:
+    """The text of the README."""
     from huggingface_hub import ModelCardData
 
     bundled = encoder.backbone == BACKBONE
@@ -222,11 +218,11 @@ def export_card(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
     return "\n".join([
         "---", data.to_yaml(), "---", f"# {encoder.name} for {to}", "",
         f"{encoder.method.summary} ({origin}), written by `cse export`.", "",
-        "```python", snippet(encoder, to, base), "```", "", *notes, *(["", START] if bundled else []), "",
+        "```python", snippet(encoder, to), "```", "", *notes, *(["", START] if bundled else []), "",
     ])  # fmt: skip
 
 
-def snippet(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
+def snippet(encoder: TorchEncoder, to: str) -> str:
     """Code that opens the export in `THIS_FOLDER` and prints the product of two vectors."""
     call = 'inputs = tokenizer({texts}, padding=True, truncation=True, return_tensors="{kind}")'
     tokenizer = 'tokenizer = AutoTokenizer.from_pretrained("THIS_FOLDER")'
@@ -235,7 +231,7 @@ def snippet(encoder: TorchEncoder, to: str, base: Base = NO_BASE) -> str:
         imports = ["from sentence_transformers import SentenceTransformer"]
         lines = [f'vectors = SentenceTransformer("THIS_FOLDER"{code}).encode(sentences)']
     elif to == PEFT:
-        name, commit = base
+        name, commit = base_of(encoder)
         revision = f', revision="{commit}"' if commit else ""
         source = '"THIS_FOLDER/base"' if name == BASE else f'"{name}"{revision}'
         imports = ["import torch", "from peft import PeftModel", "from transformers import AutoModel, AutoTokenizer"]
@@ -273,13 +269,9 @@ def export_model(encoder: TorchEncoder, to: str, output: Path, *, overwrite: boo
     if to not in FILLS:
         raise ValueError(f"unknown `to` {to!r}; choose from {', '.join(FILLS)}")
     check_output(output, overwrite=overwrite)
-
-    def fill(target: Path) -> None:
+    with replacing(output, EXPORT) as target:
         FILLS[to](encoder, target)
-        base = base_of(encoder) if to == PEFT else NO_BASE
-        (target / "README.md").write_text(export_card(encoder, to, base), encoding="utf-8")
-
-    write_folder(output, fill, EXPORT)
+        (target / "README.md").write_text(export_card(encoder, to), encoding="utf-8")
 
 
 def check_output(output: Path, *, overwrite: bool) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cse.encoder.devices import best_device, device_of, gpu_is_possible, named_device
+from cse.encoder.devices import best_device, device_of, gpu_is_possible
 from cse.encoder.stored_backbone import UnsupportedError, stored_head
 from cse.encoder.stored_tokenizer import OWN_KEY
 from cse.errors import ArtefactError
@@ -22,7 +22,7 @@ from cse.files.replace import read_settled
 from cse.files.weights import ANY, check_finite, find_weights, read_arrays
 from cse.files.writing import damage_named, read_json
 from cse.methods.catalogue import UNTRAINED
-from cse.methods.method import LAYERS, Method, When
+from cse.methods.method import LAYERS, When
 from cse.methods.settings import from_json
 from cse.models.checkpoint import CHECKPOINT_CURE, load_checkpoint, open_on_backbone, read_checkpoint_config
 from cse.models.names import (
@@ -41,14 +41,7 @@ from cse.models.names import (
     read_config,
     resolve,
 )
-from cse.models.pipeline import (
-    SENTENCE_TRANSFORMERS,
-    copy_array,
-    copy_learned,
-    hidden_size,
-    open_pipeline,
-    saved_again,
-)
+from cse.models.pipeline import SENTENCE_TRANSFORMERS, copy_array, copy_learned, hidden_size, open_pipeline, saved_again
 from cse.models.sentence_transformers import call_as, recorded_static, static_folder
 from cse.versions import check_versions
 
@@ -107,7 +100,7 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
         raise ValueError(f"`backend` is {backend!r}; choose from {', '.join(BACKENDS)}")
     if reference.kind is Kind.WORD_VECTORS:
         raise ArtefactError(f"{reference.name} is a file; give the model's folder")
-    target = named_device(device)
+    target = device or os.environ.get("CSE_DEVICE") or None
     if reference.kind is Kind.STATIC:
         return read_settled(Path(location(reference.name)), lambda: _static(reference))
     if backend == OPENVINO or (
@@ -117,7 +110,14 @@ def open_model(reference: ModelReference, device: str | None = None, backend: st
         and (target == "cpu" if target else not gpu_is_possible() or best_device().type == "cpu")
     ):
         try:
-            return _open_by_openvino(reference, target)
+            if find_spec("openvino") is None:
+                raise ValueError("`backend` is openvino, which is not installed; run: pip install openvino")
+            check_versions("openvino")
+            from cse.encoder.openvino_encoder import OpenVinoEncoder
+
+            encoder = _opened(reference, OpenVinoEncoder).to(target or "cpu")
+            encoder.reference = reference
+            return encoder
         except UnsupportedError as error:
             if backend == OPENVINO:
                 return _converted(reference, str(error))
@@ -136,7 +136,7 @@ def open_by_torch(reference: ModelReference, device: str | None = None) -> Torch
     from cse.encoder.torch_encoder import TorchEncoder
 
     target = device_of(device) if device else best_device()
-    return _settled(reference, TorchEncoder).to(target)
+    return _opened(reference, TorchEncoder).to(target)
 
 
 def on_torch(encoder: Encoder) -> TorchEncoder:
@@ -146,12 +146,11 @@ def on_torch(encoder: Encoder) -> TorchEncoder:
 
     if isinstance(encoder, TorchEncoder):
         return encoder
-    opened: Any = encoder
-    if opened.reference is None:
+    if encoder.reference is None:
         raise ValueError(f"{encoder.name} was not opened by `cse.load`; open it with `backend` torch")
-    if opened.on_torch is None:  # threads may open it twice, and keep one
-        opened.on_torch = open_by_torch(opened.reference, "cpu")
-    return opened.on_torch
+    if encoder.on_torch is None:  # threads may open it twice, and keep one
+        encoder.on_torch = open_by_torch(encoder.reference, "cpu")
+    return encoder.on_torch
 
 
 def _converted(reference: ModelReference, reason: str) -> TorchEncoder:
@@ -206,29 +205,20 @@ def _check_torch(name: str) -> None:
         raise ValueError(f"{name}: this needs PyTorch, which is not installed; pip install torch transformers")
 
 
-def _open_by_openvino(reference: ModelReference, device: str | None) -> Encoder:
-    if find_spec("openvino") is None:
-        raise ValueError("`backend` is openvino, which is not installed; run: pip install openvino")
-    check_versions("openvino")
-    from cse.encoder.openvino_encoder import OpenVinoEncoder
-
-    encoder = _settled(reference, OpenVinoEncoder).to(device or "cpu")
-    encoder.reference = reference
-    return encoder
-
-
 @damage_named
-def _settled(reference: ModelReference, engine: type[Engine]) -> Engine:
-    return read_settled(Path(location(reference.name)), lambda: _read(reference, engine))
+def _opened(reference: ModelReference, engine: type[Engine]) -> Engine:
+    def read() -> Engine:
+        if reference.kind in (Kind.CHECKPOINT, Kind.START, Kind.EXPORT):
+            known: dict[Kind, Any] = {
+                Kind.CHECKPOINT: load_checkpoint, Kind.START: load_start, Kind.EXPORT: load_export
+            }  # fmt: skip
+            folder = hub.model_folder(location(reference.name))
+            return known[reference.kind](folder, reference.label, engine)
+        if reference.family:
+            return _published(reference, FAMILIES[reference.family], engine)
+        return _untrained(reference, engine)
 
-
-def _read(reference: ModelReference, engine: type[Engine]) -> Engine:
-    if reference.kind in (Kind.CHECKPOINT, Kind.START, Kind.EXPORT):
-        opened: dict[Kind, Any] = {Kind.CHECKPOINT: load_checkpoint, Kind.START: load_start, Kind.EXPORT: load_export}
-        return opened[reference.kind](hub.model_folder(location(reference.name)), reference.label, engine)
-    if reference.family:
-        return _published(reference, FAMILIES[reference.family], engine)
-    return _untrained(reference, engine)
+    return read_settled(Path(location(reference.name)), read)
 
 
 def _untrained(reference: ModelReference, engine: type[Engine]) -> Engine:
@@ -311,19 +301,14 @@ def load_export(folder: Path, name: str, engine: type[Engine]) -> Engine:
         head = record.get("head") or (read_json(folder / CONFIG).get(OWN_KEY) or {}).get("head")
         encoder = open_pipeline(folder, method, engine, name=name, head=head, slots=slots, cure=EXPORT_CURE)
     else:
-        encoder = _of_peft(folder, record, method, name, engine)
+        weights = read_arrays([folder / ADAPTER]) if (folder / ADAPTER).is_file() else {}
+        check_finite(weights, str(folder), EXPORT_CURE)
+        base = str(folder / BASE) if record.get("base") == BASE else str(record.get("base"))
+        encoder = engine.open(location(base), method, name=name, backbone=base, revision=record.get("revision"))
+        learned = {"prefix": weights[PROMPTS]} if PROMPTS in weights else {}
+        copy_learned(learned, encoder, str(folder), EXPORT_CURE)
     encoder.max_row_length, encoder.prompts = length, prompts
     encoder.default_prompt_name, encoder.truncate_dim = record.get("default_prompt_name"), record.get("truncate_dim")
     encoder.similarity_fn_name = record.get("similarity_fn_name")
     encoder.forget_biases()
-    return encoder
-
-
-def _of_peft(folder: Path, record: dict[str, Any], method: Method, name: str, engine: type[Engine]) -> Engine:
-    weights = read_arrays([folder / ADAPTER]) if (folder / ADAPTER).is_file() else {}
-    check_finite(weights, str(folder), EXPORT_CURE)
-    base = str(folder / BASE) if record.get("base") == BASE else str(record.get("base"))
-    encoder = engine.open(location(base), method, name=name, backbone=base, revision=record.get("revision"))
-    learned = {"prefix": weights[PROMPTS]} if PROMPTS in weights else {}
-    copy_learned(learned, encoder, str(folder), EXPORT_CURE)
     return encoder

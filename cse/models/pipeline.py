@@ -17,14 +17,7 @@ from cse.files.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, fin
 from cse.files.writing import read_json
 from cse.methods.method import Head, Method, Pooling, When
 from cse.methods.settings import from_json
-from cse.models.sentence_transformers import (
-    IDLE,
-    LAYER_MODULES,
-    RecordedLayers,
-    call_as,
-    modules_of,
-    recorded_settings,
-)
+from cse.models.sentence_transformers import IDLE, LAYER_MODULES, RecordedLayers, call_as, modules_of, recorded_settings
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from cse.encoder.backbone import fingerprint, load_backbone
 from cse.encoder.torch_encoder import TorchEncoder
@@ -22,7 +22,7 @@ from cse.files.replace import read_settled
 from cse.files.weights import ANY, find_weights
 from cse.files.writing import read_json
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config, weight_layouts
-from cse.models.config import EMBEDDED, BackboneRecord, CardFacts, CheckpointConfig, model_card
+from cse.models.config import EMBEDDED, BackboneRecord, CardFacts, model_card
 from cse.models.export import EXPORT
 from cse.models.loading import load_export
 from cse.models.names import EXPORT_RECORD, Kind, ModelReference, canonical_name, read_config, record_file
@@ -106,8 +106,6 @@ def upload(folder: Path, repository: Repository, message: str, *, owned: Sequenc
     return Uploaded(str(made), done.oid)
 
 
-T = TypeVar("T")
-
 OTHER_FILES = (  # files other than weights that opening a model reads
     "config.json", "tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt",
     "merges.txt", "modules.json", "sentence_*_config.json", "config_sentence_transformers.json",
@@ -124,27 +122,26 @@ def copy_model(reference: ModelReference, target: Path) -> None:
     source = Path(reference.name)
     if not source.is_dir():
         raise ArtefactError(f"{reference.name} is not a model folder; give a checkpoint's or a backbone's")
-    copies: dict[Kind, Callable[[Path, Path], object]] = {
+    copies: dict[Kind, Callable[[Path, Path], None]] = {
         Kind.CHECKPOINT: copy_checkpoint, Kind.EXPORT: _copy_export
     }  # fmt: skip
     copied_whole(source, target, copies.get(reference.kind, _copy_backbone))
 
 
-def copied_whole(source: Path, target: Path, copy: Callable[[Path, Path], T]) -> T:
-    """Return `copy(source, target)`, repeated until all files are of one version of the folder `source`.
+def copied_whole(source: Path, target: Path, copy: Callable[[Path, Path], None]) -> None:
+    """Call `copy(source, target)`, repeatedly until all files are of one version of the folder `source`.
 
     `target` is absent or empty, and stays so on an error.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
 
-        def attempt() -> tuple[Path, T]:
+        def attempt() -> Path:
             fresh = Path(tempfile.mkdtemp(dir=temporary)) / "copy"
-            return fresh, copy(source, fresh)
+            copy(source, fresh)
+            return fresh
 
-        fresh, copied = read_settled(source, attempt)
-        fresh.rename(target)
-        return copied
+        read_settled(source, attempt).rename(target)
 
 
 def _copy_files(paths: Iterable[Path], source: Path, target: Path) -> None:
@@ -155,8 +152,8 @@ def _copy_files(paths: Iterable[Path], source: Path, target: Path) -> None:
         shutil.copyfile(path, copy)
 
 
-def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
-    """Copy a checkpoint's configuration and weights, and return the copied configuration.
+def copy_checkpoint(source: Path, target: Path) -> None:
+    """Copy a checkpoint's configuration and weights.
 
     If the checkpoint needs a local backbone folder, that is copied to `target/backbone`; a bundled one or a hub id
     stays a name. Of a folder that it does not need, the last part of the name is kept. Raises ArtefactError if a file,
@@ -192,7 +189,6 @@ def copy_checkpoint(source: Path, target: Path) -> CheckpointConfig:
     value["backbone"].pop("relative", None)
     (target / file.name).write_text(json.dumps(value, indent=1), encoding="utf-8")
     CHECKPOINT.check_replaceable(target)
-    return replace(config, backbone=origin)
 
 
 def _copy_export(source: Path, target: Path) -> None:
@@ -234,10 +230,10 @@ def stage_checkpoint(source: Path, target: Path, facts: CardFacts) -> None:
         opens_elsewhere = (source / "modules.json").is_file()
         cure = f'SentenceTransformer("{source}").push_to_hub("OWNER/NAME")' if opens_elsewhere else "`hf upload`"
         raise ArtefactError(f"{source}: is no checkpoint of {command_line('train')} and no index; upload it by {cure}")
-    config = copied_whole(source, target, copy_checkpoint)
+    copied_whole(source, target, copy_checkpoint)
     if (source / LOG).is_file():
         shutil.copyfile(source / LOG, target / LOG)
-    (target / "README.md").write_text(model_card(config, facts), encoding="utf-8")
+    (target / "README.md").write_text(model_card(read_checkpoint_config(target), facts), encoding="utf-8")
 
 
 def push_checkpoint(source: Path, repository: Repository, facts: CardFacts) -> Uploaded:

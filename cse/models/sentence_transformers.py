@@ -281,10 +281,16 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
         )
     options = transformer_options(name, backbone)
     tokenizer = _object(name, _joined(backbone, "tokenizer_config.json"))
+    # The maximum length in tokens, which the arguments of the tokenizer override; None: the model's positions.
+    overrides = [(options.get(key) or {}).get("model_max_length") for key in ("tokenizer_args", "processor_kwargs")]
+    lengths = (*overrides, options.get("max_seq_length"), tokenizer.get("model_max_length"))
+    length = next((length for length in lengths if length is not None), None)
+    if length is not None and type(length) is not int:
+        raise ArtefactError(f"{name}: its max_seq_length is {_shown(length)}, not a whole number; {POOLING_CURE}")
     normalizer = json.dumps(_object(name, _joined(backbone, "tokenizer.json")).get("normalizer"))
     lowers = '"lowercase": true' in normalizer and tokenizer.get("do_lower_case", True)
     return RecordedPooling(
-        pooled, _length(name, options, tokenizer), **_recorded_calls(name),
+        pooled, length, **_recorded_calls(name),
         normalised=_ends_normalised(modules),
         prompt_pooled=bool(pooling.get("include_prompt", True)),
         typed_specials=not tokenizer.get("split_special_tokens"),
@@ -369,17 +375,6 @@ def call_as(recorded: RecordedPooling, encoder: Encoder, source: str) -> None:
         encoder.max_row_length = length
     if encoder.max_content < 1:
         raise ArtefactError(f"{source}: its max_seq_length {length} leaves no token of a sentence")
-
-
-def _length(name: str, options: dict[str, Any], tokenizer: dict[str, Any]) -> int | None:
-    """The maximum length in tokens, which the arguments of the tokenizer override; None: the model's positions."""
-    arguments = [options.get(key) or {} for key in ("tokenizer_args", "processor_kwargs")]
-    overrides = [entries.get("model_max_length") for entries in arguments]
-    lengths = (*overrides, options.get("max_seq_length"), tokenizer.get("model_max_length"))
-    length = next((length for length in lengths if length is not None), None)
-    if length is not None and type(length) is not int:
-        raise ArtefactError(f"{name}: its max_seq_length is {_shown(length)}, not a whole number; {POOLING_CURE}")
-    return length
 
 
 def _checked(name: str, file: str, kind: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from cse.errors import ArtefactError
@@ -28,22 +28,19 @@ def project_texts(root: Path) -> dict[str, str]:
     missing = next((name for name in CLONE if not (root / name).is_file()), None)
     if missing is None:
         return {name: (root / name).read_text(encoding="utf-8") for name in (LOCK, CARD, LICENCE)}
-    installed, lock = _installed(root), root / "cse" / LOCK
-    if installed is None or not lock.is_file():
+    try:
+        installed = distribution(PACKAGE)
+    except PackageNotFoundError:
+        installed = None
+    lock = root / "cse" / LOCK
+    own = installed is not None and Path(str(installed.locate_file(""))).resolve() == root.resolve()
+    if installed is None or not own or not lock.is_file():
         raise ArtefactError(f"{root}: no {missing}; deploy from a clone, or install the package")
     return {
         LOCK: lock.read_text(encoding="utf-8"),
         CARD: installed.metadata["Description"] or "",
         LICENCE: installed.read_text(f"licenses/{LICENCE}") or "",
     }
-
-
-def _installed(root: Path) -> Distribution | None:
-    try:
-        package = distribution(PACKAGE)
-    except PackageNotFoundError:
-        return None
-    return package if Path(str(package.locate_file(""))).resolve() == root.resolve() else None
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,16 +122,29 @@ class SpaceRequest:
     indexes: Sequence[str] = ()
 
 
-def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> dict[str, str]:
-    """Write the files that the Space needs from the project in `root`, a clone or an installed package, to `folder`.
+def stage(request: SpaceRequest, folder: Path) -> dict[str, str]:
+    """Write the files that the Space needs from the project, a clone or an installed package, to `folder`.
 
     Returns the name in the Space of each additional model, by its local name. Raises ArtefactError for a model that
     cannot be copied, and as `project_texts` does.
     """
-    project = project_texts(root)
+    project = project_texts(ROOT)
     for name in PACKAGES:
-        shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", ".*", LOCK))
-    staged = _stage_models(request.models, folder)
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", ".*", LOCK))
+    staged: dict[str, str] = {}
+    for model in request.models:
+        reference = resolve(model)
+        if reference.kind is Kind.WORD_VECTORS:
+            raise ArtefactError(f"{model} is a file; give a model's folder or hub id")
+        if reference.name in BUNDLED_NAMES or reference.name in staged:  # the first are columns already
+            continue
+        name = reference.name
+        if Path(reference.name).is_dir():
+            name = f"{MODELS}/{Path(reference.name).name}"
+            if name in staged.values():
+                raise ValueError(f"two model folders are named {Path(name).name}; rename one")
+            copy_model(reference, folder / name)
+        staged[reference.name] = name
     lent = request.hardware is Hardware.ZERO_GPU
     entry = ENTRY_TEXT.format(
         imports="from importlib.util import find_spec\n" if lent else "", setup=f"{ON_ZERO_GPU}\n" if lent else "",
@@ -146,26 +156,6 @@ def stage(request: SpaceRequest, folder: Path, root: Path = ROOT) -> dict[str, s
     }  # fmt: skip
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return staged
-
-
-def _stage_models(models: Sequence[str], folder: Path) -> dict[str, str]:
-    staged: dict[str, str] = {}
-    for model in models:
-        reference = resolve(model)
-        if reference.kind is Kind.WORD_VECTORS:
-            raise ArtefactError(f"{model} is a file; give a model's folder or hub id")
-        if reference.name in BUNDLED_NAMES:  # columns already
-            continue
-        if not Path(reference.name).is_dir():
-            staged[reference.name] = reference.name
-            continue
-        name = f"{MODELS}/{Path(reference.name).name}"
-        if name in staged.values() and reference.name not in staged:
-            raise ValueError(f"two model folders are named {Path(name).name}; rename one")
-        if reference.name not in staged:
-            copy_model(reference, folder / name)
-        staged[reference.name] = name
     return staged
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from cse.corpus.supervised import is_items
 from cse.encoder.devices import PRECISIONS
-from cse.encoder.encoder import Encoder
 from cse.encoder.processes import together
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.settings import CALLED, SETTINGS
@@ -23,9 +22,9 @@ from cse.models.names import BACKBONE
 from cse.training.loop import train as train_steps
 from cse.training.output import reserved_output
 from cse.training.recipe import Recipe, chosen_recipe, read_recipe
-from cse.training.records import LogEntry
+from cse.training.records import LogEntry, TrainingResult
 from cse.training.run import Run, TrainRequest, prepare
-from cse.training.tracking import Tracker, check_trackers, main_process, step_bar, tracked_settings, tracking
+from cse.training.tracking import Tracker, check_trackers, main_process, step_bar, tracking
 from cse.versions import check_versions
 
 Note = Callable[[str], object]
@@ -53,36 +52,6 @@ class JobOptions:
         if main_process():
             with reserved_output(self.output, resume=self.resume, overwrite=self.overwrite):
                 pass
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """A finished run: its checkpoint folder, optimiser steps, and seconds of training.
-
-    `start`, `best` and `last` are Spearman x 100 on the dev pairs before the first step, at the best evaluation (after
-    `best_step` steps) and at the last one; with held-out texts the concentration of `cse.training.held_out`. The folder
-    holds the model that `selection` describes. `stopped` says why the run ended early, if it did.
-    """
-
-    output: str
-    steps: int
-    seconds: float
-    start: float | None = None
-    best: float | None = None
-    best_step: int | None = None
-    last: float | None = None
-    selection: str | None = None
-    stopped: str | None = None
-
-    def load(self) -> Encoder:
-        """Open the trained model, as `cse.load(result.output)` does."""
-        from cse.models.loading import load
-
-        return load(self.output)
-
-    def known(self) -> dict[str, Any]:
-        """The fields that are not None."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def assemble(request: TrainRequest, recipe: Recipe, backbone: str | None, note: Note) -> tuple[TorchEncoder, Run]:
@@ -117,8 +86,15 @@ def run_job(
         called: list[Callback] = [show] if show else []
         with together():
             if main_process():
-                followed = tracking(options.report_to, options.output, tracked_settings(encoder, run))
-                called += [stack.enter_context(followed), *callbacks]
+                method = encoder.method
+                settings = {
+                    "method": method.name, "supervised": method.supervised, "backbone": encoder.backbone,
+                    "data": Path(run.source).name, "examples": len(run.examples), **asdict(run.config),
+                    **method.settings,
+                }  # fmt: skip
+                settings = {name: value for name, value in settings.items() if value is not None}
+                called.append(stack.enter_context(tracking(options.report_to, options.output, settings)))
+                called += callbacks
 
         def report(entry: LogEntry) -> None:
             if "note" in entry:
@@ -129,17 +105,17 @@ def run_job(
             for callback in called:
                 callback(entry)
 
-        summary = train_steps(
+        result = train_steps(
             encoder, run, options.output, resume=options.resume, overwrite=options.overwrite,
             storage=Storage(options.storage or recipe.storage or "float32"),
             precision=options.precision or recipe.precision or "auto", report=report,
         )  # fmt: skip
     if main_process():
         note(f"{options.output}: {openers(read_checkpoint_config(options.output))}")
-    if run.selects and summary["best"] <= summary["start"]:
+    if result.best is not None and result.start is not None and result.best <= result.start:
         cure = "compare the two on your own texts" if run.held_out else "lower the learning rate or give more text"
         note(f"no evaluation beat the untrained start: {cure}")
-    return TrainingResult(**summary)
+    return result
 
 
 log = logging.getLogger("cse.training")
@@ -215,7 +191,15 @@ def train(
     """
     check_versions()
     called = [callbacks] if callable(callbacks) else list(callbacks)
-    _check(storage, precision, limit, called)
+    storages = [kind.value for kind in Storage]
+    for name, value, known in (("storage", storage, storages), ("precision", precision, PRECISIONS)):
+        if value is not None and value not in known:
+            raise ValueError(f"{name} is {value!r}; choose from {', '.join(known)}")
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise ValueError(f"limit is {limit!r}; give a whole number of at least 1")
+    for callback in called:
+        if not callable(callback):
+            raise ValueError(f"callbacks: {callback!r:.60} cannot be called; give a function of one dict")
     repeated = chosen_recipe(method, None if recipe is None else read_recipe(str(recipe)))
     if not isinstance(data, str | Path) and is_items(data):
         data = list(data)
@@ -229,19 +213,6 @@ def train(
         options.check()
         encoder, run = assemble(request, repeated, None if backbone is None else str(backbone), log.warning)
     return run_job(encoder, run, options, repeated, note=log.warning, callbacks=called, progress=progress)
-
-
-def _check(storage: str | None, precision: str | None, limit: int | None, callbacks: Sequence[object]) -> None:
-    for name, value, known in (
-        ("storage", storage, [kind.value for kind in Storage]), ("precision", precision, PRECISIONS)
-    ):  # fmt: skip
-        if value is not None and value not in known:
-            raise ValueError(f"{name} is {value!r}; choose from {', '.join(known)}")
-    if limit is not None and (type(limit) is not int or limit < 1):
-        raise ValueError(f"limit is {limit!r}; give a whole number of at least 1")
-    for callback in callbacks:
-        if not callable(callback):
-            raise ValueError(f"callbacks: {callback!r:.60} cannot be called; give a function of one dict")
 
 
 def _add_settings(function: Callable[..., Any]) -> None:

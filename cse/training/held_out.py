@@ -67,8 +67,8 @@ class HeldOutScore:
         return COLLAPSED_COSINE < self.cosine > start.cosine or self.found < start.found / 2
 
 
-def held_out_score(encode: Encode, texts: Sequence[str], vectors: np.ndarray | None = None) -> HeldOutScore:
-    """Score an encoder without dropout on texts, whose `vectors` (N, d) are computed unless they are passed.
+def held_out_score(encode: Encode, texts: Sequence[str]) -> HeldOutScore:
+    """Score an encoder without dropout on texts.
 
     A text is found if its copy without 40 % of the words, drawn at random, is nearer to it by cosine than to any other
     text; an equal cosine counts as not found. If vectors are not finite or all the same, nothing is found, the mean
@@ -79,8 +79,7 @@ def held_out_score(encode: Encode, texts: Sequence[str], vectors: np.ndarray | N
         words = text.split()
         kept = np.random.default_rng(number).permutation(len(words))[: max(1, round(len(words) * (1 - DROPPED_SHARE)))]
         copies.append(" ".join(words[position] for position in sorted(kept.tolist())))
-    both = encode([*texts, *copies]) if vectors is None else np.concatenate([vectors, encode(copies)])
-    whole, thinned = unit_rows(np.asarray(both, dtype=np.float64)).reshape(2, count, -1)
+    whole, thinned = unit_rows(np.asarray(encode([*texts, *copies]), dtype=np.float64)).reshape(2, count, -1)
     cosines = thinned @ whole.T  # (N, N)
     if not np.isfinite(cosines).all() or cosines.max() - cosines.min() < COSINE_TOLERANCE:
         return HeldOutScore(0.0, 0.0, 1.0)

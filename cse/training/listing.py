@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -86,16 +86,14 @@ def list_runs(folder: Path) -> list[RunRecord]:
     """The runs in `folder` and its subfolders, by path. Raises ValueError if it is no folder."""
     if not folder.is_dir():
         raise ValueError(f"{folder}: {'is a file' if folder.exists() else 'no such folder'}; give a folder of runs")
-    return [read_run(path, path.relative_to(folder).as_posix()) for path in _run_folders(folder)]
-
-
-def _run_folders(folder: Path) -> Iterator[Path]:
+    runs = []
     for root, folders, files in os.walk(folder):
         path = Path(root)
         if RUN_FILE in files or LOG in files or (record_file(path).name in files and CHECKPOINT.is_marked(path)):
-            yield path
+            runs.append(read_run(path, path.relative_to(folder).as_posix()))
             folders.clear()  # the best checkpoint of an unfinished run, or a copy of a backbone
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+    return runs
 
 
 def read_run(path: Path, name: str) -> RunRecord:

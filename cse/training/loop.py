@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -25,11 +26,11 @@ from cse.encoder.processes import together
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.writing import file_digest, partial_folder
 from cse.models.checkpoint import LOG, read_start, save
-from cse.models.config import Storage
+from cse.models.config import DevScores, Storage, TrainingRecord
 from cse.training.held_out import HeldOutScore, held_out_score
 from cse.training.losses import MomentumQueue, mlm_weight
 from cse.training.output import BEST_FOLDER, check_best, open_log, publish, reserved_output
-from cse.training.records import LogEntry, LogWriter, TrainingState, TrainingSummary, training_record
+from cse.training.records import LogEntry, LogWriter, TrainingResult, TrainingState
 from cse.training.resume import check_resume, load_state, save_state, start_accelerator
 from cse.training.run import Run, dev_score
 from cse.training.step import StepData, contrast, masked_language_loss, set_up, step_data
@@ -92,11 +93,7 @@ def plan(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def steps_per_reading(device: torch.device) -> int:
-    """Return how many losses are read at a time: a GPU would idle while the host waits for each."""
-    return 1 if device.type == "cpu" else 10
-
-
+LOSSES_PER_READING = defaultdict(lambda: 10, cpu=1)  # a GPU would idle while the host waits for each
 # On an H100 a pass of base size takes 20 to 40 s to compile and saves 15 to 25 ms a step; a run has passes of about two
 # sizes, so that 60 s are won back by 20 ms a step.
 MIN_COMPILED_STEPS = 3_000
@@ -112,8 +109,8 @@ def train(
     storage: Storage = Storage.FLOAT32,
     precision: str = "auto",
     report: LogWriter = lambda entry: None,
-) -> TrainingSummary:
-    """Train `encoder`, write a checkpoint folder to `output` and return a summary with the dev scores.
+) -> TrainingResult:
+    """Train `encoder`, write a checkpoint folder to `output` and return the result with the dev scores.
 
     With dev pairs or held-out texts the model of the best evaluation is kept, without them that of the last step. With
     held-out texts the run ends early, and keeps the best evaluation before, if the model collapses or the loss is not
@@ -136,11 +133,15 @@ def train(
         if run.selects and "start" not in loop.state["dev"]:
             loop.state["dev"] = {"start": loop.score(0)}
         loop.run_steps(Path(output), storage, report)
-        summary = loop.summary(output)
+        state = loop.state
+        steps = state["step"] if "stopped" in state else run.steps
         with together():
             if first:
-                publish(loop.work, Path(output), overwrite, loop.state["dev"], run.texts(summary["steps"]))
-    return summary
+                publish(loop.work, Path(output), overwrite, state["dev"], run.texts(steps))
+    return TrainingResult(
+        str(output), steps, round(state["seconds"], 1), **state["dev"], selection=run.selection,
+        stopped=state.get("stopped"),
+    )  # fmt: skip
 
 
 @dataclass
@@ -217,10 +218,11 @@ class TrainingLoop:
         with ExitStack() as stack:
             with together():
                 log = stack.enter_context(open_log(self.work, state, first))
-                stack.enter_context(self.tokenised())
+                texts = state["recipe"]["texts"]
+                self.examples = stack.enter_context(tokenised_meanwhile(self.encoder, run, self.work, texts, first))
                 stack.enter_context(self.compiled(report if first else lambda entry: None))
             losses: list[torch.Tensor] = []  # of the steps whose loss was not read yet
-            most = steps_per_reading(self.accelerator.device)
+            most = LOSSES_PER_READING[self.accelerator.device.type]
             for step, data in zip(steps, map(self.data, steps), strict=True):
                 losses.append(self.step(step, data))
                 due = (step + 1) % run.config.eval_every == 0 or step + 1 == run.steps
@@ -244,8 +246,13 @@ class TrainingLoop:
                     log.writelines(json.dumps(entry) + "\n" for entry in entries)
                     log.flush()
                     if first and improved:
+                        # The last score is not known yet, and is in the log.
+                        record: TrainingRecord = {
+                            "settings": {k: v for k, v in state["recipe"].items() if k not in ("method", "backbone")},
+                            "selection": run.selection,
+                            "dev": cast("DevScores", {k: v for k, v in state["dev"].items() if k != "last"}),
+                        }
                         with self.averaged():
-                            record = training_record(run, state)
                             save(self.encoder, self.work / BEST_FOLDER, record, storage=storage, home=home)
                     if first and due:
                         state["log"] = file_digest(self.work / LOG)
@@ -258,16 +265,9 @@ class TrainingLoop:
                 if "stopped" in state:
                     break
                 losses, started = [], time.perf_counter()
+        self.examples = run.examples.__getitem__  # not of the token file, which is about to be deleted
         if first and "stopped" in state:
             report({"step": state["step"], "note": f"ended early, the best evaluation is kept: {state['stopped']}"})
-
-    @contextmanager
-    def tokenised(self) -> Iterator[None]:
-        """Tokenise all texts once, while the steps in the block run."""
-        texts, first, read = self.state["recipe"]["texts"], self.accelerator.is_main_process, self.examples
-        with tokenised_meanwhile(self.encoder, self.run, self.work, texts, first) as self.examples:
-            yield
-        self.examples = read
 
     @contextmanager
     def compiled(self, report: LogWriter) -> Iterator[None]:
@@ -313,29 +313,24 @@ class TrainingLoop:
         torch.manual_seed(int(np.random.default_rng((config.seed, step, accelerator.process_index)).integers(2**62)))
         if not self.encoder.training:
             self.model.train()  # visits all modules
-        loss, scaled = self._losses(data, step)
+        encoder, method = self.encoder, self.encoder.method
+        vectors = self.model(data.rows)
+        queue = self.momentum.negatives() if self.momentum else None
+        loss = contrast(vectors, data.views, config, accelerator, kind=method.contrast, queue=queue)
+        loss = loss * method.loss_weight
+        if self.momentum:
+            self.momentum.advance(data.plain[range(len(data.plain) // data.views)], accelerator.gather)
+        scaled = loss * accelerator.num_processes  # accelerate averages gradients, which should be summed
+        if method.mlm_weight:
+            with accelerator.autocast():
+                masked = masked_language_loss(encoder, data.plain)
+            masked = masked * mlm_weight(method.mlm_weight, step)
+            loss, scaled = loss + masked, scaled + masked
         accelerator.backward(scaled)
         accelerator.clip_grad_norm_(self.model.parameters(), config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
         return cast("torch.Tensor", accelerator.reduce(loss.detach(), "mean"))
-
-    def _losses(self, data: StepData, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The loss and its scaled form to differentiate: accelerate averages gradients, which should be summed."""
-        encoder, accelerator, method = self.encoder, self.accelerator, self.encoder.method
-        vectors = self.model(data.rows)
-        queue = self.momentum.negatives() if self.momentum else None
-        loss = contrast(vectors, data.views, self.run.config, accelerator, kind=method.contrast, queue=queue)
-        loss = loss * method.loss_weight
-        if self.momentum:
-            self.momentum.advance(data.plain[range(len(data.plain) // data.views)], accelerator.gather)
-        scaled = loss * accelerator.num_processes
-        if not method.mlm_weight:
-            return loss, scaled
-        with accelerator.autocast():
-            masked = masked_language_loss(encoder, data.plain)
-        masked = masked * mlm_weight(method.mlm_weight, step)
-        return loss + masked, scaled + masked
 
     def evaluate(self, step: int) -> bool:
         """Update the step and the dev scores in the state; return True if the model after `step` is the one to keep."""
@@ -364,12 +359,3 @@ class TrainingLoop:
         elif score.has_collapsed(HeldOutScore(**self.state["held_out"])):
             self.state["stopped"] = f"collapsed at step {step} ({score}); lower `learning_rate`"
         return score.concentration
-
-    def summary(self, output: Path) -> TrainingSummary:
-        """The summary of the finished run."""
-        state, run = self.state, self.run
-        summary: TrainingSummary = {
-            "output": str(output), **state["dev"], "steps": state["step"] if "stopped" in state else run.steps,
-            "seconds": round(state["seconds"], 1), "selection": run.selection,
-        }  # fmt: skip
-        return {**summary, "stopped": state["stopped"]} if "stopped" in state else summary

@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 def info_nce(
-    anchors: torch.Tensor,
-    positives: torch.Tensor,
-    negatives: torch.Tensor | None = None,
-    *,
-    temperature: float = 0.05,
+    anchors: torch.Tensor, positives: torch.Tensor, negatives: torch.Tensor | None = None, *, temperature: float = 0.05
 ) -> torch.Tensor:
     """Mean cross-entropy of each anchor's own positive among all positives and all negatives, by cosine / temperature.
 
@@ -121,30 +117,20 @@ class MomentumQueue:
         return self.vectors[len(self.vectors) - int(self.count) :].clone()
 
     @torch.no_grad()
-    def follow(self) -> None:
-        """Update the moving averages: 0.995 x average + 0.005 x encoder."""
-        live = dict(self.encoder.named_parameters())
-        for name, tensor in self.weights.items():
-            tensor.lerp_(live[name], 1 - MOMENTUM)
+    def advance(self, rows: TokenRows, gather: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        """Update the averages after a step's loss, and queue their vectors of the sentences of all processes.
 
-    @torch.no_grad()
-    def encode(self, rows: TokenRows) -> torch.Tensor:
-        """(B, d) vectors of rows from the copy, without dropout, through the encoder's own head."""
-        encoder, training = self.encoder, self.encoder.training
+        The vectors (B, d) are those of the copy without dropout, through the encoder's own head; the oldest leave.
+        """
+        encoder, training, size = self.encoder, self.encoder.training, len(self.vectors)
+        learned = dict(encoder.named_parameters())
+        for name, tensor in self.weights.items():
+            tensor.lerp_(learned[name], 1 - MOMENTUM)
         encoder.eval()
         vectors = functional_call(encoder, self.weights, (rows,))
         if encoder.head is not None and encoder.reading.head_when is When.TRAINING:
             vectors = encoder.head(vectors)
         encoder.train(training)
-        return vectors
-
-    def push(self, vectors: torch.Tensor) -> None:
-        """Append (B, d) vectors and drop the oldest."""
-        size = len(self.vectors)
+        vectors = gather(vectors)
         self.vectors.copy_(torch.cat([self.vectors, vectors])[-size:])
         self.count.add_(len(vectors)).clamp_(max=size)
-
-    def advance(self, rows: TokenRows, gather: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        """Update the copy after a step's loss and queue its vectors of the sentences of all processes."""
-        self.follow()
-        self.push(gather(self.encode(rows)))

@@ -20,9 +20,9 @@ from cse.files.writing import (
     file_digest,
     partial_folder,
     read_json,
+    replacing,
     reserved,
     write_file,
-    write_folder,
     write_json,
 )
 from cse.models.checkpoint import CHECKPOINT, LOG, read_checkpoint_config
@@ -92,8 +92,8 @@ def open_log(work: Path, state: Mapping[str, Any], main_process: bool) -> IO[str
         return Path(os.devnull).open("a")
     path = work / LOG
     if step == 0:
-        mark = json.dumps({"recipe": state["recipe"]})
-        write_folder(work, lambda fresh: (fresh / RUN_FILE).write_text(mark), UNFINISHED_RUN)
+        with replacing(work, UNFINISHED_RUN) as fresh:
+            (fresh / RUN_FILE).write_text(json.dumps({"recipe": state["recipe"]}))
     lines = _lines_until(path, step) if path.exists() else []
     if lines and state.get("log", digest("".join(lines))) != digest("".join(lines)):
         raise ArtefactError(f"{path}: damaged; restore it, or delete it to continue without")
@@ -111,14 +111,12 @@ def publish(work: Path, output: Path, overwrite: bool, dev: Mapping[str, Any], t
     if check_best(work).get("best_step") != dev.get("best_step"):
         raise ArtefactError(f"{work / BEST_FOLDER}: of another run; {RESTART_CURE}")
 
-    def fill(target: Path) -> None:
+    published = {PUBLISHED_KEY: _digests(work / BEST_FOLDER, work)}  # for `_is_left_over`
+    write_json(work / RUN_FILE, read_json(work / RUN_FILE) | published)
+    with replacing(output, CHECKPOINT) as target:
         shutil.copytree(work / BEST_FOLDER, target, dirs_exist_ok=True)
         shutil.copy2(work / LOG, target / LOG)
         write_fitted_texts(target, texts)
-
-    published = {PUBLISHED_KEY: _digests(work / BEST_FOLDER, work)}  # for `_is_left_over`
-    write_json(work / RUN_FILE, read_json(work / RUN_FILE) | published)
-    write_folder(output, fill, CHECKPOINT)
     UNFINISHED_RUN.delete(work)
 
 

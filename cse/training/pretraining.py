@@ -11,8 +11,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -26,7 +25,7 @@ from cse.encoder.rows import render
 from cse.errors import ArtefactError
 from cse.files.checksums import check_checksums, write_checksums
 from cse.files.replace import recover, sweep
-from cse.files.writing import check_folder, read_json, reserved, write_folder, write_json
+from cse.files.writing import check_folder, read_json, replacing, reserved, write_json
 from cse.methods.settings import SETTINGS
 from cse.methods.templates import PLAIN
 from cse.models.names import location, resolve_backbone
@@ -61,15 +60,7 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from cse.training.pretraining_data import (
-        CurveEntry,
-        HeldOutScores,
-        LogWriter,
-        PretrainingRecord,
-        PretrainingState,
-        PretrainRequest,
-        TokenFile,
-    )
+    from cse.training.pretraining_data import CurveEntry, HeldOutScores, LogWriter, PretrainingRecord, PretrainingState
 
 REMAKE_CURE = "delete its folder to have it made again"
 
@@ -172,12 +163,9 @@ def _tokenizer(request: PretrainRequest) -> PreTrainedTokenizerBase:
         check_checksums(saved, REMAKE_CURE)
         return AutoTokenizer.from_pretrained(saved)
     tokenizer = train_tokenizer(request.corpora, request.config.vocabulary or NEW_VOCABULARY, request.reading)
-
-    def fill(folder: Path) -> None:
+    with replacing(saved) as folder:
         tokenizer.save_pretrained(folder)
         write_checksums(folder)
-
-    write_folder(saved, fill)
     return tokenizer
 
 
@@ -220,18 +208,6 @@ def reserve_output(request: PretrainRequest, report: LogWriter) -> bool:
     output.mkdir(parents=True, exist_ok=True)
     write_json(output / SOURCE_RECORD, source)
     return saved
-
-
-@contextmanager
-def removed_if_refused(output: Path) -> Iterator[None]:
-    """Remove files left by a run that was refused before it wrote a checkpoint."""
-    fresh = all(path.name == SOURCE_RECORD for path in _output_entries(output))
-    try:
-        yield
-    except ValueError:
-        if fresh:
-            shutil.rmtree(output, ignore_errors=True)
-        raise
 
 
 def _output_entries(output: Path) -> list[Path]:
@@ -280,16 +256,13 @@ def save_model(
     tokenizer.model_max_length = model.config.max_position_embeddings
     for key in LOADER_KEYS:  # a resumed run reads its tokenizer from a folder, and would save another file
         tokenizer.init_kwargs.pop(key, None)
-
-    def fill(folder: Path) -> None:
+    with replacing(request.output / MODEL_FOLDER) as folder:
         half.save_pretrained(folder)
         model.config.dtype = torch.float32  # in which other tools then compute, as this project does
         model.config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         (folder / PRETRAINING_RECORD).write_text(json.dumps(record, indent=1))
         write_checksums(folder)
-
-    write_folder(request.output / MODEL_FOLDER, fill)
 
 
 EVAL_ROWS = 512
@@ -306,11 +279,6 @@ class Training:
     model: Any
     optimizer: torch.optim.Optimizer
     sampler: BatchSampler
-
-    @property
-    def learned(self) -> dict[str, torch.Tensor]:
-        """The parameters by name."""
-        return dict(self.model.named_parameters())
 
 
 def pretrain(
@@ -331,38 +299,41 @@ def pretrain(
     request = replace(request, output=Path(request.output), init=init, blend=blend)
     check_folder(request.output)
     with reserved(request.output):
-        return _pretrain(request, report, begin)
-
-
-def _pretrain(request: PretrainRequest, report: LogWriter, begin: Callable[[], object]) -> PretrainingRecord:
-    check_request(request)
-    resumed = reserve_output(request, report)
-    begin()
-    earlier, share = Path(location(request.init or "")) / PRETRAINING_RECORD, request.config.start_share
-    before = cast("PretrainingRecord", read_json(earlier)) if request.init and earlier.is_file() else None
-    with removed_if_refused(request.output):
-        setup = prepare(request)
-    start = {name: tensor.detach().clone() for name, tensor in backbone_tensors(setup.model).items()} if share else {}
-    training = start_training(request, setup)
-    state: PretrainingState = {"step": 0, "curve": [], "recipe": request.recipe(), "seconds": 0.0}
-    if resumed:
-        saved = load_state(request.output, training.learned, training.optimizer, request.recipe())
-        state = cast("PretrainingState", saved)
-    state = _run(request, training, setup.valid, state, report)
-    record: PretrainingRecord = {
-        **state,
-        "before": before,
-        "device": str(training.accelerator.device),
-        "model": describe(training.model),
-        "torch": torch.__version__,
-    }
-    if share:
-        average_in(training.model, start, share)
-        with training.accelerator.autocast():
-            record["averaged"] = evaluate(training.model, setup.tokenizer, setup.valid)
-        _check_loss(record["averaged"]["held_out_loss"], record["step"])
-    save_model(request, training.model, setup.tokenizer, record)
-    return record
+        check_request(request)
+        resumed = reserve_output(request, report)
+        begin()
+        earlier, share = Path(location(request.init or "")) / PRETRAINING_RECORD, request.config.start_share
+        before = cast("PretrainingRecord", read_json(earlier)) if request.init and earlier.is_file() else None
+        fresh = all(path.name == SOURCE_RECORD for path in _output_entries(request.output))
+        try:
+            setup = prepare(request)
+        except ValueError:
+            if fresh:  # remove what a refused run wrote
+                shutil.rmtree(request.output, ignore_errors=True)
+            raise
+        start = (
+            {name: tensor.detach().clone() for name, tensor in backbone_tensors(setup.model).items()} if share else {}
+        )
+        training = start_training(request, setup)
+        state: PretrainingState = {"step": 0, "curve": [], "recipe": request.recipe(), "seconds": 0.0}
+        if resumed:
+            learned = dict(training.model.named_parameters())
+            state = cast("PretrainingState", load_state(request.output, learned, training.optimizer, request.recipe()))
+        state = _run(request, training, setup.valid, state, report)
+        record: PretrainingRecord = {
+            **state,
+            "before": before,
+            "device": str(training.accelerator.device),
+            "model": describe(training.model),
+            "torch": torch.__version__,
+        }
+        if share:
+            average_in(training.model, start, share)
+            with training.accelerator.autocast():
+                record["averaged"] = evaluate(training.model, setup.tokenizer, setup.valid)
+            _check_loss(record["averaged"]["held_out_loss"], record["step"])
+        save_model(request, training.model, setup.tokenizer, record)
+        return record
 
 
 def start_training(request: PretrainRequest, setup: PretrainingSetup) -> Training:
@@ -402,7 +373,7 @@ def _run(
         for value in (entry["loss"], entry["held_out_loss"]):
             _check_loss(value, done)
         state = {**state, "step": done, "seconds": seconds, "curve": [*state["curve"], entry]}
-        save_state(request.output, training.learned, training.optimizer, state)
+        save_state(request.output, dict(training.model.named_parameters()), training.optimizer, state)
         report(entry)
     return state
 

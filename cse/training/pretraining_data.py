@@ -22,7 +22,7 @@ from cse.encoder.backbone import mlm_head
 from cse.encoder.rows import TokenTemplate, plain_ids, render
 from cse.encoder.token_file import TokenFile
 from cse.files.checksums import write_checksums
-from cse.files.writing import file_digest, write_folder
+from cse.files.writing import file_digest, replacing
 from cse.methods.templates import PLAIN
 from cse.training.losses import mask_tokens
 
@@ -309,16 +309,13 @@ def tokenise(
     Documents are separated by empty lines; a table is one. If too little is held out so, the last hundredth of the
     sentences is.
     """
-
-    def fill(target: Path) -> None:
+    with replacing(folder) as target:
         batches = _split_batches(corpora, reading)
         blocks = ((split, plain_ids(tokenizer, lines, special=True)) for split, lines in batches)
         counts = TokenFile.write(target, ("train", "valid"), blocks, np.uint16)
         if counts["valid"] < MIN_HELD_OUT_PIECES:
             _hold_out_tail(target)
         write_checksums(target)
-
-    write_folder(folder, fill)
 
 
 def _split_batches(corpora: Sequence[Path], reading: Reading) -> Iterator[tuple[str, list[str]]]:

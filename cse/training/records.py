@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from cse.models.config import DevScores, TrainingRecord
+from cse.models.config import DevScores
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-    from cse.training.run import Run
+    from cse.encoder.encoder import Encoder
 
 Report = Callable[[int, int, str], None]
 
@@ -39,14 +40,34 @@ class TrainingState(TypedDict):
     stopped: NotRequired[str]
 
 
-class TrainingSummary(DevScores):
-    """The result of a finished run; `stopped` says why it ended early, if it did."""
+@dataclass(frozen=True)
+class TrainingResult:
+    """A finished run: its checkpoint folder, optimiser steps, and seconds of training.
+
+    `start`, `best` and `last` are Spearman x 100 on the dev pairs before the first step, at the best evaluation (after
+    `best_step` steps) and at the last one; with held-out texts the concentration of `cse.training.held_out`. The folder
+    holds the model that `selection` describes. `stopped` says why the run ended early, if it did.
+    """
 
     output: str
     steps: int
     seconds: float
-    selection: str
-    stopped: NotRequired[str]
+    start: float | None = None
+    best: float | None = None
+    best_step: int | None = None
+    last: float | None = None
+    selection: str | None = None
+    stopped: str | None = None
+
+    def load(self) -> Encoder:
+        """Open the trained model, as `cse.load(result.output)` does."""
+        from cse.models.loading import load
+
+        return load(self.output)
+
+    def known(self) -> dict[str, Any]:
+        """The fields that are not None."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class LogEntry(TypedDict, total=False):
@@ -65,11 +86,3 @@ class LogEntry(TypedDict, total=False):
 
 
 LogWriter = Callable[[LogEntry], None]
-
-
-def training_record(run: Run, state: TrainingState) -> TrainingRecord:
-    """The record of its training that a checkpoint keeps; the last score is not known yet, and is in the log."""
-    settings = {key: value for key, value in state["recipe"].items() if key not in ("method", "backbone")}
-    dev: DevScores = {**state["dev"]}
-    dev.pop("last", None)
-    return {"settings": settings, "selection": run.selection, "dev": dev}

@@ -20,7 +20,7 @@ from cse.errors import ArtefactError
 from cse.files.checksums import check_checksums, write_checksums
 from cse.files.replace import recover
 from cse.files.weights import check_finite
-from cse.files.writing import write_folder
+from cse.files.writing import replacing
 from cse.training.records import STATE_FOLDER
 
 if TYPE_CHECKING:
@@ -53,16 +53,12 @@ def save_state(
         for key, value in entries.items()
     }
 
-    def fill(folder: Path) -> None:
-        save_file(
-            {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
-            folder / "learned.safetensors",
-        )
+    learned = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with replacing(Path(output) / STATE_FOLDER) as folder:
+        save_file(learned, folder / "learned.safetensors")
         save_file(moments, folder / "optimizer.safetensors")
         (folder / "meta.json").write_text(json.dumps(meta))
         write_checksums(folder)
-
-    write_folder(Path(output) / STATE_FOLDER, fill)
 
 
 def check_resume(folder: Path, begun: bool, note: Callable[[str], None] = lambda line: None) -> bool:
@@ -95,11 +91,8 @@ def load_state(
     except (FileNotFoundError, SafetensorError, json.JSONDecodeError) as error:
         raise ArtefactError(f"{folder}: damaged state ({error}); delete it and start again") from error
     for stored in (learned, moments):
-        check_finite(
-            {name: tensor.numpy() for name, tensor in stored.items()},
-            f"{folder}: damaged state",
-            "delete it and start again",
-        )
+        arrays = {name: tensor.numpy() for name, tensor in stored.items()}
+        check_finite(arrays, f"{folder}: damaged state", "delete it and start again")
     different = sorted(key for key in {*recipe, *meta["recipe"]} if recipe.get(key) != meta["recipe"].get(key))
     if different:
         shown = ", ".join(f"{key}: {meta['recipe'].get(key)} there, {recipe.get(key)} here" for key in different)

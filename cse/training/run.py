@@ -66,13 +66,7 @@ class TrainRequest:
         held_out = MAX_HELD_OUT if isinstance(self.dev, str) and self.dev == AUTO_DEV else 0
         return replace(self, limit=config.max_steps * config.batch_size + held_out)
 
-    def examples(self) -> Examples:
-        """The examples. Raises ValueError for bad data."""
-        return training_examples(
-            self.data, self.column, supervised=self.supervised, options=self.options, limit=self.limit
-        )
-
-    def dev_pairs(self, note: Note = lambda line: None) -> list[Pair] | None:
+    def dev_pairs(self, note: Note) -> list[Pair] | None:
         """The scored pairs, if there are any; `note` gets what was understood of a file.
 
         Raises ValueError for bad ones and for grades that are all equal.
@@ -207,7 +201,9 @@ def prepare(request: TrainRequest, note: Note = lambda line: None) -> tuple[Torc
     if is_stream(request.data):  # other data are read before the backbone, so that an error in them comes at once
         opened = load_backbone(location(name))
         request = request.drawn(_row_of(opened[0]))
-    examples = request.examples()
+    examples = training_examples(
+        request.data, request.column, supervised=request.supervised, options=request.options, limit=request.limit
+    )
     if isinstance(request.data, str | Path) or request.supervised:
         note(examples.understood)
     if len(examples) < 2:

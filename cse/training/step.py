@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,7 +40,12 @@ def augmented(
         rows = cut_off(rows, first, method.cutoff, width, rng)
     if method.repetition:
         rows = repeated(rows, second, method.repetition, room, rng)
-    return shuffled(rows, second, rng) if method.shuffled else rows
+    if method.shuffled:  # the positions, also of the special tokens (ConSERT)
+        tokens = rows.tokens.copy()
+        for number in second:
+            rng.shuffle(tokens[2, rows.offsets[number] : rows.offsets[number + 1]])
+        rows = replace(rows, tokens=tokens)
+    return rows
 
 
 def repeated(rows: TokenRows, numbers: np.ndarray, share: float, room: int, rng: np.random.Generator) -> TokenRows:
@@ -61,23 +66,12 @@ def repeated(rows: TokenRows, numbers: np.ndarray, share: float, room: int, rng:
     return longer
 
 
-def shuffled(rows: TokenRows, numbers: np.ndarray, rng: np.random.Generator) -> TokenRows:
-    """The rows, the positions of those of some `numbers` permuted, including the special tokens' (ConSERT)."""
-    tokens = rows.tokens.copy()
-    for number in numbers:
-        rng.shuffle(tokens[2, rows.offsets[number] : rows.offsets[number + 1]])
-    return replace(rows, tokens=tokens)
-
-
 def cut_off(rows: TokenRows, numbers: np.ndarray, share: float, width: int, rng: np.random.Generator) -> TokenRows:
     """The rows, floor(share * width) embedding dimensions of those of some `numbers` cut (ConSERT)."""
     cut = np.zeros((len(rows), width), bool)
     for number in numbers:
         cut[number, rng.permutation(width)[: int(share * width)]] = True
     return replace(rows, cut=cut)
-
-
-CONTRAST_LOSSES: dict[Contrast, Callable[..., torch.Tensor]] = {Contrast.INFO_NCE: info_nce, Contrast.NT_XENT: nt_xent}
 
 
 def set_up(encoder: TorchEncoder, config: TrainConfig) -> None:
@@ -146,8 +140,9 @@ def contrast(
         parts = tuple(map(torch.cat, gathered))
     if queue is not None:
         parts = (*parts[:2], torch.cat([*parts[2:], queue]))
-    loss = CONTRAST_LOSSES[kind](*parts, temperature=config.temperature)
-    return loss + config.hinge * energy_hinge(*parts) if config.hinge else loss
+    loss = nt_xent if kind is Contrast.NT_XENT else info_nce
+    value = loss(*parts, temperature=config.temperature)
+    return value + config.hinge * energy_hinge(*parts) if config.hinge else value
 
 
 def masked_rows(encoder: TorchEncoder, rows: TokenRows) -> tuple[TokenRows, TokenRows]:

@@ -56,11 +56,6 @@ def text_forms(encoder: TorchEncoder, columns: Sequence[str], config: TrainConfi
     return {form_of(column, template, config): template for column, view in views for template in view}
 
 
-def form_ids(encoder: TorchEncoder, texts: Sequence[str], form: Form, template: TokenTemplate) -> list[list[int]]:
-    """The token ids of a column's texts in a form, of `text_forms`."""
-    return encoder.tokenise(texts, [template] * len(texts), form[1])
-
-
 @dataclass(frozen=True)
 class TokenisedTexts:
     """The token ids of the examples `numbers` (B,), and the views' `columns`.
@@ -78,8 +73,10 @@ class TokenisedTexts:
         """The token ids of a batch."""
         columns = view_columns(encoder, batch)
         forms = text_forms(encoder, columns, config)
-        ids = chain.from_iterable(form_ids(encoder, batch[form[0]], form, forms[form]) for form in forms)
         count = len(batch[columns[0]])
+        ids = chain.from_iterable(
+            encoder.tokenise(batch[column], [template] * count, most) for (column, most, _), template in forms.items()
+        )
         return cls(columns, TokenFile.of(list(ids)), count, np.arange(count))
 
 
@@ -114,7 +111,7 @@ def tokenised_meanwhile(
                 if ended.is_set():
                     raise RunEndedError
                 column = examples[start : start + TEXTS_PER_READ][form[0]]
-                yield FILE, form_ids(encoder, column, form, template)
+                yield FILE, encoder.tokenise(column, [template] * len(column), form[1])
 
     def fill(fresh: Path) -> None:
         TokenFile.write(fresh, [FILE], blocks(), np.int32)

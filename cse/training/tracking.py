@@ -6,17 +6,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from cse.errors import first_line
+
 if TYPE_CHECKING:  # commands import this module, and start without PyTorch
     from accelerate.tracking import GeneralTracker
 
-    from cse.encoder.torch_encoder import TorchEncoder
     from cse.training.records import LogEntry
-    from cse.training.run import Run
 
 TRACKERS = {"tensorboard": ("tensorboard", "tensorboardX"), "wandb": ("wandb",), "trackio": ("trackio",)}  # modules
 TRACKER_PROJECT = "contrastive-sentence-embeddings"
@@ -47,10 +46,24 @@ def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, A
     """
     with ExitStack() as stack:
         started = []
+        folder, name = output.absolute().parent, output.absolute().name
         for tracker in trackers:  # not by `Accelerator(log_with=...)`, which drops those that are not installed
-            started.append(_start_tracker(tracker, output.absolute()))
-            stack.callback(started[-1].finish)
-            started[-1].store_init_configuration(dict(settings))
+            if isinstance(tracker, str):
+                from accelerate.tracking import LOGGER_TYPE_TO_CLASS
+
+                kind: Any = LOGGER_TYPE_TO_CLASS[tracker]
+                project = os.environ.get(f"{tracker.upper()}_PROJECT", TRACKER_PROJECT)
+                in_folder = tracker == "tensorboard"
+                made = kind(name, logging_dir=folder / tracker) if in_folder else kind(project, name=name)
+            else:
+                made = tracker
+            try:
+                made.start()
+            except Exception as error:  # each service has its own kinds
+                raise ValueError(f"`report_to` {made.name}: cannot be started ({first_line(error)})") from error
+            started.append(made)
+            stack.callback(made.finish)
+            made.store_init_configuration(dict(settings))
 
         def send(entry: LogEntry) -> None:
             values = {name: value for name, value in entry.items() if name in TRACKED_VALUES and value is not None}
@@ -58,35 +71,6 @@ def tracking(trackers: Sequence[Tracker], output: Path, settings: Mapping[str, A
                 running.log(values, step=entry["step"])
 
         yield send
-
-
-def _start_tracker(tracker: Tracker, output: Path) -> GeneralTracker:
-    made = _new_tracker(tracker, output) if isinstance(tracker, str) else tracker
-    try:
-        made.start()
-    except Exception as error:  # each service has its own kinds
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
-        raise ValueError(f"`report_to` {made.name}: cannot be started ({reason})") from error
-    return made
-
-
-def _new_tracker(name: str, output: Path) -> GeneralTracker:
-    from accelerate.tracking import LOGGER_TYPE_TO_CLASS
-
-    if name == "tensorboard":
-        return LOGGER_TYPE_TO_CLASS[name](output.name, logging_dir=output.parent / name)
-    return LOGGER_TYPE_TO_CLASS[name](os.environ.get(f"{name.upper()}_PROJECT", TRACKER_PROJECT), name=output.name)
-
-
-def tracked_settings(encoder: TorchEncoder, run: Run) -> dict[str, Any]:
-    """The settings of a run by name, as numbers, texts and truth values; those without a value are left out."""
-    method = encoder.method
-    values = {
-        "method": method.name, "supervised": method.supervised, "backbone": encoder.backbone,
-        "data": Path(run.source).name, "examples": len(run.examples), **asdict(run.config),
-        **method.settings,
-    }  # fmt: skip
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def main_process() -> bool:

@@ -5,7 +5,7 @@ import pytest
 
 import cse.analysis.duplicates as linking
 from cse.analysis.calibration import random_cosines
-from cse.analysis.duplicates import Level, Search, members, strongest_links, threshold
+from cse.analysis.duplicates import Search, members, strongest_links, threshold
 
 
 def exact(vectors: np.ndarray) -> Search:
@@ -57,7 +57,7 @@ def test_links_that_are_searched_once_give_the_groups_of_brute_force_at_every_co
         expected = brute_force(vectors, least)
         assert forest.groups(least).tolist() == expected
         sizes = np.bincount(expected)
-        assert forest.level(least) == Level(len(sizes), sum(sizes > 1), max(sizes))
+        assert forest.level(least) == (len(sizes), sum(sizes > 1), max(sizes))
     for least in (0.5, 0.95):
         assert forest.copied(rows).groups(least).tolist() == brute_force(vectors[rows], least)
     with pytest.raises(ValueError, match=r"searched from a cosine of 0\.5000, not 0\.4000"):
@@ -98,4 +98,4 @@ def test_the_threshold_does_not_depend_on_how_many_texts_are_copies(copies):
     cosines = random_cosines(vectors)
     assert cosines[-1] < both < 0.95  # above all random pairs, below every copy's cosine
     every = np.concatenate([vectors, near])
-    assert strongest_links(every, exact(every), both).level(both).kept == 400
+    assert strongest_links(every, exact(every), both).level(both)[0] == 400

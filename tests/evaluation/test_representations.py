@@ -25,7 +25,7 @@ def eq3(probabilities: np.ndarray, words: np.ndarray, special: set[int]) -> np.n
 def test_a_sentence_is_its_likeliest_tokens_weighted_by_probability(backbone):
     encoder = cse.load(backbone, "prompt", backend="torch")
     tokenizer, model = AutoTokenizer.from_pretrained(backbone), AutoModelForMaskedLM.from_pretrained(backbone).eval()
-    vectors = top_k_tokens(encoder, k=K).encode(SENTENCES, batch_size=3)
+    vectors = top_k_tokens(encoder, False, k=K).encode(SENTENCES, batch_size=3)
     words = model.get_input_embeddings().weight.detach().numpy()
     for sentence, vector in zip(SENTENCES, vectors, strict=True):
         filled = encoder.reading.template.text.replace("[X]", sentence).replace(" [MASK]", tokenizer.mask_token)

@@ -162,7 +162,7 @@ ON_DISK = [
     {**RUN, "runs": [77.5, None], "note": "no number to compare: sets are missing"},
 ]
 MARKDOWN = [
-    "| same template | 78.16 ± 0.17 | copied, not run | | | a table |",
+    "| same template | 78.16 ± 0.17 | copied, not run |  |  | a table |",
     "| same template | 78.16 ± 0.17 | 77.75 ± 0.35 | -0.41 inside the noise | bundled, 1 2 "
     "| bert-base-uncased, a table |",
     "| same template |  | 77.5 |  | bundled, untrained | bert-base-uncased, a table |",

@@ -62,7 +62,7 @@ def test_greedy_search_is_table_4_where_its_numbers_are_the_scores():
 
 def test_published_numbers_are_found_whatever_the_spaces():
     rows = compared(dict.fromkeys((MEANS.text, "[X] is[MASK].", "[X] was [MASK] ."), 0.0))
-    assert [row.published for row in rows] == [73.44, 47.26, None]
+    assert [row["published"] for row in rows] == [73.44, 47.26, None]
 
 
 @pytest.mark.parametrize("denoise", [False, True])
@@ -114,7 +114,7 @@ def test_the_command_prints_table_4_and_marks_the_best(bert_folder, dev, tmp_pat
         (template.text, value) for template, value in expected.items()
     ]
     assert [row["published"] for row in written["templates"]] == [
-        row.published for row in compared({template.text: 0.0 for template in expected})
+        row["published"] for row in compared({template.text: 0.0 for template in expected})
     ]
     assert (written["pairs"], written["denoise"], written["final_period"]) == (14, False, False)
     killed = {**written, "templates": [{"template": "[X] [MASK] .", "score": -99.0}]}  # as a kill leaves it

@@ -18,7 +18,7 @@ from exceptions import DIFFERENCES, NOT_HERE
 from sentence_transformers import sentence_transformer
 
 from cse.encoder.backbone import load_backbone
-from cse.encoder.protocol import FUNCTIONS
+from cse.encoder.protocol import SIMILARITIES
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.methods.catalogue import UNTRAINED
 from cse.models.names import location
@@ -36,7 +36,7 @@ def _backbone() -> tuple[Any, Any]:
 class SentenceTransformer(TorchEncoder):
     """The bundled backbone, whatever name is given, with the settings of sentence-transformers' constructor."""
 
-    SUPPORTED_SIMILARITY_FN_NAMES = tuple(FUNCTIONS)
+    SUPPORTED_SIMILARITY_FN_NAMES = SIMILARITIES
 
     def __init__(self, name: object = None, *, device: object = None, **settings: Any) -> None:
         super().__init__(*_backbone(), UNTRAINED["mean"], name="bundled", backbone=BACKBONE)

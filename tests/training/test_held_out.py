@@ -141,14 +141,14 @@ def test_a_run_that_collapses_ends_and_keeps_the_evaluation_before(bert_folder, 
     notes: list[dict] = []
     collapse = collapsing(encoder)
     summary = train(encoder, run, tmp_path / "out", report=lambda entry: (collapse(entry), notes.append(entry)))
-    assert (summary["steps"], summary["best_step"], summary["last"]) == (4, 2, 0)
-    assert summary["stopped"] == (
+    assert (summary.steps, summary.best_step, summary.last) == (4, 2, 0)
+    assert summary.stopped == (
         "collapsed at step 4 (0.0 % of shortened texts are found, different texts have a mean cosine of 1.000); "
         "lower `learning_rate`"
     )
-    assert notes[-1]["note"] == f"ended early, the best evaluation is kept: {summary['stopped']}"
+    assert notes[-1]["note"] == f"ended early, the best evaluation is kept: {summary.stopped}"
     assert held_out_score(cse.load(str(tmp_path / "out")).encode, run.held_out).concentration == pytest.approx(
-        summary["best"], abs=1e-3
+        summary.best, abs=1e-3
     )
     assert len((tmp_path / "out" / "train_log.jsonl").read_text().splitlines()) == 4
 
@@ -167,8 +167,8 @@ def test_a_loss_that_is_no_number_ends_a_run_that_has_something_to_keep(bert_fol
             train(encoder, run, tmp_path / "out", report=spoil)
         return
     summary = train(encoder, run, tmp_path / "out", report=spoil)
-    assert (summary["steps"], summary["best_step"]) == (3, 2)
-    assert summary["stopped"] == "the loss became nan at step 4; lower `learning_rate`"
+    assert (summary.steps, summary.best_step) == (3, 2)
+    assert summary.stopped == "the loss became nan at step 4; lower `learning_rate`"
     assert np.isfinite(cse.load(str(tmp_path / "out")).encode(SENTENCES)).all()
 
 
@@ -185,13 +185,13 @@ def test_losses_that_are_read_later_give_the_same_log_and_end(bert_folder, tmp_p
     monkeypatch.setattr(TrainingLoop, "step", spoiled)
     lines = {}
     for steps_unread in (1, 4):  # of 3 between evaluations
-        monkeypatch.setattr(loop, "steps_per_reading", lambda device, steps=steps_unread: steps)
+        monkeypatch.setitem(loop.LOSSES_PER_READING, "cpu", steps_unread)
         output = tmp_path / str(steps_unread)
         settings = {**SETTINGS, "eval_every": 3, "max_steps": 9}
         encoder, run = prepare(TrainRequest("simcse", TEXTS, str(bert_folder), dev="auto", settings=settings))
         summary = train(encoder, run, output)
-        assert (summary["steps"], summary["best_step"]) == (5, 3)
-        assert summary["stopped"] == "the loss became nan at step 6; lower `learning_rate`"
+        assert (summary.steps, summary.best_step) == (5, 3)
+        assert summary.stopped == "the loss became nan at step 6; lower `learning_rate`"
         log = [json.loads(line) for line in (output / "train_log.jsonl").read_text().splitlines()]
         lines[steps_unread] = [(line["step"], line["loss"], line.get("dev")) for line in log]
     assert lines[1] == lines[4]

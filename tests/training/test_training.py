@@ -52,8 +52,8 @@ def test_a_killed_run_resumes_to_the_result_of_an_uninterrupted_one(bert_folder,
     fresh = make(str(bert_folder), name)
     resumed = train(fresh, run_of(fresh, DEV), tmp_path / "killed", resume=True)
     assert losses(tmp_path / "killed") == pytest.approx(losses(tmp_path / "whole"), abs=1e-6)
-    assert {k: resumed[k] for k in ("start", "best", "best_step")} == {
-        k: summary[k] for k in ("start", "best", "best_step")
+    assert {k: getattr(resumed, k) for k in ("start", "best", "best_step")} == {
+        k: getattr(summary, k) for k in ("start", "best", "best_step")
     }
     np.testing.assert_allclose(fresh.encode(SENTENCES), whole.encode(SENTENCES), atol=1e-6)
     copied = pickle.loads(pickle.dumps(whole))  # which the trainer has let go of
@@ -103,9 +103,9 @@ def test_the_best_dev_evaluation_is_kept_and_the_last_without_dev(bert_folder, t
     encoder = make(str(bert_folder), "simcse")
     summary = train(encoder, run_of(encoder, DEV, learning_rate=0.01), tmp_path / "dev")
     scores = [json.loads(line).get("dev") for line in (tmp_path / "dev" / "train_log.jsonl").read_text().splitlines()]
-    assert summary["best"] == max(score for score in scores if score is not None)
+    assert summary.best == max(score for score in scores if score is not None)
     assert spearman(cse.load(str(tmp_path / "dev"), backend="torch").encode, DEV) == pytest.approx(
-        summary["best"], abs=1e-3
+        summary.best, abs=1e-3
     )
     blind = make(str(bert_folder), "simcse")
     train(blind, run_of(blind), tmp_path / "blind")
@@ -118,7 +118,7 @@ def test_mixed_precision_leaves_the_loss_and_the_dev_vectors_in_float32(bert_fol
     encoder = make(str(bert_folder), "promptbert")
     summary = train(encoder, run_of(encoder, DEV), tmp_path / "out", precision="bf16")
     loaded = cse.load(str(tmp_path / "out"), backend="torch")
-    assert spearman(loaded.encode, DEV) == pytest.approx(summary["best"], abs=1e-3)
+    assert spearman(loaded.encode, DEV) == pytest.approx(summary.best, abs=1e-3)
     vectors = torch.randn(8, 5, generator=torch.Generator().manual_seed(0))
     with torch.autocast("cpu", torch.bfloat16):
         mixed = contrast(vectors, 2, CONFIG, OneProcess())
