@@ -8,6 +8,7 @@ of the models become a key. The result is asked as a visitor asks it, so a lesso
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -131,7 +132,10 @@ def shown(value: Any, form: str) -> str:
     """Return a value in words: by a format of Python, as a share in percent, or as it is."""
     if form == "%":
         return f"{100 * value:.0f} %"
-    return f"“{value}”" if isinstance(value, str) else format(value, form)
+    if not isinstance(value, str):
+        return format(value, form)
+    sign = len(value) == 1 and not value.isalnum()
+    return f"“{value}” ({unicodedata.name(value, 'a sign').lower()})" if sign else f"“{value}”"
 
 
 def banded(values: Sequence[float], bands: Mapping[str, float]) -> str:
