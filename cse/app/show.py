@@ -206,15 +206,13 @@ def section(
     by_error = {asks[name].name: field for name, field in ordered.items()}
     by_error |= {"The corpus": top.corpus, "The models": top.models, "The key": top.key}
     runs = refusing(handler(state, kind, list(ordered)), by_error, outputs)
-    triggers, quiet, typed = asking(kind, own, button)
+    triggers, quiet = asking(kind, own, button)
     lane = {**lane_of(kind), "show_progress_on": output}
-    gr.on([*triggers, *quiet, *(hook.submit for hook in typed)], *runs, **lane)
+    gr.on([*triggers, *quiet], *runs, **lane)
     empty = json.dumps(["", *[{"__type__": "update", "value": None, "visible": False}] * len(plots)])
     for source in read.values():
         source.change(None, None, outputs, js=f"() => {empty}", **HIDDEN)  # type: ignore[attr-defined]
-    linked = Linked(
-        [asks[name].link or name for name in own], runs, triggers, lane, [*quiet, *(hook.select for hook in typed)]
-    )
+    linked = Linked([asks[name].link or name for name in own], runs, triggers, lane, quiet)
     return Shown(kind, {**ordered, **choice}, linked, kind.live and first is None)
 
 
@@ -292,27 +290,22 @@ def lane_of(kind: type[Result]) -> dict[str, Any]:
 
 def asking(
     kind: type[Result], fields: Mapping[str, gr.components.Component], button: gr.Button | None
-) -> tuple[list[Any], list[Any], list[gr.HTML]]:
-    """Return the events that ask for an answer: those that make an entry in the browser's history, and quiet ones.
-
-    The components returned last report a pause in typing, twice: `submit` asks, and `select` writes the address, which
-    would wait for the answer if it listened to the same event.
-    """
+) -> tuple[list[Any], list[Any]]:
+    """Return the events that ask for an answer: those that make an entry in the browser's history, and quiet ones."""
     texts = [each for each in fields.values() if isinstance(each, gr.Textbox)]
     triggers = [each.submit for each in texts]
     if button is not None:
-        return [button.click, *triggers], [], []
+        return [button.click, *triggers], []
     quiet: list[Any] = [each.release for each in fields.values() if isinstance(each, gr.Slider)]
     quiet += [each.input for each in fields.values() if isinstance(each, (gr.Dropdown, gr.Radio))]
-    typed = []
     if texts:
         for name, each in fields.items():
             each.elem_id = each.elem_id or f"{kind.key}-{name}"
         selector = ",".join(f"#{each.elem_id}" for each in texts)
         js = f"cse.live({json.dumps(selector)}, trigger)"
         hook = gr.HTML("", html_template="", js_on_load=js, visible="hidden", apply_default_css=False)
-        typed.append(hook)
-    return triggers, quiet, typed
+        quiet.append(hook.submit)
+    return triggers, quiet
 
 
 def read_first(state: AppState, kind: type[Result]) -> Answer | None:

@@ -58,13 +58,13 @@ async function copyLink() {
   return `Link copied${cut}${here}`;
 }
 
-// Write the address and ask a while after the last key in some fields, which come and go with their tab.
+// Ask a while after the last key in some fields, which come and go with their tab.
 function live(fields, trigger) {
   let timer;
   document.addEventListener('input', event => {
     if (!event.target.closest?.(fields)) return;
     clearTimeout(timer);
-    timer = setTimeout(() => ['select', 'submit'].forEach(each => trigger(each, {})), PAUSE);
+    timer = setTimeout(() => trigger('submit', {}), PAUSE);
   });
 }
 
