@@ -208,7 +208,8 @@ def section(
     runs = refusing(handler(state, kind, list(ordered)), by_error, outputs)
     triggers, quiet = asking(kind, own, button)
     lane = {**lane_of(kind), "show_progress_on": output}
-    gr.on([*triggers, *quiet], *runs, **lane)
+    # By default Gradio drops what is asked while an answer is under way: a visitor who types on would keep the old one.
+    gr.on([*triggers, *quiet], *runs, trigger_mode="always_last" if kind.live else "once", **lane)
     empty = json.dumps(["", *[{"__type__": "update", "value": None, "visible": False}] * len(plots)])
     for source in read.values():
         source.change(None, None, outputs, js=f"() => {empty}", **HIDDEN)  # type: ignore[attr-defined]

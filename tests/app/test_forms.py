@@ -122,3 +122,16 @@ def test_no_script_makes_markup_of_texts():
         script = path.read_text()
         assert "innerHTML" not in script, path
         assert "insertAdjacent" not in script, path
+
+
+@pytest.mark.parametrize("result", ["search", "similarity"])
+def test_what_is_typed_while_an_answer_is_under_way_is_asked_after_it(result):
+    from cse.app.serving import build_app
+
+    asking = [
+        function
+        for function in build_app().fns.values()
+        if any(event == "submit" for _, event in function.targets)
+        and any(output.elem_id == result for output in function.outputs)
+    ]
+    assert [function.trigger_mode for function in asking] == ["always_last"]
