@@ -225,11 +225,11 @@ def serve_from(options: Options) -> None:
             server_name=name, server_port=options.port, share=options.share, mcp_server=options.mcp,
             prevent_thread_lock=True, **launch_options(names, visitors.file_bytes, rights),
         )  # fmt: skip
-        every = name in ("0.0.0.0", "[::]")
-        if every and not space and (address := network_address()):
+        anywhere = name in ("0.0.0.0", "[::]")
+        if anywhere and not space and (address := network_address()):
             sys.stdout.write(f"* Address for others in this machine's network: http://{address}:{options.port}\n")
         if rights.token and not space:  # whose log and address are another's
-            shown = "localhost" if every else name
+            shown = "localhost" if anywhere else name
             addresses = [f"http://{shown}:{options.port}", *([str(app.share_url)] if options.share else [])]
             for address in addresses:
                 sys.stdout.write(f"* Your address, with the owner's rights: {owner_address(address, rights.token)}\n")

@@ -185,7 +185,7 @@ def test_losses_that_are_read_later_give_the_same_log_and_end(bert_folder, tmp_p
     monkeypatch.setattr(TrainingLoop, "step", spoiled)
     lines = {}
     for steps_unread in (1, 4):  # of 3 between evaluations
-        monkeypatch.setitem(loop.LOSSES_PER_READING, "cpu", steps_unread)
+        monkeypatch.setattr(loop, "losses_per_reading", lambda device, most=steps_unread: most)
         output = tmp_path / str(steps_unread)
         settings = {**SETTINGS, "eval_every": 3, "max_steps": 9}
         encoder, run = prepare(TrainRequest("simcse", TEXTS, str(bert_folder), dev="auto", settings=settings))

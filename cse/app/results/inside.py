@@ -44,13 +44,9 @@ class Attention(Result):
         1, MAX_LAYERS,
     )  # fmt: skip
     head: int = whole(
-        "Head (0: mean)",
-        0,
-        "The head",
-        "the head that the page shows, 0 for their mean; the answer has all.",
-        0,
-        MAX_HEADS,
-    )
+        "Head (0: mean)", 0, "The head", "the head that the page shows, 0 for their mean; the answer has all.",
+        0, MAX_HEADS,
+    )  # fmt: skip
 
     def frame(self, session: Session) -> pd.DataFrame:
         """Return a row per layer, head and token: model, layer, head, place, token, share, on_prefix, read.
