@@ -489,18 +489,22 @@ def _tab_pairs(path: Path, columns: tuple[int, int, int]) -> Iterator[Pair]:
             expected = "not score, sentence, sentence" if columns == PLAIN_COLUMNS else f"fewer than {STS_B_WIDTH}"
             raise ValueError(f"{path}: line {number} has {len(cells)} columns, {expected}")
         score, first, second = (cells[column] for column in columns)
-        yield _score(f"{path}: line {number}", score), first.strip(), second.strip()
+        yield _pair(f"{path}: line {number}", score, first.strip(), second.strip())
 
 
-def _score(where: str, cell: str) -> float:
-    """Return a score. Raises ValueError if it is no finite number."""
+def _pair(where: str, cell: str, first: str, second: str) -> Pair:
+    """Return a scored pair. Raises ValueError if the score is no finite number, and for a missing sentence."""
     try:
         score = float(cell.replace(",", ".") if "." not in cell else cell)
     except ValueError as error:
         raise ValueError(f"{where}: the score {cell!r} is no number") from error
     if not math.isfinite(score):
         raise ValueError(f"{where}: the score {cell!r} is not finite")
-    return score
+    if not (first and second):
+        raise ValueError(
+            f"{where}: the {'second' if first else 'first'} sentence is missing; add it or remove the pair"
+        )
+    return score, first, second
 
 
 def _pairs_of(source: Any, sample: _Sample, options: Options) -> tuple[list[Pair], str]:
@@ -509,7 +513,7 @@ def _pairs_of(source: Any, sample: _Sample, options: Options) -> tuple[list[Pair
     rows = np.arange(corpus.table.num_rows)
     columns = [Cells(corpus.table, name).texts(rows) for name in (score, first, second)]
     pairs = [
-        (_score(f"{sample.name}: row {corpus.numbers[row]}", cell), one, other)
+        _pair(f"{sample.name}: row {corpus.numbers[row]}", cell, one, other)
         for row, (cell, one, other) in enumerate(zip(*columns, strict=True))
     ]
     return pairs, f"{corpus.heading}; scores from `{score}`, sentences from `{first}` and `{second}`"

@@ -269,6 +269,8 @@ def test_scored_pairs_in_memory_are_those_of_a_file():
         ("1\ta\tb\n2\ta\n3\ta\tb\n", "line 2 has 2 columns, not score, sentence, sentence"),
         ("1\ta\tb\nx\ta\tb\n", "line 2: the score 'x' is no number"),
         ("nan\ta\tb\n1\ta\tb\n", "line 1: the score 'nan' is not finite"),
+        ("1\ta\tb\n2\t\tb\n", "line 2: the first sentence is missing"),
+        ("score\tsentence1\tsentence2\n1\ta\tb\n2\ta\t\n", "row 2: the second sentence is missing"),
         ("score\tsentence1\tsentence2\n1\ta\tb\n\ta\tb\n", "row 2: the score '' is no number"),
         ("sentence1\tsentence2\tlabel\na b\tc d\tneutral\n", "which columns hold the score"),
         ("a\tb\tc\tone two\tone three\n1.5\t2.5\t3.5\tone two\tone three\n", "which columns hold the score"),
