@@ -45,17 +45,20 @@ def default_groups(count: int) -> int:
     return max(2, min(MAX_DEFAULT_GROUPS, round((count / 2) ** 0.5)))
 
 
-def grouped(vectors: np.ndarray, count: int, seed: int) -> np.ndarray:
+def grouped(vectors: np.ndarray, count: int, seed: int, texts: Sequence[str] = ()) -> np.ndarray:
     """(N,) groups of vectors (N, d), of any length, numbered from 0 for the largest; k-means on unit rows.
 
-    There may be fewer than `count` groups if vectors are equal. Raises ValueError for more groups than vectors, and for
-    a seed that k-means does not take.
+    Of equal `texts` (N) only the first counts in k-means. There may be fewer than `count` groups if vectors are equal.
+    Raises ValueError for more groups than different texts, and for a seed that k-means does not take.
     """
     SETTINGS["seed"].check(seed)
-    if not 1 <= count <= len(vectors):
-        raise ValueError(f"{count} groups for {len(vectors)} texts; give 1 to {len(vectors)}")
-    distinct = len(np.unique(np.asarray(vectors, np.float32), axis=0))
-    groups = k_means(unit_rows(np.asarray(vectors, np.float32)), min(count, distinct), seed)
+    number_of = {text: number for number, text in enumerate(dict.fromkeys(texts or range(len(vectors))))}
+    text_of = np.array([number_of[text] for text in texts or range(len(vectors))])  # (N,)
+    different = np.asarray(vectors, np.float32)[np.unique(text_of, return_index=True)[1]]
+    if not 1 <= count <= len(different):
+        raise ValueError(f"{count} groups for {len(different)} texts; give 1 to {len(different)}")
+    distinct = len(np.unique(different, axis=0))
+    groups = k_means(unit_rows(different), min(count, distinct), seed)[text_of]
     sizes = np.bincount(groups)
     places = np.empty_like(sizes)
     places[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))

@@ -14,13 +14,14 @@ import gradio as gr
 import pandas as pd
 
 from cse.app import validation
-from cse.app.events import QUICK
+from cse.app.events import HIDDEN, QUICK
 from cse.app.events import guarded as in_one_line
 from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.naming import title
 from cse.app.result import Result, plain, records
 from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
 from cse.corpus.output import guarded
+from cse.errors import command_line
 
 if TYPE_CHECKING:
     from cse.app.state import AppState
@@ -177,7 +178,13 @@ def python_code(answer: Answer, address: str) -> str:
 
     About the visitor's corpus, it first sends the texts in `texts.txt` and waits until all models have encoded them.
     """
-    values = {name: repr(value) for name, value in values_sent(answer).items() if name != "key"}
+    inputs = values_sent(answer)
+    if answer.own and inputs.get("where"):
+        raise ValueError(
+            "The code sends your texts without the other columns, which the condition reads; take the condition away, "
+            f"or search your file by: {command_line('search')}"
+        )
+    values = {name: repr(value) for name, value in inputs.items() if name != "key"}
     values |= {"key": "key"} if answer.own else {}
     sent = "".join(f"    {name}={value},\n" for name, value in values.items())
     added = "".join(f'client.predict({name!r}, api_name="/add_model")\n' for name in answer.added)
@@ -321,4 +328,6 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
         validation.one_of(width, "The width", WIDTHS)
         return file_of(ask(state, part.kind, sent), form, width, address_of(request))
 
+    # What was saved or shown before is not what is asked for now, which may be refused.
+    gr.on([result.change, form.change, save.click], None, None, saved, js="() => ({})", **HIDDEN)
     save.click(in_one_line(file), [result, form, width, *fields], saved, **lane_of(shown[0].kind))

@@ -83,12 +83,10 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     texts = list(dict.fromkeys(sentences))
     cli.log(f"encoding {len(texts):,} texts with {encoder.name}")
     vectors = encoder.encode(texts, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty())
-    of_text = grouped(vectors, count or default_groups(len(texts)), seed)  # (distinct texts,)
     number_of = {text: number for number, text in enumerate(texts)}
     distinct = [number_of[text] for text in sentences]
-    largest_first = np.argsort(-np.bincount(of_text[distinct]), kind="stable")  # copies count as rows here
-    of_text = np.argsort(largest_first)[of_text]
-    numbers = of_text[distinct]
+    numbers = grouped(vectors[distinct], count or default_groups(len(texts)), seed, sentences)
+    of_text = numbers[np.unique(distinct, return_index=True)[1]]  # (distinct texts,)
     names = group_names(sentences, numbers, WORDS_OF_GROUP, vectors[distinct], encoder.encode)
     notes = [*word_notes(texts, chain.from_iterable(names.words)), *names.notes(WORDS_OF_GROUP)]
     central = typical(vectors, of_text, TYPICAL_TEXTS)

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -19,17 +20,19 @@ MAX_STEPS = 2_000_000_000  # of SQLite's machine: a minute, so that no condition
 STEPS_AT_ONCE = 1_000_000
 NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")  # not 007, which is a text
 COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r",\d{3}$")  # 1,500 may be 1500
-BY_SIZE = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE)
+BY_SIZE, BY_NULL = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE), re.compile(r"\bnull\b", re.IGNORECASE)
 MOSTLY = 0.5  # of the values of a column: numbers, so that the user may take it for one of numbers
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 
 
-def rows_where(table: pa.Table, condition: str, max_steps: int = MAX_STEPS) -> np.ndarray:
+def rows_where(
+    table: pa.Table, condition: str, max_steps: int = MAX_STEPS, note: Callable[[str], object] = log.warning
+) -> np.ndarray:
     """Return the positions (n,) int64, ascending, of the rows for which an SQL condition on the columns is true.
 
-    A column of texts that are all numbers compares as numbers; empty cells are then NULL. Raises ValueError for a
-    condition that SQLite does not understand, that does more than look at this table, or that takes more than
-    `max_steps` of SQLite's machine.
+    A column of texts that are all numbers compares as numbers; empty cells are then NULL. `note` gets a line where a
+    user may expect other rows. Raises ValueError for a condition that SQLite does not understand, that does more than
+    look at this table, or that takes more than `max_steps` of SQLite's machine.
     """
     names = table.schema.names
     with closing(sqlite3.connect(":memory:")) as base:
@@ -39,7 +42,11 @@ def rows_where(table: pa.Table, condition: str, max_steps: int = MAX_STEPS) -> n
             needed = _columns_read(base, condition, names)
             base.execute("DROP TABLE rows")
             by_size = bool(BY_SIZE.search(condition)) and "cast" not in condition.lower()
-            columns = {name: _values(table.schema.field(name), table.column(name), by_size) for name in needed}
+            by_null = bool(BY_NULL.search(condition))
+            columns = {name: _values(table.schema.field(name), table.column(name)) for name in needed}
+            for name, (kind, values) in columns.items():
+                if kind == "TEXT" and (line := _text_note(name, values, by_size, by_null)):
+                    note(line)
             declared = ", ".join(
                 f'"{name.replace(chr(34), chr(34) * 2)}" {kind}' for name, (kind, _) in columns.items()
             )
@@ -53,8 +60,9 @@ def rows_where(table: pa.Table, condition: str, max_steps: int = MAX_STEPS) -> n
         except (sqlite3.Error, sqlite3.Warning) as error:
             odd = next((name for name in names if not name.isidentifier()), None)
             quotes = f' (in double quotes, as "{odd}", where a name has blanks or signs)' if odd else ""
+            example = "label" if "label" in names else next(filter(str.isidentifier, names), f'"{odd}"')
             raise ValueError(
-                f"cannot read the condition {condition!r} ({error}); give one such as label = 'billing', of the "
+                f"cannot read the condition {condition!r} ({error}); give one such as {example} = 'billing', of the "
                 f"columns {', '.join(names[:40])}{quotes}"
             ) from error
     return np.array([position for (position,) in picked], np.int64)
@@ -81,25 +89,31 @@ def _only_reading(action: int, first: str | None, second: str | None, *_: Any) -
     return sqlite3.SQLITE_OK if action in ALLOWED and not harmful else sqlite3.SQLITE_DENY
 
 
-def _values(entry: pa.Field, column: pa.ChunkedArray, by_size: bool) -> tuple[str, list[Any]]:
-    """Return the type that SQLite compares a column by, and its values; numbers may have a decimal comma.
-
-    A warning says so where most of the values that are compared `by_size` are numbers, and all are compared as text.
-    """
+def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
+    """Return the type that SQLite compares a column by, and its values; numbers may have a decimal comma."""
     values = [_plain(value, is_json(entry)) for value in column.to_pylist()]
     texts = {value.strip() for value in values if isinstance(value, str)} - {""}
     commas = any("," in text for text in texts)
     numbers = {text for text in texts if (COMMA_NUMBER if commas else NUMBER).fullmatch(text)}
     if texts - numbers or (commas and all("," not in text or THOUSANDS.search(text) for text in texts)):
-        if by_size and not commas and len(numbers) > MOSTLY * len(texts):
-            log.warning(
-                f"{entry.name!r} is compared as text, by which '9' > '10', since it holds "
-                f'{min(texts - numbers)!r:.40}; for numbers write CAST("{entry.name}" AS REAL), which takes other '
-                "texts for 0"
-            )
         return "TEXT", values
     texts_to_numbers = {"": None, **{text: text.replace(",", ".") for text in texts}}
     return "NUMERIC", [texts_to_numbers[value.strip()] if isinstance(value, str) else value for value in values]
+
+
+def _text_note(name: str, values: list[Any], by_size: bool, by_null: bool) -> str:
+    """Return what is said of a column of texts where most are numbers, or its empty cells are asked for."""
+    texts = {value.strip() for value in values if isinstance(value, str)}
+    if by_null and "" in texts and None not in values:
+        return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
+    others = {text for text in texts - {""} if not NUMBER.fullmatch(text)}
+    with_comma = {text for text in others if COMMA_NUMBER.fullmatch(text)}
+    if not by_size or len(others - with_comma) >= (1 - MOSTLY) * len(texts - {""}):
+        return ""
+    said = f"{name!r} is compared as text, by which '9' > '10', since it holds {min(others)!r:.40}"
+    if with_comma:
+        return f"{said}; for numbers write all of them with a decimal point, and nothing beside them"
+    return f'{said}; for numbers write CAST("{name}" AS REAL), which takes other texts for 0'
 
 
 def _plain(value: Any, as_json: bool) -> Any:

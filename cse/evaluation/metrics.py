@@ -179,16 +179,18 @@ def over_seeds(runs: Sequence[float]) -> Figure:
 def margin(first: Figure, second: Figure) -> float | None:
     """Half the 95 % interval of the difference of two means: Welch's if both have a deviation.
 
-    A side without a deviation counts as a single run with the other side's deviation. None if neither has one.
+    A side without a deviation counts as a single run with the other side's deviation, and one of `deviation` 0 and
+    `count` 1 as a number that no seed moves. None if neither has one.
     """
     from scipy.special import stdtrit  # not scipy.stats, whose import takes longer than all else here
 
-    known = [(side.deviation, side.count) for side in (first, second) if side.deviation is not None]
+    known = [(side.deviation, side.count) for side in (first, second) if side.deviation is not None and side.count > 1]
     if not known:
         return None
     if len(known) == 1:
         ((deviation, count),) = known
-        return float(stdtrit(count - 1, 0.975) * deviation * np.sqrt(1 + 1 / count))
+        fixed = any(side.deviation == 0 and side.count == 1 for side in (first, second))
+        return float(stdtrit(count - 1, 0.975) * deviation * np.sqrt(1 / count + (not fixed)))
     parts = [deviation**2 / count for deviation, count in known]
     if not sum(parts):
         return 0.0

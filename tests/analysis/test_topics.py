@@ -21,6 +21,10 @@ def test_separable_groups_are_found_the_largest_first():
     assert nmi(gold, groups) == 1
     assert np.bincount(groups).tolist() == [40, 25, 10]
     assert groups.tolist() == grouped(vectors, 3, seed=0).tolist()
+    copied = np.concatenate([vectors, np.repeat(vectors[:1], 50, axis=0)])  # of the smallest group
+    with_copies = grouped(copied, 3, 0, [*map(str, range(75)), *["0"] * 50])
+    assert np.bincount(with_copies).tolist() == [60, 40, 25]
+    assert (with_copies[:75] == np.array([1, 2, 0])[groups]).all()  # the groups are those without copies
 
 
 def test_words_are_ranked_by_class_based_tf_idf():

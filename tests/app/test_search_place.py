@@ -7,6 +7,7 @@ from html import unescape
 from urllib.parse import parse_qs
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from page_state import KEY, put_table, table, tiny_state
@@ -82,6 +83,23 @@ def test_a_condition_picks_rows(state, corpus) -> None:
         with pytest.raises(FieldError, match="cannot read the condition") as refused:
             asked(state, where=wrong)
         assert refused.value.field == "The condition"
+    texts = corpus.sentences
+    body = asked(state, k=50, where=f"body = '{texts[5]}'")  # the column of the texts has its own name
+    assert set(body.frame["text"]) == {texts[5]}
+    assert asked(state, where="kind is null").notes[0] == "An empty cell of 'kind' is no NULL; write \"kind\" = ''."
+    with pytest.raises(ValueError, match="sends your texts without the other columns, which the condition reads"):
+        python_code(body, "http://x/")
+
+
+def test_a_line_joins_a_text_in_neighbouring_models_alone() -> None:
+    ranks = [("simcse", "a", 1), ("promptbert", "b", 1), ("dcpcse", "a", 1), ("dcpcse", "b", 2)]
+    frame = pd.DataFrame(ranks, columns=["model", "text", "rank"]).assign(cosine=0.5)
+    (spec,) = Search(k=1).charts(frame)
+    lines = {}
+    for mark in spec["data"]["values"]:
+        lines.setdefault((mark["text"], mark["line"]), []).append(mark["rank"])
+    assert sorted(lines.values()) == [[1], [1], [1, 2]]
+    assert [each["field"] for each in spec["layer"][0]["encoding"]["detail"]] == ["text", "line"]
 
 
 def test_a_threshold_is_a_percentile_of_the_chosen_corpus(state, corpus) -> None:

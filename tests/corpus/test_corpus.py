@@ -325,6 +325,11 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
     assert not caplog.records
     rows_where(pa.table({"n": ["3", "10", "x"]}), "n > 2")
     assert "'n' is compared as text, by which '9' > '10', since it holds 'x'" in caplog.text
+    notes: list[str] = []
+    rows_where(pa.table({"n": ["3,5", "10", "x"], "m": ["a", "b", ""]}), "n > 2 or m is null", note=notes.append)
+    assert [note.split("; ")[1] for note in notes] == [
+        "for numbers write all of them with a decimal point, and nothing beside them", "write \"m\" = ''"
+    ]  # fmt: skip
     for condition in (
         "colour = 1",
         "label = ",

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from plain_vectors import cosine, encode
-from scipy.stats import spearmanr, ttest_ind
+from scipy.stats import spearmanr, ttest_1samp, ttest_ind
 
 from cse.evaluation import metrics
 from cse.evaluation.geometry import pair_map
@@ -129,6 +129,9 @@ def test_seeds_are_compared_by_welch():
     assert margin(Figure(1.0), Figure(2.0)) is None
     # one run against ten of deviation 0.86: within t(9) x 0.86 x sqrt(1.1) of their mean is where the next may fall
     assert margin(Figure(74.6), Figure(75.42, 0.86, 10)) == pytest.approx(2.2622 * 0.86 * np.sqrt(1.1), abs=1e-3)
+    # a number that no seed moves against three: Student's interval of their mean
+    half = ttest_1samp(first, 0.0).confidence_interval().high - np.mean(first)
+    assert margin(Figure(73.2, 0.0), Figure(np.mean(first), np.std(first, ddof=1), 3)) == pytest.approx(half)
     assert seeds_differ([2.0, 2.0], [1.0, 1.0]) == Difference(1.0, 1.0, 1.0)
 
 

@@ -5,7 +5,7 @@ Those of visitors are in `own`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -53,7 +53,7 @@ class ChosenCorpus:
 
     `key` names it to clients; the page shows its `label`. `columns` are those that can search it, None for the page's;
     `note` is shown above results. `rows` are the texts' rows in the visitor's file if they are not 1, 2, 3, …. `table`
-    has the further columns of the texts, if any.
+    has the further columns of the texts, if any; `text_name` is that of the texts in the file.
     """
 
     key: str
@@ -65,6 +65,7 @@ class ChosenCorpus:
     note: str = ""
     rows: Sequence[int] | None = None
     table: pa.Table | None = None
+    text_name: str = "text"
 
     def fields(self, position: int) -> dict[str, Any]:
         """Return the further cells of a text by column; the label is one of them where the texts have no table."""
@@ -109,8 +110,11 @@ class ChosenCorpus:
         """Return the columns without those that still encode the texts, unless all do."""
         return list(columns)
 
-    def rows_where(self, condition: str) -> np.ndarray:
-        """Return the positions (n,) of the texts that an SQL condition on the columns picks. Raises ValueError."""
+    def rows_where(self, condition: str, note: Callable[[str], object] = lambda line: None) -> np.ndarray:
+        """Return the positions (n,) of the texts that an SQL condition on the columns picks. Raises ValueError.
+
+        `note` gets a line where the condition may pick others than a user expects.
+        """
         import pyarrow as pa
 
         from cse.corpus.where import rows_where
@@ -118,9 +122,10 @@ class ChosenCorpus:
         table = self.table
         if table is None:
             table = pa.table({"label": list(self.labels or [""] * len(self.texts))})
-        if "text" not in table.schema.names:
-            table = table.append_column("text", pa.array(list(self.texts)))
-        return rows_where(table, condition, MAX_CONDITION_STEPS)
+        for name in dict.fromkeys((self.text_name, "text")):
+            if name not in table.schema.names:
+                table = table.append_column(name, pa.array(list(self.texts)))
+        return rows_where(table, condition, MAX_CONDITION_STEPS, note)
 
     def nearest(self, column: Column, encoder: Encoder, vector: np.ndarray, count: int, condition: str = "") -> Nearest:
         """Return the `count` texts with the highest cosines to a vector (d,), among those that a `condition` picks.
@@ -287,7 +292,7 @@ class IndexedCorpus(ChosenCorpus):
             )
         return self.index(column, encoder).vectors(self._rows)
 
-    def rows_where(self, condition: str) -> Any:
+    def rows_where(self, condition: str, note: Callable[[str], object] = lambda line: None) -> Any:
         """Return what the index picks by a condition in its own language. Raises ValueError."""
         return self.opened().where(condition)
 

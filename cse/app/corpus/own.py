@@ -194,10 +194,12 @@ class OwnCorpus(ChosenCorpus):
         """Return the texts of a file with its rows, labels and further columns."""
         kept = corpus.with_text
         further = kept.source_table.drop_columns([corpus.text])
-        return cls(
+        own = cls(
             label, kept.texts, kept.labels, kept.rows.tolist(), corpus.without_text,
             further if further.num_columns else None,
         )  # fmt: skip
+        own.text_name = corpus.text
+        return own
 
     @property
     def size(self) -> int:

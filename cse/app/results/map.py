@@ -103,7 +103,7 @@ class Map(Result):
         if len(texts) < len(session.corpus.texts):
             session.notes.append(f"{len(texts):,} of {len(session.corpus.texts):,} texts are drawn, sampled evenly.")
         labels = None if session.corpus.labels is None else texts["label"].tolist()
-        digest = texts_digest(texts["text"])
+        digest, sentences = texts_digest(texts["text"]), texts["text"].str.strip().tolist()
         drawn: dict[str, tuple[ModelMap, np.ndarray, np.ndarray]] = {}
         first: Hashable = None
 
@@ -121,7 +121,10 @@ class Map(Result):
                     first, named_by = model, (vectors, word_encoder(session, column, vectors.shape[1]))
                 reference = next(iter(drawn.values()))[0].xy if drawn else None
                 made = one_map(session, (model, first, digest, self.seed), vectors, labels, reference)
-                drawn[column.name] = made, *groups_of(session, (model, digest, self.groups), vectors, self.groups)
+                drawn[column.name] = (
+                    made,
+                    *groups_of(session, (model, digest, self.groups), vectors, sentences, self.groups),
+                )
                 frame, said = table(texts, drawn, *named_by)
                 if number + 1 < count:
                     yield frame
@@ -233,13 +236,18 @@ def one_map(
     return known
 
 
-def groups_of(session: Session, key: Hashable, vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (N,) groups of vectors (N, d), at most half as many as texts, and (N,) typicalities; both are kept."""
+def groups_of(
+    session: Session, key: Hashable, vectors: np.ndarray, texts: Sequence[str], count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (N,) groups of vectors (N, d) of texts, at most half as many as different texts, and (N,) typicalities.
+
+    Both are kept.
+    """
     from cse.analysis.topics import grouped, typicality
 
     known = session.state.groups.get(key)
     if known is None:
-        groups = grouped(vectors, min(count, max(1, len(vectors) // 2)), SEED)
+        groups = grouped(vectors, min(count, max(1, len(set(texts)) // 2)), SEED, texts)
         known = groups, typicality(vectors, groups)
         session.state.groups.put(key, known)
     return known

@@ -69,7 +69,7 @@ class Search(Result):
         corpus = session.corpus
         if self.where:
             try:
-                corpus.rows_where(self.where)
+                corpus.rows_where(self.where, lambda line: session.notes.append(f"{line[:1].upper()}{line[1:]}."))
             except ValueError as error:
                 raise FieldError("The condition", str(error)) from error
         if corpus.note:
@@ -116,12 +116,16 @@ class Search(Result):
             return []
         shown = frame.loc[frame["rank"] <= 2 * self.k, ["model", "rank", "text", "cosine"]]
         shown = shown.assign(text=shown["text"].str.slice(0, MAX_LINE_CHARACTERS))
+        # Lines join neighbouring models alone: one past a model that lacks the text would run through others' points.
+        column = shown["model"].map(names.index)
+        shown["line"] = column - column.groupby(shown["text"]).cumcount()
         models = {"title": None, "labelAngle": 0, "orient": "top"}
         at = {
             "x": {"field": "model", "type": "nominal", "sort": None, "axis": models},
             "y": {
-                "field": "rank", "type": "quantitative", "axis": {"tickMinStep": 1, "grid": False, "title": "rank"},
-                "scale": {"reverse": True, "domainMin": 1, "nice": False},
+                "field": "rank", "type": "quantitative",
+                "axis": {"tickMinStep": 1, "format": "d", "grid": False, "title": "rank"},
+                "scale": {"reverse": True, "domain": [1, max(2, int(shown["rank"].max()))], "nice": False},
             },
         }  # fmt: skip
         told = tips(text="text", model="model", rank="rank", cosine="cosine#")
@@ -129,7 +133,7 @@ class Search(Result):
         lit = {"condition": {"param": "text", "value": 1, "empty": True}, "value": 0.15}
         layers = [
             {"mark": {"type": "line", "strokeWidth": 1.5, "color": "#8391a7"},
-             "encoding": {**at, "detail": {"field": "text"}, "opacity": lit}},
+             "encoding": {**at, "detail": [{"field": "text"}, {"field": "line"}], "opacity": lit}},
             {"params": [{"name": "text", "select": pointed}], "mark": {"type": "circle", "size": 90},
              "encoding": {**at, "color": by_model(names, legend=False), "opacity": lit, "tooltip": told}},
         ]  # fmt: skip
@@ -193,7 +197,7 @@ def agreement(lists: Mapping[str, Sequence[int]]) -> str:
     best = len({rows[0] for rows in shown.values()})
     first = "The models agree on the best sentence" if best == 1 else f"The models name {best} different best sentences"
     if len(common) == count:
-        return f"{first}; all models have the same {count} results."
+        return f"{first}; all models have the same {'result' if count == 1 else f'{count} results'}."
     worst = min(combinations(shown, 2), key=lambda pair: overlap(shown[pair[0]], shown[pair[1]]))
     least = overlap(*(shown[name] for name in worst))
     return (

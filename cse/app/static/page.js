@@ -86,8 +86,8 @@ function savedFile(element, props, watch) {
   });
   watch('value', () => {
     const {file, type, text, lacking, notes = [], base64} = props.value || {};
-    if (!text) return;
-    code.hidden = copy.hidden = Boolean(type);
+    code.hidden = copy.hidden = Boolean(type) || !text;
+    if (!text) return said.textContent = '';
     code.textContent = type ? '' : text;
     const without = lacking.length ? ` Without a result: ${lacking.join(', ')}.` : '';
     said.textContent = type ? [`Saved ${file}.${without}`, ...notes].join(' ') : 'Runs against this app:';
