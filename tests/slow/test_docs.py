@@ -25,6 +25,7 @@ from typer.testing import CliRunner, Result
 
 from cse.app.corpus.corpora import Demo
 from cse.encoder.openvino_encoder import OpenVinoEncoder
+from cse.evaluation import reproduction
 from cse.models import names
 from cse.training import pretraining
 
@@ -101,7 +102,6 @@ PRINTING = [
 # Of these the first words of a line are compared: the choice depends on the time, the files on the version.
 VARYING = ("scripts.adapt", "scripts.deploy")
 NUMBER = re.compile(r"(?<![\w.])\.?\d[\d,]*(?:\.\d+)?")
-RUN = subprocess.run
 SCRIPTS = [line for line in COMMANDS if line.startswith(("python -m scripts.", "python -m tests."))]
 RUN_ALREADY: set[str] = set()  # lines of `SCRIPTS` that were run as the block of a page that shows what it prints
 
@@ -198,13 +198,11 @@ def invoke(words: Sequence[str]) -> Result:
     return CliRunner().invoke(importlib.import_module(name).app, arguments, input="A\n" * 40)
 
 
-def run_here(words: Sequence[str], **options: Any) -> Any:
-    """`subprocess.run` that runs the project's own commands, as `scripts.reproduce` calls them, in this process."""
-    if not words[2:] or not words[2].startswith("cse.commands."):
-        return RUN(words, **options)
-    done = invoke(words)
+def start_here(words: Sequence[str], **_: Any) -> contextlib.AbstractContextManager[Any]:
+    """`start_command` of `scripts.reproduce` that runs the command in this process."""
+    done = invoke(["python", "-m", f"scripts.{words[0]}", *words[1:]])
     assert done.exit_code == 0, f"{words}\n{done.output[-1500:]}"
-    return SimpleNamespace(returncode=done.exit_code)
+    return contextlib.nullcontext(SimpleNamespace(wait=lambda: done.exit_code))
 
 
 def agrees(shown: str, line: str) -> bool:
@@ -271,7 +269,7 @@ def test_every_command_runs(folder: Path, small: Path, monkeypatch: pytest.Monke
     assert done.returncode == 0, done.stderr
     monkeypatch.chdir(folder)
     monkeypatch.setattr(names, "BUNDLED", small)
-    monkeypatch.setattr(subprocess, "run", run_here)
+    monkeypatch.setattr(reproduction, "start_command", start_here)
     monkeypatch.setattr(pretraining, "EVAL_ROWS", 16)  # the settings in the commands are shortened, this has none
     for line in SCRIPTS:
         if line in RUN_ALREADY:
