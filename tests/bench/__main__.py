@@ -331,6 +331,9 @@ def bench_adapt(
     fit: Annotated[int, typer.Option(min=256, help="Texts that the layers are fitted on.")] = 3800,
     scored: Scored = 1200,
     seeds: Seeds = 2,
+    trainings: Annotated[
+        bool, typer.Option("--trainings", help="Train backbones in ways that `adapt` does not offer, too.")
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """Fit the cheap candidates of `scripts.adapt` on some texts of a labelled set and score them on others.
@@ -346,7 +349,7 @@ def bench_adapt(
         encoder = cse.load(name, pooling or None)
         for file in data:
             for seed in range(seeds):
-                scores = measure(file, encoder, fit=fit, scored=scored, seed=seed, pairs=pairs)
+                scores = measure(file, encoder, fit=fit, scored=scored, seed=seed, pairs=pairs, trainings=trainings)
                 trials.append({"texts": file.stem, "model": Path(each).name, "seed": seed, "scores": scores})
                 log(f"{file.stem}, {Path(each).name}, seed {seed}: {scores}")
     by_model = {each: [trial for trial in trials if trial["model"] == Path(each).name] for each in model}
