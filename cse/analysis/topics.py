@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,8 +52,9 @@ def grouped(vectors: np.ndarray, count: int, seed: int, texts: Sequence[str] = (
     Raises ValueError for more groups than different texts, and for a seed that k-means does not take.
     """
     SETTINGS["seed"].check(seed)
-    number_of = {text: number for number, text in enumerate(dict.fromkeys(texts or range(len(vectors))))}
-    text_of = np.array([number_of[text] for text in texts or range(len(vectors))])  # (N,)
+    keys: Sequence[Hashable] = texts or range(len(vectors))
+    number_of = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    text_of = np.array([number_of[key] for key in keys])  # (N,)
     different = np.asarray(vectors, np.float32)[np.unique(text_of, return_index=True)[1]]
     if not 1 <= count <= len(different):
         raise ValueError(f"{count} groups for {len(different)} texts; give 1 to {len(different)}")

@@ -98,12 +98,13 @@ def measure(
     for model, read in models:
         known = Vectors(*(read(texts) for texts in (
             held.sentences, [forms[row] for row in asked], learned.sentences)))  # fmt: skip
-        made = layers(known.fit, learned.labels, encoder.width, own)
         if model:
             parts = known.fit.shape[1] // encoder.width
-            made = {model: made["start"]} if parts == 2 else {}
             options = {"exponent": -0.375, "labels": learned.labels}
+            made: dict[str, Layer] = {model: lambda rows: rows[:, own]} if parts == 2 else {}
             made[f"{model}, then towards labels -0.375"] = fit_joined(known.fit, [1.0] * parts, **options)
+        else:
+            made = layers(known.fit, learned.labels, encoder.width, own)
         for name, layer in made.items():
             values = text_values(known.through(layer), held.labels, asked, seed)
             start = start or values
@@ -116,14 +117,14 @@ def measure(
 
 
 def joined(encoder: Encoder) -> Read:
-    """Return what encodes texts by the first token's state and the mean, joined; lists of texts are remembered."""
+    """Return what encodes texts by the first token's state and the mean, joined."""
     both = joined_reading(encoder)
     assert both is not None
     return reader(both)
 
 
 def reader(*encoders: Encoder) -> Read:
-    """Return what encodes a list of texts by each encoder, joined; the last lists are remembered."""
+    """Return what encodes a list of texts by each encoder, joined; the lists are remembered."""
     known: dict[int, np.ndarray] = {}
 
     def read(texts: Sequence[str]) -> np.ndarray:
@@ -139,8 +140,8 @@ def more_readings(encoder: Encoder) -> Iterator[tuple[str, Read]]:
     """Give readings of more layers beside the first token's state and the mean of the last."""
     both = joined_reading(encoder)
     assert both is not None
+    plain = on_torch(encoder)
     for pooling in (Pooling.LAST_TWO, Pooling.FIRST_LAST):
-        plain = on_torch(encoder)
         third = plain.reading_by(replace(plain.reading, pooling=pooling))
         yield f"three readings, {pooling.value}", reader(both, third)
 

@@ -121,10 +121,8 @@ class Map(Result):
                     first, named_by = model, (vectors, word_encoder(session, column, vectors.shape[1]))
                 reference = next(iter(drawn.values()))[0].xy if drawn else None
                 made = one_map(session, (model, first, digest, self.seed), vectors, labels, reference)
-                drawn[column.name] = (
-                    made,
-                    *groups_of(session, (model, digest, self.groups), vectors, sentences, self.groups),
-                )
+                groups = groups_of(session, (model, digest, self.groups), vectors, sentences, self.groups)
+                drawn[column.name] = made, *groups
                 frame, said = table(texts, drawn, *named_by)
                 if number + 1 < count:
                     yield frame
