@@ -53,7 +53,7 @@ def by_model(names: Sequence[str], legend: bool = True) -> dict[str, Any]:
     scale = {"domain": [title(name) for name in colours], "range": list(colours.values())}
     return {
         "field": "model", "type": "nominal", "scale": scale, "sort": None,
-        "legend": {"title": None, "orient": "top"} if legend else None,
+        "legend": {"title": None, "orient": "top", "columns": {"expr": "width < 480 ? 3 : 0"}} if legend else None,
     }  # fmt: skip
 
 

@@ -307,10 +307,10 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
         return [*(FIGURES if kind.charts is not Result.charts else ()), *TABLES]
 
     result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
-    with gr.Row(equal_height=True):
+    with gr.Row():
         form = gr.Dropdown(forms(labels[0]), value=forms(labels[0])[0], label="As", min_width=160)
         width = gr.Dropdown(list(WIDTHS), value=list(WIDTHS)[-1], label="Width of figures", min_width=160)
-        save = gr.Button("Save", variant="primary", scale=0, min_width=100)
+        save = gr.Button("Save", variant="primary", scale=0, min_width=100, elem_classes="cse-submit")
     saved = saved_file()
 
     def offer(label: str, form: str) -> Any:

@@ -81,7 +81,9 @@ def results_place(state: AppState, top: Top) -> list[Shown]:
     """Add the place. The shipped scores are there at once, as they need no model. Returns its results."""
     session = open_session(state)
     scores = section(state, Scores, top, answer(Scores(), session))
-    return [scores, section(state, Labels, top), section(state, Ledger, top, answer(Ledger(), session))]
+    labels = section(state, Labels, top)
+    with gr.Accordion(Ledger.title, open=False, elem_id="fold-ledger", elem_classes="cse-folded"):
+        return [scores, labels, section(state, Ledger, top, answer(Ledger(), session), headed=False)]
 
 
 PLACES: dict[str, tuple[str, Callable[[AppState, Top], list[Shown]]]] = {

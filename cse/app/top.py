@@ -102,7 +102,9 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     with panel("models", "Models") as models_panel:
         chosen, changing = models_form(state, key)
     with panel("share", "Share") as share:
-        copy = gr.Button("Copy link", size="sm", elem_classes="cse-copy")
+        with gr.Row():
+            gr.HTML(html.hint("A link opens what you see: place, inputs, models, corpus."), apply_default_css=False)
+            copy = gr.Button("Copy link", scale=0, min_width=100, elem_classes="cse-submit")
         copy.click(None, None, copy, js="() => cse.copyLink()", **HIDDEN)
     number = gr.Number(0, precision=0, visible="hidden")  # a State takes no value outside of the queue
     timer, undoable = gr.Timer(POLL, active=False), gr.Timer(UNDO, active=False)
@@ -212,8 +214,12 @@ def uploaded(state: AppState, path: str | None, key: str) -> tuple[Any, ...]:
         seen = preview(path)
     except ValueError as error:
         return *fields, "", html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
-    cells = [[cell[:MAX_CELL] for cell in row] for row in seen.rows]
-    table = html.drawn("top", "first_rows", names=seen.columns, rows=cells)
+    # A phone shows two columns: those of the texts and labels come first.
+    chosen = [seen.columns.index(name) for name in (seen.text, seen.label) if name]
+    order = [*dict.fromkeys([*chosen, *range(max(map(len, seen.rows), default=0))])]
+    rows = [[row[at][:MAX_CELL] for at in order] for row in seen.rows]
+    names = [seen.columns[at] for at in order] if seen.columns else []
+    table = html.drawn("top", "first_rows", names=names, rows=rows)
     labels = seen.label or NO_LABELS
     if seen.columns:
         fields = [

@@ -351,7 +351,7 @@ def judged(figure: Figure, row: PublishedRow) -> dict[str, Any]:
 
     `mean` and standard `deviation` (None for one run) of the runs, `difference` of the mean from the published number
     (None if there is none), and a `verdict` on it from its interval: None without several runs on either side, as the
-    noise is unknown.
+    noise is unknown. Of a row that trains nothing only the rounding is noise.
     """
     digits = 4 if abs(figure.value) < 1 else 2  # cosines are not percentages
     deviation = None if figure.deviation is None else round(figure.deviation, digits)
@@ -360,6 +360,8 @@ def judged(figure: Figure, row: PublishedRow) -> dict[str, Any]:
         return own
     difference = figure.value - row.average
     noise = margin(figure, Figure(row.average, row.deviation, row.seeds))
+    if noise is None and row.method is None:
+        noise = 0.5 / 10**digits
     verdict = None if noise is None else "inside the noise" if abs(difference) <= noise else "a difference"
     return {**own, "difference": round(difference, digits), "verdict": verdict}
 

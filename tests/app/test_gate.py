@@ -307,13 +307,14 @@ def test_a_client_that_leaves_frees_its_place_before_the_next_model(url, monkeyp
 def test_every_answer_says_what_may_be_loaded_and_that_nobody_may_frame_it(url):
     answers = [
         httpx.get(url),
+        httpx.head(url),
         httpx.get(f"{url}/config"),
         httpx.get(f"{url}/nowhere"),
         httpx.get(url, headers={"host": "evil.example"}),
         httpx.post(f"{url}/gradio_api/call/nowhere", json={"data": []}),
         httpx.post(f"{url}/gradio_api/upload", files={"files": ("a.txt", b"x")}),
     ]
-    assert [answer.status_code for answer in answers] == [200, 200, 404, 421, 404, 200]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 404, 421, 404, 200]
     for answer in answers:
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["x-frame-options"] == "DENY"

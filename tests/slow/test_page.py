@@ -5,7 +5,7 @@ import re
 
 import pytest
 from app_models import serving, write_model, write_models
-from app_pages import NEEDS_BROWSER, TABS, look, open_tab, watched
+from app_pages import NEEDS_BROWSER, TABS, look, open_tab, unfold, watched
 from barriers import violations
 from clients import app_client
 from playwright.sync_api import expect
@@ -196,7 +196,7 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         about.locator("a.cse-go").first.click()
         row = page.locator("#search tbody tr").first
         expect(row).to_contain_text("id: 17")
-        page.get_by_role("button", name="Options").locator("visible=true").click()
+        unfold(page, page.get_by_role("button", name="Options").locator("visible=true"))
         page.get_by_label("number input for Results per model").fill("3")
         page.locator(".cse-examples a:visible").last.click()
         expect(page.get_by_label("Query")).to_have_value(page.locator(".cse-examples a:visible").last.text_content())

@@ -198,9 +198,8 @@ def agreement(lists: Mapping[str, Sequence[int]]) -> str:
     first = "The models agree on the best sentence" if best == 1 else f"The models name {best} different best sentences"
     if len(common) == count:
         return f"{first}; all models have the same {'result' if count == 1 else f'{count} results'}."
-    worst = min(combinations(shown, 2), key=lambda pair: overlap(shown[pair[0]], shown[pair[1]]))
-    least = overlap(*(shown[name] for name in worst))
-    return (
-        f"{first}; {len(common)} of {count} results are common to all. {title(worst[0])} and {title(worst[1])} have "
-        f"fewest in common, {least}."
-    )
+    shared = {pair: overlap(shown[pair[0]], shown[pair[1]]) for pair in combinations(shown, 2)}
+    least = min(shared.values())
+    fewest = [f"{title(one)} and {title(other)}" for (one, other), number in shared.items() if number == least]
+    said = f"{first}; {len(common)} of {count} results are common to all."
+    return f"{said} {fewest[0]} have fewest in common, {least}." if len(fewest) == 1 < len(shared) else said

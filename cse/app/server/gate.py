@@ -109,6 +109,9 @@ class Gate:
             return entrance, receive
         if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
             return await self.body(scope, receive, client)
+        if scope["method"] == "HEAD" and scope["path"] == "/":
+            # Gradio asks so at its start and gives up after 3 s, in which a busy machine may not make the page.
+            return Response(media_type="text/html"), receive
         if scope["method"] != "GET":
             return None, receive
         if path == DEEP_LINK:
