@@ -17,17 +17,16 @@ from typing import Any
 from cse.adaptation.candidates import MIN_FITTED_TEXTS, Trial, left_out
 from cse.adaptation.choice import (
     BOTH,
-    CHEAP,
     GROUPS,
     LANGUAGE,
     LATER,
     MEASURES,
     PROJECTION,
     PURPOSES,
-    READING,
     START,
     TRAINED,
     TRAINING,
+    VARIANTS,
     Choice,
     candidates,
     choose,
@@ -146,7 +145,7 @@ def tried(
     check_projectable(reference, encoder)
     settings = {name: value for name, value in asdict(request).items() if name not in ("minutes", "read")}
     texts = texts_digest(f"{text}\0{label}" for text, label in zip(corpus.sentences, corpus.labels, strict=True))
-    record = {**settings, "texts": texts, "fingerprint": encoder.fingerprint, "candidates": [*CHEAP, *LATER]}
+    record = {**settings, "texts": texts, "fingerprint": encoder.fingerprint, "candidates": [*VARIANTS, *LATER]}
     held, fit = split(corpus, request.seed)
     labels, fit_labels = (part.labels if request.label else [] for part in (held, fit))
     known = list(filter(None, labels))
@@ -164,8 +163,7 @@ def tried(
     _run_stage(trial, START, note)
     facts = text_facts(encoder, [*trial.held, *trial.fit], count, workspace.kept(START), request.seed)
     note(facts.warning or str(facts))
-    for name in CHEAP:
-        _run_stage(trial, name, note)
+    _run_stage(trial, PROJECTION, note)
     if later:
         _try_later(trial, note)
     return trial, facts
@@ -175,7 +173,6 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
     """Try candidates, unless they are finished already."""
     stages: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
         START: (trial.start, f"scoring {trial.encoder.name}"),
-        READING: (trial.reading, "scoring its other pooling"),
         PROJECTION: (partial(trial.projected, PROJECTION, START), "fitting projections"),
         LANGUAGE: (trial.language, "masked language modelling"), TRAINING: (trial.training, "training"),
         TRAINED: (partial(trial.projected, TRAINED, TRAINING), "fitting projections of the trained model"),
@@ -184,8 +181,6 @@ def _run_stage(trial: Trial, name: str, note: Note) -> None:
     is_backbone = trial.reference.kind is Kind.BACKBONE
     if name == TRAINED and "scores" not in trial.workspace.stages[TRAINING]:
         return
-    if name == READING and not is_backbone:
-        return  # a sentence-transformers model keeps the pooling that it records
     if name == LANGUAGE and (trial.labels or not is_backbone or trial.reference.pooling != "cls"):
         return  # with labels training gains more; read by the mean a model gains too little (docs/own-text.md)
     if name not in trial.workspace.stages:

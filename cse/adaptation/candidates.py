@@ -1,4 +1,4 @@
-"""Candidates of an adaptation: the start, its other pooling, projections, training; and their scores on two axes."""
+"""Candidates of an adaptation: the start, projections, training; and their scores on two axes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from cse.adaptation.choice import (
     LANGUAGE,
     MEASURES,
     PROJECTION,
-    READING,
     START,
     TOWARDS_LABELS,
     TOWARDS_NEIGHBOURS,
@@ -24,7 +23,6 @@ from cse.adaptation.choice import (
     TRAINING,
     VARIANTS,
     Variant,
-    other_reading,
 )
 from cse.adaptation.facts import (
     BATCH_TOKENS,
@@ -36,7 +34,6 @@ from cse.adaptation.facts import (
 from cse.adaptation.projection import (
     MIN_TEXTS_WITH_NEIGHBOURS,
     NEIGHBOURS,
-    PLAIN_POOLINGS,
     Projection,
     copy_plain,
     fit_joined,
@@ -52,7 +49,6 @@ from cse.evaluation.clustering import neighbour_values
 from cse.evaluation.metrics import mean_difference
 from cse.evaluation.retrieval import known_item_values
 from cse.files.writing import read_json, write_folder, write_json
-from cse.methods.method import TRAINED_POOLINGS, Pooling
 from cse.methods.settings import TrainConfig
 from cse.models.checkpoint import read_checkpoint_config
 from cse.models.fitted_texts import write_fitted_texts
@@ -73,6 +69,8 @@ STEP_COST = 4.5
 
 
 STAGE_OF = {PROJECTION: START, TRAINED: TRAINING}  # the stage whose model is projected
+OWN, JOINED = "own", "joined"  # vectors of a model as it is read, and by two readings
+PARTS = ("held", "forms", "fit")  # of `Vectors`
 Layer = Callable[[np.ndarray], np.ndarray]
 
 
@@ -147,9 +145,7 @@ class Trial:
         if stage == START:
             return self.reference, self.encoder
         if stage not in self.opened:
-            if stage == READING:
-                reference = replace(self.reference, pooling=self.workspace.stages[READING]["pooling"])
-            elif stage == LANGUAGE:
+            if stage == LANGUAGE:
                 reference = replace(self.reference, name=learned_backbone(self.workspace.work / LANGUAGE_FOLDER))
             else:
                 reference = resolve(str(self.workspace.work / TRAINED_FOLDER))
@@ -157,7 +153,7 @@ class Trial:
         return self.opened[stage]
 
     def readings(self, stage: str) -> tuple[Encoder, int]:
-        """Return the model of a stage read by first token and mean, joined, and 2; or as it is, and 1."""
+        """Return the model of a stage with two joined readings, which projections take, and 2; or itself and 1."""
         encoder = self.base(stage)[1]
         joined = joined_reading(encoder)
         return (encoder, 1) if joined is None else (joined, 2)
@@ -180,51 +176,42 @@ class Trial:
         return {"dimension": vectors.held.shape[1], "scores": scores, **({} if own else {"gains": gains})}
 
     def vectors(self, stage: str) -> Vectors:
-        """Return the kept vectors of the model of a stage, of all readings."""
-        if stage not in self.known:
-            parts = (self.workspace.kept(f"{stage}-{part}") for part in ("held", "forms", "fit"))
-            self.known[stage] = Vectors(*parts)
-        return self.known[stage]
+        """Return the kept vectors of the model of a stage, by the readings that a projection is fitted on."""
+        return self._kept(stage, JOINED if self.readings(stage)[1] == 2 else OWN)
 
-    def own(self, stage: str, pooling: str | None = None) -> Vectors:
-        """Return the vectors of the model of a stage, as it is read, or by one of its joined readings."""
-        return self.vectors(stage).through(self.reads(stage, pooling))
+    def own(self, stage: str) -> Vectors:
+        """Return the kept vectors of the model of a stage, as it is read."""
+        return self._kept(stage, OWN)
 
-    def reads(self, stage: str, pooling: str | None = None) -> Layer:
-        """Return what takes vectors of all readings of a stage to those of one, its own by default."""
-        encoder = self.base(stage)[1]
-        if joined_reading(encoder) is None:
-            return lambda rows: rows
-        kind = encoder.reading.pooling if pooling is None else TRAINED_POOLINGS[pooling]
-        side = slice(encoder.width) if kind is Pooling.TOKEN else slice(encoder.width, None)
-        return lambda rows: np.ascontiguousarray(rows[:, side])
+    def _kept(self, stage: str, reading: str) -> Vectors:
+        key = f"{stage}-{reading}"
+        if key not in self.known:
+            self.known[key] = Vectors(*(self.workspace.kept(f"{key}-{part}") for part in PARTS))
+        return self.known[key]
 
-    def layer(self, candidate: str) -> tuple[str, Layer]:
-        """Return the stage whose model a candidate has, and what its vectors of all readings go through."""
-        name, _, variant = candidate.partition(" ")
-        stage = START if name == READING else STAGE_OF.get(name, name)
-        if variant:
-            return stage, self.fitted(stage, variant)
-        return stage, self.reads(stage, self.workspace.stages[READING]["pooling"] if name == READING else None)
+    def encode(self, stage: str, held: np.ndarray | None = None, count: int | None = None) -> None:
+        """Encode the texts by the model of a stage and by its joined readings, and keep the vectors.
 
-    def encode(self, stage: str, encoder: Encoder, held: np.ndarray | None = None, count: int | None = None) -> None:
-        """Encode the texts by the readings of a stage, `count` of those to fit on (as many as the start), and keep."""
-        count = len(self.vectors(START).fit) if count is None else count
-        held = raw_vectors(encoder, self.held) if held is None else held
-        forms = raw_vectors(encoder, [self.forms[row] for row in self.asked])
-        parts = {"held": held, "forms": forms, "fit": raw_vectors(encoder, self.fit[:count])}
-        for part, rows in parts.items():
-            self.workspace.keep(f"{stage}-{part}", rows)
+        `held` are the start's own vectors of the held-out texts, `count` the number of texts to fit on (as the start).
+        """
+        count = len(self.own(START).fit) if count is None else count
+        own, (joined, readings) = self.base(stage)[1], self.readings(stage)
+        forms = [self.forms[row] for row in self.asked]
+        for reading, encoder in {OWN: own, **({JOINED: joined} if readings == 2 else {})}.items():
+            known = held if reading == OWN and held is not None else raw_vectors(encoder, self.held)
+            parts = (known, raw_vectors(encoder, forms), raw_vectors(encoder, self.fit[:count]))
+            for part, rows in zip(PARTS, parts, strict=True):
+                self.workspace.keep(f"{stage}-{reading}-{part}", rows)
 
     def start(self) -> dict[str, Any]:
         """Score the start, and measure its speed in texts a second, and what part of their tokens a training reads."""
-        encoder, _ = self.readings(START)
-        encoder.encode(list(self.held[:8]))  # compiles what the first call needs
+        self.encoder.encode(list(self.held[:8]))  # compiles what the first call needs
         began = time.monotonic()
-        held = raw_vectors(encoder, self.held)
+        held = raw_vectors(self.encoder, self.held)
         speed = len(self.held) / max(1e-3, time.monotonic() - began)
-        count = min(len(self.fit), MAX_FITTED_TEXTS, int(max(0.0, min(self.workspace.left / 2 * speed, 1e9))))
-        self.encode(START, encoder, held, count)
+        # A quarter of the time for each of the two readings.
+        count = min(len(self.fit), MAX_FITTED_TEXTS, int(max(0.0, min(self.workspace.left / 4 * speed, 1e9))))
+        self.encode(START, held, count)
         lengths = np.array([len(ids) + 2 for ids in self._contents()])  # with the special tokens
         share = float(np.minimum(lengths, TrainConfig.max_length).sum() / lengths.sum())
         return {
@@ -235,11 +222,6 @@ class Trial:
     def _contents(self) -> list[list[int]]:
         """The token ids of the held-out texts, without special ones, as far as the start reads them."""
         return self.encoder.tokenise(self.held, [self.encoder.views[0][0]] * len(self.held))
-
-    def reading(self) -> dict[str, Any]:
-        """Score the backbone by the other of the two poolings."""
-        pooling = next(name for name in PLAIN_POOLINGS if name != self.reference.pooling)
-        return {"pooling": pooling, **self.scores(READING, self.own(START, pooling))}
 
     def language(self) -> dict[str, Any]:
         """Continue the masked language modelling of a backbone on the texts, and project the new backbone."""
@@ -257,11 +239,11 @@ class Trial:
             learn_language(self.reference.name, texts, folder, steps=steps, seed=self.seed)
         except ValueError as error:
             return left_out(str(error))
-        self.encode(LANGUAGE, self.readings(LANGUAGE)[0])
+        self.encode(LANGUAGE)
         return {"steps": steps, **self.projected(LANGUAGE, LANGUAGE)}
 
     def training(self) -> dict[str, Any]:
-        """Train the start, or its better pooling, and score the model of the best evaluation."""
+        """Train the start, and score the model of the best evaluation."""
         if self.reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
             return left_out(f"{self.encoder.name} is a trained model, and training starts from a backbone")
         steps = self.steps
@@ -273,7 +255,7 @@ class Trial:
             return left_out("training took longer than the time that was left")
         if record.get("best") is not None and record["best"] <= record["start"]:
             return left_out("no evaluation of the training beat the start")
-        reference, encoder = self.base(self.trained_stage)
+        reference, encoder = self.base()
 
         def fill(target: Path) -> None:
             from cse.models.pipeline_writer import plain_model
@@ -283,7 +265,7 @@ class Trial:
             write_fitted_texts(target, self.fit[:MAX_TRAINED_TEXTS])
 
         write_folder(self.workspace.work / TRAINED_FOLDER, fill)
-        self.encode(TRAINING, self.readings(TRAINING)[0])
+        self.encode(TRAINING)
         return {"record": record, **self.scores(TRAINING, self.own(TRAINING))}
 
     def projected(self, name: str, stage: str) -> dict[str, Any]:
@@ -298,18 +280,14 @@ class Trial:
         variants = {
             variant: self.scores(f"{name} {variant}", self.vectors(stage).through(self.fitted(stage, variant)))
             for variant, made in VARIANTS.items()
-            if not impossible.get(made.towards) and (made.share == 1 or self.readings(stage)[1] == 2)
+            if not impossible.get(made.towards)
         }  # fmt: skip
         return {"texts": count, "variants": variants}
 
     def fitted(self, stage: str, variant: str) -> Projection:
         """Return a projection of the readings of a stage."""
-        made, (_, count) = VARIANTS[variant], self.readings(stage)
-        shares = [1.0] * count
-        if count == 2:
-            shares[self.base(stage)[1].reading.pooling is Pooling.TOKEN] = made.share
         fit = self.vectors(stage).fit
-        return fit_variant(made, fit, shares, self.fit_labels[: len(fit)])
+        return fit_variant(VARIANTS[variant], fit, self.readings(stage)[1], self.fit_labels[: len(fit)])
 
     def written(self, candidate: str | None, folder: Path) -> Path | None:
         """Write the model of a candidate to a folder, and return that; None for the start and for no candidate."""
@@ -319,22 +297,15 @@ class Trial:
         if name == TRAINING:
             return self.workspace.work / TRAINED_FOLDER
         stage = STAGE_OF.get(name, name)
-        reference, encoder = self.base(stage)
+        reference = self.base(stage)[0]
 
         def fill(target: Path) -> None:
-            if not variant:
-                return copy_plain(reference, encoder, target)
             joined, count = self.readings(stage)[0], len(self.vectors(stage).fit)
             write_projected(reference, joined, self.fitted(stage, variant), count, target)
             write_fitted_texts(target, self.fit[: count if stage == START else max(count, MAX_TRAINED_TEXTS)])
 
         write_folder(folder, fill)
         return folder
-
-    @property
-    def trained_stage(self) -> str:
-        """The stage whose model is trained: the start, or its other pooling if that is better."""
-        return START if other_reading(self.workspace.stages) is None else READING
 
     @property
     def training_seconds(self) -> float:
@@ -383,7 +354,7 @@ class Trial:
 
     def _inputs(self, steps: int) -> dict[str, Any]:
         """The examples and the settings of a training."""
-        reference, encoder = self.base(self.trained_stage)
+        reference, encoder = self.base()
         texts = self.fit[:MAX_TRAINED_TEXTS]
         paired = len(texts) >= MIN_TEXTS_WITH_NEIGHBOURS
         batches = max(1, len(texts) * 4 // 5 // BATCH_SIZE)
@@ -396,10 +367,10 @@ class Trial:
         return {"record": record, "examples": neighbour_pairs(encoder, texts, self.seed) if paired else list(texts)}
 
 
-def fit_variant(made: Variant, fit: np.ndarray, shares: Sequence[float], labels: Sequence[str]) -> Projection:
-    """Return the projection of a variant, fitted on joined readings (N, d) of texts with these labels, if any."""
+def fit_variant(made: Variant, fit: np.ndarray, readings: int, labels: Sequence[str]) -> Projection:
+    """Return the projection of a variant, fitted on so many joined readings (N, d) of texts with labels, if any."""
     return fit_joined(
-        fit, shares, exponent=made.exponent,
+        fit, readings, exponent=made.exponent,
         neighbours=NEIGHBOURS if made.towards == TOWARDS_NEIGHBOURS else 0,
         labels=labels if made.towards == TOWARDS_LABELS else (),
     )  # fmt: skip

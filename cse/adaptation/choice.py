@@ -8,40 +8,35 @@ from typing import Any
 
 from cse.evaluation.metrics import Difference
 
-START, READING, PROJECTION, LANGUAGE = "start", "reading", "projection", "language"
+START, PROJECTION, LANGUAGE = "start", "projection", "language"
 TRAINING, TRAINED = "training", "trained-projection"
 STAGE_WORDS = {
-    START: "your model as it is", READING: "your model", PROJECTION: "projection",
+    START: "your model as it is", PROJECTION: "projection",
     LANGUAGE: "masked language modelling, then projection", TRAINING: "training", TRAINED: "training, then projection",
 }  # fmt: skip
-CHEAP = (READING, PROJECTION)
 LATER = (LANGUAGE, TRAINING, TRAINED)  # stages of minutes
-TOWARDS_NEIGHBOURS, TOWARDS_LABELS, HALF = "neighbours", "labels", "half"
+TOWARDS_NEIGHBOURS, TOWARDS_LABELS = "neighbours", "labels"
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A projection: its words, the `exponent` of its spectrum, the `share` of the other reading, and what its layer
-    moves texts `towards` first: their neighbours, the mean of their label, or nothing.
+    """A projection: its words, the `exponent` of its spectrum, and what its layer moves texts `towards` first: their
+    neighbours, the mean of their label, or nothing.
     """
 
     words: str = ""
     exponent: float = 0.0
-    share: float = 1.0
     towards: str = ""
 
 
 # In the order in which they are tried: the first of equals is taken.
 VARIANTS = {
     "0": Variant(), **{f"{dial:g}": Variant(f", dial {dial:g}", dial) for dial in (-0.125, -0.25, 0.25, 0.5)},
-    HALF: Variant(", other reading by half", share=0.5),
     TOWARDS_NEIGHBOURS: Variant(" towards neighbours", towards=TOWARDS_NEIGHBOURS),
-    **{f"{TOWARDS_NEIGHBOURS} {dial:g}": Variant(f" towards neighbours, dial {dial:g}", dial, 1, TOWARDS_NEIGHBOURS)
+    **{f"{TOWARDS_NEIGHBOURS} {dial:g}": Variant(f" towards neighbours, dial {dial:g}", dial, TOWARDS_NEIGHBOURS)
        for dial in (-0.25, -0.5)},
-    f"{TOWARDS_NEIGHBOURS} {HALF}": Variant(
-        " towards neighbours, dial -0.25, other reading by half", -0.25, 0.5, TOWARDS_NEIGHBOURS),
     TOWARDS_LABELS: Variant(" towards labels", towards=TOWARDS_LABELS),
-    **{f"{TOWARDS_LABELS} {dial:g}": Variant(f" towards labels, dial {dial:g}", dial, 1, TOWARDS_LABELS)
+    **{f"{TOWARDS_LABELS} {dial:g}": Variant(f" towards labels, dial {dial:g}", dial, TOWARDS_LABELS)
        for dial in (-0.25, -0.375, -0.5)},
 }  # fmt: skip
 GROUPING, FINDING = AXES = ("grouping", "finding")
@@ -76,17 +71,10 @@ def candidates(stages: Stages) -> dict[str, Mapping[str, Any]]:
     return scored
 
 
-def called(name: str, stages: Stages) -> str:
+def called(name: str) -> str:
     """Return the words for a candidate."""
     stage, _, variant = name.partition(" ")
-    pooling = f" read by {stages[READING]['pooling']}" if stage == READING else ""
-    return f"{STAGE_WORDS[stage]}{VARIANTS.get(variant, Variant()).words}{pooling}"
-
-
-def other_reading(stages: Stages) -> str | None:
-    """Return the pooling of `READING` if training should begin with it: if it is taken before the start for both."""
-    reading = stages.get(READING, {})
-    return reading["pooling"] if "gains" in reading and is_taken(gains_of(reading), BOTH) else None
+    return f"{STAGE_WORDS[stage]}{VARIANTS.get(variant, Variant()).words}"
 
 
 def gains_of(scores: Mapping[str, Any]) -> dict[str, Difference]:
@@ -133,16 +121,15 @@ def choose(stages: Stages, purpose: str = BOTH) -> Choice:
     unjudged = [name for name in gains if unlabelled and name != result and gains[name][FINDING].value >= -MAX_LOSS]
     if result != START:
         said = phrase(gains[result])
-        sentence = f"{said[0].upper()}{said[1:]}: use the new model, {called(result, stages)}."
+        sentence = f"{said[0].upper()}{said[1:]}: use the new model, {called(result)}."
     elif offers:
         sentence = "Keep your model, or choose. " + " ".join(
-            f"{called(name, stages)[0].upper()}{called(name, stages)[1:]}: {phrase(gains[name])}: `--for {word}` "
-            "takes it."
+            f"{called(name)[0].upper()}{called(name)[1:]}: {phrase(gains[name])}: `--for {word}` takes it."
             for word, name in offers.items()
         )
     elif gains:
         best = max(gains, key=lambda name: _total(gains[name], purpose))
-        sentence = f"No better: keep your model. The best candidate, {called(best, stages)}: {phrase(gains[best])}."
+        sentence = f"No better: keep your model. The best candidate, {called(best)}: {phrase(gains[best])}."
     else:
         sentence = f"{UNMEASURED} Keep your model: no candidate could be used."
     candidate = next(iter(offers.values()), None) if result == START else None

@@ -18,7 +18,7 @@ from cse.methods.method import TRAINED_POOLINGS, Head, Pooling, When
 from cse.models.fitted_texts import FITTED_TEXTS
 from cse.models.loading import on_torch, open_model
 from cse.models.names import Kind, ModelReference, location, model_folder
-from cse.models.sentence_transformers import CALLS, TRANSFORMER, transformer_options
+from cse.models.sentence_transformers import CALLS, LAYER_MEAN, TRANSFORMER, transformer_options
 from cse.vectors import nearest_others, unit_rows
 
 # With fewer a text is found less often by a short form of it (docs/own-text.md).
@@ -108,13 +108,13 @@ def fit_projection(
     )
 
 
-def fit_joined(vectors: np.ndarray, shares: Sequence[float], **options: Any) -> Projection:
-    """Return the projection (`fit_projection`) of joined readings, (N, d) together, whose lengths are their `shares`.
+def fit_joined(vectors: np.ndarray, readings: int, **options: Any) -> Projection:
+    """Return the projection (`fit_projection`) of so many joined readings, (N, d) together, as of equal lengths.
 
     The lengths of a reading hardly differ between texts, so it is divided by their mean, which is part of the layer.
     """
-    parts = np.linalg.norm(vectors.reshape(len(vectors), len(shares), -1), axis=2).mean(axis=0)
-    scale = np.repeat(np.array(shares) / np.where(parts > 0, parts, 1), vectors.shape[1] // len(shares))
+    parts = np.linalg.norm(vectors.reshape(len(vectors), readings, -1), axis=2).mean(axis=0)
+    scale = np.repeat(1 / np.where(parts > 0, parts, 1), vectors.shape[1] // readings)
     fitted = fit_projection((vectors * scale).astype(np.float32), **options)
     return Projection(fitted.mean / scale, fitted.components * scale, fitted.explained)
 
@@ -152,7 +152,8 @@ COPIED_FILES = (  # files other than weights that opening a model reads, here or
 MODEL_FILES = (
     *COPIED_FILES, SINGLE, "modules.json", PROJECTION_RECORD, FITTED_TEXTS, "README.md", "cse_export.json",
     "modeling_prefix.py",
-    *(f"{number}_{name}{end}" for number in "123" for name in ("WordWeights", "Pooling", "Dense", "Normalize")
+    *(f"{number}_{name}{end}" for number in "1234"
+      for name in ("WordWeights", LAYER_MEAN, "Pooling", "Dense", "Normalize")
       for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
 )  # fmt: skip
 PLAIN_POOLINGS = ("mean", "cls")
@@ -174,7 +175,7 @@ def check_projectable(reference: ModelReference, encoder: Encoder) -> None:
         raise ValueError(f"{encoder.name} has a linear layer or head already; give the model that it was fitted on")
     if reference.kind is Kind.BACKBONE and reference.pooling not in PLAIN_POOLINGS:
         raise ValueError(
-            f"{encoder.name}: sentence-transformers has no pooling {reference.pooling}; give `pooling` mean or cls"
+            f"an adaptation reads a backbone by mean or cls, not {reference.pooling}; give one of them as `pooling`"
         )
     if reference.kind not in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
         from cse.models.pipeline_writer import reason_against
@@ -193,10 +194,9 @@ def write_projected(
     if reference.kind in (Kind.BACKBONE, Kind.SENTENCE_TRANSFORMERS):
         from cse.models.pipeline_writer import write_dense, write_modules
 
-        copy_plain(reference, encoder, target)
-        write_dense(projection.arrays, Head.LINEAR, target / "2_Dense")
-        last = ["Normalize"] if encoder.reading.normalised else []
-        write_modules(target, ["Transformer", "Pooling", "Dense", *last])
+        modules = [kind for kind in copy_plain(reference, encoder, target) if kind != "Normalize"]
+        write_dense(projection.arrays, Head.LINEAR, target / f"{len(modules)}_Dense")
+        write_modules(target, [*modules, "Dense", *(["Normalize"] if encoder.reading.normalised else [])])
         calls = target / CALLS
         if calls.exists():  # all dimensions of the projection are kept
             write_json(calls, {**read_json(calls), "truncate_dim": None})
@@ -212,11 +212,13 @@ def write_projected(
 
 
 def joined_reading(encoder: Encoder) -> Encoder | None:
-    """Return the encoder read by the first token and the mean, joined; None where it reads neither of these."""
+    """Return the encoder read by the first token and the mean of first and last layer, joined; None where it reads
+    neither the first token nor the mean.
+    """
     reading = encoder.reading
     if reading.template.prompts or reading.pooling not in TRAINED_POOLINGS.values():
         return None
-    return encoder.reading_by(replace(reading, pooling=Pooling.CLS_MEAN))
+    return encoder.reading_by(replace(reading, pooling=Pooling.CLS_FIRST_LAST))
 
 
 def with_head(encoder: Encoder, pooling: Pooling, projection: Projection) -> Any:
@@ -238,15 +240,16 @@ def with_head(encoder: Encoder, pooling: Pooling, projection: Projection) -> Any
 
 def copy_plain(
     reference: ModelReference, encoder: Encoder, target: Path, weights: Mapping[str, np.ndarray] | None = None
-) -> None:
+) -> list[str]:
     """Copy a backbone, or a sentence-transformers model, as one of sentence-transformers in one weight file.
 
     The weights, or `weights` in their place, are written as float32, and the pooling is the encoder's; a backbone gets
     modules for it and for its length, and a tokenizer that reads typed special tokens as text, as an encoder does.
+    Returns the kinds of the modules.
     """
     from safetensors.numpy import save_file
 
-    from cse.models.pipeline_writer import TYPED_AS_TEXT, pooling_json, write_modules
+    from cse.models.pipeline_writer import TYPED_AS_TEXT, all_layers, write_modules, write_pooling
 
     name, model = location(reference.name), model_folder(reference.name)
     for file in COPIED_FILES:
@@ -260,7 +263,7 @@ def copy_plain(
     save_file(arrays, target / SINGLE, {"format": "pt"})
     config = read_json(target / "config.json")
     config.pop("torch_dtype", None)
-    write_json(target / "config.json", {**config, "dtype": "float32"})
+    write_json(target / "config.json", {**config, **all_layers(encoder.reading), "dtype": "float32"})
     known = {} if reference.recorded is None else transformer_options(name)
     if reference.recorded is None:
         known |= {"max_seq_length": encoder.max_seq_length, "do_lower_case": False}
@@ -271,10 +274,7 @@ def copy_plain(
     if reference.recorded is None:
         tokenizer = target / "tokenizer_config.json"
         write_json(tokenizer, {**(read_json(tokenizer) if tokenizer.exists() else {}), **TYPED_AS_TEXT})
-    mode = {Pooling.TOKEN: "cls"}.get(encoder.reading.pooling, encoder.reading.pooling.value)
-    (target / "1_Pooling").mkdir()
-    write_json(
-        target / "1_Pooling" / "config.json",
-        pooling_json(int(config["hidden_size"]), mode, prompt=encoder.reading.prompt_pooled),
-    )
-    write_modules(target, ["Transformer", "Pooling", *(["Normalize"] if encoder.reading.normalised else [])])
+    modules = ["Transformer", *write_pooling(encoder.reading, target, 1, config)]
+    modules += ["Normalize"] if encoder.reading.normalised else []
+    write_modules(target, modules)
+    return modules

@@ -41,12 +41,12 @@ def table(stages: Stages, choice: Choice) -> list[list[str]]:
             mark for mark, other in (("chosen", choice.result), ("to be judged", choice.candidate)) if name == other
         ]
         rows.append(
-            [called(name, stages), str(scores["dimension"]), *(f"{scores['scores'][each]:.1f}" for each in measures),
+            [called(name), str(scores["dimension"]), *(f"{scores['scores'][each]:.1f}" for each in measures),
              *(gains or [""] * (len(rows[0]) - 3 - len(measures))), ", ".join(marks)]
         )  # fmt: skip
     for name, stage in stages.items():
         if "left_out" in stage:
-            rows.append([called(name, stages), *[""] * (len(rows[0]) - 2), f"left out: {stage['left_out']}"])
+            rows.append([called(name), *[""] * (len(rows[0]) - 2), f"left out: {stage['left_out']}"])
     return rows
 
 
@@ -101,5 +101,5 @@ def page(report: dict[str, Any]) -> str:
     template = environment.from_string((Path(__file__).parent / "report.html").read_text(encoding="utf-8"))
     return template.render(
         report=report, scores=scores_table(report), explained=explained(report),
-        compared=called(report["compared"], report["stages"]),
+        compared=called(report["compared"]),
     )  # fmt: skip

@@ -69,19 +69,22 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     attended = op.unsqueeze(attended, _ints(1, 2))
     for layer in range(int(backbone.config["num_hidden_layers"])):
         states.append(_block(backbone, layer, states[-1], attended, prefix))
-    first = op.gather(states[-1], at, _int(1), 1)  # of row b the state at[b]
+    layers = LAYERS.get(pooling, LAST_LAYER)
+    hidden = states[-1]
+    if len(layers) > 1:
+        total = reduce(op.add, (states[layer] for layer in layers))
+        hidden = op.multiply(total, _constant(np.float32(1 / len(layers))))
+    first = op.gather(hidden, at, _int(1), 1)  # of row b the state at[b]
     if pooling in (Pooling.TOKEN, Pooling.LAST):
         vectors = first
     elif pooling is Pooling.MAX:
         unread = op.unsqueeze(op.subtract(pooled, _constant(np.float32(1))), _ints(2))
-        vectors = op.reduce_max(op.add(states[-1], op.multiply(unread, _constant(np.float32(1e9)))), _ints(1))
+        vectors = op.reduce_max(op.add(hidden, op.multiply(unread, _constant(np.float32(1e9)))), _ints(1))
     elif pooling in JOINED:
-        readings = {Pooling.TOKEN: first, Pooling.MEAN: _mean(states[-1], pooled)}
+        readings = {Pooling.TOKEN: first, Pooling.MEAN: _mean(hidden, pooled)}
         vectors = op.concat([readings[part] for part in JOINED[pooling]], 1)
     else:
-        layers = LAYERS.get(pooling, LAST_LAYER)
-        total = reduce(op.add, (states[layer] for layer in layers))
-        vectors = _mean(op.multiply(total, _constant(np.float32(1 / len(layers)))), pooled)
+        vectors = _mean(hidden, pooled)
         if pooling is Pooling.MEAN_SQRT_LEN:
             vectors = op.multiply(vectors, op.sqrt(op.reduce_sum(pooled, _ints(1), True)))
     return Model([vectors], inputs, "vectors")

@@ -222,9 +222,7 @@ class PromptedBackbone(nn.Module):
             mlm_head(self.model)  # raises if there is none
             tokens, _ = self._collate(rows)
             return _mean(self.model.get_output_embeddings().weight[tokens.ids], tokens.pooled)
-        states, pooled, first = self._run(rows, layers=LAYERS.get(pooling, LAST_LAYER))
-        hidden = torch.stack(states).mean(0) if len(states) > 1 else states[0]
-        return pooled_states(pooling, hidden, pooled, first)
+        return pooled_states(pooling, *self._run(rows, layers=LAYERS.get(pooling, LAST_LAYER)))
 
     def grouped(self, lengths: Sequence[int], read: Callable[[Sequence[int]], torch.Tensor]) -> torch.Tensor:
         """Return (B, ...) results of `read` on the numbers of rows of these `lengths` (B), in training in groups.
@@ -255,12 +253,12 @@ class PromptedBackbone(nn.Module):
     def read(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, d) float32: each row's last hidden state at its `read_at`."""
         if self.reads_at and self.model.config._attn_implementation == FUSED:
-            return self._run(rows, read_at=on_device(rows.read_at, self.device))[0][0][:, 0].float()
+            return self._run(rows, read_at=on_device(rows.read_at, self.device))[0][:, 0].float()
         return self._run(rows)[2]
 
     def hidden(self, rows: TokenRows) -> torch.Tensor:
         """Return (B, L, d) last hidden states of rows padded to the longest."""
-        return self._run(rows)[0][0]
+        return self._run(rows)[0]
 
     def _embed(self, tokens: Tokens) -> torch.Tensor:
         embeddings = self.model.get_input_embeddings()(tokens.ids)  # (B, L, d)
@@ -270,9 +268,9 @@ class PromptedBackbone(nn.Module):
 
     def _run(
         self, rows: TokenRows, layers: tuple[int, ...] = LAST_LAYER, **read_at: torch.Tensor
-    ) -> tuple[list[torch.Tensor], torch.Tensor, torch.Tensor]:
-        """Return the hidden states (B, L, d) of `layers`, as `cse.methods.method.LAYERS` counts, what a mean reads of
-        them, (B, L), and the last ones at the rows' `read_at`, (B, d).
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return the mean (B, L, d) of the hidden states of `layers`, as `cse.methods.method.LAYERS` counts, what a
+        mean reads of it, (B, L), and its states at the rows' `read_at`, (B, d).
 
         With `read_at` (B,) those of the last layer are (B, 1, d), of these tokens (`cse.encoder.prompted_backbone`).
         """
@@ -281,7 +279,7 @@ class PromptedBackbone(nn.Module):
         tokens, column = self._collate(rows)
         if self.converted and layers == LAST_LAYER and not self._may_learn():
             last = self.converted(self._embed(tokens), tokens.mask)
-            return [last], tokens.pooled, last[torch.arange(len(rows)), column].float()
+            return last, tokens.pooled, last[torch.arange(len(rows)), column].float()
         base, inputs = self.model.base_model, {**({"position_ids": tokens.positions} if self.placed else {}), **read_at}
         # Each row has its own noise.
         prefix = None if self.prefix is None else self.dropout(self.prefix.expand(len(rows), -1, -1))
@@ -294,10 +292,10 @@ class PromptedBackbone(nn.Module):
                 base, prefix, mask,
                 inputs_embeds=self._embed(tokens), output_hidden_states=layers != LAST_LAYER, **inputs,
             )  # fmt: skip
-        last = output.last_hidden_state
-        first = last[:, 0] if read_at else last[torch.arange(len(rows), device=self.device), column]
-        states = [last if layer == -1 else output.hidden_states[layer] for layer in layers]
-        return states, tokens.pooled, first.float()
+        states = [output.last_hidden_state if layer == -1 else output.hidden_states[layer] for layer in layers]
+        hidden = torch.stack(states).mean(0) if len(states) > 1 else states[0]
+        first = hidden[:, 0] if read_at else hidden[torch.arange(len(rows), device=self.device), column]
+        return hidden, tokens.pooled, first.float()
 
     @property
     def _fixed(self) -> bool:

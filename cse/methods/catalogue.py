@@ -131,6 +131,10 @@ UNTRAINED = {
         _pooling("mean-cls", "mean of the last layer, then the first token", pooling=Pooling.MEAN_CLS),
         _pooling("pooler", "the model's own pooler (linear, tanh) over the first token", head_when=When.ALWAYS),
         _pooling("first-last", "mean of the embedding layer and the last", pooling=Pooling.FIRST_LAST),
+        _pooling(
+            "cls-first-last", "embedding layer and the last, averaged: at the first token, then the mean",
+            pooling=Pooling.CLS_FIRST_LAST,
+        ),
         _pooling("last-two", "mean of the last two layers", citation="ConSERT", pooling=Pooling.LAST_TWO),
         _pooling("static", "mean of the word embeddings", pooling=Pooling.STATIC),
         _pooling(

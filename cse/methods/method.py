@@ -31,7 +31,7 @@ class When(str, Enum):
 class Pooling(str, Enum):
     """Sources of the vector: the template's mask (or first token), or a reading of all tokens, special ones included.
 
-    Two of them are joined, one after the other, in a vector of twice the width.
+    Three of them join two readings, one after the other, in a vector of twice the width.
     """
 
     TOKEN = "token"
@@ -46,13 +46,17 @@ class Pooling(str, Enum):
     STATIC_OUTPUT = "static-output"  # output embeddings (rows of the decoder)
     CLS_MEAN = "cls-mean"  # the first token's state, then the mean
     MEAN_CLS = "mean-cls"
+    CLS_FIRST_LAST = "cls-first-last"  # as cls-mean, of the layers of first-last
 
 
 TRAINED_POOLINGS = {"cls": Pooling.TOKEN, "mean": Pooling.MEAN}  # of a template without a mask
-# Layers that are averaged before the mean over the tokens; 0 is the embedding layer's output, -1 the last layer.
-LAYERS = {Pooling.FIRST_LAST: (0, -1), Pooling.LAST_TWO: (-2, -1)}
+# Layers that are averaged before anything is read; 0 is the embedding layer's output, -1 the last layer.
+LAYERS = {Pooling.FIRST_LAST: (0, -1), Pooling.LAST_TWO: (-2, -1), Pooling.CLS_FIRST_LAST: (0, -1)}
 LAST_LAYER = (-1,)  # of every other pooling
-JOINED = {Pooling.CLS_MEAN: (Pooling.TOKEN, Pooling.MEAN), Pooling.MEAN_CLS: (Pooling.MEAN, Pooling.TOKEN)}
+JOINED = {
+    Pooling.CLS_MEAN: (Pooling.TOKEN, Pooling.MEAN), Pooling.MEAN_CLS: (Pooling.MEAN, Pooling.TOKEN),
+    Pooling.CLS_FIRST_LAST: (Pooling.TOKEN, Pooling.MEAN),
+}  # fmt: skip
 EMBEDDINGS = (Pooling.STATIC, Pooling.STATIC_OUTPUT)  # a mean over rows of a matrix, without any layer
 
 

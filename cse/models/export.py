@@ -19,7 +19,7 @@ from cse.encoder.prompted_backbone import pooled_states
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.hub import split_revision
 from cse.files.writing import FolderKind, replacing
-from cse.methods.method import Pooling
+from cse.methods.method import LAST_LAYER, LAYERS, Pooling
 from cse.methods.settings import to_json
 from cse.models.config import BUNDLED_LICENCE, MASK_WARNING, base_model
 from cse.models.loading import ADAPTER, BASE, FORMAT, PROMPTS
@@ -147,7 +147,11 @@ class Graph(torch.nn.Module):
         run = partial(self.base, attention_mask=attention_mask)
         if self.prefix is not None:
             run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
-        states = run(inputs_embeds=self.words(input_ids), **positions).last_hidden_state
+        layers = LAYERS.get(self.pooling, LAST_LAYER)
+        output = run(inputs_embeds=self.words(input_ids), output_hidden_states=layers != LAST_LAYER, **positions)
+        states = output.last_hidden_state  # or the mean of layers, which a pooling outside of the graph reads, too
+        if len(layers) > 1:
+            states = torch.stack([output.hidden_states[layer] for layer in layers]).mean(0)
         read = attention_mask if self.mask_id is None else (input_ids == self.mask_id).long()
         at = attention_mask.sum(1) - 1 if self.pooling is Pooling.LAST else torch.zeros_like(input_ids[:, 0])
         one = states.gather(1, at[:, None, None].expand(-1, 1, states.shape[2]))[:, 0]

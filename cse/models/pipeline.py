@@ -15,9 +15,17 @@ from cse.encoder.stored_tokenizer import OWN_KEY, WORD_TABLE, Additions
 from cse.errors import ArtefactError
 from cse.files.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_arrays
 from cse.files.writing import read_json
-from cse.methods.method import Head, Method, Pooling, When
+from cse.methods.method import LAYERS, Head, Method, Pooling, Reading, When
 from cse.methods.settings import from_json
-from cse.models.sentence_transformers import IDLE, LAYER_MODULES, RecordedLayers, call_as, modules_of, recorded_settings
+from cse.models.sentence_transformers import (
+    IDLE,
+    LAYER_MEAN,
+    LAYER_MODULES,
+    RecordedLayers,
+    call_as,
+    modules_of,
+    recorded_settings,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +43,7 @@ SAVED_KEY = "transformers_version"  # key that transformers writes into a config
 PIPELINE_FILES = (
     CONFIG, SINGLE, SHARD, INDEX, "tokenizer.json", "tokenizer_config.json",
     "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
-    *(f"[1-9]_{name}{end}" for name in ("WordWeights", "Pooling", "Dense", "LayerNorm", "Normalize")
+    *(f"[1-9]_{name}{end}" for name in ("WordWeights", LAYER_MEAN, "Pooling", "Dense", "LayerNorm", "Normalize")
       for end in ("", "/config.json", "/wordweights_config.json", "/model.safetensors")),
 )  # fmt: skip
 
@@ -65,9 +73,8 @@ def is_pipeline(name: str, config: dict[str, Any]) -> bool:
     if record is None or modules is None:
         return False
     method = _method(record, name)
-    masked = method.reading.at_mask
     layers = layer_modules(method.reading.head_layers)
-    expected = ["Transformer", *(["WordWeights"] if masked else []), "Pooling", *layers]
+    expected = ["Transformer", *modules_before_pooling(method.reading), "Pooling", *layers]
     kinds = [kind for kind, _ in modules if kind != IDLE]
     if kinds not in (expected, [*expected, "Normalize"]):
         raise ArtefactError(
@@ -75,6 +82,11 @@ def is_pipeline(name: str, config: dict[str, Any]) -> bool:
             f"({', '.join(expected)}); give `pooling` to read the backbone alone"
         )
     return True
+
+
+def modules_before_pooling(reading: Reading) -> list[str]:
+    """Return the modules of sentence-transformers between the backbone and the pooling: weights of words, or layers."""
+    return ["WordWeights"] if reading.at_mask else [LAYER_MEAN] if reading.pooling in LAYERS else []
 
 
 def layer_modules(layers: Sequence[str]) -> list[str]:

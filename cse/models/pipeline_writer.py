@@ -16,11 +16,12 @@ from cse.encoder.backbone import as_arrays
 from cse.encoder.rows import HARD, TokenTemplate, render
 from cse.encoder.stored_tokenizer import BY_WORD, NUL, OWN_KEY, ROLES
 from cse.encoder.torch_encoder import TorchEncoder
-from cse.methods.method import Head, Pooling, When
+from cse.files.weights import SINGLE
+from cse.methods.method import LAYERS, Head, Pooling, Reading, When
 from cse.methods.settings import to_json
 from cse.methods.templates import PLAIN
 from cse.models.pipeline import HEAD, SAVED_KEY, SPACE_PROMPT, layer_modules
-from cse.models.sentence_transformers import LAYER_MODULES, POOLINGS, READ_POOLINGS
+from cse.models.sentence_transformers import LAYER_MEAN, LAYER_MODULES, POOLINGS, READ_POOLINGS
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -221,11 +222,7 @@ def write_pipeline(
         for file in ("wordweights_config.json", "config.json"):  # the second in newer versions
             write_json(target / "1_WordWeights" / file, only)
         save_file({"emb_layer.weight": table}, target / "1_WordWeights" / "model.safetensors")
-    mode = "mean" if plain.at_mask else pooling_name(encoder.reading.pooling)
-    folder = target / f"{len(modules)}_Pooling"
-    width = int(encoder.model.config.hidden_size)
-    write_json(folder / "config.json", pooling_json(width, mode, prompt=encoder.reading.prompt_pooled))
-    modules.append("Pooling")
+    modules += write_pooling(encoder.reading, target, len(modules), encoder.model.config.to_dict())
     first_layer = None
     if plain.head is not None:
         modules += _write_layers(plain.head, encoder.reading.head_layers, target, len(modules), half=half)
@@ -233,7 +230,7 @@ def write_pipeline(
     if encoder.reading.normalised:
         modules.append("Normalize")
     write_modules(target, modules)
-    config = {**_record(plain, first_layer), **config}
+    config = {**_record(plain, first_layer), **all_layers(encoder.reading), **config}
     if weights:
         tensors = plain.whole() if encoder.prefix is None else plain.tensors | {"prefix": encoder.prefix}
         write_weights(target, plain, tensors, half=half, **config)
@@ -332,6 +329,34 @@ def _write_calls(plain: PlainModel, target: Path, weights: bool) -> None:
         "similarity_fn_name": encoder.similarity_fn_name, "truncate_dim": encoder.truncate_dim,
     }  # fmt: skip
     write_json(target / "config_sentence_transformers.json", calls)
+
+
+def write_pooling(reading: Reading, target: Path, start: int, config: Mapping[str, Any]) -> list[str]:
+    """Write a pooling, and before it the mean of layers that it reads, as modules numbered from `start`.
+
+    `config` is the backbone's configuration. Returns the kinds of the modules.
+    """
+    from safetensors.numpy import save_file
+
+    kinds, width = ["Pooling"], int(config["hidden_size"])
+    if reading.pooling in LAYERS:
+        kinds.insert(0, LAYER_MEAN)
+        count, folder = int(config["num_hidden_layers"]), target / f"{start}_{LAYER_MEAN}"
+        weights = np.zeros(count + 1, np.float32)
+        weights[[*LAYERS[reading.pooling]]] = 1
+        write_json(
+            folder / "config.json", {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": count}
+        )
+        save_file({"layer_weights": weights}, folder / SINGLE)
+    mode = "mean" if reading.at_mask else pooling_name(reading.pooling)
+    name = f"{start + len(kinds) - 1}_Pooling"
+    write_json(target / name / "config.json", pooling_json(width, mode, prompt=reading.prompt_pooled))
+    return kinds
+
+
+def all_layers(reading: Reading) -> dict[str, bool]:
+    """Return the entry of a backbone's configuration by which sentence-transformers reads more layers than the last."""
+    return {"output_hidden_states": True} if reading.pooling in LAYERS else {}
 
 
 def pooling_name(pooling: Pooling) -> str:

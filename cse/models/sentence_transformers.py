@@ -6,7 +6,7 @@ Every key of their files is in `KEYS`: it is obeyed, or changes nothing, or is r
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cse.errors import ArtefactError
 from cse.files import hub
 from cse.files.weights import SINGLE, check_finite, find_weights, read_arrays
-from cse.methods.method import Head, Method, When
+from cse.methods.method import LAYERS, Head, Method, When
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,6 +113,7 @@ def read_part(name: str, file: str) -> Any:
 
 PACKAGE = "sentence_transformers."  # where the classes of modules are; code of a folder is not run
 AFTER_POOLING = (*LAYER_MODULES, "Normalize")  # modules, in any order
+LAYER_MEAN = "WeightedLayerPooling"  # a mean of layers, before the pooling
 STATIC = "StaticEmbedding"
 ROUTES = "has several routes (Router); give the folder of one of them, with `pooling`"
 OTHER = "give a model of dense sentence vectors, or `pooling` to read its backbone"
@@ -137,8 +138,10 @@ POOLINGS = {  # older keys -> the value of `pooling_mode` that they stand for
 READ_POOLINGS = {  # pooling of an encoder -> that of sentence-transformers
     "cls": ["cls"], "mean": ["mean"], "max": ["max"], "last": ["lasttoken"], "weighted-mean": ["weightedmean"],
     "mean-sqrt-len": ["mean_sqrt_len_tokens"], "cls-mean": ["cls", "mean"], "mean-cls": ["mean", "cls"],
+    "first-last": ["mean"], "last-two": ["mean"], "cls-first-last": ["cls", "mean"],
 }  # fmt: skip
 EMPTY_PROMPTS = ("query", "document")  # every model has these
+LAYERS_OF = {pooling.value: layers for pooling, layers in LAYERS.items()}
 MAX_SHOWN_CHARACTERS = 60  # characters of a foreign value in an error
 POOLING_CURE = "give `pooling` to read the backbone alone"
 
@@ -171,6 +174,10 @@ KEYS: dict[str, dict[str, Any]] = {
     "Pooling": {
         "pooling_mode": OBEYED, **dict.fromkeys(POOLINGS, OBEYED), "include_prompt": OBEYED,
         "word_embedding_dimension": NOTHING, "embedding_dimension": NOTHING,
+    },
+    LAYER_MEAN: {
+        "layer_start": OBEYED, "num_hidden_layers": OBEYED, "word_embedding_dimension": NOTHING,
+        "embedding_dimension": NOTHING,
     },
     "Dense": {
         "in_features": OBEYED, "out_features": OBEYED, "bias": OBEYED, "activation_function": OBEYED,
@@ -219,7 +226,10 @@ def recorded_pooling(name: str) -> RecordedPooling | None:
         return None
     work = [(kind, path) for kind, path in modules if kind != IDLE]
     order = [kind for kind, _ in work]
-    if order[:2] != ["Transformer", "Pooling"] or not set(order[2:]) <= set(AFTER_POOLING):
+    at = order.index("Pooling") + 1 if "Pooling" in order else 0
+    if order[:at] not in (["Transformer", "Pooling"], ["Transformer", LAYER_MEAN, "Pooling"]) or not (
+        set(order[at:]) <= set(AFTER_POOLING)
+    ):
         raise ArtefactError(
             f"{name}: its pipeline ({', '.join(order)}) is not a backbone with a pooling, then linear layers and "
             f"normalisations; {POOLING_CURE}"
@@ -272,7 +282,15 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
         )
     modes = pooling.get("pooling_mode") or [mode for key, mode in POOLINGS.items() if pooling.get(key)] or ["mean"]
     modes = [modes] if isinstance(modes, str) else modes
-    pooled = next((name for name, order in READ_POOLINGS.items() if modes == order), None)
+    layers = _mean_layers(name, paths, backbone)
+    pooled = next((
+        pooling for pooling, order in READ_POOLINGS.items() if modes == order and LAYERS_OF.get(pooling) == layers
+    ), None)  # fmt: skip
+    if pooled is None and layers:
+        raise ArtefactError(
+            f"{name}: its pooling of layers {layers} is not supported, but only the mean of first and last, and of the "
+            f"last two; {POOLING_CURE}"
+        )
     if pooled is None:
         wrong = " and ".join(map(_shown, modes)) if isinstance(modes, list) else _shown(modes)
         known = ", ".join(POOLINGS.values())
@@ -296,6 +314,27 @@ def recorded_settings(name: str, modules: list[tuple[str, str]]) -> RecordedPool
         typed_specials=not tokenizer.get("split_special_tokens"),
         lower_case=bool(options.get("do_lower_case")) and not ('"Lowercase"' in normalizer or lowers),
     )  # fmt: skip
+
+
+def _mean_layers(name: str, paths: Mapping[str, str], backbone: str) -> tuple[int, ...] | None:
+    """Return the layers that are averaged before the pooling, as `cse.methods.method.LAYERS`; None for the last alone.
+
+    sentence-transformers passes the module over where the backbone's configuration does not ask for all layers.
+    Raises ArtefactError for weights that are no equal shares.
+    """
+    if LAYER_MEAN not in paths or not _object(name, _joined(backbone, "config.json")).get("output_hidden_states"):
+        return None
+    folder = paths[LAYER_MEAN]
+    config = _object(name, f"{folder}/config.json")
+    stored = read_arrays(find_weights(name, [f"{folder}/{file}" for file in (SINGLE, "pytorch_model.bin")]))
+    weights, count = stored.get("layer_weights"), config.get("num_hidden_layers")
+    start = config.get("layer_start")
+    if type(count) is not int or type(start) is not int or weights is None or weights.shape != (count + 1 - start,):
+        raise ArtefactError(f"{name}: its {folder} is damaged; {COPY_AGAIN}")
+    used = weights.nonzero()[0]
+    if len(set(weights[used].tolist())) != 1:
+        raise ArtefactError(f"{name}: its {folder} gives layers different weights; {POOLING_CURE}")
+    return tuple(0 if number == 0 else number - count - 1 for number in (used + start).tolist())
 
 
 def _ends_normalised(modules: Sequence[tuple[str, str]]) -> bool:

@@ -27,7 +27,6 @@ from cse.adaptation.choice import candidates as candidates_of
 from cse.adaptation.choice import choose
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_joined, fit_projection
-from cse.adaptation.report import lines
 from cse.corpus import Corpus
 from cse.evaluation.clustering import neighbour_values
 from cse.methods.method import Pooling as Pooled
@@ -84,21 +83,21 @@ def plain(report: dict[str, Any]) -> dict[str, Any]:
 
 def test_with_labels_the_scores_are_those_of_held_out_texts_and_the_best_is_written(table, bert_folder, whole):
     stages = whole["stages"]
-    assert set(stages) >= {"start", "reading", "projection", "training"}
+    assert set(stages) >= {"start", "projection", "training"}
     held, fit = split(Corpus.read(table, "2", "1").distinct_sample(10_000, 7), 7)
     gold = np.unique(held.labels, return_inverse=True)[1]
     forms = [" ".join(text.split()[::2]) for text in held.sentences]
     scored = candidates_of(stages)
-    mean, cls = (cse.load(str(bert_folder), pooling).encode for pooling in ("mean", "cls"))
+    mean, both = (cse.load(str(bert_folder), pooling).encode for pooling in ("mean", "cls-first-last"))
+    lengths = np.linalg.norm(both(fit.sentences).reshape(len(fit), 2, -1), axis=2).mean(axis=0)
 
     def joined(texts: list[str]) -> np.ndarray:
-        lengths = (np.linalg.norm(read(fit.sentences), axis=1).mean() for read in (cls, mean))
-        return np.hstack([read(texts) / length for read, length in zip((cls, mean), lengths, strict=True)])
+        return (both(texts).reshape(len(texts), 2, -1) / lengths[:, None]).reshape(len(texts), -1)
 
     pca = PCA(42, svd_solver="full").fit(joined(fit.sentences).astype(np.float64))
     weights = (pca.singular_values_ / pca.singular_values_[0]) ** 0.5
     for name, encode in {
-        "start": mean, "reading": cls, "projection 0": lambda texts: pca.transform(joined(texts)),
+        "start": mean, "projection 0": lambda texts: pca.transform(joined(texts)),
         "projection 0.5": lambda texts: pca.transform(joined(texts)) * weights,
     }.items():  # fmt: skip
         rows = encode(held.sentences)
@@ -147,27 +146,15 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Trial, "training", lambda self: candidates.left_out("not tried"))
 
 
-def test_a_better_reading_is_the_result_and_training_begins_with_it(table, bert_folder, tmp_path, monkeypatch):
-    scoring(monkeypatch, {"reading": {"grouping": 20.0, "finding": -0.5}})
-    report = adapt(request(table, bert_folder), tmp_path / "out")
-    held = split(Corpus.read(table, "2", "1").distinct_sample(10_000, 7), 7)[0].sentences
-    expected = cse.load(str(bert_folder), "cls").encode(held)
-    np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(held), expected, atol=1e-5)
-    assert (report["decision"], report["candidate"]) == ("reading", None)
-    assert report["verdict"].startswith("Better at grouping (+20.0), worse at finding (-0.5): use the new model, your ")
-    assert any(line.startswith("your model read by cls ") for line in lines(report))
-    assert report["stages"]["training"].get("record", {"pooling": "cls"})["pooling"] == "cls"
-
-
 VARIANTS: dict[str, dict[str, Any]] = {
-    "0": {}, "-0.25": {"exponent": -0.25}, "half": {}, "neighbours half": {"neighbours": 5, "exponent": -0.25},
+    "0": {}, "-0.25": {"exponent": -0.25}, "neighbours -0.25": {"neighbours": 5, "exponent": -0.25},
     "labels -0.25": {"exponent": -0.25},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("start", "variant"),
-    [*(("backbone", name) for name in VARIANTS), ("simcse", "half"), ("normalised", "labels -0.25")],
+    [*(("backbone", name) for name in VARIANTS), ("simcse", "0"), ("normalised", "labels -0.25")],
 )
 def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transformers(
     table, bert_folder, tmp_path, monkeypatch, start, variant
@@ -187,14 +174,11 @@ def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transfo
     report = adapt(request(table, folder, label=labelled), tmp_path / "out")
     encoder = cse.load(str(folder))
     held, fit = split(Corpus.read(table, "2", "1").distinct_sample(10_000, 7), 7)
-    reading = replace(encoder.reading, normalised=False)
-    read = [encoder.reading_by(replace(reading, pooling=pooling)).encode for pooling in (Pooled.TOKEN, Pooled.MEAN)]
-    lengths = [np.linalg.norm(one(fit.sentences), axis=1).mean() for one in read]
+    read = encoder.reading_by(replace(encoder.reading, normalised=False, pooling=Pooled.CLS_FIRST_LAST)).encode
+    lengths = np.linalg.norm(read(fit.sentences).reshape(len(fit), 2, -1), axis=2).mean(axis=0)
 
     def joined(sample: list[str]) -> np.ndarray:
-        other = 0.5 if "half" in variant else 1
-        shares = (1, other) if reading.pooling is Pooled.TOKEN else (other, 1)
-        return np.hstack([part * one(sample) / by for part, one, by in zip(shares, read, lengths, strict=True)])
+        return (read(sample).reshape(len(sample), 2, -1) / lengths[:, None]).reshape(len(sample), -1)
 
     options = VARIANTS[variant] | ({"labels": fit.labels} if labelled else {})
     sample = [*held.sentences[:20], *TYPED] if start != "simcse" else held.sentences[:20]
@@ -310,8 +294,8 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
     assert not before.get_input_embeddings().weight.equal(after.get_input_embeddings().weight)
     sample = [text for _, text in texts(20, seed=5)]
     held, fit = split(Corpus.read(table, "2").distinct_sample(10_000, 7), 7)
-    encoder = cse.load(str(learned), "cls-mean")
-    expected = fit_joined(encoder.encode(fit.sentences), (1, 1))(encoder.encode(sample))
+    encoder = cse.load(str(learned), "cls-first-last")
+    expected = fit_joined(encoder.encode(fit.sentences), 2)(encoder.encode(sample))
     report = adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out", resume=True)
     tokens = np.mean([len(ids) for ids in AutoTokenizer.from_pretrained(bert_folder)(
         held.sentences, add_special_tokens=False)["input_ids"]])  # fmt: skip
@@ -390,7 +374,7 @@ def test_a_run_killed_in_training_continues_from_its_state(table, bert_folder, t
 
 def test_what_does_not_fit_in_the_time_is_left_out_and_said(table, bert_folder, tmp_path):
     report = adapt(request(table, bert_folder, minutes=1e-6), tmp_path / "out")
-    assert set(report["stages"]) == {"start", "reading", "projection", "training"}
+    assert set(report["stages"]) == {"start", "projection", "training"}
     assert "do not fit in the time" in report["stages"]["training"]["left_out"]
     assert "does not fit in the time" in report["stages"]["projection"]["left_out"]
 
@@ -419,7 +403,7 @@ def test_the_command_prints_the_short_form_or_json(table, bert_folder, tmp_path)
     assert "400 texts" in done.stdout
     refused(run("adapt", *words, 0.0001), 3, "already holds something")
     again = run("adapt", *words, 0.0001, "--overwrite", "--json")
-    assert json.loads(again.stdout)["chosen"] in ("start", "reading")
+    assert json.loads(again.stdout)["chosen"] == "start"
     (tmp_path / "out" / "mine.txt").write_text("keep")
     refused(run("adapt", *words, 0.0001, "--overwrite"), 3, "mine.txt")
 
@@ -456,7 +440,7 @@ def test_minutes_that_no_run_can_take_are_refused_as_the_help_says(table, tmp_pa
 
 def test_a_pooling_without_a_form_and_a_start_that_is_missing_are_refused(table, bert_folder, tmp_path):
     common = ("adapt", table, "--column", 2, "--output", tmp_path / "out", "--backbone")
-    refused(run(*common, bert_folder, "--pooling", "first-last"), 3, "no pooling first-last")
+    refused(run(*common, bert_folder, "--pooling", "first-last"), 3, "reads a backbone by mean or cls, not first-last")
     refused(run(*common, tmp_path / "absent"), 4, "absent")
     refused(run("adapt", table, "--output", tmp_path / "out", "--resume"), 4, "nothing to resume")
     assert adapting.MIN_TEXTS == 320

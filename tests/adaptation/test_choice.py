@@ -2,7 +2,7 @@
 
 import pytest
 
-from cse.adaptation.choice import called, choose, other_reading
+from cse.adaptation.choice import choose
 
 NOISE = 0.5  # half of an interval
 
@@ -75,10 +75,3 @@ def test_without_labels_finding_decides_and_the_last_that_finds_as_well_is_left_
     assert (kept.result, kept.candidate) == ("start", "training")
     assert kept.sentence.startswith("No better: keep your model. The best candidate, training: level at finding (+0.1)")
     assert choose(stages({"projection 0": (None, -1.1)})).candidate is None
-
-
-def test_training_begins_with_another_reading_only_if_that_wins_for_both():
-    won = stages({"reading": (4.0, -0.9)})
-    assert (other_reading(won), called("reading", won)) == ("cls", "your model read by cls")
-    assert other_reading(stages({"reading": (9.0, -1.1)})) is None
-    assert other_reading({"start": {"scores": {}}}) is None

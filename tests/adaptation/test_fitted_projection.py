@@ -123,8 +123,8 @@ def test_a_trained_model_is_written_as_its_export_with_the_layer(bert_folder, tm
 
 def test_models_that_no_linear_layer_can_follow_are_refused_in_one_line(bert_folder, tmp_path):
     for pooling, message in (
-        ("first-last", r"no pooling first-last; give `pooling` mean or cls"),
-        ("prompt-denoised", "no pooling prompt-denoised"),
+        ("first-last", r"reads a backbone by mean or cls, not first-last"),
+        ("prompt-denoised", "by mean or cls, not prompt-denoised"),
     ):
         with pytest.raises(ValueError, match=message):
             project(str(bert_folder), TEXTS, tmp_path / "out", components=COMPONENTS, pooling=pooling)

@@ -75,7 +75,7 @@ STAGES = {
                 "dimension": 4, "scores": {"neighbours": 60 + near, "recall@1": 90 + found},
                 "gains": {"grouping": [near, near - 0.5, near + 0.5], "finding": [found, found - 0.5, found + 0.5]},
             }
-            for variant, (near, found) in {**GAINS, "half": (0.4, 0.0)}.items()
+            for variant, (near, found) in {**GAINS, "neighbours": (0.4, 0.0)}.items()
         }
     },
 }  # fmt: skip
@@ -83,7 +83,7 @@ STAGES = {
 
 def test_the_table_has_the_scores_and_gains_of_the_stages_and_the_first_answer_is_the_commands():
     frame = first_answer(STAGES, "both")
-    assert frame["candidate"].tolist() == ["start", *(f"projection {name}" for name in (*GAINS, "half"))]
+    assert frame["candidate"].tolist() == ["start", *(f"projection {name}" for name in (*GAINS, "neighbours"))]
     row = frame[frame["candidate"] == "projection 0.25"].iloc[0]
     shown = [row[name] for name in ("grouping", "finding", "grouping_low", "finding_high")]
     assert shown == pytest.approx([62.5, 89.2, 2.0, -0.3])

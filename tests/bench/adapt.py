@@ -1,6 +1,6 @@
 """Linear layers fitted on some texts of a labelled set and scored on others: grouping, finding, and general text.
 
-So are trainings of a backbone that `adapt` does not offer, and more readings than the two that it joins.
+So are trainings of a backbone that `adapt` does not offer, and other readings than the two that it joins.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cse.adaptation.candidates import (
+    JOINED,
     MAX_EPOCHS,
     MAX_STEPS,
     TRAINING_SETTINGS,
@@ -23,7 +24,7 @@ from cse.adaptation.candidates import (
     neighbour_pairs,
     text_values,
 )
-from cse.adaptation.choice import BOTH, MEASURES, VARIANTS, is_taken
+from cse.adaptation.choice import BOTH, MEASURES, START, VARIANTS, is_taken
 from cse.adaptation.projection import fit_joined, fit_projection, joined_reading, raw_vectors
 from cse.corpus import Corpus
 from cse.corpus.formats import Options
@@ -44,25 +45,15 @@ def labelled_texts(file: Path, most: int, seed: int) -> Corpus:
     return Corpus.read(file, "2", "1", options=Options(delimiter="\t", header=False)).distinct_sample(most, seed)
 
 
-def layers(fit: np.ndarray, labels: Sequence[str], width: int, own: slice) -> dict[str, Layer]:
-    """Return the layers to score, fitted on joined vectors (N, 2 d); `own` are the columns of the model's own reading.
-
-    Each takes joined vectors.
-    """
-
-    def of(part: slice, components: int) -> Layer:
-        fitted = fit_projection(np.ascontiguousarray(fit[:, part]), components)
-        return lambda rows: fitted(rows[:, part])
-
-    made: dict[str, Layer] = {
-        "start": lambda rows: rows[:, own],
-        "other reading": lambda rows: rows[:, slice(width) if own.start else slice(width, None)],
-        **{f"pca {count}": of(own, count) for count in (64, 256) if count <= width},
-    }  # fmt: skip
-    for name, variant in VARIANTS.items():
-        shares = (variant.share, 1.0) if own.start else (1.0, variant.share)
-        made[f"joined {name}"] = fit_variant(variant, fit, shares, labels)
-    return made
+def layers(model: str, fit: np.ndarray, readings: int, labels: Sequence[str]) -> dict[str, Layer]:
+    """Return the layers to score, fitted on a model's vectors (N, d) of so many readings: of the start all."""
+    if model == START:
+        return {START: np.asarray, **{f"pca {n}": fit_projection(fit, n) for n in (64, 256) if n <= fit.shape[1]}}
+    if model == JOINED:
+        return {f"{JOINED} {name}": fit_variant(variant, fit, readings, labels) for name, variant in VARIANTS.items()}
+    made: dict[str, Layer] = {model: np.asarray} if readings == 1 else {}
+    options = {"exponent": -0.375, "labels": labels}
+    return {**made, f"{model}, then towards labels -0.375": fit_joined(fit, readings, **options)}
 
 
 def measure(
@@ -89,22 +80,15 @@ def measure(
     forms = [short_form(text) for text in held.sentences]
     asked = np.flatnonzero([bool(form) for form in forms])
     graded = scored_pairs(pairs) if pairs else []
-    own = slice(encoder.width) if encoder.reading.pooling is Pooling.TOKEN else slice(encoder.width, 2 * encoder.width)
     found: dict[str, dict[str, float]] = {}
     start: dict[str, np.ndarray] = {}
-    models: Iterable[tuple[str, Read]] = [("", joined(encoder))]
+    models: Iterable[tuple[str, Read]] = [(START, reader(encoder)), (JOINED, joined(encoder))]
     if trainings:
         models = chain(models, more_readings(encoder), trained(encoder, learned.sentences, seed))
     for model, read in models:
         known = Vectors(*(read(texts) for texts in (
             held.sentences, [forms[row] for row in asked], learned.sentences)))  # fmt: skip
-        if model:
-            parts = known.fit.shape[1] // encoder.width
-            options = {"exponent": -0.375, "labels": learned.labels}
-            made: dict[str, Layer] = {model: lambda rows: rows[:, own]} if parts == 2 else {}
-            made[f"{model}, then towards labels -0.375"] = fit_joined(known.fit, [1.0] * parts, **options)
-        else:
-            made = layers(known.fit, learned.labels, encoder.width, own)
+        made = layers(model, known.fit, known.fit.shape[1] // encoder.width, learned.labels)
         for name, layer in made.items():
             values = text_values(known.through(layer), held.labels, asked, seed)
             start = start or values
@@ -117,7 +101,7 @@ def measure(
 
 
 def joined(encoder: Encoder) -> Read:
-    """Return what encodes texts by the first token's state and the mean, joined."""
+    """Return what encodes texts by the two readings that `adapt` joins."""
     both = joined_reading(encoder)
     assert both is not None
     return reader(both)
@@ -137,13 +121,13 @@ def reader(*encoders: Encoder) -> Read:
 
 
 def more_readings(encoder: Encoder) -> Iterator[tuple[str, Read]]:
-    """Give readings of more layers beside the first token's state and the mean of the last."""
-    both = joined_reading(encoder)
-    assert both is not None
-    plain = on_torch(encoder)
-    for pooling in (Pooling.LAST_TWO, Pooling.FIRST_LAST):
-        third = plain.reading_by(replace(plain.reading, pooling=pooling))
-        yield f"three readings, {pooling.value}", reader(both, third)
+    """Give other joined readings: those of the last layer alone, and a third one beside those of `adapt`."""
+
+    def of(pooling: Pooling) -> Encoder:
+        return encoder.reading_by(replace(encoder.reading, pooling=pooling))
+
+    yield "first token and mean of the last layer", reader(of(Pooling.CLS_MEAN))
+    yield "a third reading, the mean of the last layer", reader(of(Pooling.CLS_FIRST_LAST), of(Pooling.MEAN))
 
 
 def trained(encoder: Encoder, texts: Sequence[str], seed: int) -> Iterator[tuple[str, Read]]:
@@ -167,13 +151,15 @@ def trained(encoder: Encoder, texts: Sequence[str], seed: int) -> Iterator[tuple
                 dev="auto", progress=False, **settings,
             )  # fmt: skip
             result = on_torch(load(str(Path(folder) / "trained")))
-            yield name, joined(result)
+            yield name, reader(result)
+            yield f"{name}, joined readings", joined(result)
             before = on_torch(encoder).model.state_dict()
             with torch.no_grad():
                 for key, weight in result.model.state_dict().items():
                     if weight.is_floating_point():
                         weight.lerp_(before[key], 0.5)
-            yield f"{name}, averaged with the start", joined(result)
+            yield f"{name}, averaged with the start", reader(result)
+            yield f"{name}, averaged with the start, joined readings", joined(result)
 
 
 def summary(trials: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[float]]]:

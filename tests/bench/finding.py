@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cse.adaptation.adapt import AdaptRequest, tried
-from cse.adaptation.candidates import Trial
+from cse.adaptation.candidates import STAGE_OF, Trial
 from cse.adaptation.choice import START, candidates, choose
 from cse.adaptation.projection import raw_vectors
 from cse.evaluation import retrieval
@@ -58,17 +58,21 @@ def measure(
 def encoding(
     trial: Trial, candidate: str, known: dict[str, dict[str, np.ndarray]]
 ) -> Callable[[list[str]], np.ndarray]:
-    """Return what encodes texts by a candidate of a trial; vectors of all readings are kept in `known` by stage."""
-    stage, layer = trial.layer(candidate)
-    if stage not in known:
-        vectors = trial.vectors(stage)
-        known[stage] = {**dict(zip(trial.fit, vectors.fit, strict=False)),  # not all that may be fitted on are encoded
-                        **dict(zip(trial.held, vectors.held, strict=True))}  # fmt: skip
+    """Return what encodes texts by a candidate of a trial; vectors before its layer are kept in `known`."""
+    name, _, variant = candidate.partition(" ")
+    stage = STAGE_OF.get(name, name)
+    encoder, vectors = trial.base(stage)[1], trial.own(stage)
+    if variant:
+        encoder, vectors = trial.readings(stage)[0], trial.vectors(stage)
+    layer = trial.fitted(stage, variant) if variant else np.asarray
+    rows = known.setdefault(f"{stage} {encoder.reading.pooling}", {
+        **dict(zip(trial.fit, vectors.fit, strict=False)),  # not all that may be fitted on are encoded
+        **dict(zip(trial.held, vectors.held, strict=True)),
+    })  # fmt: skip
 
     def encode(texts: list[str]) -> np.ndarray:
-        rows = known[stage]
         if new := [text for text in dict.fromkeys(texts) if text not in rows]:
-            rows.update(zip(new, raw_vectors(trial.readings(stage)[0], new), strict=True))
+            rows.update(zip(new, raw_vectors(encoder, new), strict=True))
         return layer(np.stack([rows[text] for text in texts]))
 
     return encode

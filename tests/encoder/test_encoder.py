@@ -37,7 +37,7 @@ def plain_states(backbone: str, text: str) -> tuple[list[torch.Tensor], torch.Te
     return [layer[0] for layer in states], inputs["input_ids"][0]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "last-two", "static"])
+@pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "last-two", "cls-first-last", "static"])
 def test_poolings_are_their_definitions(backbone, pooling):
     encoder, words = cse.load(backbone, pooling, backend="torch"), plain_model(backbone)[1].get_input_embeddings()
     for sentence in SENTENCES:
@@ -45,6 +45,7 @@ def test_poolings_are_their_definitions(backbone, pooling):
         expected = {
             "mean": last.mean(0), "cls": last[0], "first-last": ((first + last) / 2).mean(0),
             "last-two": ((before + last) / 2).mean(0), "static": words(ids).mean(0).detach(),
+            "cls-first-last": torch.cat([(first + last)[0] / 2, ((first + last) / 2).mean(0)]),
         }  # fmt: skip
         np.testing.assert_allclose(encoder.encode(sentence), expected[pooling], atol=1e-5)
 

@@ -25,6 +25,7 @@ ROUNDING = 3e-6  # of sums in another order: batches differ, and numbers go up t
 TEXTS = [*SENTENCES[:3], "", " ", "the [MASK] <mask> [SEP] </s> [P0] cat", "a\x00b  dog ", "the cat is eating " * 40]
 METHOD_NAMES = ("simcse", "promptbert", "conpvp", "dcpcse")
 NAMES = (*METHOD_NAMES, "optiprompt")
+OF_LAYERS = ("first-last", "cls-first-last")
 ONNX = pytest.mark.skipif(importlib.util.find_spec("onnxruntime") is None, reason="has no wheel below Python 3.11")
 
 
@@ -38,7 +39,8 @@ def product(encoder: TorchEncoder) -> float:
 
 
 @pytest.mark.parametrize(
-    ("family", "method"), [*(("bert", name) for name in (*NAMES, "mean", "supervised")), ("roberta", "conpvp")]
+    ("family", "method"),
+    [*(("bert", name) for name in (*NAMES, "mean", "supervised", *OF_LAYERS)), ("roberta", "conpvp")],
 )
 def test_sentence_transformers_gives_the_vectors_and_so_does_reading_back(family, method, tmp_path, request):
     encoder = encoder_of(request.getfixturevalue(f"{family}_folder"), method)
@@ -103,7 +105,7 @@ def test_an_export_of_a_backbone_at_a_revision_names_both_as_the_hub_does(bert_f
 
 
 @ONNX
-@pytest.mark.parametrize("method", [*NAMES, "mean", "supervised"])
+@pytest.mark.parametrize("method", [*NAMES, "mean", "supervised", *OF_LAYERS])
 def test_onnx_gives_the_vectors(bert_folder, method, tmp_path):
     check_onnx(encoder_of(bert_folder, method), tmp_path / "out")
 
@@ -160,7 +162,7 @@ def test_an_onnx_export_is_replaced_also_one_of_an_earlier_version(bert_folder, 
     ("method", "to", "reason"),
     [
         ("prompt-denoised", "sentence-transformers", "subtracts its template's bias"),
-        ("first-last", "onnx", "pools by first-last"),
+        ("static", "onnx", "pools by static"),
     ],
 )
 def test_what_a_form_cannot_hold_is_refused_and_nothing_is_left(bert_folder, tmp_path, method, to, reason):

@@ -114,9 +114,9 @@ def scores_of(stages: Mapping[str, Any], result: str, judged: str | None, verdic
         stage, _, variant = name.partition(" ")
         made = VARIANTS.get(variant)
         row: dict[str, Any] = {
-            "candidate": name, "name": called(name, stages), "stage": stage, "dimension": scores["dimension"],
+            "candidate": name, "name": called(name), "stage": stage, "dimension": scores["dimension"],
             "dial": made.exponent if made else None,
-            "family": f"{stage} {made.share} {made.towards}" if made else "",
+            "family": f"{stage} {made.towards}" if made else "",
             "chosen": name == result, "judged": name == judged,
         }  # fmt: skip
         gains = gains_of(scores)
