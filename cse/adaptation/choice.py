@@ -93,11 +93,17 @@ def is_taken(gains: Mapping[str, Difference], purpose: str) -> bool:
 
 
 def phrase(gains: Mapping[str, Difference]) -> str:
-    """Return what was measured on each axis, such as "better at grouping (+2.1), level at finding (-0.3)"."""
-    words = {1: "better", 0: "level", -1: "worse"}
-    return ", ".join(
-        f"{words[(gain.low > 0) - (gain.high < 0)]} at {axis} ({gain.value:+.1f})" for axis, gain in gains.items()
-    )
+    """Return what was measured on each axis, such as "better at grouping (+2.1), level at finding (-0.3)".
+
+    A gain or loss within noise is level up to `MAX_LOSS`, and a larger one "perhaps" one.
+    """
+
+    def word(gain: Difference) -> str:
+        if not gain.low > 0 and not gain.high < 0:
+            return "level" if abs(gain.value) <= MAX_LOSS else f"perhaps {'better' if gain.value > 0 else 'worse'}"
+        return "better" if gain.low > 0 else "worse"
+
+    return ", ".join(f"{word(gain)} at {axis} ({gain.value:+.1f})" for axis, gain in gains.items())
 
 
 def choose(stages: Stages, purpose: str = BOTH) -> Choice:

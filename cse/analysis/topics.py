@@ -23,6 +23,7 @@ MIN_STEM, MAX_ENDING = 4, 2  # letters
 CONTRACTED = frozenset(  # the halves of "couldn't" and its kind, but not of "won't"
     "aren couldn didn doesn don hadn hasn haven isn ll mustn needn re shan shouldn ve wasn weren wouldn".split()
 )
+ALIKE = 1 / 3  # share of the texts of two groups that both have, from which on they are one: half of equally large ones
 MAX_SHARE, MIN_TEXTS = 0.1, 20  # share of texts that may have a word of a name; of fewer texts any share is large
 GREETING = regex.compile(
     r"^\s*(?:dear|hi|hello|hey|good (?:morning|afternoon|evening)|hallo|liebe[rs]?|sehr geehrte[rns]?|guten tag|bonjour"
@@ -169,20 +170,24 @@ def _one_word(word: str, other: str) -> bool:
     return len(short) >= MIN_STEM and len(long) <= len(short) + MAX_ENDING and long.startswith(short)
 
 
-def matched(groups: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """(N,) `groups` renumbered after those (N,) of a reference, so that groups of one number share most texts.
+def matched(groups: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """(N,) `groups` renumbered: one that is a `known` group (K, N), of booleans, gets its number, others K and more.
 
-    Groups beyond those of the reference get the numbers after them.
+    A group is a known one if they have at least `ALIKE` of the texts of either in common; of several such pairings that
+    with the largest shares is taken.
     """
     from scipy.optimize import linear_sum_assignment
 
-    shared = np.zeros((groups.max() + 1, reference.max() + 1), dtype=int)
-    np.add.at(shared, (groups, reference), 1)
-    own, numbers = linear_sum_assignment(-shared)
-    renumbered = np.full(len(shared), -1)
-    renumbered[own] = numbers
+    own = np.arange(groups.max() + 1)[:, None] == groups
+    both = own.astype(np.int64) @ known.T.astype(np.int64)
+    shares = both / (own.sum(1)[:, None] + known.sum(1) - both)
+    shares[shares < ALIKE] = 0
+    renumbered = np.full(len(own), -1)
+    for group, number in zip(*linear_sum_assignment(-shares), strict=True):
+        if shares[group, number]:
+            renumbered[group] = number
     beyond = np.flatnonzero(renumbered < 0)
-    renumbered[beyond] = shared.shape[1] + np.arange(len(beyond))
+    renumbered[beyond] = len(known) + np.arange(len(beyond))
     return renumbered[groups]
 
 

@@ -78,8 +78,8 @@ def caption(answer: Answer) -> str:
         facts.append(f"Corpus: {one_line(answer.corpus_label, MAX_QUOTE)}.")
     if models:
         facts.append(f"Models: {'; '.join(models)}.")
-    if "protocol" in answer.frame and len(answer.frame):
-        facts += [answer.frame[name].iloc[0] for name in ("about", "protocol")]
+    if len(answer.frame):
+        facts += answer.result.facts(answer.frame)
     return " ".join([*facts, f"cse {answer.version}."])
 
 

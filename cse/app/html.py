@@ -81,8 +81,14 @@ def model(name: str) -> str:
 
 def colour(name: str) -> str:
     """Return the style declaration of a model's colour; empty for one without a colour."""
-    own = MODELS.get(name.removesuffix(BEFORE))
-    return "" if own is None else f"--cse-model:{pale(own) if name.endswith(BEFORE) else own}"
+    own = colour_of(name)
+    return own and f"--cse-model:{own}"
+
+
+def colour_of(name: str) -> str:
+    """Return the colour of a bundled model, a pale one before its training; empty for any other model."""
+    own = MODELS.get(name.removesuffix(BEFORE), "")
+    return pale(own) if own and name.endswith(BEFORE) else own
 
 
 def pale(colour: str) -> str:

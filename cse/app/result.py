@@ -153,6 +153,10 @@ class Result:
         """Return the table for a paper: a row per line of it, best scores in bold by `**`."""
         return titled(frame)
 
+    def facts(self, frame: pd.DataFrame) -> list[str]:
+        """Return sentences on the numbers of a frame that is not empty, for the caption of a table or figure."""
+        return [frame[name].iloc[0] for name in ("about", "protocol") if name in frame]
+
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return the endpoint's answer, the records of the frame by model; failed models are added to it."""
         if len(frame) and "model" not in frame:

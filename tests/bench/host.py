@@ -27,7 +27,7 @@ class PassesLeftOut(TorchEncoder):
     def _run(self, rows: TokenRows, layers: tuple[int, ...] = (-1,), **read_at: torch.Tensor) -> Any:
         tokens, _ = self._collate(rows)
         states = torch.zeros(len(rows), 1 if read_at else tokens.ids.shape[1], self.dim)
-        return [states] * len(layers), tokens.pooled, states[:, 0]
+        return states, tokens.pooled, states[:, 0]
 
 
 def measure_host(

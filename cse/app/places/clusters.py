@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +14,9 @@ import pandas as pd
 
 from cse.app import html, validation
 from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors, refusing
-from cse.app.html import DARK, LIGHT, MODELS, file_value, result, saved_file, script, settings
+from cse.app.html import DARK, LIGHT, colour_of, file_value, result, saved_file, script, settings
 from cse.app.links import Linked
-from cse.app.models.naming import TITLES, choices, title
+from cse.app.models.naming import choices, title
 from cse.app.result import by_models, further_columns
 from cse.app.results.duplicates import DEFAULT, Duplicates, advised, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
@@ -29,8 +28,6 @@ from cse.app.state import AppState
 from cse.app.top import Top
 from cse.corpus.output import csv_text
 
-# Constants of the scripts, which Gradio loses as properties when it changes a component of a place that is not open.
-CONSTANTS = f"const titles = {json.dumps(TITLES)}, modelColours = {json.dumps(MODELS)};\n"
 STEPS = 65535  # the largest uint16
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
@@ -183,7 +180,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
         with gr.Column(scale=7, min_width=320):
             canvas = gr.HTML(
                 canvas_value(first.frame) if first else {"hint": OPENED}, html_template='<div class="cse-maps"></div>',
-                js_on_load=CONSTANTS + script("map", "gestures"), elem_id="maps", apply_default_css=False,
+                js_on_load=script("map", "gestures"), elem_id="maps", apply_default_css=False,
                 elem_classes="cse-result",
             )  # fmt: skip
             status = gr.HTML("", apply_default_css=False, elem_id="map-status")
@@ -389,7 +386,8 @@ def canvas_value(
         "colours": {"light": LIGHT, "dark": DARK},
         "maps": [
             {
-                "name": name, "xy": packed((np.clip(rows[["x", "y"]].to_numpy(), 0, 1) * STEPS).round(), "<u2"),
+                "name": name, "title": title(name), "colour": colour_of(name),
+                "xy": packed((np.clip(rows[["x", "y"]].to_numpy(), 0, 1) * STEPS).round(), "<u2"),
                 "near": packed(near_of(rows), "<u2"), "of": packed(rows["group"].to_numpy() - 1, "<u1"),
             }
             for name, rows in models.items()

@@ -106,7 +106,9 @@ def in_words(training: Training) -> str:
     if training.state is State.STOPPED:
         without = training.request.method == ADAPT
         return "Stopped: there is no model yet." if without else f"Stopped at {steps or 'once'}."
-    return f"Failed after {spent}." if training.state is State.FAILED else f"Finished in {spent}."
+    if training.state is State.FAILED:
+        return f"Failed after {spent}."
+    return f"Stopped after {spent}, with what was there." if training.stopped else f"Finished in {spent}."
 
 
 def training_html(training: Training) -> str:
@@ -133,14 +135,15 @@ def training_html(training: Training) -> str:
 def dial_of(training: Training, dial: float | None = None) -> tuple[pd.DataFrame, float, dict[str, Any] | None]:
     """Return the places of the dial that a finished adaptation has tried, the place that is shown, and their chart.
 
-    That is the chosen candidate's if it is among them, or else 0. Without several places there is no chart.
+    That is the one of the candidate taken or offered, if it is among them, or else 0. Without several places there is
+    no chart.
     """
     report = training.outcome.report if training.outcome else None
     frame = report_frame(report) if report else pd.DataFrame()
     points = dial_points(frame) if report else frame
     if points.empty:
         return points, 0.0, None
-    own = points.loc[points["chosen"], "dial"]
+    own = points.loc[points["chosen"] | points["judged"], "dial"]
     shown = float(own.iloc[0]) if len(own) else 0.0
     shown = shown if dial is None else dial
     return points, shown, Adaptation(shown).charts(frame)[0]

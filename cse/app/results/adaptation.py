@@ -142,9 +142,11 @@ def first_answer(stages: Mapping[str, Any], purpose: str) -> pd.DataFrame:
 
 
 def dial_points(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the candidates that differ in the dial alone, by the dial: those of the chosen one, or the most others."""
+    """Return the candidates that differ in the dial alone, by the dial: those of the chosen one, else of the one that
+    is offered, else the most others.
+    """
     families = {name: rows for name, rows in frame.groupby("family", sort=False) if name and len(rows) > 1}
-    own = frame.loc[frame["chosen"], "family"]
+    own = frame.loc[frame["chosen" if (frame["chosen"] & (frame["family"] != "")).any() else "judged"], "family"]
     if not families:
         return frame.iloc[:0]
     largest = max(families, key=lambda name: len(families[name]))
@@ -164,9 +166,7 @@ def dial_sentence(points: pd.DataFrame, dial: float) -> str:
         f"{axis} {row[f'{axis}_gain']:+.1f} ({row[f'{axis}_low']:+.1f} to {row[f'{axis}_high']:+.1f})"
         for axis in AXES if axis in points
     ]  # fmt: skip
-    own = (
-        "This is the model that was chosen."
-        if row["chosen"]
-        else "Not the one chosen: What for, above, chooses by one."
-    )
+    own = "This is not the model that was taken. To look at one axis alone, change What for, and adapt again."
+    if row["chosen"] or row["judged"]:
+        own = f"This is the model that was {'taken' if row['chosen'] else 'offered'}."
     return f"Dial {row['dial']:g}: {', '.join(gains)}, in points over the start. {own}"

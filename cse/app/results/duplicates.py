@@ -16,7 +16,7 @@ from cse.analysis.attribution import MAX_COMPARED_WORDS, changes, compared
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
 from cse.app.models.models import ClientLeft
-from cse.app.models.naming import title
+from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, choice, fields_of, further_columns, number, records, text, whole
 from cse.app.server.gradio_adapter import client_left
 from cse.app.session import chosen_columns
@@ -83,6 +83,7 @@ class Duplicates(Result):
         from cse.analysis.votes import texts_digest
 
         corpus, names = session.corpus, [column.name for column in session.columns]
+        names.sort(key=lambda name: name.endswith(BEFORE))  # stable: a model after its training is asked first
         column = chosen_columns(session.columns, [self.model or names[0]])[0] if names else None
         if column is None or len(corpus.texts) < MIN_TEXTS:
             raise FieldError(FIELD, "The corpus has 1 text; near-duplicates need at least 2.")

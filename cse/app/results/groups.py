@@ -19,7 +19,7 @@ from cse.app.validation import FieldError, one_of
 if TYPE_CHECKING:
     from cse.app.session import Session
 
-SIGNS, GREY = "●■▲◆", "#7a89a0"  # the shapes of the points on the maps, and the colour of groups beyond the hues
+SIGNS = "●■▲◆"  # the shapes of the points on the maps
 MAX_TEXTS, MAX_ELSEWHERE = 5, 3  # typical texts and odd ones; groups of another model
 MAX_SHOWN = 12  # texts that change most
 OWN_COLUMNS = (  # of the changes
@@ -93,9 +93,9 @@ class Groups(Result):
         model, shown = next(iter(by_models(frame).items()))
         groups = []
         for line in shown.to_dict("records"):
-            number = line["group"] - 1
-            light, dark = (hues[number] if number < len(hues) else GREY for hues in (LIGHT, DARK))
-            groups.append({**line, "light": light, "dark": dark, "sign": SIGNS[number % len(SIGNS)]})
+            again, hue = divmod(line["group"] - 1, len(LIGHT))  # in the next round of hues the next sign
+            sign = SIGNS[(line["group"] - 1 + again) % len(SIGNS)]
+            groups.append({**line, "light": LIGHT[hue], "dark": DARK[hue], "sign": sign})
         return {"model": model, "shown": groups}
 
 

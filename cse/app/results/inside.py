@@ -76,9 +76,14 @@ class Attention(Result):
             shown = self.chosen(rows)
             most = shown.loc[shown["share"].idxmax()]
             on_prefix = shown.loc[shown["on_prefix"], "share"].sum()
-            prefix = f", {percent(on_prefix)} of it at the prefix" if on_prefix else ""
+            prefix = f"; at the prefix {percent(on_prefix)}" if on_prefix else ""
             parts.append(f"{title(name)} at {most['token']} ({percent(most['share'])}{prefix})")
-        return f"Most attention: {'; '.join(parts)}. Attention does not tell which token matters."
+        least = frame.groupby("model")[["layer", "head"]].max().min()
+        beyond = [
+            f" There is no {name} {asked} in every model: the last one is shown."
+            for name, asked in (("layer", self.layer), ("head", self.head)) if asked > least[name]
+        ]  # fmt: skip
+        return f"Most attention: {', '.join(parts)}. Attention does not tell which token matters.{''.join(beyond)}"
 
     def chosen(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return a model's tokens with their shares in the chosen layer, of the chosen head or the mean of all."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from cse.app.charts import GREY, chart
+from cse.app.charts import chart
 from cse.app.html import LIGHT
 from cse.app.models.models import fingerprint_of
 from cse.app.models.naming import title
@@ -140,12 +140,13 @@ class Map(Result):
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the maps beside each other; colours and shapes of the groups are the page's, and no text is inside."""
-        names = frame.groupby("group")["name"].first().tolist()
+        groups = frame.groupby("group")["name"].first()
+        names, numbers = groups.tolist(), [int(number) - 1 for number in groups.index]
         looks = {
             "field": "name", "type": "nominal", "title": "group", "legend": {"labelLimit": 0, "columns": 1},
         }  # fmt: skip
-        colours = [*LIGHT[: len(names)], *[GREY] * (len(names) - len(LIGHT))]
-        shapes = [SHAPES[number % len(SHAPES)] for number in range(len(names))]
+        colours = [LIGHT[number % len(LIGHT)] for number in numbers]
+        shapes = [SHAPES[(number + number // len(LIGHT)) % len(SHAPES)] for number in numbers]
         axis = {"axis": None, "type": "quantitative", "scale": {"domain": [0, 1]}}
         order = [title(name) for name in frame["model"].unique()]
         encoding = {
@@ -274,15 +275,17 @@ def table(
     from cse.analysis.topics import group_names, matched
     from cse.corpus.words import word_notes
 
-    reference = next(iter(drawn.values()))[1]
-    of = {name: matched(groups, reference) for name, (_, groups, _) in drawn.items()}
-    # Groups beyond those of the first model are named by the models that have them.
-    beyond = [np.where(groups > reference.max(), groups, 0) for groups in of.values()]
-    naming = np.max([reference, *beyond], axis=0)
-    names = group_names(texts["text"].tolist(), naming, WORDS, vectors, encode)
-    words = np.array([" ".join(group) for group in names.words], dtype=object)
+    known, of, marking = np.zeros((0, len(texts)), bool), dict[str, np.ndarray](), list[list[str]]()
+    for name, (_, groups, _) in drawn.items():  # a group is named among those of the first model that has it
+        of[name] = matched(groups, known)
+        numbers = np.arange(len(known), of[name].max() + 1)
+        if len(numbers):
+            known = np.concatenate([known, numbers[:, None] == of[name]])
+            names = group_names(texts["text"].tolist(), groups, WORDS, vectors, encode)
+            marking += [names.words[groups[of[name] == number][0]] for number in numbers]
+    words = np.array([" ".join(group) for group in marking], dtype=object)
     titles = np.array(
-        [" ".join(group[:NAME_WORDS]) or f"group {number}" for number, group in enumerate(names.words, 1)], dtype=object
+        [" ".join(group[:NAME_WORDS]) or f"group {number}" for number, group in enumerate(marking, 1)], dtype=object
     )
     square = squared({name: made.xy for name, (made, *_) in drawn.items()})
     parts = []
@@ -294,7 +297,7 @@ def table(
             disagreement=np.mean(others, axis=0) if others else np.nan, trustworthiness=made.trustworthiness,
             continuity=made.continuity, same_topic=made.same_topic,
         )[list(OWN_COLUMNS)].join(texts.drop(columns=TEXT_COLUMNS)))  # fmt: skip
-    notes = word_notes(texts["text"].tolist(), (word for group in names.words for word in group))
+    notes = word_notes(texts["text"].tolist(), (word for group in marking for word in group))
     return pd.concat(parts, ignore_index=True), [*notes, *names.notes(WORDS)]
 
 

@@ -101,7 +101,8 @@ class Scores(Result):
                     rows.append({"model": name, **told})
                 start = f"{name}{BEFORE}"
                 if start in asked and told["before"] is not None:
-                    alone = {"deviation": None, "runs": 0, "low": None, "high": None, "before": None, "mark": ""}
+                    alone = {"deviation": None, "runs": 0, "low": None, "high": None, "before": None, "mark": "",
+                             "seeds": ""}  # fmt: skip
                     rows.append({"model": start, **told, "value": told["before"], "trained": 0, **alone})
         return pd.DataFrame([row for row in rows if row["value"] is not None])
 
@@ -277,8 +278,20 @@ class Ledger(Result):
         )
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the scores of the table."""
-        return frame[["row", "published", "obtained", "difference", "verdict"]]
+        """Return the scores of the table, with their deviations."""
+        shown = {
+            name: [
+                ""
+                if value is None or value != value
+                else f"{value:.2f}" + (f" ± {spread:.2f}" if spread == spread else "")
+                for value, spread in zip(frame[name], frame[f"{name}_deviation"].astype(float), strict=True)
+            ]
+            for name in ("published", "obtained")
+        }
+        gaps = [f"{value:+.2f}" if value == value else "" for value in frame["difference"].astype(float)]
+        return frame[["row", "verdict"]].assign(**shown, difference=gaps)[
+            ["row", "published", "obtained", "difference", "verdict"]
+        ]
 
 
 @dataclass(frozen=True)
@@ -345,7 +358,15 @@ class Labels(Result):
         alone = len(ordered) > 1 and bool((ordered["high"].iloc[1:] < ordered["low"].iloc[0]).all())
         near = [f"{value:.1f}" for value in ordered["neighbours"]]
         near[0] = f"**{near[0]}**" if alone else near[0]
-        return titled(ordered).assign(neighbours=near)[["model", *OF_LABELS]]
+        ends = [f"{row.low:.1f} to {row.high:.1f}" for row in ordered.itertuples()]
+        others = {name: [f"{value:.1f}" for value in ordered[name]] for name in OF_LABELS[1:]}
+        cells = {"neighbours": near, "95 % interval": ends, **others}
+        return titled(ordered)[["model"]].assign(**cells)
+
+    def facts(self, frame: pd.DataFrame) -> list[str]:
+        """Return what was scored."""
+        texts, labels = frame[["texts", "labels"]].iloc[0]
+        return [f"{texts:,} held-out texts with {labels} labels, x 100; k-means: means of ten seeds."]
 
 
 def held_out(corpus: ChosenCorpus) -> tuple[np.ndarray, list[str]]:

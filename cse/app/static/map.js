@@ -36,7 +36,7 @@ let view = {scale: 1, x: 0, y: 0}, extent = [];  // what is seen, for all maps; 
 let drawnTexts = null, lastRequest = '', newest = 0;
 
 const text = index => props.value.texts[index], count = () => props.value.texts.length;
-const modelName = name => titles[name] || name;
+const modelName = name => models.find(each => each.name === name)?.title ?? name;
 const bytes = base64 => Uint8Array.from(atob(base64), letter => letter.charCodeAt(0));
 const words = base64 => new Uint16Array(bytes(base64).buffer);
 
@@ -61,7 +61,7 @@ function addText(parent, content) {
 function read(map) {
   const near = words(map.near), width = near.length / count();
   return {
-    name: map.name, points: Float32Array.from(words(map.xy), step => step / 65535), of: bytes(map.of),
+    name: map.name, title: map.title, colour: map.colour, points: Float32Array.from(words(map.xy), step => step / 65535), of: bytes(map.of),
     near: index => [...near.subarray(index * width, (index + 1) * width)],
   };
 }
@@ -74,17 +74,19 @@ function shared(one, other) {
   });
 }
 
-// An entry of an ordered colouring has a tint, another one of the hues; beyond the hues entries are grey,
-// and so is that of texts without a label.
+// An entry of an ordered colouring has a tint, a group one of the hues, again and again with other shapes; of another
+// colouring entries beyond the hues are grey, and so is that of texts without a label.
 function colour(entry) {
   const scheme = root.closest('.dark') ? 'dark' : 'light', hues = props.value.colours[scheme];
+  if (painted.rounds) return hues[entry % hues.length];
   if (!painted.ordered && entry !== painted.missing && entry < hues.length) return hues[entry];
   const at = painted.ordered ? 2 * entry / Math.max(1, painted.names.length - 1) : 0, from = Math.min(Math.floor(at), 1);
   const [one, other] = TINTS[scheme].slice(from);
   return `rgb(${one.map((part, place) => Math.round(part + (other[place] - part) * (at - from))).join(' ')})`;
 }
 
-const shape = entry => SHAPES[painted.ordered ? 0 : entry % SHAPES.length];
+const round = entry => (painted.rounds ? Math.floor(entry / props.value.colours.light.length) : 0);
+const shape = entry => SHAPES[painted.ordered ? 0 : (entry + round(entry)) % SHAPES.length];
 
 function mark(context, entry, x, y, wide) {
   const corners = CORNERS[shape(entry)];
@@ -113,7 +115,7 @@ function byDisagreement() {
 // Colour the points by the chosen colouring, or else the first: each has a key, a label and a function.
 function paint() {
   const all = [
-    ['group', 'Group', () => ({names: props.value.groups, of: map => map.of, named: true})],
+    ['group', 'Group', () => ({names: props.value.groups, of: map => map.of, named: true, rounds: true})],
     ...columns.map(({title, names, of, missing}) => [title, title, () => ({names, of: () => of, named: true, missing})]),
     ['length', 'Length', byLength],
     ...(panes.length > 1 ? [['differing', 'Disagreement', byDisagreement]] : []),
@@ -337,7 +339,7 @@ function showPanes() {
   panes = shown.map((name, number) => {
     const map = models.find(each => each.name === name), box = add(parts.panes, 'section', 'cse-pane');
     const head = add(box, 'h3', 'cse-map-name'), chip = add(head, 'i', 'cse-chip');
-    if (modelColours[name]) chip.style.setProperty('--cse-model', modelColours[name]);
+    if (map.colour) chip.style.setProperty('--cse-model', map.colour);
     else chip.dataset.model = name;  // its colour is in the styles of the line of models
     const choice = add(head, 'select', '', '', {ariaLabel: `Model of map ${number + 1}`});
     choice.onchange = () => choose(number, choice.value);
