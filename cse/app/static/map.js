@@ -61,7 +61,8 @@ function addText(parent, content) {
 function read(map) {
   const near = words(map.near), width = near.length / count();
   return {
-    name: map.name, title: map.title, colour: map.colour, points: Float32Array.from(words(map.xy), step => step / 65535), of: bytes(map.of),
+    name: map.name, title: map.title, colour: map.colour, of: bytes(map.of),
+    points: Float32Array.from(words(map.xy), step => step / 65535),
     near: index => [...near.subarray(index * width, (index + 1) * width)],
   };
 }
@@ -128,13 +129,19 @@ function paint() {
   drawAll();
 }
 
-// The legend: a button for each entry, with its number of points in the first map, that filters by it.
+// The legend: a button for each entry of the maps shown, with its number of points in the first that has it, that
+// filters by it.
 function showLegend() {
   const sizes = new Uint32Array(painted.names.length);
-  painted.of(panes[0].map).forEach(entry => { sizes[entry] += 1; });
+  panes.forEach(pane => {
+    const own = new Uint32Array(sizes.length);
+    painted.of(pane.map).forEach(entry => { own[entry] += 1; });
+    sizes.forEach((size, entry) => { sizes[entry] = size || own[entry]; });
+  });
   parts.legend.replaceChildren();
   parts.keys = painted.names.map((name, entry) => {
-    const item = addButton(add(parts.legend, 'li'), '', '', () => filterEntry(entry));
+    const line = add(parts.legend, 'li', '', '', {hidden: !sizes[entry]});
+    const item = addButton(line, '', '', () => filterEntry(entry));
     add(item, 'canvas', '', '', {width: 28, height: 28, ariaHidden: 'true'});
     add(item, 'span', '', name);
     add(item, 'small', '', String(sizes[entry]));
