@@ -9,7 +9,7 @@ import gradio as gr
 import pandas as pd
 from markupsafe import Markup
 
-from cse.adaptation.choice import BOTH, GROUPS, SEARCH
+from cse.adaptation.choice import BOTH
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
 from cse.app.events import HIDDEN, QUICK, Run, one_line_errors, refusing
@@ -21,10 +21,12 @@ from cse.app.results.adaptation import (
     DIAL_LEAST,
     DIAL_MOST,
     DIAL_STEP,
+    PURPOSES,
     Adaptation,
     dial_points,
     dial_sentence,
     first_answer,
+    on_page,
     report_frame,
 )
 from cse.app.results.judge import Judge, columns_of
@@ -44,7 +46,6 @@ LANE: dict[str, Any] = {**HIDDEN, "concurrency_id": "training", "concurrency_lim
 FETCH = "() => setTimeout(() => document.querySelector('#fetched-model')?.click(), 200)"
 # A chart that appears with its place has measured no width yet.
 RESIZED = "() => setTimeout(() => dispatchEvent(new Event('resize')), 200)"
-PURPOSES = [("Both", BOTH), ("Topics and groups", GROUPS), ("Search", SEARCH)]
 START = "The model"  # its field
 PLAIN = ("mean", "cls")  # readings of the untrained backbone that can be adapted
 PUBLISHED = "As its paper has it, with the settings for the start's size; the command has all others."
@@ -100,7 +101,7 @@ def in_words(training: Training) -> str:
     if training.stopping:
         return "Stopping: what is there is being kept." if progress.answered else "Stopping."
     if training.state is State.RUNNING:
-        what = steps or next(iter(reversed(training.lines)), "starting")
+        what = steps or on_page(next(iter(reversed(training.lines)), "starting"))
         left = f", about {max(1, round(seconds / 60))} min left" if (seconds := progress.seconds_left) else ""
         return f"{'Training' if steps else 'At work'}: {what}{left if progress.step >= 3 else ''}; {spent} so far."
     if training.state is State.STOPPED:
@@ -114,9 +115,7 @@ def in_words(training: Training) -> str:
 def training_html(training: Training) -> str:
     """Return the state of a training, the first answer while it runs, and its one verdict at the end."""
     request, progress, outcome = training.request, training.progress, training.outcome
-    sentence = outcome.sentence if outcome else ""
-    for label, word in PURPOSES:  # the page has a field in place of the command's option
-        sentence = sentence.replace(f"`--for {word}`", f"“What for: {label}”")
+    sentence = on_page(outcome.sentence) if outcome else ""
     table, share = "", progress.step / progress.steps if progress.steps else 0.0
     report = outcome.report if outcome else None
     if report:

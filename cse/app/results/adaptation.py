@@ -9,9 +9,12 @@ import pandas as pd
 
 from cse.adaptation.choice import (
     AXES,
+    BOTH,
     FINDING,
     GROUPING,
+    GROUPS,
     MEASURES,
+    SEARCH,
     VARIANTS,
     called,
     candidates,
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from cse.app.session import Session
 
 COLOURS = {GROUPING: "#3d8eff", FINDING: "#eb2f00"}
+PURPOSES = [("Both", BOTH), ("Topics and groups", GROUPS), ("Search", SEARCH)]
 DIAL_LEAST, DIAL_MOST, DIAL_STEP = -0.5, 0.5, 0.125
 NONE_YET = "There is no adaptation of yours on this server; press Adapt."
 
@@ -57,7 +61,7 @@ class Adaptation(Result):
 
     def says(self, frame: pd.DataFrame) -> str:
         """Return the verdict of the command, which its report, its model card and `runs` say, too."""
-        return str(frame["verdict"].iloc[0])
+        return on_page(str(frame["verdict"].iloc[0]))
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the rows in the order in which they were tried, and the axes that were measured."""
@@ -105,6 +109,13 @@ class Adaptation(Result):
             pairs = zip(frame[axis], frame[f"{axis}_low"], strict=True)
             shown[axis] = [f"**{value:.1f}**" if low > 0 else f"{value:.1f}" for value, low in pairs]
         return shown
+
+
+def on_page(line: str) -> str:
+    """Return a line of the command with the fields of the page in place of its option and key."""
+    for label, word in PURPOSES:
+        line = line.replace(f"`--for {word}`", f"“What for: {label}”")
+    return line.replace("Ctrl-C", "Stop")
 
 
 def scores_of(stages: Mapping[str, Any], result: str, judged: str | None, verdict: str) -> pd.DataFrame:
