@@ -13,6 +13,9 @@ from cse.app.result import records
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"  # a name, never fetched
 GREY = "#888888"
+LOOK = {  # room, since the page's font is wider than the one that Vega measures
+    "axisQuantitative": {"labelOverlap": "greedy", "labelSeparation": 6}, "legend": {"columnPadding": 26},
+}  # fmt: skip
 # SVG takes the colours of its texts from the page's styles, in both schemes. The menu would offer a foreign site.
 EMBEDDING = {"embedOptions": {"renderer": "svg", "actions": False}}
 
@@ -28,6 +31,7 @@ def chart(
     return {
         "$schema": SCHEMA, "description": description, "background": None, "width": width, "height": height,
         "autosize": {"type": "fit", "contains": "padding"}, "usermeta": EMBEDDING,
+        "config": LOOK,
         "data": {"values": records(shown)}, **spec,
     }  # fmt: skip
 
