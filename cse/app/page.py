@@ -145,11 +145,12 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
 def keep_current(state: AppState, shown: Shown, top: Top, name: str, tab: gr.Tab) -> None:
     """Answer anew for another corpus, other models or further vectors: in the open place at once, else on opening.
 
-    The answer of a part that waits for its button goes. A part that answers step by step, the maps, follows by itself.
+    The answer of a part that waits for its button goes, unless it reads no corpus: an adaptation stays. A part that
+    answers step by step, the maps, follows by itself.
     An example that nobody has edited, in a part that asks for a single text, becomes one of the corpus.
     """
     run, lane, kind = shown.linked.run, shown.linked.lane, shown.kind
-    if inspect.isgeneratorfunction(run.fn):
+    if inspect.isgeneratorfunction(run.fn) or not (kind.live or kind.reads_corpus):
         return
     own = run.inputs[:1] if kind.corpus_examples == 1 else []
 

@@ -3,7 +3,7 @@
 import re
 
 from app_models import serving, write_model
-from app_pages import NEEDS_BROWSER, open_tab, watched
+from app_pages import NEEDS_BROWSER, open_tab, unfold, watched
 from playwright.sync_api import expect
 
 pytestmark = NEEDS_BROWSER
@@ -20,6 +20,7 @@ def test_scores_are_there_and_follow_the_task_and_the_models(browser):
         page.get_by_label("Task", exact=True).click()
         page.get_by_role("option", name="Clustering").click()
         expect(page.locator("#scores .cse-scores thead")).to_contain_text("agnews")
+        unfold(page, page.locator("#fold-ledger > button"))
         expect(page.locator("#ledger tbody tr").first).to_contain_text(re.compile(r"\d\d\.\d\d"))
 
 

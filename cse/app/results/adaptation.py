@@ -42,6 +42,7 @@ class Adaptation(Result):
     key = "adaptation"
     title = "Better at what?"
     words = ("grouping", "finding", "dial")
+    reads_corpus = False  # but the one that it was adapted to
     live = False
     ships = False
     public = False
