@@ -175,12 +175,13 @@ def remembering(encode_ids: Callable[..., np.ndarray], kept: dict[tuple[Any, ...
     """
 
     def remember(self: Any, contents: Any, *args: Any, **named: Any) -> np.ndarray:
-        if "known" not in self.__dict__:
-            self.known = f"{self.fingerprint} {self.graphs.precision}"
+        marks = self.__dict__.setdefault("marks", {})  # shared by the readings of a model
+        if self.reading not in marks:
+            marks[self.reading] = f"{self.fingerprint} {self.graphs.precision}"
             if (shipped := Demo._shipped(self)) is not None:
                 ids_of_all = self.tokenise([text for _, text in TOPICS], [self.views[0][0]] * len(TOPICS))
-                kept.update(zip([(self.known, *ids) for ids in ids_of_all], shipped, strict=True))
-        keys = [(self.known, *ids) for ids in contents]
+                kept.update(zip([(marks[self.reading], *ids) for ids in ids_of_all], shipped, strict=True))
+        keys = [(marks[self.reading], *ids) for ids in contents]
         new = {key: ids for key, ids in zip(keys, contents, strict=True) if key not in kept}
         kept.update(zip(new, encode_ids(self, list(new.values()), *args, **named), strict=True))
         return np.array([kept[key] for key in keys], np.float32).reshape(len(keys), self.dim)
