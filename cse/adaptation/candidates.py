@@ -168,7 +168,7 @@ class Trial:
         self.workspace.keep(name, vectors.held)
         own = name == START
         values = self.start_values if own else text_values(vectors, self.labels, self.asked, self.seed)
-        scores = {measure: round(100 * float(value.mean()), 4) for measure, value in values.items()}
+        scores = {measure: round(100 * float(value.mean()), 2) for measure, value in values.items()}
         gains = {
             axis: list(astuple(mean_difference(values[measure], self.start_values[measure])))
             for axis, measure in MEASURES.items() if measure in values
