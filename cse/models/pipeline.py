@@ -100,6 +100,13 @@ def hidden_size(config: dict[str, Any]) -> int:
     return next((int(config[key]) for key in ("hidden_size", "d_model", "dim", "n_embd") if config.get(key)), 0)
 
 
+def layer_count(config: dict[str, Any]) -> int:
+    """Return the layers of a backbone by its `config.json`; 0 if that does not say."""
+    return next(
+        (int(config[key]) for key in ("num_hidden_layers", "num_layers", "n_layers", "n_layer") if config.get(key)), 0
+    )
+
+
 def open_pipeline(
     folder: Path, method: Method, engine: type[Engine], *, name: str, backbone: str = "", head: str | None = None,
     slots: Sequence[int] = (), layouts: Sequence[str] = ANY, cure: str = "",

@@ -20,7 +20,7 @@ from cse.files.weights import SINGLE
 from cse.methods.method import LAYERS, Head, Pooling, Reading, When
 from cse.methods.settings import to_json
 from cse.methods.templates import PLAIN
-from cse.models.pipeline import HEAD, SAVED_KEY, SPACE_PROMPT, layer_modules
+from cse.models.pipeline import HEAD, SAVED_KEY, SPACE_PROMPT, hidden_size, layer_count, layer_modules
 from cse.models.sentence_transformers import LAYER_MEAN, LAYER_MODULES, POOLINGS, READ_POOLINGS
 
 if TYPE_CHECKING:
@@ -331,17 +331,17 @@ def _write_calls(plain: PlainModel, target: Path, weights: bool) -> None:
     write_json(target / "config_sentence_transformers.json", calls)
 
 
-def write_pooling(reading: Reading, target: Path, start: int, config: Mapping[str, Any]) -> list[str]:
+def write_pooling(reading: Reading, target: Path, start: int, config: dict[str, Any]) -> list[str]:
     """Write a pooling, and before it the mean of layers that it reads, as modules numbered from `start`.
 
     `config` is the backbone's configuration. Returns the kinds of the modules.
     """
     from safetensors.numpy import save_file
 
-    kinds, width = ["Pooling"], int(config["hidden_size"])
+    kinds, width = ["Pooling"], hidden_size(config)
     if reading.pooling in LAYERS:
         kinds.insert(0, LAYER_MEAN)
-        count, folder = int(config["num_hidden_layers"]), target / f"{start}_{LAYER_MEAN}"
+        count, folder = layer_count(config), target / f"{start}_{LAYER_MEAN}"
         weights = np.zeros(count + 1, np.float32)
         weights[[*LAYERS[reading.pooling]]] = 1
         write_json(

@@ -182,7 +182,10 @@ def test_a_difference_is_judged_by_the_scatter_of_both_sides():
     assert far["verdict"] == "a difference"
     one = judged(Figure(74.60), replace(row, average=75.42, deviation=0.86, seeds=10))  # less than a deviation away
     assert one["verdict"] == "inside the noise"
-    assert judged(Figure(78.0), replace(row, deviation=None, seeds=1))["verdict"] is None
+    alone = replace(row, deviation=None, seeds=1)
+    assert judged(Figure(78.0), replace(alone, method="simcse"))["verdict"] is None
+    untrained = [judged(Figure(value), replace(alone, method=None))["verdict"] for value in (78.0, 78.544)]
+    assert untrained == ["a difference", "inside the noise"]  # of rounding: no seed moves either
     assert judged(Figure(78.0), replace(row, average=None)) == {"mean": 78.0, "deviation": None}
     assert judged(Figure(0.0312), replace(row, average=0.0235, deviation=None, seeds=1))["difference"] == 0.0077
 
