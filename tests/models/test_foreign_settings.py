@@ -20,6 +20,7 @@ from sentence_transformers.sentence_transformer.modules import (
     Normalize,
     Pooling,
     Transformer,
+    WeightedLayerPooling,
 )
 
 import cse
@@ -27,7 +28,7 @@ from cse.errors import ArtefactError
 from cse.models.export import export_model
 from cse.models.names import resolve, resolve_backbone
 from cse.models.push import copy_model
-from cse.models.sentence_transformers import CALLS, KEYS, MODULES, POOLINGS, TRANSFORMER
+from cse.models.sentence_transformers import CALLS, KEYS, LAYER_MEAN, MODULES, POOLINGS, TRANSFORMER
 
 BUNDLED = str(ROOT / "cse" / "bundled" / "backbone")
 BACKENDS = ("openvino", "torch")
@@ -231,7 +232,7 @@ def test_a_pooling_without_its_file_is_refused(whole, tmp_path):
         cse.load(str(folder))
 
 
-@pytest.mark.parametrize("where", KEYS)
+@pytest.mark.parametrize("where", [where for where in KEYS if where != LAYER_MEAN])  # which has a test of its own
 def test_an_unknown_key_is_refused_with_the_version_that_wrote_it(whole, bert_folder, tmp_path, where):
     folder = copied(whole, tmp_path / "m")
     change(folder, where, "surprise", 1)
@@ -241,6 +242,28 @@ def test_an_unknown_key_is_refused_with_the_version_that_wrote_it(whole, bert_fo
         cse.load(str(folder))
     plain = cse.load(str(bert_folder), "mean").encode(TEXTS)
     np.testing.assert_array_equal(cse.load(str(folder), "mean").encode(TEXTS), plain)  # the cure
+
+
+def test_a_mean_of_layers_is_read_as_there_and_one_of_other_weights_or_keys_is_refused(tmp_path, bert_folder):
+    def model(name, weights):
+        transformer = Transformer(str(bert_folder), config_kwargs={"output_hidden_states": True})
+        mixed = WeightedLayerPooling(WIDTH, len(weights) - 1, 0, torch.nn.Parameter(torch.tensor(weights)))
+        modules = [transformer, mixed, Pooling(WIDTH, "mean")]
+        SentenceTransformer(modules=modules, device="cpu").save(str(tmp_path / name))
+        config = read(tmp_path / name, "config.json")
+        write(tmp_path / name, "config.json", config | {"output_hidden_states": True})
+        return tmp_path / name
+
+    layers = read(bert_folder, "config.json")["num_hidden_layers"]
+    folder = model("first-last", [2.0, *[0.0] * (layers - 1), 2.0])
+    check_same(folder)
+    with pytest.raises(ArtefactError, match="gives layers different weights"):
+        cse.load(str(model("other", [1.0, *[0.0] * (layers - 1), 3.0])))
+    write(folder, "config.json", read(folder, "config.json") | {"output_hidden_states": False})
+    check_same(folder)  # of the last layer
+    write(folder, f"1_{LAYER_MEAN}/config.json", read(folder, f"1_{LAYER_MEAN}/config.json") | {"surprise": 1})
+    with pytest.raises(ArtefactError, match=r"surprise in its .*`pooling`"):
+        cse.load(str(folder))
 
 
 def test_every_setting_that_changes_vectors_changes_the_fingerprint(tmp_path):

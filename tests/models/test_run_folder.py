@@ -95,9 +95,7 @@ def test_a_run_that_is_trained_further_in_sentence_transformers_opens_again(fami
         stage_checkpoint(folder, tmp_path / "staged", CardFacts())
 
 
-@pytest.mark.parametrize(
-    ("method", "reason"), [("promptbert+", "subtracts its template's bias"), ("consert", "pools by last-two")]
-)
+@pytest.mark.parametrize(("method", "reason"), [("promptbert+", "subtracts its template's bias")])
 def test_what_sentence_transformers_cannot_compute_it_refuses_and_the_card_says_why(
     bert_folder, tmp_path, method, reason, caplog
 ):
