@@ -70,7 +70,7 @@ def vectors_graph(backbone: StoredBackbone, pooling: Pooling, prefix: np.ndarray
     for layer in range(int(backbone.config["num_hidden_layers"])):
         states.append(_block(backbone, layer, states[-1], attended, prefix))
     layers = LAYERS.get(pooling, LAST_LAYER)
-    hidden = states[-1]
+    hidden = states[layers[0]]
     if len(layers) > 1:
         total = reduce(op.add, (states[layer] for layer in layers))
         hidden = op.multiply(total, _constant(np.float32(1 / len(layers))))

@@ -51,7 +51,9 @@ class Pooling(str, Enum):
 
 TRAINED_POOLINGS = {"cls": Pooling.TOKEN, "mean": Pooling.MEAN}  # of a template without a mask
 # Layers that are averaged before anything is read; 0 is the embedding layer's output, -1 the last layer.
-LAYERS = {Pooling.FIRST_LAST: (0, -1), Pooling.LAST_TWO: (-2, -1), Pooling.CLS_FIRST_LAST: (0, -1)}
+LAYERS: dict[Pooling, tuple[int, ...]] = {
+    Pooling.FIRST_LAST: (0, -1), Pooling.LAST_TWO: (-2, -1), Pooling.CLS_FIRST_LAST: (0, -1),
+}  # fmt: skip
 LAST_LAYER = (-1,)  # of every other pooling
 JOINED = {
     Pooling.CLS_MEAN: (Pooling.TOKEN, Pooling.MEAN), Pooling.MEAN_CLS: (Pooling.MEAN, Pooling.TOKEN),

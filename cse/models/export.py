@@ -150,7 +150,7 @@ class Graph(torch.nn.Module):
         layers = LAYERS.get(self.pooling, LAST_LAYER)
         output = run(inputs_embeds=self.words(input_ids), output_hidden_states=layers != LAST_LAYER, **positions)
         states = output.last_hidden_state  # or the mean of layers, which a pooling outside of the graph reads, too
-        if len(layers) > 1:
+        if layers != LAST_LAYER:
             states = torch.stack([output.hidden_states[layer] for layer in layers]).mean(0)
         read = attention_mask if self.mask_id is None else (input_ids == self.mask_id).long()
         at = attention_mask.sum(1) - 1 if self.pooling is Pooling.LAST else torch.zeros_like(input_ids[:, 0])

@@ -187,14 +187,14 @@ def adapted(bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         gains = {"grouping": [5.0, 4.0, 6.0], "finding": [-0.5, -1.0, 0.0]} if name == "projection 0" else {}
         return {**scores(self, name, vectors), "gains": gains}
 
-    def killed(self: Trial) -> dict:
+    def killed(self: Trial, name: str, stage: str) -> dict:
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Trial, "scores", scored)
         patched.setattr(Trial, "training", lambda self: left_out("not tried"))
         adapt(request, folder / "deep" / "labelled")
-        patched.setattr(Trial, "reading", killed)
+        patched.setattr(Trial, "projected", killed)
         with pytest.raises(KeyboardInterrupt):
             adapt(replace(request, label=None), folder / "killed")
     (folder / "notes").mkdir()
