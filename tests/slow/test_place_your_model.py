@@ -62,7 +62,7 @@ def test_an_adaptation_gives_one_verdict_a_dial_and_a_model_beside_its_start(
             page.reload()
             open_tab(page, "Your model")
             expect(page.get_by_label("Second model")).to_have_value(made[0].name)
-            expect(page.get_by_label("First model")).to_have_value(f"{made[0].name} (before)")
+            expect(page.get_by_label("First model")).to_have_value(f"{made[0].name} before training")
             with page.expect_download() as saved:
                 page.get_by_role("button", name="Download (.zip)").click()
             with zipfile.ZipFile(saved.value.path()) as archive:
