@@ -209,8 +209,8 @@ class Trial:
         began = time.monotonic()
         held = raw_vectors(self.encoder, self.held)
         speed = len(self.held) / max(1e-3, time.monotonic() - began)
-        # A quarter of the time for each of the two readings.
-        count = min(len(self.fit), MAX_FITTED_TEXTS, int(max(0.0, min(self.workspace.left / 4 * speed, 1e9))))
+        fitting = self.workspace.left / 2 / self.readings(START)[1] * speed
+        count = min(len(self.fit), MAX_FITTED_TEXTS, int(max(0.0, min(fitting, 1e9))))
         self.encode(START, held, count)
         lengths = np.array([len(ids) + 2 for ids in self._contents()])  # with the special tokens
         share = float(np.minimum(lengths, TrainConfig.max_length).sum() / lengths.sum())

@@ -99,9 +99,9 @@ def phrase(gains: Mapping[str, Difference]) -> str:
     """
 
     def word(gain: Difference) -> str:
-        if not gain.low > 0 and not gain.high < 0:
-            return "level" if abs(gain.value) <= MAX_LOSS else f"perhaps {'better' if gain.value > 0 else 'worse'}"
-        return "better" if gain.low > 0 else "worse"
+        if gain.low > 0 or gain.high < 0:
+            return "better" if gain.low > 0 else "worse"
+        return "level" if abs(gain.value) <= MAX_LOSS else f"perhaps {'better' if gain.value > 0 else 'worse'}"
 
     return ", ".join(f"{word(gain)} at {axis} ({gain.value:+.1f})" for axis, gain in gains.items())
 

@@ -20,7 +20,6 @@ from cse.app.places.clusters import clusters_place
 from cse.app.places.your_model import your_model_place
 from cse.app.programs import add_programs
 from cse.app.results import RESULTS
-from cse.app.results.adaptation import Adaptation
 from cse.app.results.inside import Attention, Prefix, Prototypes
 from cse.app.results.models import Models
 from cse.app.results.scores import Labels, Ledger, Scores
@@ -146,12 +145,12 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
 def keep_current(state: AppState, shown: Shown, top: Top, name: str, tab: gr.Tab) -> None:
     """Answer anew for another corpus, other models or further vectors: in the open place at once, else on opening.
 
-    The answer of a part that waits for its button goes; an adaptation stays, as it has its own corpus and models. A
-    part that answers step by step, the maps, follows by itself.
+    The answer of a part that waits for its button goes. A part that answers step by step, the maps, follows by itself,
+    and one that asks neither corpus nor models, an adaptation, stays.
     An example that nobody has edited, in a part that asks for a single text, becomes one of the corpus.
     """
     run, lane, kind = shown.linked.run, shown.linked.lane, shown.kind
-    if inspect.isgeneratorfunction(run.fn) or kind is Adaptation:
+    if inspect.isgeneratorfunction(run.fn) or not any(each in (top.corpus, top.models) for each in run.inputs):
         return
     own = run.inputs[:1] if kind.corpus_examples == 1 else []
 

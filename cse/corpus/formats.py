@@ -652,8 +652,9 @@ def _sheet_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[str]]:
         cells = []
         for value in row:
             whole = isinstance(value, float) and value.is_integer()
-            text = value.isoformat() if hasattr(value, "isoformat") else str(int(value) if whole else value)
-            text = text.removesuffix("T00:00:00")  # a date, which the library gives as the start of its day
+            text = str(int(value) if whole else value)
+            if hasattr(value, "isoformat"):  # the library gives a date as the start of its day
+                text = value.isoformat().removesuffix("T00:00:00")
             cells.append("" if value is None else text)
         while cells and not cells[-1]:
             cells.pop()

@@ -292,8 +292,7 @@ class PromptedBackbone(nn.Module):
                 base, prefix, mask,
                 inputs_embeds=self._embed(tokens), output_hidden_states=layers != LAST_LAYER, **inputs,
             )  # fmt: skip
-        states = [output.last_hidden_state if layer == -1 else output.hidden_states[layer] for layer in layers]
-        hidden = torch.stack(states).mean(0) if len(states) > 1 else states[0]
+        hidden = mean_of_layers(output, layers)
         first = hidden[:, 0] if read_at else hidden[torch.arange(len(rows), device=self.device), column]
         return hidden, tokens.pooled, first.float()
 
@@ -394,6 +393,12 @@ def fixed_size(size: int) -> int:
     """
     step = max(8, 2 ** max(0, (size - 1).bit_length() - 2))
     return -(-size // step) * step
+
+
+def mean_of_layers(output: Any, layers: Sequence[int]) -> torch.Tensor:
+    """Return the mean (B, L, d) of the hidden states of `layers`, as `cse.methods.method.LAYERS` counts."""
+    states = [output.last_hidden_state if layer == -1 else output.hidden_states[layer] for layer in layers]
+    return torch.stack(states).mean(0) if len(states) > 1 else states[0]
 
 
 def pooled_states(pooling: Pooling, hidden: torch.Tensor, pooled: torch.Tensor, first: torch.Tensor) -> torch.Tensor:

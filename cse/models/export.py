@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from cse.encoder.backbone import first_position, opened_commit, run_behind
-from cse.encoder.prompted_backbone import pooled_states
+from cse.encoder.prompted_backbone import mean_of_layers, pooled_states
 from cse.encoder.torch_encoder import TorchEncoder
 from cse.files.hub import split_revision
 from cse.files.writing import FolderKind, replacing
@@ -149,9 +149,7 @@ class Graph(torch.nn.Module):
             run = partial(run_behind, self.base, self.prefix.expand(input_ids.shape[0], -1, -1), attention_mask)
         layers = LAYERS.get(self.pooling, LAST_LAYER)
         output = run(inputs_embeds=self.words(input_ids), output_hidden_states=layers != LAST_LAYER, **positions)
-        states = output.last_hidden_state  # or the mean of layers, which a pooling outside of the graph reads, too
-        if layers != LAST_LAYER:
-            states = torch.stack([output.hidden_states[layer] for layer in layers]).mean(0)
+        states = mean_of_layers(output, layers)  # which a pooling outside of the graph reads, too
         read = attention_mask if self.mask_id is None else (input_ids == self.mask_id).long()
         at = attention_mask.sum(1) - 1 if self.pooling is Pooling.LAST else torch.zeros_like(input_ids[:, 0])
         one = states.gather(1, at[:, None, None].expand(-1, 1, states.shape[2]))[:, 0]

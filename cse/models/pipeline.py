@@ -15,7 +15,7 @@ from cse.encoder.stored_tokenizer import OWN_KEY, WORD_TABLE, Additions
 from cse.errors import ArtefactError
 from cse.files.weights import ANY, INDEX, SAFE, SHARD, SINGLE, check_finite, find_weights, read_arrays
 from cse.files.writing import read_json
-from cse.methods.method import LAYERS, Head, Method, Pooling, Reading, When
+from cse.methods.method import LAYERS, Head, Method, Pooling, When
 from cse.methods.settings import from_json
 from cse.models.sentence_transformers import (
     IDLE,
@@ -74,7 +74,9 @@ def is_pipeline(name: str, config: dict[str, Any]) -> bool:
         return False
     method = _method(record, name)
     layers = layer_modules(method.reading.head_layers)
-    expected = ["Transformer", *modules_before_pooling(method.reading), "Pooling", *layers]
+    reading = method.reading
+    before = ["WordWeights"] if reading.at_mask else [LAYER_MEAN] if reading.pooling in LAYERS else []
+    expected = ["Transformer", *before, "Pooling", *layers]
     kinds = [kind for kind, _ in modules if kind != IDLE]
     if kinds not in (expected, [*expected, "Normalize"]):
         raise ArtefactError(
@@ -82,11 +84,6 @@ def is_pipeline(name: str, config: dict[str, Any]) -> bool:
             f"({', '.join(expected)}); give `pooling` to read the backbone alone"
         )
     return True
-
-
-def modules_before_pooling(reading: Reading) -> list[str]:
-    """Return the modules of sentence-transformers between the backbone and the pooling: weights of words, or layers."""
-    return ["WordWeights"] if reading.at_mask else [LAYER_MEAN] if reading.pooling in LAYERS else []
 
 
 def layer_modules(layers: Sequence[str]) -> list[str]:
@@ -97,14 +94,17 @@ def layer_modules(layers: Sequence[str]) -> list[str]:
 
 def hidden_size(config: dict[str, Any]) -> int:
     """Return the width of a backbone's states by its `config.json`; 0 if that does not say."""
-    return next((int(config[key]) for key in ("hidden_size", "d_model", "dim", "n_embd") if config.get(key)), 0)
+    return _known(config, "hidden_size", "d_model", "dim", "n_embd")
 
 
 def layer_count(config: dict[str, Any]) -> int:
     """Return the layers of a backbone by its `config.json`; 0 if that does not say."""
-    return next(
-        (int(config[key]) for key in ("num_hidden_layers", "num_layers", "n_layers", "n_layer") if config.get(key)), 0
-    )
+    return _known(config, "num_hidden_layers", "num_layers", "n_layers", "n_layer")
+
+
+def _known(config: dict[str, Any], *names: str) -> int:
+    """Return the number that a `config.json` has under one of these names; 0 if under none."""
+    return next((int(config[name]) for name in names if config.get(name)), 0)
 
 
 def open_pipeline(

@@ -82,7 +82,7 @@ class RecordedLayers:
                 ) from error
             if inputs != width:
                 raise ArtefactError(f"{name}: its {path} reads {inputs} numbers, but gets {width}; {COPY_AGAIN}")
-            stored = read_arrays(find_weights(name, [f"{path}/{file}" for file in (SINGLE, "pytorch_model.bin")]))
+            stored = _arrays(name, path)
             expected: dict[str, tuple[int, ...]] = {f"{layer}.weight": (outputs, inputs), f"{layer}.bias": (outputs,)}
             if layer == "norm":
                 expected[f"{layer}.weight"] = (outputs,)
@@ -91,7 +91,6 @@ class RecordedLayers:
             shapes = {key: array.shape for key, array in stored.items()}
             if shapes != expected:
                 raise ArtefactError(f"{name}: its {path} holds {shapes}, not {expected}; {COPY_AGAIN}")
-            check_finite(stored, f"{name}: {path}", COPY_AGAIN)
             stored.setdefault(f"{layer}.bias", np.zeros(outputs, np.float32))
             for part in ("weight", "bias"):
                 arrays[f"{number}.{part}"] = np.ascontiguousarray(stored[f"{layer}.{part}"], np.float32)
@@ -326,9 +325,8 @@ def _mean_layers(name: str, paths: Mapping[str, str], backbone: str) -> tuple[in
         return None
     folder = paths[LAYER_MEAN]
     config = _object(name, f"{folder}/config.json")
-    stored = read_arrays(find_weights(name, [f"{folder}/{file}" for file in (SINGLE, "pytorch_model.bin")]))
-    weights, count = stored.get("layer_weights"), config.get("num_hidden_layers")
-    start = config.get("layer_start")
+    weights = _arrays(name, folder).get("layer_weights")
+    count, start = config.get("num_hidden_layers"), config.get("layer_start")
     if type(count) is not int or type(start) is not int or weights is None or weights.shape != (count + 1 - start,):
         raise ArtefactError(f"{name}: its {folder} is damaged; {COPY_AGAIN}")
     used = weights.nonzero()[0]
@@ -414,6 +412,13 @@ def call_as(recorded: RecordedPooling, encoder: Encoder, source: str) -> None:
         encoder.max_row_length = length
     if encoder.max_content < 1:
         raise ArtefactError(f"{source}: its max_seq_length {length} leaves no token of a sentence")
+
+
+def _arrays(name: str, path: str) -> dict[str, np.ndarray]:
+    """Return the arrays of a module in a subfolder. Raises ArtefactError if there are none or they are not finite."""
+    arrays = read_arrays(find_weights(name, [f"{path}/{file}" for file in (SINGLE, "pytorch_model.bin")]))
+    check_finite(arrays, f"{name}: {path}", COPY_AGAIN)
+    return arrays
 
 
 def _checked(name: str, file: str, kind: str) -> dict[str, Any]:

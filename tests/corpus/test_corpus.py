@@ -223,6 +223,15 @@ def test_parquet_arrow_and_xlsx_are_told_from_their_content(tmp_path):
     assert Corpus.read(renamed).texts == corpus.texts
 
 
+def test_a_text_that_looks_like_the_start_of_a_day_stays_as_it_is(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["text", "when"], ["the cat sleeps on the mat", "2024-01-02T00:00:00"], ["a dog barks at night", "x"]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    assert Corpus.read(tmp_path / "a.xlsx").fields(0) == {"when": "2024-01-02T00:00:00"}
+
+
 def test_a_cell_beyond_the_columns_of_a_sheet_is_refused(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()

@@ -12,7 +12,7 @@ import pandas as pd
 from cse.app.html import DARK, LIGHT
 from cse.app.models.naming import BEFORE, title
 from cse.app.result import Result, by_models, choice, fields_of, further_columns, records, whole
-from cse.app.results.map import GROUPS, MAX_GROUPS, MAX_POINTS, MIN_POINTS, Map, near_of
+from cse.app.results.map import GROUPS, MAX_GROUPS, MAX_POINTS, MIN_POINTS, Map, look_of, near_of
 from cse.app.results.map import OWN_COLUMNS as MAP_COLUMNS
 from cse.app.validation import FieldError, one_of
 
@@ -93,9 +93,8 @@ class Groups(Result):
         model, shown = next(iter(by_models(frame).items()))
         groups = []
         for line in shown.to_dict("records"):
-            again, hue = divmod(line["group"] - 1, len(LIGHT))  # in the next round of hues the next sign
-            sign = SIGNS[(line["group"] - 1 + again) % len(SIGNS)]
-            groups.append({**line, "light": LIGHT[hue], "dark": DARK[hue], "sign": sign})
+            hue, sign = look_of(line["group"])
+            groups.append({**line, "light": LIGHT[hue], "dark": DARK[hue], "sign": SIGNS[sign]})
         return {"model": model, "shown": groups}
 
 

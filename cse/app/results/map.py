@@ -18,6 +18,7 @@ from cse.app.result import Result, by_models, listed, percent, plain, whole, wid
 from cse.methods.settings import MAX_SEED
 
 if TYPE_CHECKING:
+    from cse.analysis.topics import Names
     from cse.app.corpus.corpora import ChosenCorpus
     from cse.app.models.models import Column
     from cse.app.session import Session
@@ -54,7 +55,7 @@ class ModelMap(NamedTuple):
 class Map(Result):
     """t-SNE maps of texts, one for each model, aligned with the first model's, and their k-means groups.
 
-    A group has the number of the group of the first model that shares most texts with it, and its name.
+    A group has the number and the name of the group of an earlier model that has about its texts (`matched`), if any.
     """
 
     key = "map"
@@ -90,6 +91,7 @@ class Map(Result):
         and `typicality` the cosine to the mean direction of the text's group.
         """
         from cse.analysis.maps import evenly
+        from cse.analysis.topics import group_names
         from cse.analysis.votes import texts_digest
 
         known = session.state.frames.get(self.cache_key(session))
@@ -104,7 +106,7 @@ class Map(Result):
             session.notes.append(f"{len(texts):,} of {len(session.corpus.texts):,} texts are drawn, sampled evenly.")
         labels = None if session.corpus.labels is None else texts["label"].tolist()
         digest, sentences = texts_digest(texts["text"]), texts["text"].str.strip().tolist()
-        drawn: dict[str, tuple[ModelMap, np.ndarray, np.ndarray]] = {}
+        drawn: dict[str, tuple[ModelMap, np.ndarray, np.ndarray, Names]] = {}
         first: Hashable = None
 
         def read(column: Column, encoder: Encoder) -> tuple[Hashable, np.ndarray]:
@@ -122,8 +124,8 @@ class Map(Result):
                 reference = next(iter(drawn.values()))[0].xy if drawn else None
                 made = one_map(session, (model, first, digest, self.seed), vectors, labels, reference)
                 groups = groups_of(session, (model, digest, self.groups), vectors, sentences, self.groups)
-                drawn[column.name] = made, *groups
-                frame, said = table(texts, drawn, *named_by)
+                drawn[column.name] = made, *groups, group_names(texts["text"].tolist(), groups[0], WORDS, *named_by)
+                frame, said = table(texts, drawn)
                 if number + 1 < count:
                     yield frame
         if drawn:
@@ -141,12 +143,11 @@ class Map(Result):
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the maps beside each other; colours and shapes of the groups are the page's, and no text is inside."""
         groups = frame.groupby("group")["name"].first()
-        names, numbers = groups.tolist(), [int(number) - 1 for number in groups.index]
+        names, looks_of = groups.tolist(), [look_of(int(group)) for group in groups.index]
         looks = {
             "field": "name", "type": "nominal", "title": "group", "legend": {"labelLimit": 0, "columns": 1},
         }  # fmt: skip
-        colours = [LIGHT[number % len(LIGHT)] for number in numbers]
-        shapes = [SHAPES[(number + number // len(LIGHT)) % len(SHAPES)] for number in numbers]
+        colours, shapes = ([LIGHT[hue] for hue, _ in looks_of], [SHAPES[shape] for _, shape in looks_of])
         axis = {"axis": None, "type": "quantitative", "scale": {"domain": [0, 1]}}
         order = [title(name) for name in frame["model"].unique()]
         encoding = {
@@ -186,6 +187,15 @@ class Map(Result):
     def with_failures(self, answer: Any, failed: Mapping[str, str]) -> Any:
         """Return the answer with the reasons of the models that failed, among the maps."""
         return {**answer, "maps": super().with_failures(answer["maps"], failed)}
+
+
+def look_of(group: int) -> tuple[int, int]:
+    """Return the numbers of the hue and of the shape of a group, counted from 1, as static/map.js draws it.
+
+    In the next round of hues a hue has the next shape.
+    """
+    again, hue = divmod(group - 1, len(LIGHT))
+    return hue, (group - 1 + again) % len(SHAPES)
 
 
 def word_encoder(session: Session, column: Column, width: int) -> Encode:
@@ -265,23 +275,19 @@ def texts_of(corpus: ChosenCorpus, rows: np.ndarray) -> pd.DataFrame:
 
 
 def table(
-    texts: pd.DataFrame,
-    drawn: Mapping[str, tuple[ModelMap, np.ndarray, np.ndarray]],
-    vectors: np.ndarray,
-    encode: Encode,
+    texts: pd.DataFrame, drawn: Mapping[str, tuple[ModelMap, np.ndarray, np.ndarray, Names]]
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of the maps, and notes on the words of the groups' names; the first model's vectors decide."""
+    """Return the rows of the maps, and notes on the words of the groups' names."""
     from cse.analysis.maps import squared, unshared
-    from cse.analysis.topics import group_names, matched
+    from cse.analysis.topics import matched
     from cse.corpus.words import word_notes
 
     known, of, marking = np.zeros((0, len(texts)), bool), dict[str, np.ndarray](), list[list[str]]()
-    for name, (_, groups, _) in drawn.items():  # a group is named among those of the first model that has it
+    for name, (_, groups, _, names) in drawn.items():  # a group has its name in the first model that has it
         of[name] = matched(groups, known)
         numbers = np.arange(len(known), of[name].max() + 1)
         if len(numbers):
             known = np.concatenate([known, numbers[:, None] == of[name]])
-            names = group_names(texts["text"].tolist(), groups, WORDS, vectors, encode)
             marking += [names.words[groups[of[name] == number][0]] for number in numbers]
     words = np.array([" ".join(group) for group in marking], dtype=object)
     titles = np.array(
@@ -289,7 +295,7 @@ def table(
     )
     square = squared({name: made.xy for name, (made, *_) in drawn.items()})
     parts = []
-    for name, (made, _, typical) in drawn.items():
+    for name, (made, _, typical, _) in drawn.items():
         others = [unshared(made.near, other.near) for model, (other, *_) in drawn.items() if model != name]
         parts.append(texts[TEXT_COLUMNS].assign(
             model=name, group=of[name] + 1, name=titles[of[name]], words=words[of[name]], x=square[name][:, 0],
@@ -298,7 +304,7 @@ def table(
             continuity=made.continuity, same_topic=made.same_topic,
         )[list(OWN_COLUMNS)].join(texts.drop(columns=TEXT_COLUMNS)))  # fmt: skip
     notes = word_notes(texts["text"].tolist(), (word for group in marking for word in group))
-    return pd.concat(parts, ignore_index=True), [*notes, *names.notes(WORDS)]
+    return pd.concat(parts, ignore_index=True), [*notes, *next(iter(drawn.values()))[-1].notes(WORDS)]
 
 
 def near_of(rows: pd.DataFrame) -> np.ndarray:

@@ -156,7 +156,7 @@ class Scores(Result):
         cells = []
         for row in frame.to_dict("records"):
             value = f"{row['value']:.3f}" if abs(row["value"]) < SMALL else f"{row['value']:.2f}"
-            spread = f" ± {row['deviation']:.2f}" if row["deviation"] and row["deviation"] == row["deviation"] else ""
+            spread = printed_deviation(row["deviation"])
             cells.append(f"**{value}**{spread}" if row["mark"] == "best" and row["apart"] else f"{value}{spread}")
         shown = titled(frame).assign(cell=cells)
         table = shown.pivot(index="model", columns="column", values="cell").fillna("")
@@ -165,6 +165,11 @@ class Scores(Result):
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return the task's records by model."""
         return super().answer(frame.drop(columns=["about", "protocol", "command"]))
+
+
+def printed_deviation(deviation: float | None) -> str:
+    """Return a deviation as papers print it after a score; "" for none."""
+    return f" ± {deviation:.2f}" if deviation and deviation == deviation else ""
 
 
 def board_of(state: AppState, task: str) -> Scoreboard:
@@ -279,19 +284,14 @@ class Ledger(Result):
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the scores of the table, with their deviations."""
-        shown = {
-            name: [
-                ""
-                if value is None or value != value
-                else f"{value:.2f}" + (f" ± {spread:.2f}" if spread == spread else "")
-                for value, spread in zip(frame[name], frame[f"{name}_deviation"].astype(float), strict=True)
+        shown = frame[["row", "published", "obtained", "difference", "verdict"]].copy()
+        for name in ("published", "obtained"):
+            pairs = zip(frame[name].astype(float), frame[f"{name}_deviation"], strict=True)
+            shown[name] = [
+                f"{value:.2f}{printed_deviation(spread)}" if value == value else "" for value, spread in pairs
             ]
-            for name in ("published", "obtained")
-        }
-        gaps = [f"{value:+.2f}" if value == value else "" for value in frame["difference"].astype(float)]
-        return frame[["row", "verdict"]].assign(**shown, difference=gaps)[
-            ["row", "published", "obtained", "difference", "verdict"]
-        ]
+        shown["difference"] = [f"{gap:+.2f}" if gap == gap else "" for gap in frame["difference"].astype(float)]
+        return shown
 
 
 @dataclass(frozen=True)
