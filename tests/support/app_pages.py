@@ -18,7 +18,7 @@ NEEDS_BROWSER = [
     ),
 ]
 TABS = ("Similarity", "Search", "Tokens", "Clusters", "Your model", "Results")
-CUT_OFF = re.compile("signal is aborted|Connection errored out|Failed to fetch|^Response$")
+CUT_OFF = re.compile("signal is aborted|BodyStreamBuffer was aborted|Connection errored out|Failed to fetch|^Response$")
 STREAM = "/queue/data?"  # which is not found for a page that has left
 STILL = "document.getAnimations().every(each => each.playState !== 'running')"  # colours and results fade in
 WAIT = 60_000  # milliseconds: the machine may be busy

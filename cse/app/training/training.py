@@ -322,7 +322,10 @@ class Training:
                     if self.seconds > 60 * self.request.minutes + GRACE:
                         reason = f"It took longer than its {self.request.minutes:g} minutes; give fewer texts."
                     if self._stopping.is_set() and not interrupted:
-                        process.interrupt()
+                        # Python loses an interrupt that comes during some imports; before the first step or stage
+                        # there is nothing to keep.
+                        begun = self.progress.step or self.progress.stages
+                        process.interrupt() if begun else process.end()
                         interrupted = time.monotonic()
                 late = interrupted and time.monotonic() - interrupted > PATIENCE
                 if reason or late or self._deleting.is_set():
