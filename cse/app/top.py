@@ -253,11 +253,8 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
 def corpus_table(state: AppState, name: str, key: str) -> dict[str, Any]:
     """Return the file of a corpus: its texts, the numbers of their rows, and their further columns as CSV."""
     corpus = chosen_corpus(state, name, key)
-    columns: dict[str, Any] = {"row": corpus.numbers, "text": corpus.texts}
-    if corpus.labels is not None and corpus.table is None:
-        columns["label"] = corpus.labels
-    for heading, cells in (corpus.table.to_pydict() if corpus.table is not None else {}).items():
-        columns[free_name(heading, columns)] = cells
+    columns = {corpus.text_name: corpus.texts, **corpus.cells(range(len(corpus.texts)))}
+    columns = {free_name("row", columns): corpus.numbers, **columns}
     stem = Path(corpus.label.rpartition(" (")[0])
     while stem.suffix.lower() in SUFFIXES:
         stem = stem.with_suffix("")

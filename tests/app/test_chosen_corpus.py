@@ -227,6 +227,12 @@ def test_a_corpus_is_saved_with_the_rows_and_columns_of_its_file(state) -> None:
     assert saved["text"].splitlines()[:2] == ["row,text,label", "1,=1+1 says the cat,a"]
     with pytest.raises(ValueError, match="There are no texts of yours"):
         corpus_table(state, OWN_KEY, "0" * 32)
+    table = pa.table({"row": ["x", "y"]})
+    named = OwnCorpus("pets.csv", ["a cat", "a dog"], table=table)
+    named.text_name = "Subject"
+    encoded(state, "8" * 32, named)
+    saved = corpus_table(state, OWN_KEY, "8" * 32)
+    assert saved["text"].splitlines() == ["cse_row,Subject,row", "1,a cat,x", "2,a dog,y"]
 
 
 def test_sentences_and_vectors_of_an_index_folder_are_chosen_like_any_corpus(state, tmp_path, bert_folder) -> None:

@@ -276,6 +276,9 @@ def test_a_question_shows_both_lists_and_neither_name(voting, state) -> None:
 
 def test_votes_count_once_are_taken_back_and_end_in_a_verdict_that_is_shown_again(voting, state) -> None:
     give, back, stop = map(voting.changing, ("a", "u", "end"))
+    early = stop(0, KEY)
+    assert "needs a vote" in early.status
+    assert early.question
     assert give(0, KEY).answers == 1
     assert give(0, KEY).answers == 1  # another tab showed an earlier question
     assert back(1, KEY).answers == 0

@@ -25,6 +25,7 @@ MEANING = (
     f"is whose. Of {DEFAULT_VOTES} votes for a list, {decisive(DEFAULT_VOTES)} must favour one model to find it better "
     f"by more than chance. Your votes are kept for {KEPT // 3600} hours, for this browser alone."
 )
+NO_VOTE = "A verdict needs a vote; give one."
 LOST = "There are no votes of yours on this server any more; press Start voting."
 BUTTONS = {"a": "A is closer (A)", "s": "The same (S)", "b": "B is closer (B)", "k": "Skip (K)", "u": "Undo (U)"}
 TO_QUESTION = "() => document.getElementById('ballot')?.scrollIntoView({block: 'nearest'})"
@@ -103,6 +104,8 @@ class Voting:
                 ballot = self._ballots.get(key)
                 if ballot is None:
                     return View(html.alert(LOST))
+                if name == "end" and not ballot.judgement.answers:
+                    return view(ballot)._replace(status=html.hint(NO_VOTE))
                 if answers == len(ballot.judgement.answers):
                     change(ballot, name)
                 return view(ballot)
