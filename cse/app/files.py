@@ -44,8 +44,8 @@ LATEX = {
 MARKDOWN = re.compile(r"([\\`*_\[\]|<>~$&])")
 # XML has no place for these characters, and a cell has none for the end of a line.
 UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]+")
-SENDING = """with open("texts.txt", encoding="utf-8") as file:  # your texts, one a line
-    texts = [line.strip() for line in file if line.strip()]
+SENDING = """with open("corpus.csv", encoding="utf-8-sig", newline="") as file:  # as the page's Corpus saves it
+    texts = [row[1] for row in csv.reader(file)][1:]
 key = client.predict(texts, api_name="/texts")["key"]
 while any(
     each["done"] < len(texts) and not each["error"]
@@ -176,7 +176,8 @@ def values_sent(answer: Answer) -> dict[str, Any]:
 def python_code(answer: Answer, address: str) -> str:
     """Return a program that asks the endpoint and prints its answer as JSON. Raises ValueError if none is public.
 
-    About the visitor's corpus, it first sends the texts in `texts.txt` and waits until all models have encoded them.
+    About the visitor's corpus, it first sends the texts of the saved corpus, and waits until all models have encoded
+    them.
     """
     inputs = values_sent(answer)
     if answer.own and inputs.get("where"):
@@ -188,7 +189,7 @@ def python_code(answer: Answer, address: str) -> str:
     values |= {"key": "key"} if answer.own else {}
     sent = "".join(f"    {name}={value},\n" for name, value in values.items())
     added = "".join(f'client.predict({name!r}, api_name="/add_model")\n' for name in answer.added)
-    imported, sending = ("import json\nimport time", SENDING) if answer.own else ("import json", "")
+    imported, sending = ("import csv\nimport json\nimport time", SENDING) if answer.own else ("import json", "")
     return (
         f"{imported}\n\nfrom gradio_client import Client\n\n"
         f"client = Client({address!r}, verbose=False)\n{added}{sending}"
@@ -204,7 +205,7 @@ def curl_code(answer: Answer, address: str) -> str:
     """
     sent = values_sent(answer)
     if answer.own or answer.added:
-        raise ValueError("curl does not send your texts or models; take Python, which reads them from texts.txt.")
+        raise ValueError("curl does not send your texts or models; take Python, which reads the saved corpus.")
     body = shlex.quote(json.dumps({"data": list(sent.values())}))
     call = shlex.quote(f"{address.rstrip('/')}/gradio_api/call/{answer.result.key}")
     return (

@@ -13,7 +13,7 @@ import gradio as gr
 from markupsafe import Markup
 
 from cse.app import html, validation
-from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
+from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, ChosenCorpus
 from cse.app.corpus.own import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus
 from cse.app.corpus.reading import MOST_TEXTS, SUFFIXES, facts_of, file_corpus, preview
 from cse.app.events import HIDDEN, PRIVATE, QUICK, guarded
@@ -250,16 +250,21 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
     return chosen, said, gr.update(visible=False), gr.Timer(active=False), ""
 
 
+def saved_name(corpus: ChosenCorpus) -> str:
+    """Return the name of the file in which the page saves a corpus."""
+    stem = Path(corpus.label.rpartition(" (")[0])
+    while stem.suffix.lower() in SUFFIXES:
+        stem = stem.with_suffix("")
+    return f"{file_stem(str(stem)) or 'corpus'}.csv"
+
+
 def corpus_table(state: AppState, name: str, key: str) -> dict[str, Any]:
     """Return the file of a corpus: its texts, the numbers of their rows, and their further columns as CSV."""
     corpus = chosen_corpus(state, name, key)
     columns = {corpus.text_name: corpus.texts, **corpus.cells(range(len(corpus.texts)))}
     columns = {free_name("row", columns): corpus.numbers, **columns}
-    stem = Path(corpus.label.rpartition(" (")[0])
-    while stem.suffix.lower() in SUFFIXES:
-        stem = stem.with_suffix("")
     content = csv_text([*columns], zip(*columns.values(), strict=True))
-    return file_value(f"{file_stem(str(stem)) or 'corpus'}.csv", "text/csv", content)
+    return file_value(saved_name(corpus), "text/csv", content)
 
 
 def model_choices(columns: Sequence[Column]) -> list[tuple[str, str]]:

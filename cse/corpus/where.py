@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -22,6 +23,7 @@ NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")  # not 007, whi
 COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r",\d{3}$")  # 1,500 may be 1500
 BY_SIZE, BY_NULL = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE), re.compile(r"\bnull\b", re.IGNORECASE)
 MOSTLY = 0.5  # of the values of a column: numbers, so that the user may take it for one of numbers
+EXAMPLE_ROWS, EXAMPLE_CHARACTERS = 1_000, 30  # looked at for an example of a condition
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
 
 
@@ -36,7 +38,7 @@ def rows_where(
     """
     names = table.schema.names
     with closing(sqlite3.connect(":memory:")) as base:
-        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+        quoted = ", ".join(map(_quoted, names))
         try:
             base.execute(f"CREATE TABLE rows (position INTEGER PRIMARY KEY, {quoted})")
             needed = _columns_read(base, condition, names)
@@ -47,9 +49,7 @@ def rows_where(
             for name, (kind, values) in columns.items():
                 if kind == "TEXT" and (line := _text_note(name, values, by_size, by_null)):
                     note(line)
-            declared = ", ".join(
-                f'"{name.replace(chr(34), chr(34) * 2)}" {kind}' for name, (kind, _) in columns.items()
-            )
+            declared = ", ".join(f"{_quoted(name)} {kind}" for name, (kind, _) in columns.items())
             base.execute(f"CREATE TABLE rows (position INTEGER PRIMARY KEY{', ' * bool(declared)}{declared})")
             cells = zip(range(table.num_rows), *(values for _, values in columns.values()), strict=True)
             base.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * (len(columns) + 1))})", cells)
@@ -60,12 +60,26 @@ def rows_where(
         except (sqlite3.Error, sqlite3.Warning) as error:
             odd = next((name for name in names if not name.isidentifier()), None)
             quotes = f' (in double quotes, as "{odd}", where a name has blanks or signs)' if odd else ""
-            example = "label" if "label" in names else next(filter(str.isidentifier, names), f'"{odd}"')
             raise ValueError(
-                f"cannot read the condition {condition!r} ({error}); give one such as {example} = 'billing', of the "
+                f"cannot read the condition {condition!r} ({error}); give one such as {_example(table)}, of the "
                 f"columns {', '.join(names[:40])}{quotes}"
             ) from error
     return np.array([position for (position,) in picked], np.int64)
+
+
+def _example(table: pa.Table) -> str:
+    """Return a condition that picks rows of the table, by a short value that repeats in a column of texts."""
+    names = [name for name in table.schema.names if pa.types.is_string(table.schema.field(name).type)]
+    for name in sorted(names, key="label".__ne__):
+        counts = Counter(table.column(name).slice(0, EXAMPLE_ROWS).to_pylist())
+        for value, count in counts.most_common(3):
+            if count > 1 and value and len(value) <= EXAMPLE_CHARACTERS and "'" not in value:
+                return f"{name if name.isidentifier() else _quoted(name)} = '{value}'"
+    return "length(" + (_quoted(names[0]) if names else "text") + ") > 20"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _columns_read(base: sqlite3.Connection, condition: str, names: list[str]) -> list[str]:
@@ -102,8 +116,13 @@ def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
 
 
 def _text_note(name: str, values: list[Any], by_size: bool, by_null: bool) -> str:
-    """Return what is said of a column of texts where most are numbers, or its empty cells are asked for."""
-    texts = {value.strip() for value in values if isinstance(value, str)}
+    """Return what is said of a column of texts: of values that differ in blanks, of empty cells, if these are asked
+    for, and of numbers, where most are.
+    """
+    written = {value for value in values if isinstance(value, str)}
+    texts = {value.strip() for value in written}
+    if twice := next((text for text in sorted(written - texts) if text.strip() in written), ""):
+        return f'{name!r} has cells such as {twice!r:.40} with blanks; trim("{name}") compares without them'
     if by_null and "" in texts and None not in values:
         return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
     others = {text for text in texts - {""} if not NUMBER.fullmatch(text)}

@@ -53,7 +53,7 @@ class ChosenCorpus:
 
     `key` names it to clients; the page shows its `label`. `columns` are those that can search it, None for the page's;
     `note` is shown above results. `rows` are the texts' rows in the visitor's file if they are not 1, 2, 3, …. `table`
-    has the further columns of the texts, if any; `text_name` is that of the texts in the file.
+    has the further columns of the texts, if any; `text_name` and `label_name` are those of the texts and labels.
     """
 
     key: str
@@ -66,6 +66,7 @@ class ChosenCorpus:
     rows: Sequence[int] | None = None
     table: pa.Table | None = None
     text_name: str = "text"
+    label_name: str = "label"
 
     def fields(self, position: int) -> dict[str, Any]:
         """Return the further cells of a text by column; the label is one of them where the texts have no table."""

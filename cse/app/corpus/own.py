@@ -198,7 +198,7 @@ class OwnCorpus(ChosenCorpus):
             label, kept.texts, kept.labels, kept.rows.tolist(), corpus.without_text,
             further if further.num_columns else None,
         )  # fmt: skip
-        own.text_name = corpus.text
+        own.text_name, own.label_name = corpus.text, corpus.label or own.label_name
         return own
 
     @property

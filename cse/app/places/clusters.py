@@ -186,7 +186,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
             status = gr.HTML("", apply_default_css=False, elem_id="map-status")
             below = result("map", page_html(first) if first else "")
             with settings("Groups, points, seed"), gr.Row():
-                groups = gr.Slider(2, asks["groups"].high, start.groups, step=1, label="Groups", min_width=160)
+                groups = html.Slider(2, asks["groups"].high, start.groups, step=1, label="Groups", min_width=160)
                 most, seed = (
                     gr.Number(value, label=ask.label, precision=0, minimum=ask.low, maximum=ask.high, min_width=100)
                     for ask, value in ((asks["most"], start.most), (asks["seed"], start.seed))
@@ -255,7 +255,7 @@ def near_fields() -> dict[str, Any]:
         model = gr.Dropdown([], label="Model", min_width=130)
         keep = gr.Dropdown(list(asks["keep"].choices), value="first", label=asks["keep"].label, min_width=130)
     ask = asks["nines"]
-    nines = gr.Slider(ask.low, ask.high, DEFAULT, step=ask.step, label=ask.label, elem_id="strictness")
+    nines = html.Slider(ask.low, ask.high, DEFAULT, step=ask.step, label=ask.label, elem_id="strictness")
     numbers, rejected = result("duplicate-numbers", ""), gr.Textbox(visible="hidden")
     with gr.Row():
         unique = gr.Button("Save the texts kept", size="sm", min_width=120)
@@ -374,7 +374,10 @@ def canvas_value(
     models = by_models(frame)
     one = next(iter(models.values()))
     named = {} if one["label"].isna().all() else {"Label": one["label"]}
-    columns = {**named, **{name.strip(): one[name].map(str) for name in further_columns(frame, OWN_COLUMNS)}}
+    columns = {
+        **named,
+        **{name.strip(): one[name].map(str).str.strip() for name in further_columns(frame, OWN_COLUMNS)},
+    }
     names = frame.groupby("group")["name"].first()
     known = [name for name in shown.split(",") if name in models]
     longest = max(MIN_SHOWN, MAX_CHARACTERS // len(one))

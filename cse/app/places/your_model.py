@@ -32,7 +32,7 @@ from cse.app.results.adaptation import (
 from cse.app.results.judge import Judge, columns_of
 from cse.app.show import Answer, Shown, page_html, plot_value
 from cse.app.state import attach, chosen_corpus
-from cse.app.top import Top, model_choices
+from cse.app.top import Top, model_choices, saved_name
 from cse.app.training.request import ADAPT, MAX_NAME, REFUSED, UNOWNED, TrainingRequest, checked
 from cse.app.training.training import State, Training, how_to_open
 from cse.app.validation import FieldError
@@ -91,7 +91,10 @@ def requested(state: AppState, corpus: str, key: str, start: Any, **values: Any)
         model, pooling = start_of(state, start)
     except ValueError as error:
         raise FieldError(START, str(error)) from error
-    return checked(rules, chosen.texts, chosen.labels, corpus=chosen.label, start=model, pooling=pooling, **values)
+    saved = saved_name(chosen), chosen.text_name, chosen.label_name
+    return checked(
+        rules, chosen.texts, chosen.labels, corpus=chosen.label, start=model, pooling=pooling, saved=saved, **values
+    )
 
 
 def in_words(training: Training) -> str:
@@ -184,7 +187,8 @@ class Trainer:
             gr.update(value=spec and plot_value(spec), visible=spec is not None),
             html.hint(dial_sentence(points, dial)) if spec else "", gr.update(visible=bool(names)),
             gr.update(choices=names, value=name or None), self.opening(key, name),
-            f'<p class="cse-note">The command that repeats this: <code class="cse-code">{command}</code></p>',
+            '<p class="cse-note">The command that repeats this, on the corpus as <i>Corpus</i> saves it: '
+            f'<code class="cse-code">{command}</code></p>',
             gr.Timer(active=running), now, gr.update(interactive=running), gr.update(interactive=not running),
             gr.update(interactive=not running),
             *(self.unchanged[: self.page] if running else self._added(key, models)),
@@ -199,13 +203,16 @@ class Trainer:
             fresh = []
         if not fresh:
             return self.unchanged[: self.page]
-        known = list(columns_of(self._state))
+        known = columns_of(self._state)
         newest = next((name for name in fresh if not name.endswith(BEFORE)), fresh[0])
-        before = f"{newest}{BEFORE}"
+        training = self._trainings.newest(key)
+        start = (training.request.start, training.request.pooling) if training else None
+        starts = [name for name, column in known.items() if (column.model, column.pooling) == start]
+        before = next((name for name in (f"{newest}{BEFORE}", *starts) if name in known), next(iter(known)))
         return [
             gr.update(choices=model_choices(self._state.models.columns), value=[*models, *fresh]),
             f"models {next(NUMBERS)}",
-            gr.update(choices=choices(known), value=before if before in known else known[0]),
+            gr.update(choices=choices(known), value=before),
             gr.update(choices=choices(known), value=newest),
         ]  # fmt: skip
 
@@ -274,7 +281,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
             start = gr.Dropdown(offered, value=BACKBONE, label="Start", allow_custom_value=True, min_width=200)
             name = gr.Textbox("", label="Name of the result", placeholder="my model", max_length=MAX_NAME)
             purpose = gr.Dropdown(PURPOSES, value=BOTH, label="What for", min_width=160)
-            minutes = gr.Slider(1, max(2, owner.minutes), min(30, owner.minutes), step=1, label="Minutes at most")
+            minutes = html.Slider(1, max(2, owner.minutes), min(30, owner.minutes), step=1, label="Minutes at most")
             begin = gr.Button("Adapt", variant="primary", scale=0, min_width=110, elem_classes="cse-submit")
             stop = gr.Button("Stop", scale=0, min_width=90, interactive=False, elem_classes="cse-submit")
         reading = gr.HTML(reading_html(state, BACKBONE), apply_default_css=False, elem_id="start-reading")
@@ -291,7 +298,7 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
                 keep = gr.Button("Keep this answer", scale=0, min_width=220)
                 go_on = gr.Button("Continue with training", variant="primary", scale=0, min_width=260)
         shown = result("training", html.hint("Press Adapt: the first answer stands here in about half a minute."))
-        dial = gr.Slider(DIAL_LEAST, DIAL_MOST, 0, step=DIAL_STEP, label="Dial: finding ← → grouping", visible=False)
+        dial = html.Slider(DIAL_LEAST, DIAL_MOST, 0, step=DIAL_STEP, label="Dial: finding ← → grouping", visible=False)
         plot = gr.Plot(show_label=False, visible=False, elem_classes="cse-plot", elem_id="dial-plot")
         turned = gr.HTML("", apply_default_css=False, elem_id="dial-said")
     heading("Which one do you prefer? Twenty blind votes")

@@ -88,7 +88,12 @@ class Adaptation(Result):
             "field": "axis", "type": "nominal", "sort": None, "legend": {"title": None, "orient": "top"},
             "scale": {"domain": axes, "range": [COLOURS[axis] for axis in axes]},
         }  # fmt: skip
-        across = {"field": "dial", "type": "quantitative", "title": "dial: finding ← → grouping"}
+        across = {
+            "field": "dial",
+            "type": "quantitative",
+            "title": "dial: finding ← → grouping",
+            "axis": {"values": points["dial"].tolist()},
+        }
         up = {"field": "gain", "type": "quantitative", "title": "points over the start"}
         layers = [
             {"mark": {"type": "rule", "aria": False, "color": "#8391a7", "strokeDash": [4, 3]},
@@ -178,7 +183,9 @@ def dial_sentence(points: pd.DataFrame, dial: float) -> str:
         f"{axis} {row[f'{axis}_gain']:+.1f} ({row[f'{axis}_low']:+.1f} to {row[f'{axis}_high']:+.1f})"
         for axis in AXES if axis in points
     ]  # fmt: skip
-    own = "This is not the model that was taken. To look at one axis alone, change What for, and adapt again."
-    if row["chosen"] or row["judged"]:
-        own = f"This is the model that was {'taken' if row['chosen'] else 'offered'}."
-    return f"Dial {row['dial']:g}: {', '.join(gains)}, in points over the start. {own}"
+    kind = "taken" if points["chosen"].any() else "offered"
+    own = f"This is the model that was {kind}."
+    if not (row["chosen"] or row["judged"]):
+        own = f"This is not the model that was {kind}. To look at one axis alone, change What for, and adapt again."
+    asked = "" if abs(row["dial"] - dial) < DIAL_STEP / 100 else f", the nearest to {dial:g} that was tried"
+    return f"Dial {row['dial']:g}{asked}: {', '.join(gains)}, in points over the start. {own}"

@@ -10,6 +10,12 @@ const FIELDS = 'input, textarea, select, [contenteditable], [role=slider], [role
 // bits: `randomUUID` is missing on pages that come over plain HTTP from another machine.
 function opened() {
   document.querySelectorAll('.cse-panel').forEach(panel => { panel.popover = 'auto'; });
+  const messages = document.querySelector('.toast-wrap');  // an open panel would cover them: they open after it
+  messages.popover = 'manual';
+  new MutationObserver(() => {
+    messages.hidePopover();
+    if (messages.childElementCount) messages.showPopover();
+  }).observe(messages, {childList: true});
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const fresh = Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('');
   try {

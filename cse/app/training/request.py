@@ -91,6 +91,7 @@ class TrainingRequest:
     """A method with its published settings, or `ADAPT`, on texts; the result's `name` is a label and never a path.
 
     `start` is the model to train and `pooling` its reading, None for its own; an adaptation is for a `purpose`.
+    `saved` are the names of the file in which the page saves the corpus, and of its columns of texts and labels.
     """
 
     name: str
@@ -102,32 +103,36 @@ class TrainingRequest:
     pooling: str | None = None
     minutes: float = 30.0
     purpose: str = BOTH
+    saved: tuple[str, str, str] = (TEXTS, TEXT, LABEL)
 
-    def words(self, output: str = MODEL, *, finish: bool = False) -> list[str]:
-        """Return the command's words after `cse`, run in the folder of the texts.
+    def words(
+        self, output: str = MODEL, *, finish: bool = False, source: tuple[str, str, str] = (TEXTS, TEXT, LABEL)
+    ) -> list[str]:
+        """Return the command's words after `cse`, run in the folder of the file `source`, with its columns.
 
         With `finish` it publishes what an interrupted adaptation has, without another stage.
         """
-        shared: dict[str, Any] = {"backbone": self.start, "column": TEXT, "output": output}
+        file, text, label = source
+        shared: dict[str, Any] = {"backbone": self.start, "column": text, "output": output}
         if self.method == ADAPT:
             own = {
-                "pooling": self.pooling, "label": LABEL if self.labels else None,
+                "pooling": self.pooling, "label": label if self.labels else None,
                 "for": None if self.purpose == BOTH else self.purpose,
                 "minutes": FINISHING if finish else f"{self.minutes:g}",
             }  # fmt: skip
-            return [ADAPT, TEXTS, *options({**shared, **own}), *(["--resume"] if finish else [])]
+            return [ADAPT, file, *options({**shared, **own}), *(["--resume"] if finish else [])]
         guarded = can_hold_out(self.texts)
         config = preset(self.method, BUNDLED_ROW)[1]
         examples = int(len(self.texts) * (0.8 if guarded else 1.0))
         steps = steps_of(examples, config.batch_size, config.epochs, config.max_steps)
         guard = {"dev": "auto" if guarded else "none", "eval_every": max(1, steps // EVALUATIONS)}
-        return ["train", self.method, *options({"data": TEXTS, **shared, **guard})]
+        return ["train", self.method, *options({"data": file, **shared, **guard})]
 
     @property
     def command(self) -> str:
-        """The command that repeats the training; of a folder of this server it has the name alone."""
+        """The command that repeats the training on the `saved` corpus; of a server's folder it has the name alone."""
         start = Path(self.start).name if Path(self.start).is_absolute() else self.start
-        return command_line(*replace(self, start=start).words(self.slug))
+        return command_line(*replace(self, start=start).words(self.slug, source=self.saved))
 
     @property
     def slug(self) -> str:
@@ -156,6 +161,7 @@ def options(values: Mapping[str, Any]) -> list[str]:
 def checked(
     rules: Rules, texts: Sequence[str], labels: Sequence[str] | None, *, name: Any = "", method: Any = ADAPT,
     corpus: str = "", start: str = BACKBONE, pooling: str | None = None, minutes: Any = None, purpose: Any = BOTH,
+    saved: tuple[str, str, str] = (TEXTS, TEXT, LABEL),
 ) -> TrainingRequest:  # fmt: skip
     """Return a request within the rules of the server.
 
@@ -177,7 +183,7 @@ def checked(
     aim, judging = validation.one_of(purpose, "What for", PURPOSES), usable(labels)
     if aim == GROUPS and judging is None:
         raise validation.FieldError("What for", "Grouping is measured by labels, and this corpus has none that repeat.")
-    return TrainingRequest(label, method, texts, judging, corpus, start, pooling, limit, aim)
+    return TrainingRequest(label, method, texts, judging, corpus, start, pooling, limit, aim, saved)
 
 
 def usable(labels: Sequence[str] | None) -> Sequence[str] | None:

@@ -270,7 +270,7 @@ class Training:
 
         Raises OSError if it cannot.
         """
-        target = self.folder / f"{self.request.slug if made.folder.name == MODEL else made.folder.name}.zip"
+        target = self.folder / f"{self.request.slug}{'' if made.folder.name == MODEL else f'-{made.folder.name}'}.zip"
         partial = target.with_suffix(".writing")
         with self._lock:
             if target.is_file():
