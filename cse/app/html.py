@@ -197,14 +197,6 @@ def saved_file() -> gr.HTML:
     return gr.HTML({}, html_template=FILE, js_on_load="cse.savedFile(element, props, watch)")
 
 
-class Slider(gr.Slider):
-    """A slider that takes its nearest end for a number typed beyond it, as the field then shows; Gradio refuses it."""
-
-    def preprocess(self, payload: float) -> float:
-        """Return the number of the field."""
-        return super().preprocess(min(max(payload, self.minimum), self.maximum))
-
-
 def file_stem(*words: str) -> str:
     """Return words as a file name without its suffix, of at most `MAX_STEM` characters and without signs of paths."""
     plain = (re.sub(r"[^\w.]+|^\.+", "-", word).strip("-.") for word in words)

@@ -431,8 +431,9 @@ def scoreboard(results: Results, others: Sequence[Results] = ()) -> Scoreboard:
         known = {label: figure for label, row in rows.items() if (figure := row.figures[number]) is not None}
         top = (min if column.score in task.lower else max)(figure.value for figure in known.values())
         best = tuple(label for label, figure in known.items() if figure.value == top)
-        # No seed moves an untrained model.
-        tried = {label: replace(each, deviation=0.0) if rows[label].pooling else each for label, each in known.items()}
+        # No seed moves an untrained model, but where a task repeats its scoring, as k-means is.
+        still = [label for label, figure in known.items() if rows[label].pooling and figure.deviation is None]
+        tried = {**known, **{label: replace(known[label], deviation=0.0) for label in still}}
         noise = {label: margin(tried[best[0]], figure) for label, figure in tried.items() if label not in best}
         tested = [(label, abs(known[label].value - top) <= half) for label, half in noise.items() if half is not None]
         alike, apart = (tuple(label for label, inside in tested if inside is side) for side in (True, False))

@@ -31,6 +31,8 @@ from cse.corpus.output import csv_text
 STEPS = 65535  # the largest uint16
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
+MOSTLY, FIFTHS = 0.95, 5  # of a column's cells: numbers or dates, which are coloured by so many parts
+ISO_DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
 NO_LABEL = "no label"  # the name of texts without one, which are grey
 VIEWS = ("Groups", "Near-duplicates", "Changes", "Selection")
 LOOK = "view => { document.getElementById('clusters-beside').dataset.view = view; }"
@@ -186,7 +188,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
             status = gr.HTML("", apply_default_css=False, elem_id="map-status")
             below = result("map", page_html(first) if first else "")
             with settings("Groups, points, seed"), gr.Row():
-                groups = html.Slider(2, asks["groups"].high, start.groups, step=1, label="Groups", min_width=160)
+                groups = gr.Slider(2, asks["groups"].high, start.groups, step=1, label="Groups", min_width=160)
                 most, seed = (
                     gr.Number(value, label=ask.label, precision=0, minimum=ask.low, maximum=ask.high, min_width=100)
                     for ask, value in ((asks["most"], start.most), (asks["seed"], start.seed))
@@ -255,7 +257,7 @@ def near_fields() -> dict[str, Any]:
         model = gr.Dropdown([], label="Model", min_width=130)
         keep = gr.Dropdown(list(asks["keep"].choices), value="first", label=asks["keep"].label, min_width=130)
     ask = asks["nines"]
-    nines = html.Slider(ask.low, ask.high, DEFAULT, step=ask.step, label=ask.label, elem_id="strictness")
+    nines = gr.Slider(ask.low, ask.high, DEFAULT, step=ask.step, label=ask.label, elem_id="strictness")
     numbers, rejected = result("duplicate-numbers", ""), gr.Textbox(visible="hidden")
     with gr.Row():
         unique = gr.Button("Save the texts kept", size="sm", min_width=120)
@@ -384,7 +386,10 @@ def canvas_value(
     return {
         "texts": [text if len(text) <= longest else f"{text[:longest]}…" for text in one["text"]],
         "rows": one["row"].tolist(), "lengths": packed(one["text"].str.len().clip(upper=STEPS).to_numpy(), "<u2"),
-        "columns": [{"title": name, **column_value(values.tolist())} for name, values in columns.items()],
+        "columns": [
+            {"title": name, **(ordered_value(values) or column_value(values.tolist()))}
+            for name, values in columns.items() if values[values != ""].duplicated().any() or ordered_value(values)
+        ],
         "groups": [names.get(number, "") for number in range(1, names.index.max() + 1)],
         "colours": {"light": LIGHT, "dark": DARK},
         "maps": [
@@ -418,6 +423,31 @@ def column_value(labels: Sequence[str]) -> dict[str, Any]:
         names.append(NO_LABEL)
     of = np.array([numbers.get(label, others) if label else missing for label in labels])
     return {"names": names, "of": packed(of, "<u1"), "missing": missing}
+
+
+def ordered_value(cells: pd.Series) -> dict[str, Any] | None:
+    """Return a column of numbers or dates as `column_value` does, by fifths of its cells, in which equal ones stay
+    together; None for other columns, and for those of fewer values than there are colours.
+    """
+    texts = cells[cells != ""]
+    keys = pd.to_numeric(texts.str.replace(",", "."), errors="coerce").dropna()
+    if len(keys) < MOSTLY * len(texts):
+        keys = texts[texts.str.fullmatch(ISO_DATE)].str[:10]
+    if len(keys) < MOSTLY * len(texts) or keys.nunique() <= len(LIGHT):
+        return None
+    order = keys.sort_values(kind="stable")
+    ranked = order.to_numpy()
+    ends = np.unique([ranked[-(-step * len(ranked) // FIFTHS) - 1] for step in range(1, FIFTHS + 1)])
+    numbers = np.searchsorted(ends, ranked)
+    rows = [texts[order.index[numbers == number]] for number in range(len(ends))]
+    names = [" to ".join(dict.fromkeys(cell[:10] for cell in (part.iloc[0], part.iloc[-1]))) for part in rows]
+    of = pd.Series(len(ends), cells.index)
+    of[order.index] = numbers
+    missing = len(ends) if len(keys) < len(cells) else -1
+    return {
+        "names": names + ([NO_LABEL] if missing >= 0 else []), "of": packed(of.to_numpy(), "<u1"), "missing": missing,
+        "ordered": True,
+    }  # fmt: skip
 
 
 def packed(numbers: np.ndarray, kind: str) -> str:

@@ -80,14 +80,15 @@ function shared(one, other) {
 function colour(entry) {
   const scheme = root.closest('.dark') ? 'dark' : 'light', hues = props.value.colours[scheme];
   if (painted.rounds) return hues[entry % hues.length];
+  const tinted = painted.ordered && entry !== painted.missing, last = painted.names.length - (painted.missing > 0 ? 2 : 1);
   if (!painted.ordered && entry !== painted.missing && entry < hues.length) return hues[entry];
-  const at = painted.ordered ? 2 * entry / Math.max(1, painted.names.length - 1) : 0, from = Math.min(Math.floor(at), 1);
+  const at = tinted ? 2 * entry / Math.max(1, last) : 0, from = Math.min(Math.floor(at), 1);
   const [one, other] = TINTS[scheme].slice(from);
   return `rgb(${one.map((part, place) => Math.round(part + (other[place] - part) * (at - from))).join(' ')})`;
 }
 
 const round = entry => (painted.rounds ? Math.floor(entry / props.value.colours.light.length) : 0);
-const shape = entry => SHAPES[painted.ordered ? 0 : (entry + round(entry)) % SHAPES.length];
+const shape = entry => SHAPES[painted.ordered ? Number(entry === painted.missing) : (entry + round(entry)) % SHAPES.length];
 
 function mark(context, entry, x, y, wide) {
   const corners = CORNERS[shape(entry)];
@@ -117,7 +118,9 @@ function byDisagreement() {
 function paint() {
   const all = [
     ['group', 'Group', () => ({names: props.value.groups, of: map => map.of, named: true, rounds: true})],
-    ...columns.map(({title, names, of, missing}) => [title, title, () => ({names, of: () => of, named: true, missing})]),
+    ...columns.map(({title, names, of, missing, ordered}) => [
+      title, title, () => ({names, of: () => of, named: !ordered, ordered, missing}),
+    ]),
     ['length', 'Length', byLength],
     ...(panes.length > 1 ? [['differing', 'Disagreement', byDisagreement]] : []),
   ];

@@ -147,6 +147,20 @@ document.addEventListener('click', event => {
   cse.fill();
 });
 
+// A number typed beyond a slider's ends is its nearest end before Gradio sends it, or the server refuses it.
+document.addEventListener('focusout', ({target: field}) => {
+  if (field.type !== 'number' || field.max === '' || !field.value) return;
+  const within = Math.min(Math.max(field.value, field.min), field.max);
+  if (within === Number(field.value)) return;
+  field.value = within;
+  field.dispatchEvent(new Event('input', {bubbles: true}));
+}, true);
+
+// Escape in an open list of choices closes the list, and not the panel around it.
+document.addEventListener('keydown', event => {
+  if (event.key === 'Escape' && event.target.matches?.('.cse-panel [role=listbox], .cse-panel [aria-expanded=true]')) event.preventDefault();
+}, true);
+
 // Keys for the buttons of a vote. They work while the buttons are visible and no field has the focus.
 document.addEventListener('keydown', event => {
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(FIELDS)) return;
