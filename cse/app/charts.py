@@ -14,7 +14,8 @@ from cse.app.result import records
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"  # a name, never fetched
 GREY = "#888888"
 LOOK = {  # room, since the page's font is wider than the one that Vega measures
-    "axisQuantitative": {"labelOverlap": "greedy", "labelSeparation": 6}, "legend": {"columnPadding": 26},
+    "axisQuantitative": {"labelOverlap": "greedy", "labelSeparation": 6, "tickCount": 8},
+    "legend": {"columnPadding": 26},
 }  # fmt: skip
 # SVG takes the colours of its texts from the page's styles, in both schemes. The menu would offer a foreign site.
 EMBEDDING = {"embedOptions": {"renderer": "svg", "actions": False}}

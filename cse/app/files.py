@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import gradio as gr
+import numpy as np
 import pandas as pd
 
 from cse.app import validation
+from cse.app.charts import LOOK
 from cse.app.events import HIDDEN, QUICK
 from cse.app.events import guarded as in_one_line
 from cse.app.html import file_stem, file_value, saved_file
@@ -30,6 +32,7 @@ MAX_QUOTE = 90  # characters of an input in a caption
 MAX_CELL = 200  # characters of a cell in a paper
 POINTS_PER_MM = 72 / 25.4
 WIDTHS = {"one column (77 mm)": 77, "two columns (160 mm)": 160}
+MM_PER_ENTRY, FACET_GAP = 40, 14  # of a legend; points between the panels of a figure
 FONT = {"labelFontSize": 8, "titleFontSize": 8}  # points
 NO_ROWS = "The answer has no rows, so there is nothing to save."
 BOLD = re.compile(r"\*\*([^*]+)\*\*( ± [\d.]+)?")  # a cell of a sheet that is bold, its deviation not
@@ -83,14 +86,19 @@ def caption(answer: Answer) -> str:
     return " ".join([*facts, f"cse {answer.version}."])
 
 
+def written(cell: Any) -> Any:
+    """Return a cell as it is written to a file of text: a list as JSON."""
+    return json.dumps(np.asarray(cell).tolist()) if isinstance(cell, (list, tuple, np.ndarray)) else cell
+
+
 def as_csv(answer: Answer, address: str = "") -> str:
     """Return the frame as CSV, cells as they are."""
-    return answer.frame.to_csv(index=False, lineterminator="\n")
+    return answer.frame.map(written).to_csv(index=False, lineterminator="\n")
 
 
 def as_sheet(answer: Answer, address: str = "") -> str:
     """Return the frame as CSV for a spreadsheet, in which no cell is a formula."""
-    texts = answer.frame.map(lambda cell: guarded(cell) if isinstance(cell, str) else cell)
+    texts = answer.frame.map(lambda cell: guarded(cell) if isinstance(cell, str) else written(cell))
     return texts.rename(columns=guarded).to_csv(index=False, lineterminator="\n")
 
 
@@ -226,11 +234,14 @@ def figure(answer: Answer, kind: str, millimetres: float = 160) -> bytes:
         raise ValueError(
             "Figures need the package vl-convert-python; install it with: pip install vl-convert-python"
         ) from error
-    config = {"font": "sans-serif", "axis": FONT, "legend": FONT, "header": FONT, "title": {"fontSize": 8}}
+    config = {**LOOK, "font": "sans-serif", "axis": FONT, "header": FONT, "title": {"fontSize": 8}}
+    config["legend"] = {**FONT, "columns": max(1, round(millimetres / MM_PER_ENTRY))}
     spec: dict[str, Any] = {**charts[0], "background": "white", "description": caption(answer)}
     spec["config"] = {**config, "text": {"fontSize": 8}}
     if spec.get("width") == "container":
         spec["width"] = millimetres * POINTS_PER_MM
+    elif facet := spec.get("encoding", {}).get("facet"):
+        spec["width"] = spec["height"] = millimetres * POINTS_PER_MM / facet["columns"] - FACET_GAP
     closed: dict[str, Any] = {"allowed_base_urls": []}  # no chart may read an address
     if kind == "svg":
         return vl_convert.vegalite_to_svg(spec, **closed).encode()
@@ -310,7 +321,10 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
     result = gr.Radio(labels, value=labels[0], label="Result", visible=len(labels) > 1)
     with gr.Row():
         form = gr.Dropdown(forms(labels[0]), value=forms(labels[0])[0], label="As", min_width=160)
-        width = gr.Dropdown(list(WIDTHS), value=list(WIDTHS)[-1], label="Width of figures", min_width=160)
+        width = gr.Dropdown(
+            list(WIDTHS), value=list(WIDTHS)[-1], label="Width of the figure", min_width=160,
+            visible=forms(labels[0])[0] in FIGURES,
+        )  # fmt: skip
         save = gr.Button("Save", variant="primary", scale=0, min_width=100, elem_classes="cse-submit")
     saved = saved_file()
 
@@ -319,6 +333,7 @@ def place_form(state: AppState, shown: Sequence[Shown]) -> None:
         return gr.update(choices=known, value=form if form in known else known[0])
 
     result.change(offer, [result, form], form, **QUICK)
+    form.change(lambda form: gr.update(visible=form in FIGURES), form, width, **QUICK)
     fields = list({id(field): field for part in shown for field in part.fields.values()}.values())
 
     def file(request: gr.Request, label: str, form: str, width: str, *values: Any) -> dict[str, Any]:

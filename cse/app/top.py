@@ -38,6 +38,7 @@ EXPLANATION = (
 )
 KEEPING = f'<details class="cse-note"><summary>{SUMMARY}</summary>{html.escape(PROMISE)}</details>'
 ADDING = f"Up to {MAX_COLUMNS} models, on your page alone and until you leave it."
+LINKING = "A link opens this place with its inputs, models and corpus; texts and models of yours open for you alone."
 WHICH = "Which column holds the texts?"
 FOCUS_UNDO = "() => requestAnimationFrame(() => document.getElementById('corpus-undo')?.focus())"
 
@@ -83,6 +84,9 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
         corpus = gr.Dropdown(choices_of(state), value=DEMO_KEY, label="Corpus", elem_id="corpus")
         said = gr.HTML("", apply_default_css=False, elem_id="corpus-said")
         with gr.Row():
+            remove = gr.Button("Remove my texts", size="sm", visible=False)
+            undo = gr.Button("Undo", size="sm", visible=False, elem_id="corpus-undo")
+        with gr.Row():
             file = gr.File(label="File", height=110, elem_id="corpus-file", scale=1, min_width=240)
             lines = gr.Textbox("", label="Or paste lines, one text each", lines=3, max_lines=6, scale=1, min_width=240)
         # Custom values are allowed because the server forgets a page's choices; `file_corpus` checks them.
@@ -94,16 +98,13 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
         rows = gr.HTML("", apply_default_css=False)
         use = gr.Button("Use these texts", variant="primary")
         gr.HTML(html.hint(EXPLANATION) + KEEPING, apply_default_css=False)
-        with gr.Row():
-            remove = gr.Button("Remove my texts", size="sm", visible=False)
-            undo = gr.Button("Undo", size="sm", visible=False, elem_id="corpus-undo")
         save = gr.Button("Save the corpus (.csv)", size="sm", elem_classes="cse-copy")
         save.click(guarded(partial(corpus_table, state)), [corpus, key], saved_file(), **QUICK)
     with panel("models", "Models") as models_panel:
         chosen, changing = models_form(state, key)
     with panel("share", "Share") as share:
         with gr.Row():
-            gr.HTML(html.hint("A link opens what you see: place, inputs, models, corpus."), apply_default_css=False)
+            gr.HTML(html.hint(LINKING), apply_default_css=False)
             copy = gr.Button("Copy link", scale=0, min_width=100, elem_classes="cse-submit")
         copy.click(None, None, copy, js="() => cse.copyLink()", **HIDDEN)
     number = gr.Number(0, precision=0, visible="hidden")  # a State takes no value outside of the queue

@@ -145,7 +145,7 @@ class Map(Result):
         groups = frame.groupby("group")["name"].first()
         names, looks_of = groups.tolist(), [look_of(int(group)) for group in groups.index]
         looks = {
-            "field": "name", "type": "nominal", "title": "group", "legend": {"labelLimit": 0, "columns": 1},
+            "field": "name", "type": "nominal", "title": "group", "legend": {"labelLimit": 0, "orient": "bottom"},
         }  # fmt: skip
         colours, shapes = ([LIGHT[hue] for hue, _ in looks_of], [SHAPES[shape] for _, shape in looks_of])
         axis = {"axis": None, "type": "quantitative", "scale": {"domain": [0, 1]}}

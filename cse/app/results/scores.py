@@ -130,7 +130,7 @@ class Scores(Result):
         across = {"y": {"field": "column", "type": "nominal", "sort": None, "title": None},
                   "yOffset": {"field": "model", "sort": None}, "color": by_model(names)}  # fmt: skip
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
-        layers = intervals(across, "value", unit, told)
+        layers = intervals(across, "value", f"{unit}, with 95 % intervals", told)
         height = 11 * len(names) * frame["column"].nunique() + 40
         return [chart(shown, "Scores of each model by set, with 95 % intervals", height=height, layer=layers)]
 

@@ -126,7 +126,10 @@ panel.addEventListener('click', ({target}) => {
   if (target.matches('.cse-lesson-fold')) target.ariaExpanded = String(!panel.classList.toggle('cse-folded'));
 });
 document.addEventListener('click', event => {
-  if (event.target.closest?.('.cse-lessons')) document.getElementById('lessons').togglePopover(true);
+  if (event.target.closest?.('.cse-lessons')) {
+    document.getElementById('lessons').showPopover();
+    document.querySelector('.cse-list-of-lessons a').focus();  // for keys: the list stands far from the button
+  }
   const link = event.target.closest?.('.cse-list-of-lessons a');
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
