@@ -48,7 +48,7 @@ from cse.corpus.corpus import Corpus
 from cse.corpus.formats import Options
 from cse.encoder.processes import check_alone
 from cse.errors import command_line
-from cse.evaluation.retrieval import short_form
+from cse.evaluation.retrieval import known_item
 from cse.files.writing import reserved
 from cse.methods.settings import SETTINGS
 from cse.models.loading import open_model
@@ -155,10 +155,20 @@ def tried(
             f"{request.data}: the labels in {request.label!r} of the held-out texts are {what}; give another `label`, "
             "or none"
         )
-    forms = _short_forms(held, request.titles)
+    forms, sought = _known_items(held, request.titles)
     workspace = Workspace.begin(folder, record, request.minutes, resume)
     trial = Trial(
-        reference, encoder, fit.sentences, fit_labels, held, labels, forms, request.seed, workspace, request.purpose
+        reference,
+        encoder,
+        fit.sentences,
+        fit_labels,
+        held,
+        labels,
+        forms,
+        sought,
+        request.seed,
+        workspace,
+        request.purpose,
     )
     _run_stage(trial, START, note)
     facts = text_facts(encoder, [*trial.held, *trial.fit], count, workspace.kept(START), request.seed)
@@ -226,15 +236,18 @@ def _import_torch() -> None:
         raise KeyboardInterrupt
 
 
-def _short_forms(held: Corpus, titles: str | None) -> list[str]:
-    """Return the short form of each text, "" for none: its cell of `titles` if that says less, or its words."""
+def _known_items(held: Corpus, titles: str | None) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the short form of each text, "" for none, and what it has to find: its cell of `titles` if that says less,
+    and the text, or what `known_item` makes of it.
+    """
     if titles is None:
-        return [short_form(text) for text in held.sentences]
+        items = [known_item(text) for text in held.sentences]
+        return [form for form, _ in items], [sought for _, sought in items]
     cells = [cell.strip() for cell in held.cells(titles)]
     forms = [cell if cell != text else "" for cell, text in zip(cells, held.sentences, strict=True)]
     if not any(forms):
         raise ValueError(f"{held.name}: the column {titles!r} has no short form of the held-out texts; leave it out")
-    return forms
+    return forms, held.sentences
 
 
 def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -> dict[str, Any]:

@@ -70,7 +70,7 @@ STEP_COST = 4.5
 
 STAGE_OF = {PROJECTION: START, TRAINED: TRAINING}  # the stage whose model is projected
 OWN, JOINED = "own", "joined"  # vectors of a model as it is read, and by two readings
-PARTS = ("held", "forms", "fit")  # of `Vectors`
+PARTS = ("held", "forms", "sought", "fit")  # of `Vectors`
 Layer = Callable[[np.ndarray], np.ndarray]
 
 
@@ -80,15 +80,18 @@ class OutOfTimeError(Exception):
 
 @dataclass(frozen=True)
 class Vectors:
-    """A model's vectors (N, d) of the held-out texts, (Q, d) of their short forms, and (M, d) of texts to fit on."""
+    """A model's vectors (N, d) of the held-out texts, (Q, d) of their short forms and of what these have to find, and
+    (M, d) of texts to fit on.
+    """
 
     held: np.ndarray
     forms: np.ndarray
+    sought: np.ndarray
     fit: np.ndarray
 
     def through(self, layer: Layer) -> Vectors:
         """Return the vectors after a layer."""
-        return Vectors(layer(self.held), layer(self.forms), layer(self.fit))
+        return Vectors(*map(layer, (self.held, self.forms, self.sought, self.fit)))
 
 
 def text_values(vectors: Vectors, labels: Sequence[str], asked: np.ndarray, seed: int) -> dict[str, np.ndarray]:
@@ -105,7 +108,9 @@ def text_values(vectors: Vectors, labels: Sequence[str], asked: np.ndarray, seed
         rng, count = np.random.default_rng((seed, DRAWS)), len(vectors.held)
         others = [count + rng.permutation(len(vectors.fit))[:OTHERS] for _ in range(DRAWS)]
         draws = [np.concatenate([np.arange(count), drawn]) for drawn in others]
-        values |= known_item_values(vectors.forms, asked, np.concatenate([vectors.held, vectors.fit]), draws)
+        texts = np.concatenate([vectors.held, vectors.fit])
+        texts[asked] = vectors.sought
+        values |= known_item_values(vectors.forms, asked, texts, draws)
     return values
 
 
@@ -114,7 +119,7 @@ class Trial:
     """The data of all candidates: the start, the texts to fit on with their labels, if any, and the held-out `corpus`
     with its.
 
-    `forms` are the short forms of the held-out texts, "" for a text that has none.
+    `forms` are the short forms of the held-out texts, "" for a text that has none, and `sought` what they have to find.
     """
 
     reference: ModelReference
@@ -124,6 +129,7 @@ class Trial:
     corpus: Corpus
     labels: Sequence[str]
     forms: Sequence[str]
+    sought: Sequence[str]
     seed: int
     workspace: Workspace
     purpose: str = BOTH
@@ -196,12 +202,20 @@ class Trial:
         """
         count = len(self.own(START).fit) if count is None else count
         own, (joined, readings) = self.base(stage)[1], self.readings(stage)
-        forms = [self.forms[row] for row in self.asked]
+        forms, sought = ([texts[row] for row in self.asked] for texts in (self.forms, self.sought))
         for reading, encoder in {OWN: own, **({JOINED: joined} if readings == 2 else {})}.items():
             known = held if reading == OWN and held is not None else raw_vectors(encoder, self.held)
-            parts = (known, raw_vectors(encoder, forms), raw_vectors(encoder, self.fit[:count]))
+            parts = (known, raw_vectors(encoder, forms), self._sought(encoder, known, sought),
+                     raw_vectors(encoder, self.fit[:count]))  # fmt: skip
             for part, rows in zip(PARTS, parts, strict=True):
                 self.workspace.keep(f"{stage}-{reading}-{part}", rows)
+
+    def _sought(self, encoder: Encoder, held: np.ndarray, sought: Sequence[str]) -> np.ndarray:
+        """Encode what the short forms have to find, where it is not the whole text."""
+        vectors = held[self.asked].copy()
+        if cut := [place for place, row in enumerate(self.asked) if sought[place] != self.held[row]]:
+            vectors[cut] = raw_vectors(encoder, [sought[place] for place in cut])
+        return vectors
 
     def start(self) -> dict[str, Any]:
         """Score the start, and measure its speed in texts a second, and what part of their tokens a training reads."""

@@ -212,13 +212,11 @@ def write_projected(
 
 
 def joined_reading(encoder: Encoder) -> Encoder | None:
-    """Return the encoder read by the first token and the mean of first and last layer, joined; None where it reads
-    neither the first token nor the mean.
-    """
+    """Return the encoder read by the first token and the mean, joined; None where it reads neither of these."""
     reading = encoder.reading
     if reading.template.prompts or reading.pooling not in TRAINED_POOLINGS.values():
         return None
-    return encoder.reading_by(replace(reading, pooling=Pooling.CLS_FIRST_LAST))
+    return encoder.reading_by(replace(reading, pooling=Pooling.CLS_MEAN))
 
 
 def with_head(encoder: Encoder, pooling: Pooling, projection: Projection) -> Any:

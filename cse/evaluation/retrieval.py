@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 TOP, RECALL_DEPTH = 10, 100
 CORPORA = ("corpus.jsonl", "corpus.tsv")
 MIN_WORDS = 3  # of a known item: fewer leave one word, which is no question
-MAX_FORM_WORDS = 10  # of its short form: by more words every model finds a long text, which tells none from another
+MAX_FORM_WORDS = 10  # of its short form, as many as a question has
 EQUAL_COSINES = 1e-6  # cosines that differ by less are equal in float32
 QUERIES_AT_ONCE = 512
 SPLITS = ("test", "dev", "train")  # of BEIR's relevance; the first that is there is scored
@@ -171,16 +171,20 @@ def _only(folder: Path, *patterns: str) -> Path:
     return files[0]
 
 
-def short_form(text: str) -> str:
-    """Return the first, third, … word of a text, at most `MAX_FORM_WORDS` of them, spread evenly over it.
+def known_item(text: str) -> tuple[str, str]:
+    """Return a short form that asks for a text, "" for one of fewer than `MIN_WORDS`, and what it has to find.
 
-    "" for a text of fewer than `MIN_WORDS`. Words stand between spaces; scripts without spaces are cut as
-    `cse.corpus.words` says.
+    A text of more than twice `MAX_FORM_WORDS` is asked for by so many words from its middle, and has to be found
+    without them (the inverse cloze task of Lee et al. 2019, arXiv:1906.00300): with them every model finds it, by the
+    words alone. A shorter text is asked for by its first, third, … word, and has to be found whole. Words stand between
+    spaces; scripts without spaces are cut as `cse.corpus.words` says.
     """
-    words = [text[slice(*span)] for part in re.finditer(r"\S+", text) for span in spans_within(text, *part.span())]
-    kept = words[::2] if len(words) >= MIN_WORDS else []
-    at = np.linspace(0, len(kept) - 1, min(len(kept), MAX_FORM_WORDS)).round().astype(int)
-    return " ".join(kept[place] for place in at)
+    spans = [span for part in re.finditer(r"\S+", text) for span in spans_within(text, *part.span())]
+    if len(spans) <= 2 * MAX_FORM_WORDS:
+        return " ".join(text[slice(*span)] for span in spans[::2] if len(spans) >= MIN_WORDS), text
+    first = (len(spans) - MAX_FORM_WORDS) // 2
+    start, end = spans[first][0], spans[first + MAX_FORM_WORDS - 1][1]
+    return text[start:end], f"{text[:start].rstrip()} {text[end:].lstrip()}"
 
 
 def ranks(queries: np.ndarray, own: np.ndarray, texts: np.ndarray, draws: Sequence[np.ndarray]) -> np.ndarray:

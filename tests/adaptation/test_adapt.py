@@ -88,7 +88,7 @@ def test_with_labels_the_scores_are_those_of_held_out_texts_and_the_best_is_writ
     gold = np.unique(held.labels, return_inverse=True)[1]
     forms = [" ".join(text.split()[::2]) for text in held.sentences]
     scored = candidates_of(stages)
-    mean, both = (cse.load(str(bert_folder), pooling).encode for pooling in ("mean", "cls-first-last"))
+    mean, both = (cse.load(str(bert_folder), pooling).encode for pooling in ("mean", "cls-mean"))
     lengths = np.linalg.norm(both(fit.sentences).reshape(len(fit), 2, -1), axis=2).mean(axis=0)
 
     def joined(texts: list[str]) -> np.ndarray:
@@ -174,7 +174,7 @@ def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transfo
     report = adapt(request(table, folder, label=labelled), tmp_path / "out")
     encoder = cse.load(str(folder))
     held, fit = split(Corpus.read(table, "2", "1").distinct_sample(10_000, 7), 7)
-    read = encoder.reading_by(replace(encoder.reading, normalised=False, pooling=Pooled.CLS_FIRST_LAST)).encode
+    read = encoder.reading_by(replace(encoder.reading, normalised=False, pooling=Pooled.CLS_MEAN)).encode
     lengths = np.linalg.norm(read(fit.sentences).reshape(len(fit), 2, -1), axis=2).mean(axis=0)
 
     def joined(sample: list[str]) -> np.ndarray:
@@ -294,7 +294,7 @@ def test_a_backbone_learns_the_words_of_many_unlabelled_texts_before_the_project
     assert not before.get_input_embeddings().weight.equal(after.get_input_embeddings().weight)
     sample = [text for _, text in texts(20, seed=5)]
     held, fit = split(Corpus.read(table, "2").distinct_sample(10_000, 7), 7)
-    encoder = cse.load(str(learned), "cls-first-last")
+    encoder = cse.load(str(learned), "cls-mean")
     expected = fit_joined(encoder.encode(fit.sentences), 2)(encoder.encode(sample))
     report = adapt(request(table, bert_folder, label=False, pooling="cls"), tmp_path / "out", resume=True)
     tokens = np.mean([len(ids) for ids in AutoTokenizer.from_pretrained(bert_folder)(

@@ -31,7 +31,7 @@ from cse.corpus.formats import Options
 from cse.corpus.supervised import scored_pairs
 from cse.encoder.encoder import Encoder
 from cse.evaluation.metrics import mean_difference, spearman
-from cse.evaluation.retrieval import short_form
+from cse.evaluation.retrieval import known_item
 from cse.methods.method import Pooling
 from cse.models.loading import load, on_torch
 from cse.training.api import train
@@ -77,7 +77,7 @@ def measure(
         raise ValueError(f"{file}: {len(rows)} different texts, but {fit} to fit and {scored} to score are asked for")
     order = np.random.default_rng(seed).permutation(len(rows))
     held, learned = (rows.take(part) for part in (order[:scored], order[scored:]))
-    forms = [short_form(text) for text in held.sentences]
+    forms, sought = zip(*map(known_item, held.sentences), strict=True)
     asked = np.flatnonzero([bool(form) for form in forms])
     graded = scored_pairs(pairs) if pairs else []
     found: dict[str, dict[str, float]] = {}
@@ -87,7 +87,8 @@ def measure(
         models = chain(models, more_readings(encoder), trained(encoder, learned.sentences, seed))
     for model, read in models:
         known = Vectors(*(read(texts) for texts in (
-            held.sentences, [forms[row] for row in asked], learned.sentences)))  # fmt: skip
+            held.sentences, [forms[row] for row in asked], [sought[row] for row in asked], learned.sentences,
+        )))  # fmt: skip
         made = layers(model, known.fit, known.fit.shape[1] // encoder.width, learned.labels)
         for name, layer in made.items():
             values = text_values(known.through(layer), held.labels, asked, seed)
@@ -121,12 +122,12 @@ def reader(*encoders: Encoder) -> Read:
 
 
 def more_readings(encoder: Encoder) -> Iterator[tuple[str, Read]]:
-    """Give other joined readings: those of the last layer alone, and a third one beside those of `adapt`."""
+    """Give other joined readings: those of first and last layer, and a third one beside these."""
 
     def of(pooling: Pooling) -> Encoder:
         return encoder.reading_by(replace(encoder.reading, pooling=pooling))
 
-    yield "first token and mean of the last layer", reader(of(Pooling.CLS_MEAN))
+    yield "first token and mean of first and last layer", reader(of(Pooling.CLS_FIRST_LAST))
     yield "a third reading, the mean of the last layer", reader(of(Pooling.CLS_FIRST_LAST), of(Pooling.MEAN))
 
 
@@ -135,7 +136,7 @@ def trained(encoder: Encoder, texts: Sequence[str], seed: int) -> Iterator[tuple
     import torch
 
     near = neighbour_pairs(encoder, texts, seed)
-    short = [(text, short_form(text) or text) for text in texts]
+    short = [(text, known_item(text)[0] or text) for text in texts]
     ways = {
         "trained on short forms": short,
         "trained on neighbours": near,
