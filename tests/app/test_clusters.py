@@ -1,5 +1,6 @@
 """Clusters: maps, groups, changes and near-duplicates are those of independent computations; texts are escaped."""
 
+import base64
 import csv
 import io
 import json
@@ -30,6 +31,7 @@ from cse.app.places.clusters import (
     canvas_value,
     column_value,
     first_maps,
+    ordered_value,
     selected_rows,
     selection,
     selection_html,
@@ -275,6 +277,23 @@ def test_many_labels_share_a_colour_and_texts_without_one_have_none() -> None:
     many = column_value([str(number) for number in range(20)] + ["0"] * 3)
     assert len(many["names"]) == 12
     assert (many["names"][0], many["names"][-1]) == ("0", "9 others")
+
+
+def test_numbers_and_dates_of_a_column_are_coloured_in_order_by_fifths() -> None:
+    def told(cells: list[str]) -> tuple[list[str], list[int], int] | None:
+        value = ordered_value(pd.Series(cells))
+        of = value and np.frombuffer(base64.b64decode(value["of"]), np.uint8).tolist()
+        return value and (value["names"], of, value["missing"])
+
+    numbers = [f"{number / 2:g}".replace(".", ",") for number in range(20)]
+    names = ["0 to 1,5", "2 to 3,5", "4 to 5,5", "6 to 7,5", "8 to 9,5"]
+    assert told(numbers) == (names, [number // 4 for number in range(20)], -1)
+    assert told([*numbers[::-1], ""]) == ([*names, "no label"], [*(number // 4 for number in range(19, -1, -1)), 5], 5)
+    days = [f"2025-0{month}-0{day}T09:00:00" for month in (1, 2) for day in range(1, 9)]
+    assert told(days)[0][0] == "2025-01-01 to 2025-01-04"
+    assert told(["1"] * 90 + numbers)[0] == ["0 to 1", "1,5 to 9,5"]  # equal ones stay together
+    for cells in (["a", "b"] * 9, [str(number % 5) for number in range(50)], [], ["", ""]):
+        assert told(cells) is None
 
 
 def test_the_shipped_maps_are_kept_as_if_they_were_drawn() -> None:

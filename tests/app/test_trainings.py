@@ -270,6 +270,11 @@ def test_the_command_of_a_request_has_what_was_asked():
         "adapt texts.csv --backbone bundled --column text --output my-pets --pooling cls --label label --for search "
         "--minutes 7"
     )
+    named = checked(OWN, TEXTS, topics, saved=("pets.csv", "Body", "Kind of pet"))
+    assert named.command.partition("adapt ")[2] == (
+        "pets.csv --backbone bundled --column Body --output my-adapt --label 'Kind of pet' --minutes 240"
+    )
+    assert "texts.csv" in named.words()  # in the folder of the run
     assert [checked(OWN, TEXTS, useless).labels for useless in (None, ["one"] * 150, [""] * 150)] == [None] * 3
 
 

@@ -339,6 +339,13 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
     assert [note.split("; ")[1] for note in notes] == [
         "for numbers write all of them with a decimal point, and nothing beside them", "write \"m\" = ''"
     ]  # fmt: skip
+    notes.clear()
+    padded = pa.table({"q": ["Billing", "Billing  ", "x "], "text": ["a", "b", "b"]})
+    assert rows_where(padded, "q = 'Billing' and text != ''", note=notes.append).tolist() == [0]
+    assert notes == ["'q' has cells such as 'Billing  ' with blanks; trim(\"q\") compares without them"]
+    assert rows_where(padded, "trim(q) = 'Billing'", note=notes.append).tolist() == [0, 1]
+    with pytest.raises(ValueError, match="give one such as text = 'b', of"):
+        rows_where(padded, "label = 1")
     for condition in (
         "colour = 1",
         "label = ",

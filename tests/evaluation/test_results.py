@@ -119,6 +119,16 @@ def test_a_deviation_within_one_evaluation_belongs_to_its_score_and_is_no_column
     assert figures == {score: Figure(scores[score], deviation, 10) for score, deviation in expected.items()}
 
 
+def test_an_untrained_model_has_noise_where_its_scoring_is_repeated():
+    """ConPVP against the untrained mean on AG News: t = 1.43, p = .17."""
+    scores = {"accuracy": 77.78, "accuracy_deviation": 10.52}
+    untrained = {"accuracy": 70.17, "accuracy_deviation": 13.10}
+    models = {"a": record({"agnews": scores}), "b": record({"agnews": untrained}, key="x mean")}
+    board = scoreboard(results("clustering", **models))
+    assert board.rows["b"].pooling == "mean"
+    assert (board.verdicts[0].best, board.verdicts[0].alike) == (("a",), ("b",))
+
+
 RUNNABLE = [row for row in ROWS if not row.copied]
 
 

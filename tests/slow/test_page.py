@@ -230,6 +230,33 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         expect(page.locator("#top")).to_contain_text("tickets.csv (7)")
 
 
+def test_a_panel_covers_no_message_and_a_number_beyond_a_slider_is_its_end(browser, url):
+    with watched(browser, url, width=1280, height=720) as page:
+        open_tab(page, "Search")
+        unfold(page, page.get_by_role("button", name="Options").locator("visible=true"))
+        number = page.get_by_label("number input for Results per model")
+        number.fill("999")
+        number.press("Tab")
+        expect(number).to_have_value("50")
+        expect(page.locator("#search tbody tr").nth(49)).to_be_attached()
+        panel(page, "corpus").get_by_label("Or paste lines, one text each").fill("a dog barks\na cat sleeps")
+        page.get_by_role("button", name="Use these texts").click()
+        expect(page.locator("#top")).to_contain_text("Pasted (2)")
+        page.keyboard.press("Escape")
+        shared = panel(page, "share")
+        form = shared.get_by_label("As").locator("visible=true")
+        form.click()
+        page.keyboard.press("Escape")  # closes the list alone
+        expect(form).to_have_attribute("aria-expanded", "false")
+        shared.locator("h2").click()
+        form.click()  # a list opens when its field gets the focus
+        page.get_by_role("option", name="Code (curl)").click()
+        shared.get_by_role("button", name="Save", exact=True).locator("visible=true").click()
+        message = page.locator(".toast-wrap").get_by_text("curl does not send your texts")
+        expect(message).to_be_visible()
+        message.click()  # nothing lies over it
+
+
 def test_an_unclear_table_asks_and_a_wrong_file_is_told_where_it_was_given(browser, url):
     with watched(browser, url, width=1280, height=720) as page:
         opened = upload(

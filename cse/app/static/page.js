@@ -148,7 +148,7 @@ document.addEventListener('click', event => {
 });
 
 // A number typed beyond a slider's ends is its nearest end before Gradio sends it, or the server refuses it.
-document.addEventListener('focusout', ({target: field}) => {
+document.addEventListener('blur', ({target: field}) => {
   if (field.type !== 'number' || field.max === '' || !field.value) return;
   const within = Math.min(Math.max(field.value, field.min), field.max);
   if (within === Number(field.value)) return;
