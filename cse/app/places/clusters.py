@@ -17,7 +17,7 @@ from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line
 from cse.app.html import DARK, LIGHT, colour_of, file_value, result, saved_file, script, settings
 from cse.app.links import Linked
 from cse.app.models.naming import choices, title
-from cse.app.result import by_models, further_columns
+from cse.app.result import by_models, further_columns, plain
 from cse.app.results.duplicates import DEFAULT, Duplicates, advised, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
 from cse.app.results.map import OWN_COLUMNS, Map, near_of
@@ -376,10 +376,8 @@ def canvas_value(
     models = by_models(frame)
     one = next(iter(models.values()))
     named = {} if one["label"].isna().all() else {"Label": one["label"]}
-    columns = {
-        **named,
-        **{name.strip(): one[name].map(str).str.strip() for name in further_columns(frame, OWN_COLUMNS)},
-    }
+    columns = {**named, **{name.strip(): one[name].map(written) for name in further_columns(frame, OWN_COLUMNS)}}
+    colourings = {name: ordered_value(cells) or column_value(cells.tolist()) for name, cells in columns.items()}
     names = frame.groupby("group")["name"].first()
     known = [name for name in shown.split(",") if name in models]
     longest = max(MIN_SHOWN, MAX_CHARACTERS // len(one))
@@ -387,8 +385,8 @@ def canvas_value(
         "texts": [text if len(text) <= longest else f"{text[:longest]}…" for text in one["text"]],
         "rows": one["row"].tolist(), "lengths": packed(one["text"].str.len().clip(upper=STEPS).to_numpy(), "<u2"),
         "columns": [
-            {"title": name, **(ordered_value(values) or column_value(values.tolist()))}
-            for name, values in columns.items() if values[values != ""].duplicated().any() or ordered_value(values)
+            {"title": name, **colouring} for name, colouring in colourings.items()
+            if "ordered" in colouring or columns[name][columns[name] != ""].duplicated().any()  # no column of ids
         ],
         "groups": [names.get(number, "") for number in range(1, names.index.max() + 1)],
         "colours": {"light": LIGHT, "dark": DARK},
@@ -403,6 +401,11 @@ def canvas_value(
         "shown": known or [name for name in pair_of(list(models)) if name], "colour": colour,
         "pin": -1 if pin is None or pin >= len(one) else pin, "request": request,
     }  # fmt: skip
+
+
+def written(cell: Any) -> str:
+    """Return a cell as a name without blanks around it, "" for none."""
+    return "" if plain(cell) is None else str(cell).strip()
 
 
 def column_value(labels: Sequence[str]) -> dict[str, Any]:
