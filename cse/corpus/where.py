@@ -69,13 +69,13 @@ def rows_where(
 
 def _example(table: pa.Table) -> str:
     """Return a condition that picks rows of the table, by a short value that repeats in a column of texts."""
-    names = [name for name in table.schema.names if pa.types.is_string(table.schema.field(name).type)]
+    names = table.schema.names
     for name in sorted(names, key="label".__ne__):
         counts = Counter(table.column(name).slice(0, EXAMPLE_ROWS).to_pylist())
         for value, count in counts.most_common(3):
-            if count > 1 and value and len(value) <= EXAMPLE_CHARACTERS and "'" not in value:
+            if count > 1 and isinstance(value, str) and 0 < len(value) <= EXAMPLE_CHARACTERS and "'" not in value:
                 return f"{name if name.isidentifier() else _quoted(name)} = '{value}'"
-    return "length(" + (_quoted(names[0]) if names else "text") + ") > 20"
+    return f"length({_quoted(names[0])}) > 20"
 
 
 def _quoted(name: str) -> str:

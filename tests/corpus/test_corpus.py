@@ -346,6 +346,9 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
     assert rows_where(padded, "trim(q) = 'Billing'", note=notes.append).tolist() == [0, 1]
     with pytest.raises(ValueError, match="give one such as text = 'b', of"):
         rows_where(padded, "label = 1")
+    corpus = Corpus.of([{"text": f"row {number}", "queue": "Billing"} for number in range(4)])
+    with pytest.raises(ValueError, match="give one such as queue = 'Billing', of"):
+        rows_where(corpus.table, "label = 1")
     for condition in (
         "colour = 1",
         "label = ",
