@@ -155,20 +155,10 @@ def tried(
             f"{request.data}: the labels in {request.label!r} of the held-out texts are {what}; give another `label`, "
             "or none"
         )
-    forms, sought = _known_items(held, request.titles)
+    items = _known_items(held, request.titles)
     workspace = Workspace.begin(folder, record, request.minutes, resume)
     trial = Trial(
-        reference,
-        encoder,
-        fit.sentences,
-        fit_labels,
-        held,
-        labels,
-        forms,
-        sought,
-        request.seed,
-        workspace,
-        request.purpose,
+        reference, encoder, fit.sentences, fit_labels, held, labels, items, request.seed, workspace, request.purpose
     )
     _run_stage(trial, START, note)
     facts = text_facts(encoder, [*trial.held, *trial.fit], count, workspace.kept(START), request.seed)
@@ -236,18 +226,17 @@ def _import_torch() -> None:
         raise KeyboardInterrupt
 
 
-def _known_items(held: Corpus, titles: str | None) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the short form of each text, "" for none, and what it has to find: its cell of `titles` if that says less,
-    and the text, or what `known_item` makes of it.
+def _known_items(held: Corpus, titles: str | None) -> list[tuple[str, str]]:
+    """Return for each text its short form, "" for none, and what that has to find: by `known_item`, or its cell of
+    `titles`, if that says less, and the text.
     """
     if titles is None:
-        items = [known_item(text) for text in held.sentences]
-        return [form for form, _ in items], [sought for _, sought in items]
-    cells = [cell.strip() for cell in held.cells(titles)]
-    forms = [cell if cell != text else "" for cell, text in zip(cells, held.sentences, strict=True)]
-    if not any(forms):
+        return [known_item(text) for text in held.sentences]
+    cells = zip((cell.strip() for cell in held.cells(titles)), held.sentences, strict=True)
+    items = [(cell if cell != text else "", text) for cell, text in cells]
+    if not any(form for form, _ in items):
         raise ValueError(f"{held.name}: the column {titles!r} has no short form of the held-out texts; leave it out")
-    return forms, held.sentences
+    return items
 
 
 def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -> dict[str, Any]:

@@ -119,7 +119,7 @@ class Trial:
     """The data of all candidates: the start, the texts to fit on with their labels, if any, and the held-out `corpus`
     with its.
 
-    `forms` are the short forms of the held-out texts, "" for a text that has none, and `sought` what they have to find.
+    `items` are the short forms of the held-out texts, "" for a text that has none, each with what it has to find.
     """
 
     reference: ModelReference
@@ -128,8 +128,7 @@ class Trial:
     fit_labels: Sequence[str]
     corpus: Corpus
     labels: Sequence[str]
-    forms: Sequence[str]
-    sought: Sequence[str]
+    items: Sequence[tuple[str, str]]
     seed: int
     workspace: Workspace
     purpose: str = BOTH
@@ -144,7 +143,7 @@ class Trial:
     @cached_property
     def asked(self) -> np.ndarray:
         """The numbers of the held-out texts that have a short form."""
-        return np.flatnonzero([bool(form) for form in self.forms])
+        return np.flatnonzero([bool(form) for form, _ in self.items])
 
     def base(self, stage: str = START) -> tuple[ModelReference, Encoder]:
         """Return the model of a stage, as it is read."""
@@ -202,20 +201,16 @@ class Trial:
         """
         count = len(self.own(START).fit) if count is None else count
         own, (joined, readings) = self.base(stage)[1], self.readings(stage)
-        forms, sought = ([texts[row] for row in self.asked] for texts in (self.forms, self.sought))
+        items = [self.items[row] for row in self.asked]
         for reading, encoder in {OWN: own, **({JOINED: joined} if readings == 2 else {})}.items():
             known = held if reading == OWN and held is not None else raw_vectors(encoder, self.held)
-            parts = (known, raw_vectors(encoder, forms), self._sought(encoder, known, sought),
-                     raw_vectors(encoder, self.fit[:count]))  # fmt: skip
+            sought = known[self.asked].copy()
+            if cut := [place for place, row in enumerate(self.asked) if items[place][1] != self.held[row]]:
+                sought[cut] = raw_vectors(encoder, [items[place][1] for place in cut])
+            forms = raw_vectors(encoder, [form for form, _ in items])
+            parts = (known, forms, sought, raw_vectors(encoder, self.fit[:count]))
             for part, rows in zip(PARTS, parts, strict=True):
                 self.workspace.keep(f"{stage}-{reading}-{part}", rows)
-
-    def _sought(self, encoder: Encoder, held: np.ndarray, sought: Sequence[str]) -> np.ndarray:
-        """Encode what the short forms have to find, where it is not the whole text."""
-        vectors = held[self.asked].copy()
-        if cut := [place for place, row in enumerate(self.asked) if sought[place] != self.held[row]]:
-            vectors[cut] = raw_vectors(encoder, [sought[place] for place in cut])
-        return vectors
 
     def start(self) -> dict[str, Any]:
         """Score the start, and measure its speed in texts a second, and what part of their tokens a training reads."""

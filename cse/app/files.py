@@ -86,19 +86,19 @@ def caption(answer: Answer) -> str:
     return " ".join([*facts, f"cse {answer.version}."])
 
 
-def written(cell: Any) -> Any:
+def flat(cell: Any) -> Any:
     """Return a cell as it is written to a file of text: a list as JSON."""
     return json.dumps(np.asarray(cell).tolist()) if isinstance(cell, (list, tuple, np.ndarray)) else cell
 
 
 def as_csv(answer: Answer, address: str = "") -> str:
     """Return the frame as CSV, cells as they are."""
-    return answer.frame.map(written).to_csv(index=False, lineterminator="\n")
+    return answer.frame.map(flat).to_csv(index=False, lineterminator="\n")
 
 
 def as_sheet(answer: Answer, address: str = "") -> str:
     """Return the frame as CSV for a spreadsheet, in which no cell is a formula."""
-    texts = answer.frame.map(lambda cell: guarded(cell) if isinstance(cell, str) else written(cell))
+    texts = answer.frame.map(lambda cell: guarded(cell) if isinstance(cell, str) else flat(cell))
     return texts.rename(columns=guarded).to_csv(index=False, lineterminator="\n")
 
 

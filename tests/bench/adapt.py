@@ -77,8 +77,9 @@ def measure(
         raise ValueError(f"{file}: {len(rows)} different texts, but {fit} to fit and {scored} to score are asked for")
     order = np.random.default_rng(seed).permutation(len(rows))
     held, learned = (rows.take(part) for part in (order[:scored], order[scored:]))
-    forms, sought = zip(*map(known_item, held.sentences), strict=True)
-    asked = np.flatnonzero([bool(form) for form in forms])
+    items = [known_item(text) for text in held.sentences]
+    asked = np.flatnonzero([bool(form) for form, _ in items])
+    forms, sought = ([items[row][part] for row in asked] for part in (0, 1))
     graded = scored_pairs(pairs) if pairs else []
     found: dict[str, dict[str, float]] = {}
     start: dict[str, np.ndarray] = {}
@@ -86,9 +87,7 @@ def measure(
     if trainings:
         models = chain(models, more_readings(encoder), trained(encoder, learned.sentences, seed))
     for model, read in models:
-        known = Vectors(*(read(texts) for texts in (
-            held.sentences, [forms[row] for row in asked], [sought[row] for row in asked], learned.sentences,
-        )))  # fmt: skip
+        known = Vectors(*map(read, (held.sentences, forms, sought, learned.sentences)))
         made = layers(model, known.fit, known.fit.shape[1] // encoder.width, learned.labels)
         for name, layer in made.items():
             values = text_values(known.through(layer), held.labels, asked, seed)

@@ -376,7 +376,7 @@ def canvas_value(
     models = by_models(frame)
     one = next(iter(models.values()))
     named = {} if one["label"].isna().all() else {"Label": one["label"]}
-    columns = {**named, **{name.strip(): one[name].map(written) for name in further_columns(frame, OWN_COLUMNS)}}
+    columns = {**named, **{name.strip(): one[name].map(name_of) for name in further_columns(frame, OWN_COLUMNS)}}
     colourings = {name: ordered_value(cells) or column_value(cells.tolist()) for name, cells in columns.items()}
     names = frame.groupby("group")["name"].first()
     known = [name for name in shown.split(",") if name in models]
@@ -403,7 +403,7 @@ def canvas_value(
     }  # fmt: skip
 
 
-def written(cell: Any) -> str:
+def name_of(cell: Any) -> str:
     """Return a cell as a name without blanks around it, "" for none."""
     return "" if plain(cell) is None else str(cell).strip()
 

@@ -127,7 +127,7 @@ panel.addEventListener('click', ({target}) => {
 });
 document.addEventListener('click', event => {
   if (event.target.closest?.('.cse-lessons')) {
-    document.getElementById('lessons').showPopover();
+    document.getElementById('lessons').togglePopover(true);
     document.querySelector('.cse-list-of-lessons a').focus();  // for keys: the list stands far from the button
   }
   const link = event.target.closest?.('.cse-list-of-lessons a');

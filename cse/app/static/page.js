@@ -158,7 +158,7 @@ document.addEventListener('blur', ({target: field}) => {
 
 // Escape in an open list of choices closes the list, and not the panel around it.
 document.addEventListener('keydown', event => {
-  if (event.key === 'Escape' && event.target.matches?.('.cse-panel [role=listbox], .cse-panel [aria-expanded=true]')) event.preventDefault();
+  if (event.key === 'Escape' && event.target.matches?.('.cse-panel input[aria-expanded=true]')) event.preventDefault();
 }, true);
 
 // Keys for the buttons of a vote. They work while the buttons are visible and no field has the focus.

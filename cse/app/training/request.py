@@ -30,6 +30,7 @@ ADAPT = "adapt"
 METHODS = (ADAPT, *BUNDLED_NAMES)
 TEXTS, MODEL = "texts.csv", "model"  # in the folder of a run
 TEXT, LABEL = "text", "label"  # columns of the texts
+SOURCE = (TEXTS, TEXT, LABEL)
 MAX_NAME = 40
 EVALUATIONS = 10  # of a run with held-out texts
 REPEATED = 10  # texts that a label has at least, in the mean
@@ -103,11 +104,9 @@ class TrainingRequest:
     pooling: str | None = None
     minutes: float = 30.0
     purpose: str = BOTH
-    saved: tuple[str, str, str] = (TEXTS, TEXT, LABEL)
+    saved: tuple[str, str, str] = SOURCE
 
-    def words(
-        self, output: str = MODEL, *, finish: bool = False, source: tuple[str, str, str] = (TEXTS, TEXT, LABEL)
-    ) -> list[str]:
+    def words(self, output: str = MODEL, *, finish: bool = False, source: tuple[str, str, str] = SOURCE) -> list[str]:
         """Return the command's words after `cse`, run in the folder of the file `source`, with its columns.
 
         With `finish` it publishes what an interrupted adaptation has, without another stage.
@@ -161,7 +160,7 @@ def options(values: Mapping[str, Any]) -> list[str]:
 def checked(
     rules: Rules, texts: Sequence[str], labels: Sequence[str] | None, *, name: Any = "", method: Any = ADAPT,
     corpus: str = "", start: str = BACKBONE, pooling: str | None = None, minutes: Any = None, purpose: Any = BOTH,
-    saved: tuple[str, str, str] = (TEXTS, TEXT, LABEL),
+    saved: tuple[str, str, str] = SOURCE,
 ) -> TrainingRequest:  # fmt: skip
     """Return a request within the rules of the server.
 
