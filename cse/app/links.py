@@ -13,9 +13,10 @@ import gradio as gr
 
 from cse.app.events import HIDDEN, PRIVATE, Run
 from cse.app.html import NUMBERS
+from cse.app.server.gradio_adapter import data_of
 
 # Hidden and outside the tabs, whose content is not in the page until they are opened.
-HOOK = "cse.fill = () => trigger('submit', {}); window.addEventListener('popstate', () => trigger('select', {}));"
+HOOK = "cse.fill = (stay = []) => trigger('submit', {stay}); window.addEventListener('popstate', () => trigger('select', {}));"
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 
@@ -52,13 +53,12 @@ def link(
 ) -> None:
     """Keep the address up to date, and fill and run the parts of the tab that it names.
 
-    That happens after the event `opened`, on Back and Forward, and when a script asks for it (`cse.fill`).
+    That happens after the event `opened`, on Back and Forward, and when a script asks for it (`cse.fill`), which names
+    the fields that `stay` as they are: the address may lack what was just typed into them.
     `whole` adds what a short address stands for.
     """
     parts = [(name, content) for name, (_, contents) in linked.items() for content in contents]
     states = [(content, gr.State((0, {}))) for _, content in parts if content.names]
-    for name, (tab, contents) in linked.items():
-        write_on(tab, name, next(iter(linked)), contents, shared)
     for content, state in states:
         content_run = with_given(content.run.fn), [state, *content.run.inputs], list(content.run.outputs)
         state.change(*content_run, **content.lane)
@@ -71,6 +71,8 @@ def link(
     hook.select(restorer(parts, shared.fields, back=True, whole=whole), None, filled, **last)
     fill = hook.submit(restorer(parts, shared.fields, whole=whole), None, filled, **last)
     fill.then(None, js="() => { window.cseOpened = true; }", **HIDDEN)
+    for name, (tab, contents) in linked.items():
+        write_on(tab, name, next(iter(linked)), contents, shared, fill)
 
 
 def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,16 +97,18 @@ def with_given(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], shared: Shared) -> None:
+def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], shared: Shared, filled: Any) -> None:
     """Write a tab's address when it is selected, on the triggers of its parts, and when a shared field is edited.
+
+    It is also written when a link within the page has `filled` the tab.
 
     An address without a tab shows the `first` one.
     """
     names = [*shared.fields, *(field for content in contents for field in content.names)]
     inputs = [*shared.fields.values(), *(component for content in contents for component in content.named())]
 
-    def script(method: str, chosen: bool = False) -> dict[str, Any]:
-        values = {"tab": name, "first": first, "names": names, "method": method, "chosen": chosen}
+    def script(method: str, **moment: bool) -> dict[str, Any]:
+        values = {"tab": name, "first": first, "names": names, "method": method, **moment}
         return {"js": f"(...values) => cse.write({json.dumps(values)}, values)", **HIDDEN}
 
     tab.select(None, inputs, None, **script("pushState", chosen=True))
@@ -113,6 +117,7 @@ def write_on(tab: gr.Tab, name: str, first: str, contents: Sequence[Linked], sha
     gr.on(steps, None, inputs, None, **script("pushState"))
     if quiet := [trigger for content in contents for trigger in content.quiet]:
         gr.on(quiet, None, inputs, None, **script("replaceState"))
+    filled.then(None, inputs, None, **script("replaceState", filled=True))
     for event in shared.steps:
         event.success(None, inputs, None, **script("pushState"))
 
@@ -132,18 +137,20 @@ def restorer(
     """
     known = dict(parts)
 
-    def restore(request: gr.Request) -> list[Any]:
+    def restore(request: gr.Request, event: gr.EventData) -> list[Any]:
         address = whole(dict(request.query_params))
+        stay = data_of(event).get("stay")
+        named = {field: value for field, value in address.items() if not isinstance(stay, list) or field not in stay}
         tab = str(address.get("tab"))
         if back and tab not in known:
             tab = parts[0][0]
-        chosen = restored(list(shared), list(shared.values()), address, back)
+        chosen = restored(list(shared), list(shared.values()), named, back)
         filled = list(zip(shared.values(), chosen or (), strict=False))  # several parts may read a field
         updates, runs = list[Any](), list[Any]()
         for name, content in parts:
             asked = back or any(field in address for field in content.names)
             here = name == tab and asked and chosen is not None
-            values = restored(content.names, content.named(), address, back) if here else None
+            values = restored(content.names, content.named(), named, back) if here else None
             updates += [gr.skip()] * len(content.names) if values is None else values
             filled += zip(content.named(), values or (), strict=False)
             if content.names:

@@ -38,16 +38,21 @@ def test_the_corpus_of_the_address_is_chosen_in_the_bar_and_goes_to_the_parts_th
     ]
     restore = restorer(parts, {"corpus": CORPUS})
 
-    def opened(**address: str) -> list:
-        return [None if skipped(value) else value for value in restore(SimpleNamespace(query_params=address))[1:]]
+    def opened(stay: tuple[str, ...] = (), **address: str) -> list:
+        event = gr.EventData(None, {"stay": list(stay)})
+        values = restore(SimpleNamespace(query_params=address), event)
+        return [None if skipped(value) else value for value in values[1:]]
 
     chosen, *values, (number, kept), other = opened(tab="search", q="cats", corpus="own")
     assert (chosen, values, kept, other) == ("own", ["cats", None, None], {0: "cats", 2: "own"}, None)
     again, kept = opened(tab="search", k="7")[-2]
     assert (again > number, kept) == (True, {1: 7})  # a run of its own
+    _, *values, (_, kept), _ = opened(("k",), tab="search", q="cats", k="5")  # 7 may have been typed since
+    assert (values, kept) == (["cats", None, None], {0: "cats"})
     with pytest.warns(UserWarning, match="This address asks for &lt;b&gt; as the corpus, which is not here"):
         assert opened(tab="search", q="cats", corpus="<b>") == [None] * 6
-    assert restorer(parts, {"corpus": CORPUS}, back=True)(SimpleNamespace(query_params={}))[1] == "demo"
+    back = restorer(parts, {"corpus": CORPUS}, back=True)
+    assert back(SimpleNamespace(query_params={}), gr.EventData(None, {}))[1] == "demo"
 
 
 @pytest.fixture

@@ -29,10 +29,14 @@ function opened() {
 // Write what a tab shows into the address. One that was just `chosen` makes no entry in the history if the address names
 // it already, as after opening, or if nobody pressed it: after a quick second Back the first one's tab is chosen while
 // the address is further back. A tab that is not shown writes nothing. Gradio reports the first tab as chosen while it
-// draws the page, before the address is read. In a lesson Back leads to the step before.
-function write({tab, first, names, method, chosen}, values) {
+// draws the page, before the address is read. In a lesson Back leads to the step before. From the press of a link until
+// the tab is `filled` only that is written: what is shown until then is what was there before.
+function write({tab, first, names, method, chosen, filled}, values) {
   const now = new URLSearchParams(location.search), query = new URLSearchParams({tab}), {pressed} = cse;
   if (chosen) Object.assign(cse, {tab, pressed: false});
+  if (filled && now.get('tab') !== tab) return;
+  if (!chosen && cse.filling !== Boolean(filled)) return;
+  cse.filling = false;
   if (!window.cseOpened || cse.tab !== tab || (chosen && (!pressed || (now.get('tab') || first) === tab))) return;
   const texts = values.map(value => String(value ?? ''));
   names.forEach((name, place) => { if (texts[place].length <= MAX_CHARACTERS) query.set(name, texts[place]); });
@@ -142,9 +146,11 @@ document.addEventListener('click', event => {
   document.querySelectorAll(':popover-open').forEach(panel => panel.hidePopover());
   const query = new URLSearchParams(link.search), now = new URLSearchParams(location.search);
   const same = now.get('tab') === query.get('tab');  // the other fields of the place stay, in the address, too
-  now.forEach((value, name) => { if (!query.has(name) && (same || name === 'corpus')) query.set(name, value); });
+  const stay = [...now.keys()].filter(name => !query.has(name) && (same || name === 'corpus'));
+  stay.forEach(name => query.set(name, now.get(name)));
   history.pushState(null, '', `?${query}`);
-  cse.fill();
+  cse.filling = same;
+  cse.fill(stay);
 });
 
 // A number typed beyond a slider's ends is its nearest end before Gradio sends it, or the server refuses it.
@@ -170,4 +176,4 @@ document.addEventListener('keydown', event => {
   button.click();
 });
 
-window.cse = {opened, write, read, copyLink, live, savedFile, refusals, fill() {}};
+window.cse = {opened, write, read, copyLink, live, savedFile, refusals, filling: false, fill() {}};
