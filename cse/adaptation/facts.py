@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.analysis.duplicates import default_percentile, groups_of, strongest_links, threshold
+from cse.analysis.duplicates import groups_of, near_duplicates
 from cse.corpus.corpus import Corpus
 from cse.corpus.words import spans_within
 from cse.encoder.encoder import Encoder
@@ -119,8 +119,8 @@ def _near_percent(vectors: np.ndarray, seed: int) -> float:
         rows = np.argsort(-cosines, axis=1)[:, :k]
         return np.take_along_axis(cosines, rows, axis=1), rows
 
-    least = threshold(unit, default_percentile(len(unit)), seed)
-    groups = groups_of(strongest_links(unit, search, least).groups(least))
+    near = near_duplicates(unit, search, np.arange(len(unit)), seed)
+    groups = groups_of(near.forest.groups(near.advised.cosine))
     return round(100 * sum(map(len, groups)) / max(1, len(unit)), 1)
 
 

@@ -117,16 +117,19 @@ def _graph(count: int, pairs: np.ndarray, weights: np.ndarray) -> object:
 GROUP_COLUMNS = ("group", "row", "kept", "cosine", "reason", "text")
 SAMPLED_TEXTS, MIN_TEXTS = 2000, 8  # most and fewest texts that the percentile is taken from
 COPY_COSINE = 1 - 1e-5  # the threshold for fewer texts
-RANDOM_SHARE, TEXTS_SHARE = 1e-5, 0.1  # of random pairs above the default percentile; of texts with one, for many
 LOOSEST_SHARE, RANDOM_LINKS = 1e-3, 2.0  # of random pairs above the lowest useful percentile; of each text, for many
+STRICTEST, STEP = 8.0, 0.1  # places of the percentiles that are tried, by their digits: 8 is 99.999999
+WRONG_SHARE = 0.01  # of the merges that are taken by default, the most that are expected to be wrong by chance
 
 
-def default_percentile(count: int) -> float:
-    """Return the percentile for `count` distinct texts: 99.999, and more above 10,000 texts.
+def digits_of(percentile: float) -> float:
+    """Return the digits of a percentile: 5 for 99.999."""
+    return float(2 - np.log10(100 - percentile))
 
-    At most one text in ten then has a random pair above it.
-    """
-    return 100 - 100 * min(RANDOM_SHARE, TEXTS_SHARE / max(1, count))
+
+def percentile_of(digits: float) -> float:
+    """Return the percentile with so many digits."""
+    return 100 - 10 ** (2 - digits)
 
 
 def loosest_percentile(count: int) -> float:
@@ -215,15 +218,48 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class NearDuplicates:
-    """The links between the texts of a corpus in one model, and the `places` of a range of percentiles, lowest first.
-
-    `advised` is the number of nines of the default percentile for so many texts (5 for 99.999).
-    """
+    """The links between N texts, `distinct` ones, in one model, and the `places` of percentiles, lowest first."""
 
     forest: Forest
     places: tuple[Place, ...]
-    advised: float
+    distinct: int
+
+    @property
+    def pairs(self) -> float:
+        """The number of pairs of distinct texts."""
+        return self.distinct * (self.distinct - 1) / 2
+
+    @property
+    def advised(self) -> Place:
+        """The lowest place where at most one merge of distinct texts in a hundred is wrong by chance, or the highest.
+
+        A text that is joined to another by the cosine of a random pair is a wrong merge.
+        """
+        copies = self.forest.count - self.distinct
+        for place in self.places:
+            merges = self.forest.count - copies - place.kept
+            if self.pairs * (1 - place.percentile / 100) <= WRONG_SHARE * merges:
+                return place
+        return self.places[-1]
 
     def at(self, nines: float) -> Place:
         """Return the place whose number of nines is nearest."""
         return min(self.places, key=lambda option: abs(option.nines - nines))
+
+
+def near_duplicates(
+    vectors: np.ndarray, search: Search, rows: np.ndarray, seed: int, report: RowsDone = lambda done, total: None
+) -> NearDuplicates:
+    """Return the near-duplicates among texts by the vectors (N, d) of distinct ones, and (M,) the `rows` of these.
+
+    `search` and `report` are those of `strongest_links`; the percentiles are of random pairs drawn with the seed.
+    """
+    loosest = round(np.ceil(digits_of(loosest_percentile(len(vectors))) / STEP - 1e-6) * STEP, 1)
+    digits = [float(value) for value in np.arange(loosest, STRICTEST + STEP / 2, STEP).round(1)]
+    cosines = thresholds(vectors, [percentile_of(value) for value in digits], seed)
+    forest = strongest_links(vectors, search, min(cosines), report).copied(rows)
+    places = (
+        Place(value, percentile_of(value), least, *forest.level(least))
+        for value, least in zip(digits, cosines, strict=True)
+    )
+    return NearDuplicates(forest, tuple(places), len(vectors))

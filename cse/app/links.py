@@ -16,7 +16,8 @@ from cse.app.html import NUMBERS
 from cse.app.server.gradio_adapter import data_of
 
 # Hidden and outside the tabs, whose content is not in the page until they are opened.
-HOOK = "cse.fill = (stay = []) => trigger('submit', {stay}); window.addEventListener('popstate', () => trigger('select', {}));"
+HOOK = """cse.fill = (stay = []) => trigger('submit', {stay});
+window.addEventListener('popstate', () => trigger('select', {}));"""
 Whole = Callable[[Mapping[str, str]], Mapping[str, str]]
 
 

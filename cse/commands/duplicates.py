@@ -33,7 +33,9 @@ def main(
     ),
     groups: Path | None = cli.option("Such a file of every group: its rows, which one is kept, and why."),
     percentile: float | None = cli.option(
-        "Of random pairs' cosines; default 99.999, more above 10,000 texts.", min=0, max=100
+        "Of random pairs' cosines; by default so high that of a hundred merges one is of a random pair.",
+        min=0,
+        max=100,
     ),
     keep: str = cli.option(
         f"Row of a group that is kept: {', '.join(KEPT_ROWS)}.",
@@ -58,9 +60,9 @@ def main(
     import cse
     from cse.analysis.duplicates import (
         MIN_TEXTS,
-        default_percentile,
         groups_of,
         members,
+        near_duplicates,
         numbered,
         strongest_links,
         threshold,
@@ -80,15 +82,19 @@ def main(
         raise ValueError(f"{file}: only 1 text in it; duplicates need at least 2")
     encoder = cse.load(model, pooling, family=family)
     distinct, rows = numbered(corpus.sentences)
-    percentile = default_percentile(len(distinct)) if percentile is None else percentile
     with tempfile.TemporaryDirectory() as folder:
         vectors, index = _indexed(distinct, encoder, Path(folder), BuildSettings(factory=factory, seed=seed))
-        least = threshold(vectors, percentile, seed)
-        basis = f"percentile {percentile:.7g} of random pairs"
+        if percentile is None:
+            near = near_duplicates(vectors, index.search, rows, seed)
+            forest, percentile, least = near.forest, near.advised.percentile, near.advised.cosine
+        else:
+            least = threshold(vectors, percentile, seed)
+            forest = strongest_links(vectors, index.search, least).copied(rows)
+        basis = f"percentile {percentile:.10g} of random pairs"
         if len(distinct) < MIN_TEXTS:
             basis = f"fewer than {MIN_TEXTS} different texts: only equal vectors, whatever the percentile"
         cli.log(f"near-duplicates: cosine {least:.3f} or more ({basis})")
-        groups_of_rows = groups_of(strongest_links(vectors, index.search, least).copied(rows).groups(least))
+        groups_of_rows = groups_of(forest.groups(least))
         lengths = np.array([len(text) for text in corpus.sentences])
         grouped = [members(group, vectors[rows[group]], lengths[group], least, keep) for group in groups_of_rows]
     dropped = [member.row for group in grouped for member in group if not member.kept]

@@ -7,6 +7,7 @@ import gc
 import inspect
 import logging
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,24 +29,30 @@ from cse.files.weights import find_weights, read_arrays
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+OPENING = threading.Lock()
 CAPTURING = "transformers.utils.output_capturing"
 HEADS = ("cls", "lm_head")  # BERT's and RoBERTa's masked-language-model head
 MAX_POSITIONS = 512  # of a model that states no number
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Disable garbage collection while transformers is imported: it creates a million objects that all stay."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
+def _alone() -> Iterator[None]:
+    """Let one thread open a backbone, without garbage collection.
+
+    transformers puts another module in its place while it is imported, and changes functions of PyTorch while it opens
+    a model: what two threads open is wrong from then on. Its import creates a million objects that all stay.
+    """
+    with OPENING:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
 
 
-@_uncollected()
+@_alone()
 def load_backbone(
     name: str | Path, revision: str | None = None, weights: Mapping[str, np.ndarray] | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -18,7 +18,7 @@ TEXTS = [" ".join(words) for words in np.random.default_rng(2).choice(WORDS[:40]
 
 def facts_of(folder: Path, texts: list[str], rows: int = 0, repeated: int = 0) -> TextFacts:
     encoder = cse.load(str(folder))
-    vectors = np.random.default_rng(0).normal(size=(40, 16)).astype(np.float32)
+    vectors = np.random.default_rng(0).normal(size=(40, 64)).astype(np.float32)
     vectors[40 - repeated :] = vectors[:repeated]
     return text_facts(encoder, texts, rows, vectors, 0)
 

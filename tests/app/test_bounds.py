@@ -60,12 +60,12 @@ def test_a_session_is_called_in_plain_characters(url, capfd, name) -> None:
 @pytest.mark.parametrize("name", ["%ED%A0%80", "", "x" * 65, "a%20b", "caf%C3%A9"])
 def test_a_stream_is_asked_for_by_a_plain_name(url, name) -> None:
     for path in (f"queue/data?session_hash={name}", f"queue/data?session_hash=a&session_hash={name}"):
-        assert httpx.get(f"{url}/{path}", timeout=5).status_code == 422
-    assert not name or httpx.get(f"{url}/heartbeat/{name}", timeout=5).status_code == 422
+        assert httpx.get(f"{url}/{path}", timeout=30).status_code == 422
+    assert not name or httpx.get(f"{url}/heartbeat/{name}", timeout=30).status_code == 422
 
 
 def test_a_stream_of_an_unknown_session_ends_with_one_message_and_logs_nothing(url, capfd) -> None:
-    answer = httpx.get(f"{url}/queue/data", params={"session_hash": "unknown"}, timeout=5)
+    answer = httpx.get(f"{url}/queue/data", params={"session_hash": "unknown"}, timeout=30)
     assert answer.status_code == 404
     assert answer.headers["content-type"].startswith("text/event-stream")
     (message, rest) = answer.text.split("\n\n")
@@ -73,13 +73,13 @@ def test_a_stream_of_an_unknown_session_ends_with_one_message_and_logs_nothing(u
     told = json.loads(message.removeprefix("data: "))
     assert (told["msg"], told["session_not_found"], told["success"]) == ("unexpected_error", True, False)
     assert told["message"] == "There is no such session, or it was forgotten; make a call first."
-    assert httpx.get(f"{url}/queue/data", timeout=5).status_code == 422
+    assert httpx.get(f"{url}/queue/data", timeout=30).status_code == 422
     assert capfd.readouterr().err == ""
 
 
 def test_a_stream_of_a_session_brings_its_results(url) -> None:
     sent = {"data": ["x"], "fn_index": 0, "session_hash": "mine"}
-    assert httpx.post(f"{url}/queue/join", json=sent).status_code == 200
+    assert httpx.post(f"{url}/queue/join", json=sent, timeout=60).status_code == 200
     found = httpx.get(f"{url}/queue/data", params={"session_hash": "mine"}, timeout=60)
     assert found.status_code == 200
     assert '"data":["xxx' in found.text

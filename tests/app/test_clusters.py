@@ -38,7 +38,7 @@ from cse.app.places.clusters import (
 )
 from cse.app.result import by_models
 from cse.app.results import duplicates
-from cse.app.results.duplicates import Duplicates, advised, percentile_of, tables
+from cse.app.results.duplicates import Duplicates, percentile_of, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
 from cse.app.results.map import Map
 from cse.app.session import Session, open_session
@@ -369,7 +369,8 @@ def test_groups_come_by_certainty_exact_ones_apart_and_a_rejected_one_keeps_its_
     _, pair = next(each for each in near.groupby("group") if len(each[1]) == 2)
     one, other = pair["position"]
     assert pair["weakest"].iloc[0] == pytest.approx(unit[one] @ unit[other], abs=1e-5)
-    pairs = len(TEXTS) * (len(TEXTS) - 1) / 2
+    distinct = len(dict.fromkeys(TEXTS))
+    pairs = distinct * (distinct - 1) / 2
     assert frame.attrs["expected"] == pytest.approx(pairs * 10**-3.7)
     assert frame.attrs["cosine"] == pytest.approx(
         threshold(unit[[TEXTS.index(text) for text in dict.fromkeys(TEXTS)]], percentile_of(3.7), seed=42)
@@ -387,14 +388,22 @@ def test_groups_come_by_certainty_exact_ones_apart_and_a_rejected_one_keeps_its_
 
 
 def test_the_slider_searches_nothing_again_and_begins_at_the_advised_place(state, monkeypatch) -> None:
-    Duplicates("simcse").frame(session_of(state))
+    frame = Duplicates("simcse").frame(session_of(state))
+    assert frame.attrs["nines"] == frame.attrs["advised"]
     monkeypatch.setattr(duplicates, "searched", None)
     for nines in (3.0, 5.0, 7.0):
         frame = Duplicates("simcse", nines).frame(session_of(state))
         assert frame.attrs["kept"] == 174 - (~frame["kept"]).sum()
-    levels = [{"nines": nines} for nines in (3.7, 5.0, 5.7, 7.0)]
-    for value, place in ((3.0, 3.7), (5.0, 5.0), (5.63, 5.7), (9.0, 7.0)):
-        assert advised(SimpleNamespace(attrs={"curve": levels, "advised": value})) == place
+
+
+def test_the_slider_is_placed_anew_for_another_model_and_stays_where_it_was_put(state) -> None:
+    place, shared = Clusters(state), ("first", "", "demo", [*GOOD[:2]], "")
+    *_, nines, _, mark = place.near(True, (), 3.0, GOOD[0], *shared)
+    assert nines == Duplicates(GOOD[0]).frame(open_session(state)).attrs["advised"]
+    *_, moved, _, same = place.near(True, mark, 3.4, GOOD[0], *shared)
+    assert (moved, same) == (3.4, mark)
+    *_, nines, _, _ = place.near(True, mark, 3.4, GOOD[1], *shared)
+    assert nines == Duplicates(GOOD[1]).frame(open_session(state)).attrs["advised"]
 
 
 def test_wrong_values_of_near_duplicates_are_refused_by_name(state, monkeypatch) -> None:
@@ -404,12 +413,14 @@ def test_wrong_values_of_near_duplicates_are_refused_by_name(state, monkeypatch)
         Duplicates("broken").frame(session_of(state, names=("broken",)))
     assert caught.value.field == "The model"
     for values, message in (
-        ({"nines": 2}, "The strictness"),
+        ({"nines": 9}, "The strictness"),
         ({"keep": "best"}, "The text to keep"),
         ({"page": 0}, "The page"),
     ):
         with pytest.raises(FieldError, match=message):
             Duplicates.of(values)
+    with pytest.raises(FieldError, match="The strictness must be 3 to 8, or 0 as advised"):
+        Duplicates("simcse", 2.0).frame(session_of(state))
     monkeypatch.setattr(duplicates, "client_left", lambda: True)
     with pytest.raises(ValueError, match="The client has left"):
         Duplicates("simcse").frame(session_of(state, TEXTS[:50]))

@@ -205,12 +205,12 @@ def test_half_a_surrogate_pair_does_not_break_the_answer(client):
     body = json.dumps({"data": ["the \ud83d cat", 1, 0, "", "demo", "", ["simcse"]]})  # escapes: what a script can send
     call = f"{client.src}gradio_api/call/search"
     headers = {"content-type": "application/json"}
-    event = httpx.post(call, content=body, headers=headers).json()["event_id"]
+    event = httpx.post(call, content=body, headers=headers, timeout=60).json()["event_id"]
     answer = httpx.get(f"{call}/{event}", timeout=60).text
     assert "simcse" in json.loads(answer.split("event: complete\ndata: ")[1])[0]
 
 
 def test_a_call_cannot_go_around_the_queue(client):
-    answer = httpx.post(f"{client.src}gradio_api/run/similarity", json={"data": [*PAIR, "demo", "", []]})
+    answer = httpx.post(f"{client.src}gradio_api/run/similarity", json={"data": [*PAIR, "demo", "", []]}, timeout=60)
     assert answer.status_code == 404
     assert "queue" in answer.text

@@ -114,7 +114,7 @@ def server(shown):
 
 def page_of(server, **sent):
     """A browser's client of the server."""
-    return httpx.Client(base_url=server.url, trust_env=False, **sent)
+    return httpx.Client(base_url=server.url, trust_env=False, **sent, timeout=60)
 
 
 def trains(server, **sent):
@@ -177,7 +177,7 @@ def test_a_wrong_token_leaves_the_address_too_and_gives_nothing(server, shown):
 def test_a_program_gives_the_token_as_a_header(server, shown):
     sent = {"Authorization": f"Bearer {server.token()}"}
     assert "is on your page already" in server.opens(shown, headers=sent)
-    program = Program(server.url, verbose=False, headers=sent, httpx_kwargs={"trust_env": False})
+    program = Program(server.url, verbose=False, headers=sent, httpx_kwargs={"trust_env": False, "timeout": 60})
     assert "simcse" in program.predict(*TEXTS, api_name="/similarity")
 
 
@@ -346,7 +346,7 @@ def test_a_client_loses_its_own_trainings_and_the_owner_none_to_visitors(tmp_pat
 
 
 def test_a_visitors_corpus_survives_another_program_with_66_keys(server):
-    api = {"verbose": False, "httpx_kwargs": {"trust_env": False}}
+    api = {"verbose": False, "httpx_kwargs": {"trust_env": False, "timeout": 60}}
     visitor = Program(server.url, **api)
     mine = visitor.predict(TEXTS, [], "", api_name="/texts")["key"]
     with page_of(server) as careless:  # no cookie is kept

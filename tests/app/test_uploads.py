@@ -47,7 +47,7 @@ def upload(url, content, name="a.txt", **options):
 
 def read(url, path):
     data = [path and {"path": path, "meta": {"_type": "gradio.FileData"}}]
-    event = httpx.post(f"{url}/call/read", json={"data": data, "session_hash": "mine"}).json()["event_id"]
+    event = httpx.post(f"{url}/call/read", json={"data": data, "session_hash": "mine"}, timeout=60).json()["event_id"]
     return httpx.get(f"{url}/call/read/{event}", timeout=60).text
 
 
@@ -80,17 +80,17 @@ def test_a_file_keeps_its_name_in_a_folder_of_its_own(url, name, stored) -> None
         path = Path(answer.json()[0])
         assert path.name == stored
         assert path.parent.parent.name.startswith("uploads")
-        assert httpx.get(f"{url}/file={path}").content == b"x"
+        assert httpx.get(f"{url}/file={path}", timeout=60).content == b"x"
 
 
 def test_what_is_no_upload_is_one_line(url, capfd) -> None:
     two = [("files", ("a.txt", b"1")), ("files", ("b.txt", b"2"))]
     kind = {"content-type": "multipart/form-data; boundary=b"}
-    assert httpx.post(f"{url}/upload", files=two).text.startswith("Too many files")
-    assert httpx.post(f"{url}/upload", content=b"rubbish", headers=kind).status_code == 400
+    assert httpx.post(f"{url}/upload", files=two, timeout=60).text.startswith("Too many files")
+    assert httpx.post(f"{url}/upload", content=b"rubbish", headers=kind, timeout=60).status_code == 400
     large = upload(url, b"x" * (MAX_FILE_BYTES + 1))
     assert (large.status_code, large.text) == (413, f"The request has more than {MAX_FILE_BYTES:,} bytes; send less.")
-    told = httpx.get(f"{url}/upload_progress?upload_id=a", timeout=2)  # Gradio would wait for such an upload
+    told = httpx.get(f"{url}/upload_progress?upload_id=a", timeout=30)  # Gradio would wait for such an upload
     assert told.text == 'data: {"msg": "done"}\n\n'
     assert capfd.readouterr().err == ""
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -81,7 +82,7 @@ def test_the_default_joins_exact_copies_and_leaves_most_others(bert_folder, file
     assert len(set(kept)) == len(kept)
     assert 140 <= len(kept) <= 180
     assert done.stdout.startswith(f"kept {len(kept)} of {len(TEXTS)} rows; ")
-    assert "percentile 99.999 of random pairs" in done.stderr
+    assert re.search(r"percentile 99\.999[0-9]+ of random pairs", done.stderr)
 
 
 def test_tables_and_groups_keep_all_columns_unchanged(bert_folder, tmp_path):

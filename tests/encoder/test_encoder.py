@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
+import subprocess
+import sys
 from functools import cache
 from threading import Thread
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import SENTENCES, WORDS
+from conftest import ROOT, SENTENCES, WORDS
 from encoders import make, reading
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
@@ -201,6 +203,33 @@ PIECES = {
 
 def uncut(tokenizer: Any, text: str, limit: int) -> list[int]:
     return list(tokenizer(text, add_special_tokens=False, truncation=True, max_length=limit)["input_ids"])
+
+
+FIRST_OPENED = """
+import sys
+from threading import Thread
+
+import cse
+
+
+def opened():
+    print(cse.load(sys.argv[1], "mean", backend="torch").fingerprint)
+
+
+threads = [Thread(target=opened) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+opened()
+"""
+
+
+def test_the_first_models_of_a_process_may_be_opened_by_several_threads(bert_folder):
+    """transformers is imported meanwhile; what is opened later must be right, too."""
+    command = [sys.executable, "-c", FIRST_OPENED, str(bert_folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [cse.load(str(bert_folder), "mean").fingerprint] * 5, done.stderr
 
 
 def test_a_long_text_has_the_ids_of_the_whole_and_little_of_it_is_read(backbone):

@@ -162,7 +162,7 @@ def test_bars_of_changes_filter_both_maps_and_another_model_is_compared(page):
 def test_near_duplicates_follow_the_slider_and_a_group_is_rejected(page):
     view(page, "Near-duplicates")
     said = page.locator("#duplicate-numbers .cse-says")
-    expect(said).to_contain_text("expected wrong merges")
+    expect(said).to_contain_text("expected to be wrong by chance")
     slider = page.locator("#strictness input[type=range]")
     slider.focus()
     slider.press("Home")

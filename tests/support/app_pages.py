@@ -12,6 +12,8 @@ from playwright.sync_api import expect
 
 NEEDS_BROWSER = [
     pytest.mark.browser,
+    # A machine of CI shares its cores with others. What needed a second run is listed, to be mended.
+    pytest.mark.flaky(reruns=1),
     pytest.mark.skipif(
         CHROMIUM is None and "CSE_REQUIRE_BROWSER" not in os.environ,
         reason="no chromium on this machine (2026-11: scripts/test installs it where it may)",
@@ -21,7 +23,7 @@ TABS = ("Similarity", "Search", "Tokens", "Clusters", "Your model", "Results")
 CUT_OFF = re.compile("signal is aborted|BodyStreamBuffer was aborted|Connection errored out|Failed to fetch|^Response$")
 STREAM = "/queue/data?"  # which is not found for a page that has left
 STILL = "document.getAnimations().every(each => each.playState !== 'running')"  # colours and results fade in
-WAIT = 60_000  # milliseconds: the machine may be busy
+WAIT = 120_000  # milliseconds: the machine may be busy
 expect.set_options(timeout=WAIT)
 
 

@@ -18,7 +18,7 @@ from cse.app.html import DARK, LIGHT, colour_of, file_value, result, saved_file,
 from cse.app.links import Linked
 from cse.app.models.naming import choices, title
 from cse.app.result import by_models, further_columns, plain
-from cse.app.results.duplicates import DEFAULT, Duplicates, advised, tables
+from cse.app.results.duplicates import LEAST, Duplicates, tables
 from cse.app.results.groups import Groups, Neighbours, pair_of
 from cse.app.results.map import OWN_COLUMNS, Map, near_of
 from cse.app.server.gradio_adapter import current_request, data_of
@@ -133,19 +133,26 @@ class Clusters:
         table = selection(self.frame(*values), points)
         return file_value("selection.csv", "text/csv", csv_text(list(table.columns), table.itertuples(index=False)))
 
-    def near(self, seen: bool, nines: float, model: str, *rest: Any) -> list[Any]:
-        """Return the numbers, the groups, the slider, and the choice of models; all as they are where not seen."""
+    def near(self, seen: bool, placed: tuple[str, ...], nines: float, model: str, *rest: Any) -> list[Any]:
+        """Return the numbers, the groups, the slider, the choice of models, and the texts and model that it was
+        `placed` for; all as they are where not seen. For others the slider begins at the advised place.
+        """
         if not seen:
-            return [gr.skip()] * 4
-        session, asked, frame = self._near(nines, model, *rest)
-        if nines == DEFAULT != advised(frame):  # more texts have more chance pairs
-            nines = advised(frame)
-            session, asked, frame = self._near(nines, model, *rest)
+            return [gr.skip()] * 5
+        from cse.analysis.votes import texts_digest
+
+        session, asked, frame = self._near(nines if placed else 0.0, model, *rest)
+        mark = texts_digest(session.corpus.texts), frame.attrs["model"]
+        if placed not in ((), mark):
+            session, asked, frame = self._near(0.0, model, *rest)
+        if placed != mark:
+            nines = frame.attrs["advised"]
         groups = html.hint("No near-duplicates at this strictness; move the slider towards loose.")
         if len(frame):
             groups = html.drawn("duplicates", "duplicates", **asked.view(frame))
         names = choices(column.name for column in session.columns)
-        return [html.verdict(asked.says(frame)), groups, nines, gr.update(choices=names, value=frame.attrs["model"])]
+        chosen = gr.update(choices=names, value=frame.attrs["model"])
+        return [html.verdict(asked.says(frame)), groups, nines, chosen, mark]
 
     def reject(self, event: gr.EventData) -> str:
         """Return the rejected groups that the page sent."""
@@ -257,7 +264,7 @@ def near_fields() -> dict[str, Any]:
         model = gr.Dropdown([], label="Model", min_width=130)
         keep = gr.Dropdown(list(asks["keep"].choices), value="first", label=asks["keep"].label, min_width=130)
     ask = asks["nines"]
-    nines = gr.Slider(ask.low, ask.high, DEFAULT, step=ask.step, label=ask.label, elem_id="strictness")
+    nines = gr.Slider(LEAST, ask.high, LEAST, step=ask.step, label=ask.label, elem_id="strictness")
     numbers, rejected = result("duplicate-numbers", ""), gr.Textbox(visible="hidden")
     with gr.Row():
         unique = gr.Button("Save the texts kept", size="sm", min_width=120)
@@ -276,8 +283,9 @@ def near_events(
     names = ("The strictness", "The model", "The text to keep", "The rejected groups")
     nines, model, keep, rejected = (near[name] for name in names)
     fields = {**{name: near[name] for name in names}, **shared}
-    seen = {"Seen": gr.Checkbox(True, visible="hidden")}
-    run = refusing(place.near, {**seen, **fields}, [near["numbers"], near["listed"], nines, model])
+    seen, placed = {"Seen": gr.Checkbox(True, visible="hidden")}, gr.State(())
+    outputs = [near["numbers"], near["listed"], nines, model, placed]
+    run = refusing(place.near, {**seen, "Placed": placed, **fields}, outputs)
     lane: dict[str, Any] = {"trigger_mode": "always_last", "show_progress_on": near["numbers"], **HIDDEN, **LINKS}
     triggers = [*(field.change for field in looked), nines.change, model.input, keep.input]
     gr.on(triggers, *run, js=SEEN % "#strictness", **lane)

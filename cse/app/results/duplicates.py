@@ -13,6 +13,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from cse.analysis.attribution import MAX_COMPARED_WORDS, changes, compared
+from cse.analysis.duplicates import STEP, STRICTEST, percentile_of
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
 from cse.app.models.models import ClientLeft
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from cse.app.session import Session
     from cse.training.records import Report
 
-LEAST, MOST, STEP, DEFAULT = 3.0, 7.0, 0.1, 5.0  # digits of a percentile: 5 is 99.999
+LEAST = 3.0  # digits of a percentile: 5 is 99.999
 MIN_TEXTS, SEED = 2, 42
 PER_PAGE, SHOWN_GROUPS, SHOWN_MEMBERS = 100, 40, 8
 KEPT = {"first": "The first", "longest": "The longest", "central": "The most central"}
@@ -57,9 +58,9 @@ class Duplicates(Result):
 
     model: str = choice("Model", "", "The model", "the name of a model, by default the first.", ())
     nines: float = number(
-        "From loose to strict", DEFAULT, "The strictness",
-        "the percentile of unrelated pairs that a cosine has to reach, by its digits: 3 is 99.9, 5 is 99.999.", LEAST,
-        MOST, STEP,
+        "From loose to strict", 0.0, "The strictness",
+        "the percentile of unrelated pairs that a cosine has to reach, by its digits: 3 is 99.9, 5 is 99.999; 0 is the "
+        "loosest where at most one merge in a hundred is wrong by chance.", 0.0, STRICTEST, STEP,
     )  # fmt: skip
     keep: str = choice(
         "Keep from each group", "first", "The text to keep", "the text to keep: first, longest or central.",
@@ -82,6 +83,8 @@ class Duplicates(Result):
         from cse.analysis.duplicates import groups_of, members
         from cse.analysis.votes import texts_digest
 
+        if 0 < self.nines < LEAST:
+            raise FieldError("The strictness", f"The strictness must be {LEAST:g} to {STRICTEST:g}, or 0 as advised")
         corpus, names = session.corpus, [column.name for column in session.columns]
         names.sort(key=lambda name: name.endswith(BEFORE))  # stable: a model after its training is asked first
         column = chosen_columns(session.columns, [self.model or names[0]])[0] if names else None
@@ -97,21 +100,21 @@ class Duplicates(Result):
         if near is None:
             near = searched(texts, vectors, session.report)
             session.state.near.put(searched_by, near)
-        level = near.at(self.nines)
-        pairs = len(texts) * (len(texts) - 1) / 2
+        level = near.at(self.nines) if self.nines else near.advised
         forest, rejected = near.forest, {int(row) for row in self.rejected.split(",") if row.strip().isdecimal()}
         numbered = forest.groups(level.cosine)
         weakest = np.ones(forest.count)
         strong = forest.cosines >= level.cosine
         np.minimum.at(weakest, numbered[forest.pairs[strong, 0]], forest.cosines[strong])
         slider = [place.cosine for place in near.places], [place.nines for place in near.places]
+        unrelated = lambda cosine: 1 - percentile_of(float(np.interp(cosine, *slider))) / 100  # noqa: E731
         lines: list[dict[str, Any]] = []
         for rows in groups_of(numbered):
             lengths = np.array([len(texts[row]) for row in rows])
             cosine = float(weakest[numbered[rows[0]]])
             shared = {
                 "first": numbers[rows[0]], "size": len(rows), "exact": len({texts[row] for row in rows}) == 1,
-                "weakest": cosine, "expected": pairs * (1 - percentile_of(float(np.interp(cosine, *slider))) / 100),
+                "weakest": cosine, "expected": near.pairs * unrelated(cosine),
                 "merged": numbers[rows[0]] not in rejected,
             }  # fmt: skip
             lines += [
@@ -125,8 +128,8 @@ class Duplicates(Result):
             frame.insert(0, "group", pd.factorize(frame["first"])[0] + 1)
             frame = frame.join(corpus.further(frame["position"].tolist(), OWN_COLUMNS))
         frame.attrs = {
-            **level._asdict(), "model": column.name, "texts": len(texts), "advised": near.advised, "pairs": pairs,
-            "expected": pairs * (1 - level.percentile / 100), "curve": [place._asdict() for place in near.places],
+            **level._asdict(), "model": column.name, "texts": len(texts), "advised": near.advised.nines,
+            "expected": near.pairs * (1 - level.percentile / 100), "curve": [place._asdict() for place in near.places],
         }  # fmt: skip
         return frame
 
@@ -136,9 +139,9 @@ class Duplicates(Result):
         merged = frame[frame["merged"]] if len(frame) else frame
         gone, groups = (int((~merged["kept"]).sum()), merged["group"].nunique()) if len(frame) else (0, 0)
         return (
-            f"{gone:,} of {counted(facts['texts'], 'text')} would go, in {counted(groups, 'group')}; expected wrong "
-            f"merges: {expected(facts['expected'])}. Texts are linked from a cosine of {facts['cosine']:.3f} in "
-            f"{title(facts['model'])} on."
+            f"{gone:,} of {counted(facts['texts'], 'text')} would go, in {counted(groups, 'group')}; expected to be "
+            f"wrong by chance: {expected(facts['expected'])}. Texts are linked from a cosine of {facts['cosine']:.3f} "
+            f"in {title(facts['model'])} on."
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
@@ -162,7 +165,7 @@ class Duplicates(Result):
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return the numbers of the corpus and a page of groups."""
-        facts = {name: value for name, value in frame.attrs.items() if name not in ("model", "pairs")}
+        facts = {name: value for name, value in frame.attrs.items() if name != "model"}
         if frame.empty:
             return {**facts, "page": []}
         frame = frame.assign(fields=fields_of(frame, OWN_COLUMNS))
@@ -175,22 +178,11 @@ class Duplicates(Result):
 
 def searched(texts: Sequence[str], vectors: np.ndarray, report: Report) -> NearDuplicates:
     """Return the near-duplicates of texts by their vectors (N, d)."""
-    from cse.analysis.duplicates import (
-        NearDuplicates,
-        Place,
-        default_percentile,
-        loosest_percentile,
-        numbered,
-        strongest_links,
-        thresholds,
-    )
+    from cse.analysis.duplicates import near_duplicates, numbered
     from index import BuildSettings, VectorIndex
 
     distinct, rows = numbered(texts)
     unique = vectors[np.unique(rows, return_index=True)[1]]
-    loosest = round(np.ceil(digits_of(loosest_percentile(len(distinct))) / STEP - 1e-6) * STEP, 1)
-    digits = [float(value) for value in np.arange(loosest, MOST + STEP / 2, STEP).round(1)]
-    cosines = thresholds(unique, [percentile_of(value) for value in digits], SEED)
 
     def done(count: int, total: int) -> None:
         if client_left():
@@ -199,28 +191,7 @@ def searched(texts: Sequence[str], vectors: np.ndarray, report: Report) -> NearD
 
     with tempfile.TemporaryDirectory(prefix="cse-app-", ignore_cleanup_errors=True) as folder:
         index = VectorIndex.build([(distinct, unique)], Path(folder) / "index", settings=BuildSettings())
-        forest = strongest_links(unique, index.search, min(cosines), done).copied(rows)
-    levels = (
-        Place(value, percentile_of(value), least, *forest.level(least))
-        for value, least in zip(digits, cosines, strict=True)
-    )
-    return NearDuplicates(forest, tuple(levels), digits_of(default_percentile(len(distinct))))
-
-
-def digits_of(percentile: float) -> float:
-    """Return the digits of a percentile: 5 for 99.999."""
-    return float(2 - np.log10(100 - percentile))
-
-
-def percentile_of(digits: float) -> float:
-    """Return the percentile with so many digits."""
-    return 100 - 10 ** (2 - digits)
-
-
-def advised(frame: pd.DataFrame) -> float:
-    """Return the lowest place of the slider that is as strict as advised for so many texts."""
-    levels, least = [level["nines"] for level in frame.attrs["curve"]], frame.attrs["advised"] - 1e-4
-    return next((nines for nines in levels if nines > least), MOST)
+        return near_duplicates(unique, index.search, rows, SEED, done)
 
 
 def expected(merges: float) -> str:
