@@ -70,7 +70,8 @@ def caption(answer: Answer) -> str:
     for name, field in answer.result.asks().items():
         value = getattr(answer.result, name)
         if value not in ("", None) and field.kind != "lines" and not (field.folded and value == defaults[name]):
-            shown = f"“{one_line(value, MAX_QUOTE)}”" if isinstance(value, str) else value
+            label = next((label for label, choice in field.choices if choice == value), "")
+            shown = label or (f"“{one_line(value, MAX_QUOTE)}”" if isinstance(value, str) else value)
             inputs.append(f"{field.label.lower()} {shown}")
     models = [
         f"{title(name)} ({f'seed {answer.seeds[name]}, ' if name in answer.seeds else ''}fingerprint {mark})"
@@ -129,7 +130,7 @@ def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tupl
         if plain(value) is None:
             return "–"
         if isinstance(value, float):
-            return f"{value:.3f}"
+            return f"{round(value, 3) + 0:.3f}"  # no -0.000
         text = one_line(value, MAX_CELL)
         if strong := BOLD.fullmatch(text):
             noted = BOLD_NOTE
@@ -138,8 +139,9 @@ def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tupl
 
     sheet = answer.result.sheet(answer.frame)
     shown = pd.DataFrame({name: [cell(value) for value in sheet[name].tolist()] for name in sheet.columns})
-    numbers = [all(SCORE.fullmatch(str(value)) for value in sheet[name] if plain(value) is not None) for name in sheet]
-    shown = shown.rename(columns=lambda name: escape(one_line(name, MAX_CELL)))
+    values = [[value for value in sheet[name].tolist() if plain(value) is not None] for name in sheet]
+    numbers = [all(isinstance(value, float) or SCORE.fullmatch(str(value)) for value in column) for column in values]
+    shown = shown.rename(columns=lambda name: escape(one_line(str(name).replace("_", " "), MAX_CELL)))
     return shown, numbers, escape(caption(answer) + noted)
 
 

@@ -31,7 +31,7 @@ def add_programs(state: AppState) -> None:
 
         Args:
             texts: 1 to 256 texts, together at most 100,000 characters; what a model cannot hold is cut off.
-            model: the name of a model of this app, as /models lists them.
+            model: the name of a model of this app, as /models lists them, or "NAME (before)".
             normalize: true for vectors of length 1, whose inner products are cosines.
         """
         from cse.vectors import unit_rows
@@ -39,10 +39,8 @@ def add_programs(state: AppState) -> None:
         checked = validation.texts(texts, MAX_ENCODED)
         if (total := sum(map(len, checked))) > MAX_CHARACTERS:
             raise ValueError(f"The texts have {total:,} characters together; give at most {MAX_CHARACTERS:,}.")
-        columns = {column.name: column for column in state.models.columns}
-        column = columns[validation.one_of(model, "The model", columns)]
-        session = open_session(state)
-        rows = session.encoded(checked, [column]).get(model)
+        session = open_session(state, models=[model])
+        rows = session.encoded(checked).get(model)
         if rows is None:
             raise ValueError(f"{model}: {session.failed[model]}")
         numbers = (unit_rows(rows) if normalize else rows).astype(float).round(DECIMALS).tolist()

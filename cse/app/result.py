@@ -150,8 +150,9 @@ class Result:
         return {"frame": frame}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the table for a paper: a row per line of it, best scores in bold by `**`."""
-        return titled(frame)
+        """Return the table for a paper: a row per line of it, without lists in a cell, best scores in bold by `**`."""
+        nested = [name for name in frame if frame[name].map(lambda cell: isinstance(cell, (dict, list))).any()]
+        return titled(frame.drop(columns=nested))
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
         """Return sentences on the numbers of a frame that is not empty, for the caption of a table or figure."""

@@ -57,6 +57,10 @@ def test_page_endpoint_and_files_have_one_table(state, kind, corpus) -> None:
     assert list(stored.columns) == list(frame.columns)
     assert len(stored) == len(frame)
     assert len(list(csv.reader(io.StringIO(as_sheet(answer))))) == 1 + len(frame)
+    sheet = answer.result.sheet(frame)
+    assert not [
+        cell for cell in sheet.to_numpy().ravel() if isinstance(cell, (dict, list))
+    ]  # they are no cells of a paper
     html = show.page_html(answer)
     assert "Undefined" not in html
     assert html.count("<table") == html.count("</table>")

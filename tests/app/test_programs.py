@@ -99,6 +99,9 @@ def test_texts_become_the_encoders_vectors(client, encoders):
     found = client.predict(texts, "promptbert", api_name="/encode")
     assert (found["model"], found["fingerprint"]) == ("promptbert", encoders["promptbert"].fingerprint)
     np.testing.assert_allclose(found["vectors"], encoders["promptbert"].encode(texts), atol=1e-5)
+    start = client.predict(PAIR, "promptbert (before)", api_name="/encode")
+    assert start["fingerprint"] != found["fingerprint"]
+    assert np.abs(np.array(start["vectors"]) - encoders["promptbert"].encode(PAIR)).max() > 1e-3
     unit = client.predict(texts, "promptbert", True, api_name="/encode")["vectors"]
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-6)
 

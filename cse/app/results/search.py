@@ -162,10 +162,14 @@ class Search(Result):
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return a line for each text with its rank in every model, in the order of the page."""
+        """Return a line for each text with its rank and cosine in every model, in the order of the page."""
         order = frame.set_index("position").loc[by_rank(frame)].reset_index()
-        ranks = wide(order, ["row", "text"], "rank")
-        return ranks.astype(dict.fromkeys(ranks.columns[2:], "Int64"))
+        order["cell"] = [f"{rank} ({cosine:.3f})" for rank, cosine in zip(order["rank"], order["cosine"], strict=True)]
+        return wide(order, ["row", "text"], "cell")
+
+    def facts(self, frame: pd.DataFrame) -> list[str]:
+        """Return what the cells of the sheet are."""
+        return [f"Each model's rank (cosine); – beyond rank {max(self.k, MAX_RANK)}."]
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return each model's own results, with the row in the file and its columns."""

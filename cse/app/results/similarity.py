@@ -112,7 +112,8 @@ class Similarity(Result):
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a line per model without the histogram."""
-        return titled(frame.drop(columns="histogram"))
+        names = {"percentile": "percentile among random pairs", "random_mean": "mean of random pairs"}
+        return titled(frame.drop(columns="histogram")).rename(columns=names)
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return each model's cosine."""
@@ -298,8 +299,9 @@ class Disagreements(Result):
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a line per pair with its place in every model."""
+        pairs = [(pair.pop("places"), pair) for pair in ranked(frame)]
         return pd.DataFrame(
-            {**pair, **{title(name): value for name, value in pair.pop("places").items()}} for pair in ranked(frame)
+            {**pair, **{title(name): value for name, value in places.items()}} for places, pair in pairs
         )
 
 
