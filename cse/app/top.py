@@ -128,8 +128,8 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
 
     reading: dict[str, Any] = {"show_progress": "hidden", **HIDDEN}
     used = [said, lines, corpus, about]
-    upload = file.change(partial(uploaded, state), [file, key], [column, labels, rows, *used], **reading)
-    use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, key], used, **reading)
+    upload = file.change(partial(uploaded, state), [file, chosen, key], [column, labels, rows, *used], **reading)
+    use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, chosen, key], used, **reading)
     for event in (number.change, changing.change):
         event(lambda one, other: 0 if (one, other) == (0, 0) else f"{one} {other}", [number, changing], changed,
               **reading, **CHANGES)  # fmt: skip
@@ -187,9 +187,12 @@ def encode_by(state: AppState, own: OwnCorpus, models: Sequence[str]) -> None:
 
 
 def put_texts(
-    state: AppState, path: str | None, lines: str, column: str | None, labels: str | None, key: str
+    state: AppState, path: str | None, lines: str, column: str | None, labels: str | None, models: list[str], key: str
 ) -> tuple[Any, ...]:
-    """Make pasted lines or a file the visitor's corpus; return updates of the message, lines, choice and overview."""
+    """Make pasted lines or a file the visitor's corpus, which the chosen `models` encode.
+
+    Returns updates of the message, lines, choice and overview.
+    """
     try:
         if lines.strip():
             own = OwnCorpus("Pasted", validation.lines(lines, 1, MOST_TEXTS))
@@ -198,7 +201,7 @@ def put_texts(
         else:
             corpus = file_corpus(path, column, labels if labels != NO_LABELS else None)
             own = OwnCorpus.of(Path(path).name, corpus)
-        state.own_corpora.put(key, own, state.models.columns)
+        state.own_corpora.put(key, own, chosen_columns(state.models.columns, models))
     except ValueError as error:  # the file stays for another column or a later try
         return html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
     query = next(iter(chosen_corpus(state, OWN_KEY, key).examples()), "")
@@ -206,7 +209,7 @@ def put_texts(
     return "", "", gr.update(choices=choices_of(state, key), value=OWN_KEY), about
 
 
-def uploaded(state: AppState, path: str | None, key: str) -> tuple[Any, ...]:
+def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> tuple[Any, ...]:
     """Show the columns and first rows of a file, and use its texts at once where it is clear which column has them."""
     fields: list[Any] = [gr.update(visible=False, value=None)] * 2
     if path is None:
@@ -229,7 +232,7 @@ def uploaded(state: AppState, path: str | None, key: str) -> tuple[Any, ...]:
         ]
     if seen.columns and seen.text is None:
         return *fields, table, html.alert(WHICH), gr.skip(), gr.skip(), gr.skip()
-    return *fields, table, *put_texts(state, path, "", seen.text, labels, key)
+    return *fields, table, *put_texts(state, path, "", seen.text, labels, models, key)
 
 
 def put_aside(state: AppState, key: str) -> tuple[Any, ...]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import warnings
 from inspect import signature
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import openvino as ov
 import torch
 from torch import nn
-from transformers import PreTrainedModel
 
 from cse.encoder.openvino_graph import compiled
 from cse.encoder.stored_backbone import UnsupportedError
 from cse.errors import first_line
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 EXAMPLE = (2, 5)  # rows and tokens of the inputs that are traced; the graph takes any number
 

@@ -246,6 +246,22 @@ def test_two_requests_that_see_a_replaced_model_encode_the_texts_again_once():
     assert corpus.encodings[FIRST] is not old
 
 
+def test_the_same_texts_with_other_labels_are_not_encoded_again():
+    models = Models(held=True)
+    kept = OwnCorpora(models)
+    kept.put(ONE, own("a", 2 * BLOCK), [FIRST])
+    models.permits.release(1)
+    other = OwnCorpus("with labels", ["a"] * 2 * BLOCK, ["x"] * 2 * BLOCK)
+    kept.put(ONE, other, [FIRST])
+    models.permits.release(9)
+    done(kept)
+    assert models.order == [("a", "first")] * 2
+    assert other.ready([FIRST]) == [FIRST]
+    kept.put(ONE, own("b", 2), [FIRST])
+    done(kept)
+    assert models.order[2:] == [("b", "first")]
+
+
 def test_removed_texts_are_gone_and_no_longer_encoded():
     models = Models(held=True)
     kept = OwnCorpora(models)

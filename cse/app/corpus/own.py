@@ -280,6 +280,9 @@ class OwnCorpora:
                 size = sum(entry.size for entry in those) + corpus.size
                 if share * len(those) >= bounds.number or (those and share * size > bounds.size):
                     raise ValueError(FULL)
+            earlier = self._kept.get(key)
+            if earlier is not None and earlier.texts == corpus.texts:  # with other labels: what is encoded stays so
+                corpus.encodings = {of: each for of, each in earlier.encodings.items() if not each.failure}
             self.encode(corpus, columns)
             self._removed.pop(key)
             self._kept.put(key, corpus)
