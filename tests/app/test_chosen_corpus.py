@@ -13,6 +13,7 @@ import pytest
 from app_models import write_model
 from conftest import SENTENCES
 from openpyxl import Workbook
+from page_state import KEY
 
 from cse.analysis.calibration import percentile, random_cosines
 from cse.app import show, validation
@@ -22,7 +23,7 @@ from cse.app.corpus.own import GONE, Encoding, OwnCorpus
 from cse.app.corpus.reading import MOST_UNPACKED, file_corpus, preview
 from cse.app.results.search import Search
 from cse.app.state import AppState, choices_of, chosen_corpus, open_state, reference_corpus
-from cse.app.top import corpus_table
+from cse.app.top import corpus_table, encode_by, put_texts
 from cse.vectors import unit_rows
 from index import BuildSettings, VectorIndex
 
@@ -264,3 +265,15 @@ def test_a_search_that_finds_fewer_than_are_shown_says_so_with_the_command_that_
         "--probe of python -m scripts.search, such as 4, finds more.",
     )
     assert show.ask(opened, Search, {**asked, "k": 1}).notes == ()
+
+
+def test_a_file_is_read_by_the_chosen_models_and_by_another_once_it_is_chosen(state, tmp_path):
+    (tmp_path / "pets.csv").write_text("body,kind\na small dog,dog\nthe big cat,cat\n")
+    put_texts(state, str(tmp_path / "pets.csv"), "", "body", "kind", ["promptbert"], KEY)
+    own = state.own_corpora.corpus(KEY)
+    assert [column.name for column in own.encodings] == ["promptbert"]
+    encode_by(state, own, ["simcse", "promptbert"])
+    assert [column.name for column in own.encodings] == ["promptbert", "simcse"]
+    said = put_texts(state, str(tmp_path / "pets.csv"), "", "body", "kind", ["elsewhere"], KEY)[0]
+    assert "The models" in said
+    state.own_corpora.remove(KEY)
