@@ -92,6 +92,17 @@ def test_an_example_is_explained_and_the_range_of_the_percentiles_is_said():
     assert said == "Seen: 12.0 % in SimCSE. Training took the mean cosine of random pairs from 0.87 to 0.10 in SimCSE."
 
 
+def test_the_figure_has_the_histograms_and_the_cosines_of_the_table(state):
+    answer = ask(state, Similarity, {})
+    (spec,) = answer.result.charts(answer.frame)
+    rows = pd.DataFrame(spec["data"]["values"])
+    assert rows["pair"].dropna().tolist() == pytest.approx(answer.frame["cosine"].tolist())
+    for line, shares in enumerate(answer.frame["histogram"]):
+        bars = rows[(rows["line"] == line) & rows["cosine"].notna()]
+        heights = line - bars["top"].to_numpy()
+        np.testing.assert_allclose(heights / heights.sum(), np.array(shares) / sum(shares), atol=1e-6)
+
+
 def test_what_a_model_cannot_read_is_noted_with_the_sentence(state):
     notes = ask(state, Similarity, {"s1": "the dog " * 400, "s2": "ok"}).notes
     assert any(re.match(r"Sentence A: only the first \d+ of its 800 word pieces are read", note) for note in notes)

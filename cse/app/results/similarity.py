@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cse.analysis.calibration import BINS, HIGHEST, LOWEST, normalised_ranks
+from cse.app.charts import by_model, chart
 from cse.app.models.naming import title, with_starts
 from cse.app.result import Result, by_models, choice, lines, listed, stacked, text, titled
 from cse.app.validation import LIST, PAIR, FieldError
@@ -33,6 +35,7 @@ LESSONS = {
     "unrelated": "Nothing in common: this pair should lie among the random pairs.",
 }
 TICKS = (0.0, 0.5, 1.0)
+ROOM = 0.7  # of a line in the figure, which the highest bar takes
 HEIGHT = 26  # of the highest bar of a histogram, whose picture is 100 wide and 34 high
 NARROW, APART = 0.4, 0.1  # a mean cosine of random pairs that is high, and a difference of two such means that matters
 LEAST_SENTENCES, MAX_SENTENCES = 2, 40
@@ -109,6 +112,38 @@ class Similarity(Result):
             "ticks": {tick: across(tick) for tick in TICKS},
             "scales": partial(scales, {name: rows[name]["histogram"] for name in with_starts(rows)}),
         }
+
+    def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
+        """Return the histograms of random pairs, one below the other, with the cosine of the two; for files alone."""
+        names = list(frame["model"].unique())
+        edges, rows = np.linspace(LOWEST, HIGHEST, BINS + 1), []
+        for line, (name, shares, cosine, place) in enumerate(
+            frame[["model", "histogram", "cosine", "percentile"]].itertuples(index=False)
+        ):
+            highest = max(shares) or 1.0
+            rows += [
+                {"model": name, "line": line, "cosine": middle, "top": line - ROOM * share / highest}
+                for middle, share in zip((edges[:-1] + edges[1:]) / 2, shares, strict=True)
+            ]
+            rows.append({"model": name, "line": line, "pair": cosine, "top": line - ROOM,
+                         "said": f"{cosine:.2f}, {among_random(place)}"})  # fmt: skip
+        titles = json.dumps([title(name) for name in names])
+        axis = {"values": list(range(len(names))), "labelExpr": f"{titles}[datum.value]", "grid": False, "title": None}
+        x = {"type": "quantitative", "title": "cosine", "scale": {"domain": [LOWEST, HIGHEST]}}
+        down = {"domain": [len(names) - 0.9, -1], "nice": False}
+        y = {"field": "top", "type": "quantitative", "axis": axis, "scale": down}
+        colour = by_model(names, legend=False)
+        layers = [
+            {"transform": [{"filter": "isValid(datum.cosine)"}], "mark": {"type": "area", "opacity": 0.5},
+             "encoding": {"x": {**x, "field": "cosine"}, "y": y, "y2": {"field": "line"}, "color": colour}},
+            {"transform": [{"filter": "isValid(datum.pair)"}], "mark": {"type": "rule", "strokeWidth": 2},
+             "encoding": {"x": {**x, "field": "pair"}, "y": y, "y2": {"field": "line"}}},
+            {"transform": [{"filter": "isValid(datum.pair)"}],
+             "mark": {"type": "text", "align": {"expr": "datum.pair > 0.6 ? 'right' : 'left'"}, "baseline": "bottom"},
+             "encoding": {"x": {**x, "field": "pair"}, "y": y, "text": {"field": "said"}}},
+        ]  # fmt: skip
+        heading = "Cosines of random pairs, and of the two sentences"
+        return [chart(pd.DataFrame(rows), heading, layer=layers, height=60 * len(names) + 30)]
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a line per model without the histogram."""
