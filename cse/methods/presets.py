@@ -53,7 +53,7 @@ PUBLISHED: dict[tuple[str, bool, str], dict[str, Any]] = {
     ("conpvp", False, "bert-large"): {"batch_size": 128, "learning_rate": 1e-5},
     ("conpvp", False, "roberta-base"): {"batch_size": 128, "learning_rate": 1e-5},
     ("conpvp", False, "roberta-large"): {"batch_size": 256, "learning_rate": 1e-5},
-    # This project, chosen on STS-B dev with the bundled backbone (docs/decisions.md)
+    # This project, chosen on STS-B dev with the bundled backbone (docs/bundled-models.md)
     ("simcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "temperature": 0.1, "dropout": 0.1},
     ("esimcse", False, "bert-small"): {"batch_size": 64, "learning_rate": 1e-4, "temperature": 0.1, "dropout": 0.1},
     ("consert", False, "bert-small"): {"batch_size": 96, "learning_rate": 1e-4, "temperature": 0.1, "dropout": 0.0},
