@@ -238,9 +238,13 @@ class NearDuplicates:
         copies = self.forest.count - self.distinct
         for place in self.places:
             merges = self.forest.count - copies - place.kept
-            if self.pairs * (1 - place.percentile / 100) <= WRONG_SHARE * merges:
+            if self.by_chance(place.percentile) <= WRONG_SHARE * merges:
                 return place
         return self.places[-1]
+
+    def by_chance(self, percentile: float) -> float:
+        """Return how many pairs of unrelated texts are expected to reach a percentile."""
+        return self.pairs * (1 - percentile / 100)
 
     def at(self, nines: float) -> Place:
         """Return the place whose number of nines is nearest."""

@@ -103,8 +103,8 @@ def page_html(found: Answer) -> str:
 
 def plot_updates(found: Answer | None, plots: int) -> list[Any]:
     """Return an update for each chart of a result; those that it does not have are hidden."""
-    specs = found.result.charts(found.frame) if found is not None and len(found.frame) else []
-    drawn = [gr.update(value=plot_value(spec), visible=True) for spec in specs[:plots]]
+    specs = found.result.charts(found.frame) if plots and found is not None and len(found.frame) else []
+    drawn = [gr.update(value=plot_value(spec), visible=True) for spec in specs]
     return drawn + [gr.update(value=None, visible=False)] * (plots - len(drawn))
 
 

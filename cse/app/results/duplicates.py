@@ -77,8 +77,9 @@ class Duplicates(Result):
 
         The columns of the corpus are the last; one that has a name of ours ends with a blank.
 
-        `exact` groups have equal texts; a `merged` one is not rejected. `attrs` has the numbers of the whole corpus.
-        Raises FieldError for a single text, and for a model without vectors.
+        `exact` groups have equal texts; a `merged` one is not rejected. `attrs` has the numbers of the whole corpus,
+        and what texts and model they were `searched_by`. Raises FieldError for a single text, and for a model without
+        vectors.
         """
         from cse.analysis.duplicates import groups_of, members
         from cse.analysis.votes import texts_digest
@@ -107,14 +108,13 @@ class Duplicates(Result):
         strong = forest.cosines >= level.cosine
         np.minimum.at(weakest, numbered[forest.pairs[strong, 0]], forest.cosines[strong])
         slider = [place.cosine for place in near.places], [place.nines for place in near.places]
-        unrelated = lambda cosine: 1 - percentile_of(float(np.interp(cosine, *slider))) / 100  # noqa: E731
         lines: list[dict[str, Any]] = []
         for rows in groups_of(numbered):
             lengths = np.array([len(texts[row]) for row in rows])
             cosine = float(weakest[numbered[rows[0]]])
             shared = {
                 "first": numbers[rows[0]], "size": len(rows), "exact": len({texts[row] for row in rows}) == 1,
-                "weakest": cosine, "expected": near.pairs * unrelated(cosine),
+                "weakest": cosine, "expected": near.by_chance(percentile_of(float(np.interp(cosine, *slider)))),
                 "merged": numbers[rows[0]] not in rejected,
             }  # fmt: skip
             lines += [
@@ -129,7 +129,8 @@ class Duplicates(Result):
             frame = frame.join(corpus.further(frame["position"].tolist(), OWN_COLUMNS))
         frame.attrs = {
             **level._asdict(), "model": column.name, "texts": len(texts), "advised": near.advised.nines,
-            "expected": near.pairs * (1 - level.percentile / 100), "curve": [place._asdict() for place in near.places],
+            "expected": near.by_chance(level.percentile), "curve": [place._asdict() for place in near.places],
+            "searched_by": searched_by,
         }  # fmt: skip
         return frame
 
@@ -165,7 +166,7 @@ class Duplicates(Result):
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return the numbers of the corpus and a page of groups."""
-        facts = {name: value for name, value in frame.attrs.items() if name != "model"}
+        facts = {name: value for name, value in frame.attrs.items() if name not in ("model", "searched_by")}
         if frame.empty:
             return {**facts, "page": []}
         frame = frame.assign(fields=fields_of(frame, OWN_COLUMNS))
