@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from cse.corpus.corpus import fields_of, free_name
-from cse.corpus.formats import as_json
+from cse.corpus.source import as_json
 from cse.files.replace import read_settled
 from index.faiss_index import VectorIndex
 from index.folder import DATA_FILES, verify_files

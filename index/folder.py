@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from cse.corpus.corpus import Corpus
-from cse.corpus.formats import as_json, is_json
+from cse.corpus.source import as_json, is_json
 from cse.errors import IndexFolderError
 from cse.files import writing
 from cse.files.checksums import checksum_now, feed_texts, file_state

@@ -21,8 +21,20 @@ import pyarrow as pa
 
 from cse.corpus import formats
 from cse.corpus.dialect import TEXT_NAMES, prose
-from cse.corpus.formats import Batch, Options, Source, is_json
+from cse.corpus.formats import Options
 from cse.corpus.lines import MAX_LINE_BYTES
+from cse.corpus.source import (
+    BATCH_ROWS,
+    JSON_MARK,
+    Batch,
+    Source,
+    as_json,
+    is_json,
+    of_dicts,
+    plain_batches,
+    plain_schema,
+    unified,
+)
 from cse.files.writing import is_utf_8
 
 IN_MEMORY = "texts in memory"  # their name in errors and records
@@ -288,7 +300,7 @@ def _collected(
         if rows == limit:
             break
     tables.append(pa.Table.from_batches(kept))
-    table = tables[0] if len(tables) == 1 else formats.unified(tables)
+    table = tables[0] if len(tables) == 1 else unified(tables)
     return np.concatenate(numbers), table
 
 
@@ -438,7 +450,7 @@ def _nested(batches: Iterator[Batch], paths: Sequence[str]) -> Iterator[Batch]:
                 value = value[int(key)]
             else:
                 return None
-        return value if value is None or isinstance(value, str) else formats.as_json(value)
+        return value if value is None or isinstance(value, str) else as_json(value)
 
     for numbers, batch in batches:
         for path in paths:
@@ -464,7 +476,7 @@ def source_in_memory(data: Any) -> Source:
     Raises ValueError for others.
     """
     if is_stream(data):
-        return formats.of_dicts(IN_MEMORY, "stream", iter(data.with_format(None)))
+        return of_dicts(IN_MEMORY, "stream", iter(data.with_format(None)))
     if hasattr(data, "column_names") and hasattr(data, "with_format"):  # a Dataset
         data = data.with_format("arrow")[:] if len(data) else pa.table({name: [] for name in data.column_names})
     elif hasattr(data, "to_arrow"):  # Polars
@@ -474,8 +486,8 @@ def source_in_memory(data: Any) -> Source:
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
-        schema = formats.plain_schema(data.schema.remove_metadata())
-        batches = formats.plain_batches(data.to_batches(formats.BATCH_ROWS), schema)
+        schema = plain_schema(data.schema.remove_metadata())
+        batches = plain_batches(data.to_batches(BATCH_ROWS), schema)
         return Source(IN_MEMORY, "table", schema, iter(batches))
     columned = any(hasattr(data, name) for name in ("columns", "column_names"))
     if not isinstance(data, Iterable) or isinstance(data, Mapping | bytes) or columned:
@@ -485,7 +497,7 @@ def source_in_memory(data: Any) -> Source:
     items = list(data)
     if not items or not all(isinstance(item, Mapping) for item in items):
         items = [{TEXT_NAMES[1]: check_text(item, number)} for number, item in enumerate(items, 1)]
-    return formats.of_dicts(IN_MEMORY, "table", iter(items))
+    return of_dicts(IN_MEMORY, "table", iter(items))
 
 
 def _of_frame(frame: Any) -> pa.Table:
@@ -496,8 +508,8 @@ def _of_frame(frame: Any) -> pa.Table:
             column = pa.array(frame[name], from_pandas=True)
             entries.append(pa.field(str(name), column.type))
         except (pa.ArrowInvalid, pa.ArrowTypeError):
-            column = pa.array([formats.as_json(value) for value in frame[name]], pa.large_string())
-            entries.append(pa.field(str(name), column.type, metadata=formats.JSON_MARK))
+            column = pa.array([as_json(value) for value in frame[name]], pa.large_string())
+            entries.append(pa.field(str(name), column.type, metadata=JSON_MARK))
         columns.append(column)
     return pa.table(columns, schema=pa.schema(entries))
 
@@ -520,7 +532,7 @@ def fields_of(table: pa.Table | pa.RecordBatch, row: int) -> dict[str, Any]:
         if value is not None and is_json(entry):
             value = json.loads(value)
         if isinstance(value, list | dict):
-            value = json.loads(formats.as_json(value) or "null")  # dates within
+            value = json.loads(as_json(value) or "null")  # dates within
         elif isinstance(value, float) and not math.isfinite(value):
             value = None if math.isnan(value) else str(value)
         plain = value is None or isinstance(value, str | int | float | list | dict)

@@ -12,13 +12,12 @@ import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from cse.corpus.dialect import (
@@ -45,6 +44,15 @@ from cse.corpus.lines import (
     text_lines,
     zip_member,
 )
+from cse.corpus.source import (
+    MAX_COLUMNS,
+    Source,
+    distinct_names,
+    of_dicts,
+    plain_batches,
+    plain_schema,
+    text_batches,
+)
 from cse.files import hub
 from cse.files.remote import is_remote, local_copy, naming, shown
 from cse.files.writing import check_regular
@@ -57,10 +65,7 @@ SUFFIXES = {
     ".xlsm": XLSX,
 }  # fmt: skip
 OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
-BATCH_ROWS = 16_384
 PARQUET_BATCH_ROWS = 1024  # its texts may be long, and are unpacked
-MAX_BATCH_BYTES = 64 << 20  # of texts that are stored once for several rows
-MAX_COLUMNS = 2_000
 MAX_JSON_BYTES = 1 << 30  # of a document that is read as a whole
 MAX_WORKBOOK_BYTES = 1 << 30  # unpacked
 USED_OPTIONS = {
@@ -68,9 +73,6 @@ USED_OPTIONS = {
     JSON: ("encoding",), PARQUET: (), ARROW: (), XLSX: ("header", "sheet", "skip"),
 }  # fmt: skip
 JSON_ROWS: dict[type, str] = {dict: "an object with columns as keys", list: "a list of cells", str: "a text"}
-JSON_MARK = {b"cse": b"json"}  # metadata of a column whose cells are JSON
-
-Batch = tuple[np.ndarray, pa.RecordBatch]  # the number of each row (n,), and its cells
 
 Coding = Callable[[], Encoding]  # a file's encoding, found when it is first asked for
 
@@ -114,23 +116,6 @@ class Options:
             else:
                 values[name] = value
         return cls(**values)
-
-
-@dataclass
-class Source:
-    """The columns of a source and its rows, which can be read once; `facts` say how it was read.
-
-    `encoding` is that of a text format, which knows its undecoded lines after the last batch; `header` says whether the
-    names of the columns are its first row; None if that is not sure.
-    """
-
-    name: str
-    format: str
-    schema: pa.Schema
-    batches: Iterator[Batch]
-    facts: list[str] = field(default_factory=list)
-    encoding: Encoding | None = None
-    header: bool | None = True
 
 
 def read(name: str, options: Options | None = None) -> Source:
@@ -258,7 +243,7 @@ def _text(path: Path, options: Options, coding: Coding) -> Source:
     encoding = coding()
     lines, numbers = tee(enumerate(text_lines(path, encoding=encoding), start=1))
     schema = pa.schema([(TEXT_NAMES[1], pa.large_string())])
-    batches = _batches(
+    batches = text_batches(
         ([line] for _, line in lines if line.strip()), schema, (number for number, line in numbers if line.strip())
     )
     return Source(str(path), TEXT, schema, batches, [], encoding, header=False)
@@ -287,7 +272,7 @@ def _delimited(path: Path, options: Options, coding: Coding) -> Source:
     titles = lines[: dialect.skipped] if dialect.header is not False else []
     facts += _above(sum(bool(line.strip()) and not line.startswith("sep=") for line in titles))
     schema = _schema(first, dialect.header)
-    return Source(str(path), DELIMITED, schema, _batches(rows, schema), facts, encoding, dialect.header)
+    return Source(str(path), DELIMITED, schema, text_batches(rows, schema), facts, encoding, dialect.header)
 
 
 def _above(rows: int) -> list[str]:
@@ -296,7 +281,7 @@ def _above(rows: int) -> list[str]:
 
 def _schema(first: Sequence[str], header: bool | None) -> pa.Schema:
     """Return columns of texts by the names in the `first` row, or by their numbers if that is none."""
-    names = _distinct([cell.strip() or str(number) for number, cell in enumerate(first, 1)])
+    names = distinct_names([cell.strip() or str(number) for number, cell in enumerate(first, 1)])
     if header is False:
         names = [TEXT_NAMES[1]] if len(first) == 1 else [str(number) for number in range(1, len(first) + 1)]
     return pa.schema([(name, pa.large_string()) for name in names])
@@ -337,30 +322,6 @@ def _cells(path: Path, dialect: Dialect, encoding: Encoding) -> Iterator[list[st
         if reason.startswith("new-line"):
             reason, cure = "a carriage return within it", "end every row in the same way, or quote the cell"
         raise ValueError(f"{path}: line {begins}: cannot read this row ({reason}); {cure}") from error
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names of which each is there once: "text", "text.2"."""
-    counts: dict[str, int] = {}
-    distinct: list[str] = []
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        numbered = name if counts[name] == 1 else f"{name}.{counts[name]}"
-        while numbered in distinct:  # a column may be called "text.2", too
-            counts[name] += 1
-            numbered = f"{name}.{counts[name]}"
-        distinct.append(numbered)
-    return distinct
-
-
-def _batches(rows: Iterator[list[str]], schema: pa.Schema, numbers: Iterator[int] | None = None) -> Iterator[Batch]:
-    """Yield rows of texts as batches of Arrow, numbered from 1 unless `numbers` counts them."""
-    first = 1
-    while block := list(islice(rows, BATCH_ROWS)):
-        arrays = [pa.array(column, pa.large_string()) for column in zip(*block, strict=True)]
-        counted = range(first, first + len(block)) if numbers is None else list(islice(numbers, len(block)))
-        yield np.array(counted, np.int64), pa.record_batch(arrays, schema=schema)
-        first += len(block)
 
 
 def _json_lines(path: Path, options: Options, coding: Coding) -> Source:
@@ -445,71 +406,6 @@ def _all_lists(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(row, list) for row in value)
 
 
-def of_dicts(name: str, kind: str, rows: Iterator[dict[str, Any]], encoding: Encoding | None = None) -> Source:
-    """Return the source of rows that are cells by column or its number; its schema is that of the first batch."""
-    batches = _dict_batches(rows)
-    first = next(batches, None)
-    schema = pa.schema([]) if first is None else first[1].schema
-    named = schema.names != [str(number) for number in range(1, len(schema) + 1)] or not schema.names
-    return Source(name, kind, schema, batches if first is None else chain([first], batches), [], encoding, named)
-
-
-def _dict_batches(rows: Iterator[dict[str, Any]]) -> Iterator[Batch]:
-    """Yield rows of cells by column as batches of Arrow, whose schemas may differ (`unified`)."""
-    first = 1
-    while block := list(islice(rows, BATCH_ROWS)):
-        keys = dict.fromkeys(key for row in block for key in row)
-        if len(keys) > MAX_COLUMNS:
-            raise ValueError(f"its rows have {len(keys):,} different keys; give at most {MAX_COLUMNS:,}")
-        entries, arrays = [], []
-        for key in keys:
-            array, mark = _cells_of([row.get(key) for row in block])
-            entries.append(pa.field(str(key), pa.large_string(), metadata=mark))
-            arrays.append(array)
-        yield np.arange(first, first + len(block)), pa.record_batch(arrays, schema=pa.schema(entries))
-        first += len(block)
-
-
-def _cells_of(values: list[Any]) -> tuple[pa.Array, dict[bytes, bytes] | None]:
-    """Return a column's cells: texts as they are, or all values as JSON, with the mark that says so."""
-    with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array(values, pa.large_string()), None
-    if all(type(value) is int for value in values):  # as JSON, but at once
-        with suppress(pa.ArrowInvalid, OverflowError):
-            return pa.array(values, pa.int64()).cast(pa.large_string()), JSON_MARK
-    return pa.array([as_json(value) for value in values], pa.large_string()), JSON_MARK
-
-
-def unified(tables: Sequence[pa.Table]) -> pa.Table:
-    """Return one table of tables of JSON cells: missing columns hold nulls, and texts beside JSON become JSON."""
-    entries: dict[str, pa.Field] = {}
-    for entry in (entry for table in tables for entry in table.schema):
-        if entry.name not in entries or is_json(entry):
-            entries[entry.name] = entry
-    parts = []
-    for table in tables:
-        columns = []
-        for name, entry in entries.items():
-            if name not in table.schema.names:
-                columns.append(pa.nulls(table.num_rows, entry.type))
-            elif is_json(entry) and not is_json(table.schema.field(name)):
-                columns.append(pa.array([as_json(cell) for cell in table.column(name).to_pylist()], entry.type))
-            else:
-                columns.append(table.column(name))
-        parts.append(pa.table(columns, schema=pa.schema(list(entries.values()))))
-    return pa.concat_tables(parts)
-
-
-def as_json(value: Any) -> str | None:
-    """Return a value as JSON, dates and the like as texts; None stays None."""
-    return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def is_json(column: pa.Field) -> bool:
-    """True if the cells of a column are JSON."""
-    return bool(column.metadata) and column.metadata.get(b"cse") == b"json"
-
-
 def _unpacked_file(path: Path) -> Path | io.BytesIO:
     """Return a file of a format with bytes of its own, in memory if it is packed or a workbook of another suffix."""
     with path.open("rb") as file:
@@ -557,49 +453,6 @@ def _of_folder(path: Path, options: Options) -> Source:
     return Source(str(path), ARROW, schema, plain_batches(chain.from_iterable(readers), schema), ["saved by datasets"])
 
 
-def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with distinct names, large strings for strings, and no dictionaries."""
-    names = _distinct(schema.names)
-    return pa.schema(
-        [pa.field(name, _plain(entry.type), metadata=entry.metadata) for name, entry in zip(names, schema, strict=True)]
-    )
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    return pa.large_string() if text else kind
-
-
-def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[Batch]:
-    """Yield batches of any schema in the plain one of `plain_schema`, with their row numbers."""
-    first = 1
-    for batch in chain.from_iterable(map(_unpacked, batches)):
-        arrays = [
-            column if column.type == entry.type else column.cast(entry.type)
-            for column, entry in zip(batch.columns, schema, strict=True)
-        ]
-        yield np.arange(first, first + batch.num_rows), pa.record_batch(arrays, schema=schema)
-        first += batch.num_rows
-
-
-def _unpacked(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield a batch in parts that stay small when a text that is stored once is written for each of its rows."""
-    import pyarrow.compute as pc
-
-    size = 0
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type) and _plain(column.type) == pa.large_string():
-            size += pc.sum(pc.take(pc.binary_length(column.dictionary), column.indices)).as_py() or 0
-    if size <= MAX_BATCH_BYTES or batch.num_rows == 1:
-        yield batch
-        return
-    half = batch.num_rows // 2
-    for part in (batch.slice(0, half), batch.slice(half)):
-        yield from _unpacked(part)
-
-
 def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     try:
         from openpyxl import load_workbook
@@ -631,7 +484,7 @@ def _xlsx(path: Path, options: Options, coding: Coding) -> Source:
     facts += [] if header else ["no header"]
     facts += _above(sum(map(any, padded[:above])))
     schema = _schema(padded[above], header)
-    return Source(str(path), XLSX, schema, _batches(_padded(path, every, width), schema), facts, header=header)
+    return Source(str(path), XLSX, schema, text_batches(_padded(path, every, width), schema), facts, header=header)
 
 
 def _padded(path: Path, rows: Iterable[list[str]], width: int) -> Iterator[list[str]]:

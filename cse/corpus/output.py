@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from cse.corpus.corpus import fields_of, free_name
-from cse.corpus.formats import as_json, is_json
+from cse.corpus.source import as_json, is_json
 from cse.files.writing import write_file
 
 CSV, TSV, JSON_LINES, PARQUET = ".csv", ".tsv", ".jsonl", ".parquet"

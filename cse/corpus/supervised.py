@@ -26,8 +26,9 @@ import pyarrow as pa
 from cse.corpus import formats
 from cse.corpus.corpus import IN_MEMORY, SAMPLE_ROWS, Corpus, check_text, source_in_memory
 from cse.corpus.dialect import USUAL_NAMES, is_number, prose
-from cse.corpus.formats import Options, is_json
+from cse.corpus.formats import Options
 from cse.corpus.lines import head, text_lines
+from cse.corpus.source import is_json
 from cse.files.remote import is_remote, local_copy, naming, shown
 from cse.files.writing import check_regular
 

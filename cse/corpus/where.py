@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cse.corpus.formats import is_json
+from cse.corpus.source import is_json
 
 log = logging.getLogger("cse.corpus")
 MAX_STEPS = 2_000_000_000  # of SQLite's machine: a minute, so that no condition runs for ever

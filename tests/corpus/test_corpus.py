@@ -170,7 +170,7 @@ def test_rows_of_json_may_be_texts_and_lists_of_cells(tmp_path, text):
 
 
 def test_nested_texts_have_a_path_and_later_rows_may_have_other_kinds(tmp_path, monkeypatch):
-    monkeypatch.setattr("cse.corpus.formats.BATCH_ROWS", 2)
+    monkeypatch.setattr("cse.corpus.source.BATCH_ROWS", 2)
     rows = [{"m": {"content": f"text {row}", "n": [{"c": "x"}]}, "v": "a" if row < 3 else row} for row in range(5)]
     rows[4]["late"] = True
     path = written(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
@@ -187,7 +187,7 @@ def test_a_large_table_is_mapped_from_a_file_and_is_the_same(tmp_path, monkeypat
     path = written(tmp_path / "a.csv", "id,text\n" + "".join(f"{row},some text {row}\n" for row in range(1000)))
     expected = Corpus.read(path)
     monkeypatch.setattr(corpora, "MAX_MEMORY_BYTES", 1000)
-    monkeypatch.setattr("cse.corpus.formats.BATCH_ROWS", 64)
+    monkeypatch.setattr("cse.corpus.source.BATCH_ROWS", 64)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
     (tmp_path / "t").mkdir()
     corpus = Corpus.read(path)
@@ -448,7 +448,7 @@ def test_a_header_with_a_name_twice_is_a_header(tmp_path):
 def test_a_text_that_is_stored_once_for_many_rows_does_not_fill_the_memory(tmp_path, monkeypatch):
     texts = ["x" * 10_000, "y", "x" * 10_000] * 100
     pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet")
-    monkeypatch.setattr(formats, "MAX_BATCH_BYTES", 100_000)
+    monkeypatch.setattr("cse.corpus.source.MAX_BATCH_BYTES", 100_000)
     batches = list(formats.read(str(tmp_path / "a.parquet")).batches)
     assert [text for _, batch in batches for text in batch.column(0).to_pylist()] == texts
     assert [int(number) for numbers, _ in batches for number in numbers] == list(range(1, 301))

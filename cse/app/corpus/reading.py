@@ -17,6 +17,7 @@ from cse.app.validation import MAX_FILE_BYTES, counted
 from cse.corpus import formats
 from cse.corpus.corpus import Corpus, text_column
 from cse.corpus.lines import COMPRESSIONS, DAMAGED, opened
+from cse.corpus.source import is_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,7 +85,7 @@ def label_column(batch: pa.RecordBatch, text: str | None) -> str | None:
     few = []
     for name in names:
         field = batch.schema.field(name)
-        if not pa.types.is_large_string(field.type) or formats.is_json(field):
+        if not pa.types.is_large_string(field.type) or is_json(field):
             continue
         counts = Counter(filter(None, batch.column(name).to_pylist()))
         names_kind = all(len(value) <= MAX_LABEL_CHARACTERS and LETTER.search(value) for value in counts)

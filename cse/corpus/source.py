@@ -1,0 +1,171 @@
+"""Columns and rows of a source as batches of Arrow, whatever its format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cse.corpus.lines import Encoding
+
+BATCH_ROWS = 16_384
+MAX_BATCH_BYTES = 64 << 20  # of texts that are stored once for several rows
+MAX_COLUMNS = 2_000
+JSON_MARK = {b"cse": b"json"}  # metadata of a column whose cells are JSON
+
+Batch = tuple[np.ndarray, pa.RecordBatch]  # the number of each row (n,), and its cells
+
+
+@dataclass
+class Source:
+    """The columns of a source and its rows, which can be read once; `facts` say how it was read.
+
+    `encoding` is that of a text format, which knows its undecoded lines after the last batch; `header` says whether the
+    names of the columns are its first row; None if that is not sure.
+    """
+
+    name: str
+    format: str
+    schema: pa.Schema
+    batches: Iterator[Batch]
+    facts: list[str] = field(default_factory=list)
+    encoding: Encoding | None = None
+    header: bool | None = True
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Return names of which each is there once: "text", "text.2"."""
+    counts: dict[str, int] = {}
+    distinct: list[str] = []
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+        numbered = name if counts[name] == 1 else f"{name}.{counts[name]}"
+        while numbered in distinct:  # a column may be called "text.2", too
+            counts[name] += 1
+            numbered = f"{name}.{counts[name]}"
+        distinct.append(numbered)
+    return distinct
+
+
+def text_batches(rows: Iterator[list[str]], schema: pa.Schema, numbers: Iterator[int] | None = None) -> Iterator[Batch]:
+    """Yield rows of texts as batches of Arrow, numbered from 1 unless `numbers` counts them."""
+    first = 1
+    while block := list(islice(rows, BATCH_ROWS)):
+        arrays = [pa.array(column, pa.large_string()) for column in zip(*block, strict=True)]
+        counted = range(first, first + len(block)) if numbers is None else list(islice(numbers, len(block)))
+        yield np.array(counted, np.int64), pa.record_batch(arrays, schema=schema)
+        first += len(block)
+
+
+def of_dicts(name: str, kind: str, rows: Iterator[dict[str, Any]], encoding: Encoding | None = None) -> Source:
+    """Return the source of rows that are cells by column or its number; its schema is that of the first batch."""
+    batches = _dict_batches(rows)
+    first = next(batches, None)
+    schema = pa.schema([]) if first is None else first[1].schema
+    named = schema.names != [str(number) for number in range(1, len(schema) + 1)] or not schema.names
+    return Source(name, kind, schema, batches if first is None else chain([first], batches), [], encoding, named)
+
+
+def _dict_batches(rows: Iterator[dict[str, Any]]) -> Iterator[Batch]:
+    """Yield rows of cells by column as batches of Arrow, whose schemas may differ (`unified`)."""
+    first = 1
+    while block := list(islice(rows, BATCH_ROWS)):
+        keys = dict.fromkeys(key for row in block for key in row)
+        if len(keys) > MAX_COLUMNS:
+            raise ValueError(f"its rows have {len(keys):,} different keys; give at most {MAX_COLUMNS:,}")
+        entries, arrays = [], []
+        for key in keys:
+            array, mark = _cells_of([row.get(key) for row in block])
+            entries.append(pa.field(str(key), pa.large_string(), metadata=mark))
+            arrays.append(array)
+        yield np.arange(first, first + len(block)), pa.record_batch(arrays, schema=pa.schema(entries))
+        first += len(block)
+
+
+def _cells_of(values: list[Any]) -> tuple[pa.Array, dict[bytes, bytes] | None]:
+    """Return a column's cells: texts as they are, or all values as JSON, with the mark that says so."""
+    with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array(values, pa.large_string()), None
+    if all(type(value) is int for value in values):  # as JSON, but at once
+        with suppress(pa.ArrowInvalid, OverflowError):
+            return pa.array(values, pa.int64()).cast(pa.large_string()), JSON_MARK
+    return pa.array([as_json(value) for value in values], pa.large_string()), JSON_MARK
+
+
+def unified(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return one table of tables of JSON cells: missing columns hold nulls, and texts beside JSON become JSON."""
+    entries: dict[str, pa.Field] = {}
+    for entry in (entry for table in tables for entry in table.schema):
+        if entry.name not in entries or is_json(entry):
+            entries[entry.name] = entry
+    parts = []
+    for table in tables:
+        columns = []
+        for name, entry in entries.items():
+            if name not in table.schema.names:
+                columns.append(pa.nulls(table.num_rows, entry.type))
+            elif is_json(entry) and not is_json(table.schema.field(name)):
+                columns.append(pa.array([as_json(cell) for cell in table.column(name).to_pylist()], entry.type))
+            else:
+                columns.append(table.column(name))
+        parts.append(pa.table(columns, schema=pa.schema(list(entries.values()))))
+    return pa.concat_tables(parts)
+
+
+def as_json(value: Any) -> str | None:
+    """Return a value as JSON, dates and the like as texts; None stays None."""
+    return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def is_json(column: pa.Field) -> bool:
+    """True if the cells of a column are JSON."""
+    return bool(column.metadata) and column.metadata.get(b"cse") == b"json"
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with distinct names, large strings for strings, and no dictionaries."""
+    names = distinct_names(schema.names)
+    return pa.schema(
+        [pa.field(name, _plain(entry.type), metadata=entry.metadata) for name, entry in zip(names, schema, strict=True)]
+    )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return pa.large_string() if text else kind
+
+
+def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[Batch]:
+    """Yield batches of any schema in the plain one of `plain_schema`, with their row numbers."""
+    first = 1
+    for batch in chain.from_iterable(map(_unpacked, batches)):
+        arrays = [
+            column if column.type == entry.type else column.cast(entry.type)
+            for column, entry in zip(batch.columns, schema, strict=True)
+        ]
+        yield np.arange(first, first + batch.num_rows), pa.record_batch(arrays, schema=schema)
+        first += batch.num_rows
+
+
+def _unpacked(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield a batch in parts that stay small when a text that is stored once is written for each of its rows."""
+    import pyarrow.compute as pc
+
+    size = 0
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type) and _plain(column.type) == pa.large_string():
+            size += pc.sum(pc.take(pc.binary_length(column.dictionary), column.indices)).as_py() or 0
+    if size <= MAX_BATCH_BYTES or batch.num_rows == 1:
+        yield batch
+        return
+    half = batch.num_rows // 2
+    for part in (batch.slice(0, half), batch.slice(half)):
+        yield from _unpacked(part)
