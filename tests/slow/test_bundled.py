@@ -18,6 +18,7 @@ from cse.vectors import cosines, unit_rows
 
 CORPUS = [line.split("\t") for line in (BUNDLED / "demo" / "corpus.tsv").read_text().splitlines()]
 PAIRS = scored_pairs(BUNDLED / "demo" / "pairs.tsv")
+SHIPPED = [*((name, None) for name in BUNDLED_NAMES), (BACKBONE, "mean"), (BACKBONE, "prompt")]  # and their starts
 opened = functools.cache(cse.load)  # the tests of this file only read
 
 
@@ -46,11 +47,11 @@ def test_the_recorded_dev_score_is_that_of_the_shipped_file(name: str, whole: fl
     assert spearman(opened(name).encode, pairs[::8]) == pytest.approx(eighth, abs=0.1)  # stored in half precision
 
 
-@pytest.mark.parametrize("name", BUNDLED_NAMES)
-def test_the_shipped_vectors_of_the_demo_corpus_are_the_models_own(name: str) -> None:
+@pytest.mark.parametrize(("name", "pooling"), SHIPPED)
+def test_the_shipped_vectors_of_the_demo_corpus_are_the_models_own(name: str, pooling: str | None) -> None:
     """Ten rows; float16 keeps three digits."""
-    encoder, rows = opened(name), np.linspace(0, len(CORPUS) - 1, 10).astype(int)
-    assert len(list(VECTORS.glob("*.npy"))) == len(BUNDLED_NAMES)
+    encoder, rows = opened(name, pooling), np.linspace(0, len(CORPUS) - 1, 10).astype(int)
+    assert len(list(VECTORS.glob("*.npy"))) == len(SHIPPED)
     stored = np.load(VECTORS / f"{encoder.fingerprint}.npy")
     assert (stored.dtype, stored.shape) == (np.float16, (len(CORPUS), encoder.dim))
     own = encoder.encode([CORPUS[row][1] for row in rows])

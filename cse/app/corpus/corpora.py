@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cse.analysis.maps import evenly
-from cse.app.models.models import Column, Failure, Models, fingerprint_of, free_name, number_of
+from cse.app.models.models import Column, Models, before, fingerprint_of, free_name, number_of
 from cse.app.models.naming import title
 from cse.app.models.recent import Bounds, Recent
 from cse.corpus.corpus import fields_of
@@ -220,19 +220,16 @@ class Demo(ChosenCorpus):
 
 
 def write_vectors(models: Models, demo: Demo) -> list[Path]:
-    """Write each model's vectors of the demo (N, d) float16 by fingerprint, and delete others. Returns the files.
+    """Write the vectors of the demo (N, d) float16 by each model and its start, by fingerprint, and delete others.
 
-    Raises ValueError if a model fails.
+    Returns the files. Raises what `cse.load` raises.
     """
-    answers = models.apply(lambda _, encoder: (encoder.fingerprint, encoder.encode(demo.texts)))
-    files = []
+    encoders = [models.encoder(column) for known in models.columns for column in (known, before(known)) if column]
     VECTORS.mkdir(exist_ok=True)
-    for name, answer in answers.items():
-        if isinstance(answer, Failure):
-            raise ValueError(f"{name}: {answer.reason}")
-        fingerprint, rows = answer
+    files = []
+    for fingerprint, encoder in {encoder.fingerprint: encoder for encoder in encoders}.items():
         files.append(VECTORS / f"{fingerprint}.npy")
-        np.save(files[-1], rows.astype(np.float16))
+        np.save(files[-1], encoder.encode(demo.texts).astype(np.float16))
     for stale in set(VECTORS.glob("*.npy")) - set(files):
         stale.unlink()
     return files

@@ -127,7 +127,7 @@ def _vectors(
 ) -> tuple[np.ndarray, str]:
     """The vectors (n, d) of the sample, and the model's fingerprint. Raises FieldError if it fails."""
     chosen = session.corpus
-    if column in (chosen.columns or session.state.models.columns) and column in chosen.ready([column]):
+    if chosen.ready([column]):
         answers = session.each(lambda column, encoder: chosen.vectors(column, encoder)[rows], [column])
     else:
         answers = session.encoded(texts, [column], documents=True)
