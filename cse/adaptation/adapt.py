@@ -253,7 +253,8 @@ def _report(request: AdaptRequest, folder: Path, trial: Trial, choice: Choice) -
     return {
         "run": workspace.run, "decision": choice.result, "chosen": choice.result, "candidate": choice.candidate,
         "verdict": choice.sentence, **axes, "for": request.purpose,
-        "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held), "fitted": len(trial.fit),
+        "start": trial.encoder.name, "data": request.data, "held_out": len(trial.held),
+        "fitted": len(trial.own(START).fit),
         "stages": workspace.stages, "seconds": workspace.spent, "compared": compared,
         "commands": _commands(request, folder, choice),
         "changed": [{**change, **change["text"]} for change in changed],

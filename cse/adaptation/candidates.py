@@ -219,12 +219,13 @@ class Trial:
         held = raw_vectors(self.encoder, self.held)
         speed = len(self.held) / max(1e-3, time.monotonic() - began)
         fitting = self.workspace.left / 2 / self.readings(START)[1] * speed
-        count = min(len(self.fit), MAX_FITTED_TEXTS, int(max(0.0, min(fitting, 1e9))))
+        wanted = min(len(self.fit), MAX_FITTED_TEXTS)
+        count = int(max(0, min(wanted, fitting)))
         self.encode(START, held, count)
         lengths = np.array([len(ids) + 2 for ids in self._contents()])  # with the special tokens
         share = float(np.minimum(lengths, TrainConfig.max_length).sum() / lengths.sum())
         return {
-            "texts_per_second": round(speed, 1), "trained_share": round(share, 3),
+            "texts_per_second": round(speed, 1), "trained_share": round(share, 3), "texts": count, "wanted": wanted,
             **self.scores(START, self.own(START)),
         }  # fmt: skip
 
@@ -291,7 +292,9 @@ class Trial:
             for variant, made in VARIANTS.items()
             if not impossible.get(made.towards)
         }  # fmt: skip
-        return {"texts": count, "variants": variants}
+        too_few = f"{count:,} texts are too few; {MIN_TEXTS_WITH_NEIGHBOURS:,} are needed"
+        missing = {"missing": {TOWARDS_NEIGHBOURS: too_few}} if impossible[TOWARDS_NEIGHBOURS] else {}
+        return {"texts": count, "variants": variants, **missing}
 
     def fitted(self, stage: str, variant: str) -> Projection:
         """Return a projection of the readings of a stage."""

@@ -129,7 +129,7 @@ def choose(stages: Stages, purpose: str = BOTH) -> Choice:
         said = phrase(gains[result])
         sentence = f"{said[0].upper()}{said[1:]}: use the new model, {called(result)}."
     elif offers:
-        sentence = "Keep your model, or choose. " + " ".join(
+        sentence = "Keep your model, or give up one thing for the other. " + " ".join(
             f"{called(name)[0].upper()}{called(name)[1:]}: {phrase(gains[name])}: `--for {word}` takes it."
             for word, name in offers.items()
         )
@@ -142,6 +142,11 @@ def choose(stages: Stages, purpose: str = BOTH) -> Choice:
     if unlabelled:
         candidate = candidate or (unjudged[-1] if unjudged else None)
         sentence += " Grouping was not measured, as there are no labels: only you can judge it."
+    texts, wanted = stages[START].get("texts", 0), stages[START].get("wanted", 0)
+    if texts < wanted:
+        sentence += (
+            f" The time was enough for {texts:,} of {wanted:,} texts to fit on: more minutes may answer otherwise."
+        )
     return Choice(result, candidate, sentence)
 
 

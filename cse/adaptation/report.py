@@ -45,8 +45,9 @@ def table(stages: Stages, choice: Choice) -> list[list[str]]:
              *(gains or [""] * (len(rows[0]) - 3 - len(measures))), ", ".join(marks)]
         )  # fmt: skip
     for name, stage in stages.items():
-        if "left_out" in stage:
-            rows.append([called(name), *[""] * (len(rows[0]) - 2), f"left out: {stage['left_out']}"])
+        missing = {f"{name} {variant}": reason for variant, reason in stage.get("missing", {}).items()}
+        missing |= {name: stage["left_out"]} if "left_out" in stage else {}
+        rows += [[called(part), *[""] * (len(rows[0]) - 2), f"left out: {reason}"] for part, reason in missing.items()]
     return rows
 
 

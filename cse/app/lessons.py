@@ -23,6 +23,7 @@ from cse.app.events import PRIVATE
 from cse.app.html import STATIC, drawn, script
 from cse.app.models.naming import title
 from cse.app.result import Result
+from cse.app.results.similarity import among_random
 from cse.app.server.gradio_adapter import data_of
 from cse.app.show import ask
 from cse.models.names import BUNDLED_NAMES
@@ -129,9 +130,11 @@ LESSONS = {name: read_lesson(name) for name in ORDER}
 
 
 def shown(value: Any, form: str) -> str:
-    """Return a value in words: by a format of Python, as a share in percent, or as it is."""
+    """Return a value in words: by a format of Python, as a share in percent, as the page does, or as it is."""
     if form == "%":
         return f"{100 * value:.0f} %"
+    if form == "percentile":
+        return among_random(value)
     if not isinstance(value, str):
         return format(value, form)
     sign = len(value) == 1 and not value.isalnum()

@@ -27,6 +27,7 @@ from cse.adaptation.choice import candidates as candidates_of
 from cse.adaptation.choice import choose
 from cse.adaptation.facts import split
 from cse.adaptation.projection import fit_joined, fit_projection
+from cse.adaptation.report import scores_table
 from cse.corpus import Corpus
 from cse.evaluation.clustering import neighbour_values
 from cse.methods.method import Pooling as Pooled
@@ -377,6 +378,8 @@ def test_what_does_not_fit_in_the_time_is_left_out_and_said(table, bert_folder, 
     assert set(report["stages"]) == {"start", "projection", "training"}
     assert "do not fit in the time" in report["stages"]["training"]["left_out"]
     assert "does not fit in the time" in report["stages"]["projection"]["left_out"]
+    assert report["fitted"] == 0
+    assert "The time was enough for 0 of 320 texts to fit on" in report["verdict"]
 
 
 def test_a_trained_start_is_projected_and_not_trained_again(table, bert_folder, tmp_path):
@@ -384,6 +387,10 @@ def test_a_trained_start_is_projected_and_not_trained_again(table, bert_folder, 
               progress=False, precision="no")  # fmt: skip
     report = adapt(request(table, tmp_path / "start", label=False), tmp_path / "out")
     assert "is a trained model" in report["stages"]["training"]["left_out"]
+    assert [(row[0], row[-1]) for row in scores_table(report)[-2:]] == [
+        ("projection towards neighbours", "left out: 320 texts are too few; 1,000 are needed"),
+        ("training", f"left out: {report['stages']['training']['left_out']}"),
+    ]
 
 
 def test_a_full_disk_ends_in_one_line_and_leaves_no_output(table, bert_folder, tmp_path, monkeypatch):

@@ -37,9 +37,9 @@ TRADE = {"projection 0": (17.1, -23.0), "projection -0.25": (-4.0, 0.8)}
         ),
         (
             TRADE, "both", "start",
-            "Keep your model, or choose. Projection: better at grouping (+17.1), worse at finding (-23.0): "
-            "`--for groups` takes it. Projection, dial -0.25: worse at grouping (-4.0), better at finding (+0.8): "
-            "`--for search` takes it.",
+            "Keep your model, or give up one thing for the other. Projection: better at grouping (+17.1), worse at "
+            "finding (-23.0): `--for groups` takes it. Projection, dial -0.25: worse at grouping (-4.0), better at "
+            "finding (+0.8): `--for search` takes it.",
         ),
         (
             TRADE, "groups", "projection 0",
@@ -62,6 +62,16 @@ def test_the_verdict_says_what_was_gained_and_lost(gains, purpose, result, sente
     choice = choose(stages(gains), purpose)
     assert (choice.result, choice.sentence) == (result, sentence)
     assert choice.candidate == ("projection 0" if gains is TRADE and result == "start" else None)
+
+
+def test_the_verdict_says_how_many_texts_the_time_was_enough_for():
+    made = stages(TRADE)
+    made["start"] |= {"texts": 436, "wanted": 1148}
+    assert choose(made, "groups").sentence.endswith(
+        "projection. The time was enough for 436 of 1,148 texts to fit on: more minutes may answer otherwise."
+    )
+    made["start"]["texts"] = 1148
+    assert choose(made, "groups").sentence.endswith("projection.")
 
 
 def test_without_labels_finding_decides_and_the_last_that_finds_as_well_is_left_to_the_user():

@@ -190,8 +190,11 @@ def test_a_table_is_used_at_once_with_its_columns_in_every_place_and_undo_brings
         opened = upload(page, "tickets.csv", TICKETS)
         about = page.locator(".cse-overview")
         expect(about).to_contain_text("tickets.csv (7)")
-        for fact in ("1 row without a text left out", "1 without", "columns kept: id, date, label"):
+        for fact in ("7 texts of the column body", "1 row without a text left out", "3 labels of label (", "1 without",
+                     "columns kept: id, date, label"):  # fmt: skip
             expect(about).to_contain_text(fact)
+        expect(opened).to_be_hidden()  # as the texts are in use
+        about.get_by_role("button", name="change columns").click()
         expect(opened.get_by_label("Column of the texts")).to_have_value("body")
         opened.get_by_role("button", name="Close").click()
         open_tab(page, "Search")
@@ -275,7 +278,8 @@ def test_an_unclear_table_asks_and_a_wrong_file_is_told_where_it_was_given(brows
         page.get_by_role("option", name="b", exact=True).click()
         opened.get_by_role("button", name="Use these texts").click()
         expect(page.locator("#top")).to_contain_text("two.csv (2)")
-        opened.get_by_role("button", name="Clear").click()
+        expect(opened).to_be_hidden()
+        panel(page, "corpus").get_by_role("button", name="Clear").click()
         opened.locator("#corpus-file input[type=file]").set_input_files(
             {"name": "x.exe", "mimeType": "text/plain", "buffer": b"MZ\x90\0\3\0\0\0\4"}
         )

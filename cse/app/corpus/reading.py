@@ -179,17 +179,19 @@ def facts_of(own: OwnCorpus) -> list[str]:
     """Return facts of texts that were just given, as words: what they are, and what was left out."""
     lengths = np.array([len(text) for text in own.texts])
     short, middle, long = np.quantile(lengths, (0.1, 0.5, 0.9)).astype(int)
-    facts = [f"{len(own.texts):,} texts", f"{middle:,} characters each (8 of 10 have {short:,} to {long:,})"]
+    column = "" if own.table is None else f" of the column {own.text_name}"
+    facts = [f"{len(own.texts):,} texts{column}", f"{middle:,} characters each (8 of 10 have {short:,} to {long:,})"]
     if own.without_text:
         facts.append(f"{counted(own.without_text, 'row')} without a text left out")
     copies = len(own.texts) - len({text.strip() for text in own.texts})
-    facts.append(f"{copies:,} exact copies" if copies else "no exact copies")
+    facts.append(f"{copies:,} exact cop{'y' if copies == 1 else 'ies'}" if copies else "no exact copies")
     if own.labels:
         known = Counter(filter(None, own.labels))
         most = ", ".join(f"{label} {count:,}" for label, count in known.most_common(3))
         missing = len(own.texts) - known.total()
         without = f", {missing:,} without" if missing else ""
-        facts.append(f"{len(known):,} labels ({most}, …{without})" if len(known) > 3 else f"labels {most}{without}")
+        counts = f"{most}, …{without}" if len(known) > 3 else f"{most}{without}"
+        facts.append(f"{counted(len(known), 'label')} of {own.label_name} ({counts})")
     if own.table is not None:
         facts.append(f"columns kept: {', '.join(own.table.schema.names[:8])}")
     return facts

@@ -31,6 +31,7 @@ from cse.corpus.output import csv_text
 STEPS = 65535  # the largest uint16
 MAX_CHARACTERS, MIN_SHOWN = 4_000_000, 200  # of all texts on the page, and of a text
 MAX_ROWS = 200  # of the selection on the page
+MOST_DIFFERENT = 0.75  # of the cells of a column that colours
 MOSTLY, FIFTHS = 0.95, 5  # of a column's cells: numbers or dates, which are coloured by so many parts
 ISO_DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
 NO_LABEL = "no label"  # the name of texts without one, which are grey
@@ -392,7 +393,7 @@ def canvas_value(
         "rows": one["row"].tolist(), "lengths": packed(one["text"].str.len().clip(upper=STEPS).to_numpy(), "<u2"),
         "columns": [
             {"title": name, **colouring} for name, colouring in colourings.items()
-            if "ordered" in colouring or columns[name][columns[name] != ""].duplicated().any()  # no column of ids
+            if "ordered" in colouring or repeats(columns[name])
         ],
         "groups": [names.get(number, "") for number in range(1, names.index.max() + 1)],
         "colours": {"light": LIGHT, "dark": DARK},
@@ -407,6 +408,12 @@ def canvas_value(
         "shown": known or [name for name in pair_of(list(models)) if name], "colour": colour,
         "pin": -1 if pin is None or pin >= len(one) else pin, "request": request,
     }  # fmt: skip
+
+
+def repeats(cells: pd.Series) -> bool:
+    """True if a column's cells that are not empty repeat, as those of ids and titles do not."""
+    filled = cells[cells != ""]
+    return bool(filled.nunique() <= MOST_DIFFERENT * len(filled) > 0)
 
 
 def name_of(cell: Any) -> str:

@@ -120,7 +120,7 @@ class Adaptation(Result):
 def on_page(line: str) -> str:
     """Return a line of the command with the fields of the page in place of its option and key."""
     for label, word in PURPOSES:
-        line = line.replace(f"`--for {word}`", f"“What for: {label}”")
+        line = line.replace(f"`--for {word}` takes it", f"to take it, adapt again with “What for: {label}”")
     return line.replace("Ctrl-C", "Stop")
 
 

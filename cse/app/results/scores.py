@@ -136,10 +136,12 @@ class Scores(Result):
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the table: a row per model by its first score, a cell per column."""
-        columns = frame.drop_duplicates("column").to_dict("records")
+        columns, started = frame.drop_duplicates("column").to_dict("records"), set(frame["model"])
         rows = []
         for name, own in by_models(frame).items():
             cells = {row["column"]: row for row in own.to_dict("records")}
+            if f"{name}{BEFORE}" in started:  # which has a line of its own
+                cells = {column: {**row, "before": None} for column, row in cells.items()}
             rows.append({**own.iloc[0], "model": name, "cells": [cells.get(column["column"]) for column in columns]})
         digits = {
             column: 3 if (values["value"].abs() < SMALL).all() else 2 for column, values in frame.groupby("column")

@@ -52,7 +52,7 @@ class Search(Result):
         0, 100, 0.5, folded=True,
     )  # fmt: skip
     where: str = text(
-        "Only rows where (such as label = 'billing')", "", "The condition",
+        "Only rows where (a condition on columns)", "", "The condition",
         "an SQL condition on the columns of the corpus, such as label = 'billing' and price > 10; \"\" for all.",
         folded=True, may_be_empty=True,
     )  # fmt: skip

@@ -52,6 +52,11 @@ function read() {
   else window.cseOpened = true;
 }
 
+// Close the panel of the corpus when its texts are in use, unless it says something; what is shown then is around it.
+function used(said) {
+  if (!said.includes('role="alert"')) document.getElementById('corpus-panel').hidePopover();
+}
+
 async function copied(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -153,6 +158,19 @@ document.addEventListener('click', event => {
   cse.fill(stay);
 });
 
+// A long text that fits in its three lines offers no more of it.
+const clamped = new ResizeObserver(changes => changes.forEach(({target}) => {
+  const text = target.closest('.cse-long');
+  if (text.open || !target.clientHeight) return;
+  const whole = target.scrollHeight <= target.clientHeight + 1;
+  text.classList.toggle('cse-whole', whole);
+  target.parentElement.tabIndex = whole ? -1 : 0;
+}));
+new MutationObserver(() => document.querySelectorAll('.cse-long > summary > span:not([data-seen])').forEach(text => {
+  text.dataset.seen = '';
+  clamped.observe(text);
+})).observe(document, {childList: true, subtree: true});
+
 // A number typed beyond a slider's ends is its nearest end before Gradio sends it, or the server refuses it.
 document.addEventListener('blur', ({target: field}) => {
   if (field.type !== 'number' || field.max === '' || !field.value) return;
@@ -176,4 +194,4 @@ document.addEventListener('keydown', event => {
   button.click();
 });
 
-window.cse = {opened, write, read, copyLink, live, savedFile, refusals, filling: false, fill() {}};
+window.cse = {opened, write, read, used, copyLink, live, savedFile, refusals, filling: false, fill() {}};
