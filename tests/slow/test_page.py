@@ -284,11 +284,10 @@ def test_an_unclear_table_asks_and_a_wrong_file_is_told_where_it_was_given(brows
             {"name": "x.exe", "mimeType": "text/plain", "buffer": b"MZ\x90\0\3\0\0\0\4"}
         )
         expect(said).to_contain_text("x.exe")
-        line = said.locator("[role=alert]")
-        assert line.evaluate(
-            "line => { const box = line.getBoundingClientRect();"
-            " return line.contains(document.elementFromPoint(box.left + 5, box.top + box.height / 2)); }"
-        )
+        page.wait_for_function("""() => {
+            const line = document.querySelector('#corpus-said [role=alert]'), box = line.getBoundingClientRect();
+            return line.contains(document.elementFromPoint(box.left + 5, box.top + box.height / 2));
+        }""")  # once the fields of the file are gone
         expect(page.locator("#top")).to_contain_text("two.csv (2)")  # nothing is lost
 
 
