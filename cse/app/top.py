@@ -39,7 +39,7 @@ EXPLANATION = (
 KEEPING = f'<details class="cse-note"><summary>{SUMMARY}</summary>{html.escape(PROMISE)}</details>'
 ADDING = f"Up to {MAX_COLUMNS} models, on your page alone and until you leave it."
 LINKING = "A link opens this place with its inputs, models and corpus; texts and models of yours open for you alone."
-WHICH = "Which column holds the texts?"
+WHICH = "Which column holds the texts? {} is proposed."
 FOCUS_UNDO = "() => requestAnimationFrame(() => document.getElementById('corpus-undo')?.focus())"
 
 
@@ -221,7 +221,7 @@ def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> 
     except ValueError as error:
         return *fields, "", html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
     # A phone shows two columns: those of the texts and labels come first.
-    chosen = [seen.columns.index(name) for name in (seen.text, seen.label) if name]
+    chosen = [seen.columns.index(name) for name in (seen.text or seen.longest, seen.label) if name]
     order = [*dict.fromkeys([*chosen, *range(max(map(len, seen.rows), default=0))])]
     rows = [[row[at][:MAX_CELL] for at in order] for row in seen.rows]
     names = [seen.columns[at] for at in order] if seen.columns else []
@@ -230,10 +230,10 @@ def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> 
     if seen.columns:
         fields = [
             gr.update(choices=choices, value=value, visible=True)
-            for choices, value in ((seen.columns, seen.text), ([NO_LABELS, *seen.columns], labels))
+            for choices, value in ((seen.columns, seen.text or seen.longest), ([NO_LABELS, *seen.columns], labels))
         ]
     if seen.columns and seen.text is None:
-        return *fields, table, html.alert(WHICH), gr.skip(), gr.skip(), gr.skip()
+        return *fields, table, html.alert(WHICH.format(seen.longest)), gr.skip(), gr.skip(), gr.skip()
     return *fields, table, *put_texts(state, path, "", seen.text, labels, models, key)
 
 

@@ -273,7 +273,8 @@ def test_an_unclear_table_asks_and_a_wrong_file_is_told_where_it_was_given(brows
             page, "two.csv", "a,b\nthe dog runs home,a cat sleeps there\nit rains again today,the sun is out\n"
         )
         said = page.locator("#corpus-said")
-        expect(said).to_have_text("Which column holds the texts?")
+        expect(said).to_have_text("Which column holds the texts? a is proposed.")
+        expect(opened.get_by_label("Column of the texts")).to_have_value("a")
         opened.get_by_label("Column of the texts").click()
         page.get_by_role("option", name="b", exact=True).click()
         opened.get_by_role("button", name="Use these texts").click()

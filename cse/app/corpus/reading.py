@@ -35,7 +35,8 @@ SEEN = 5  # rows of a file shown for the choice of its columns
 
 
 class Preview(NamedTuple):
-    """The columns of a file and its first rows; `text` and `label` are those of texts and labels if that is clear.
+    """The columns of a file and its first rows; `text` and `label` are those of texts and labels if that is clear, and
+    `longest` has the longest cells.
 
     There are no columns if there is nothing to choose: in a text file, and in a table of one column of sentences.
     """
@@ -44,6 +45,7 @@ class Preview(NamedTuple):
     rows: list[list[str]]
     text: str | None = None
     label: str | None = None
+    longest: str | None = None
 
 
 def preview(path: str) -> Preview:
@@ -69,7 +71,8 @@ def preview(path: str) -> Preview:
         with suppress(ValueError):  # asked for below
             text = text_column(source, batch)
         if len(names) > 1 or source.header:
-            return Preview(names, rows[:SEEN], text, label_column(batch, text))
+            longest = max(names, key=lambda name: sum(len(row[names.index(name)]) for row in rows))
+            return Preview(names, rows[:SEEN], text, label_column(batch, text), longest)
         if source.format == formats.DELIMITED and text is None:
             return Preview(rows[0], rows[1:])  # a single word may be a heading
         return Preview([], rows[:SEEN])

@@ -150,7 +150,7 @@ class Scores(Result):
         return {
             "columns": columns, "lines": rows, "digits": digits, "marks": MARKS, "about": first["about"],
             "terms": dict.fromkeys(name for column in columns for name in TERMS.get(column["score"], ())),
-            "protocol": first["protocol"], "command": first["command"], "start": START,
+            "protocol": first["protocol"], "command": first["command"], "start": START, "before": BEFORE,
         }  # fmt: skip
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
