@@ -130,8 +130,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     used = [said, lines, corpus, about]
     upload = file.change(partial(uploaded, state), [file, chosen, key], [column, labels, rows, *used], **reading)
     use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, chosen, key], used, **reading)
-    use_texts.success(None, said, js="said => cse.used(said)", **HIDDEN)
-    upload.success(None, [file, said], js="(file, said) => file && cse.used(said)", **HIDDEN)
+    about.change(None, about, js="about => about && cse.closeCorpus()", **HIDDEN)
     for event in (number.change, changing.change):
         event(lambda one, other: 0 if (one, other) == (0, 0) else f"{one} {other}", [number, changing], changed,
               **reading, **CHANGES)  # fmt: skip

@@ -52,9 +52,9 @@ function read() {
   else window.cseOpened = true;
 }
 
-// Close the panel of the corpus when its texts are in use, unless it says something; what is shown then is around it.
-function used(said) {
-  if (!said.includes('role="alert"')) document.getElementById('corpus-panel').hidePopover();
+// Close the panel of the corpus, which lies over what is said of new texts.
+function closeCorpus() {
+  document.getElementById('corpus-panel').hidePopover();
 }
 
 async function copied(text) {
@@ -194,4 +194,4 @@ document.addEventListener('keydown', event => {
   button.click();
 });
 
-window.cse = {opened, write, read, used, copyLink, live, savedFile, refusals, filling: false, fill() {}};
+window.cse = {opened, write, read, closeCorpus, copyLink, live, savedFile, refusals, filling: false, fill() {}};
