@@ -239,7 +239,8 @@ def test_wrong_values_of_a_map_are_refused_by_name(state, values, message) -> No
 def test_texts_are_data_on_the_canvas_and_escaped_beside_it(state) -> None:
     texts = [f"{HOSTILE} {word}" for word in WORDS[:24]]
     corpus = GivenCorpus(texts, [HOSTILE] * 24)
-    corpus.table = pa.table({"text": [HOSTILE] * 24})
+    titles = [f"title {max(number, 1)}" for number in range(24)]  # which colour nothing, though one repeats
+    corpus.table = pa.table({"text": [HOSTILE] * 24, "title": titles})
     session = Session(state, corpus, corpus, state.models.columns[:2])
     frame = Map(groups=3).frame(session)
     value = canvas_value(frame, pin=3, shown="promptbert,x", colour="Label")

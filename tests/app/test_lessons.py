@@ -48,6 +48,14 @@ def state() -> AppState:
     return open_state(BUNDLED_NAMES, ())
 
 
+def test_a_percentile_is_said_as_the_page_says_it(state) -> None:
+    told = answered(state, "vector", 2, next(iter(step_at("vector", 2).choices)))
+    assert told["numbers"][0] == (
+        "Percentile among random pairs: SimCSE above all random pairs, PromptBERT above 99.9 %, DCPCSE above 99.9 %, "
+        "ConPVP above 99.9 %."
+    )
+
+
 @pytest.mark.parametrize(("name", "number"), STEPS)
 def test_a_step_names_inputs_of_its_result_and_its_numbers_are_the_results(state, name, number) -> None:
     step, kind = step_at(name, number), module.kind_of(step_at(name, number).result)

@@ -129,7 +129,9 @@ def test_models_have_the_names_of_the_other_places_and_those_not_chosen_are_left
     assert names_of(made, [Column("simcse", "/own/simcse")]) == {"simcse": "shipped simcse", "raw": "raw"}
     opened = open_state(BUNDLED_NAMES, ())
     assert {"dcpcse", "simcse", "untrained (mean)"} < set(ask(opened, Scores, {}).frame["model"])
-    frame = ask(opened, Scores, {"models": ["dcpcse", "dcpcse (before)"]}).frame
+    alone, both = (ask(opened, Scores, {"models": ["dcpcse", *more]}) for more in ([], ["dcpcse (before)"]))
+    assert ('class="cse-before"' in page_html(alone), 'class="cse-before"' in page_html(both)) == (True, False)
+    frame = both.frame
     assert frame["model"].unique().tolist() == ["dcpcse", "dcpcse (before)"]
     figures = open_boards()["sts"].rows["dcpcse"]
     average = frame[frame["column"] == "average"].set_index("model")["value"]
