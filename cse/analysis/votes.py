@@ -61,11 +61,11 @@ class Verdict:
         """Return the verdict in one sentence, with names for the two models."""
         if not self.decided:
             return f"not distinguishable: no vote for either, {self.same} for the same"
-        odds, names = p_value(self.p), {START: start, RESULT: result}
+        odds, name = p_value(self.p), start if self.ahead == START else result
+        votes = f"{max(self.start, self.result)} of {self.decided} votes"
         if self.better:
-            votes = self.result if self.better == RESULT else self.start
-            return f"{names[self.better]} is better: {votes} of {self.decided} votes, {odds}"
-        return f"not distinguishable: {self.result} of {self.decided} votes for {result}, {odds}"
+            return f"{name} is better: {votes}, {odds}"
+        return f"not distinguishable: {votes} for {name}, {odds}"
 
     def _repr_html_(self) -> str:
         return f"<p><b>{escape(self.sentence())}</b><br>{escape(self.details(), quote=False)}</p>"

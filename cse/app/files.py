@@ -20,7 +20,7 @@ from cse.app.events import HIDDEN, QUICK
 from cse.app.events import guarded as in_one_line
 from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.naming import title
-from cse.app.result import Result, plain, records
+from cse.app.result import Result, equal_starts, plain, records
 from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
 from cse.corpus.output import guarded
 from cse.errors import command_line
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from cse.app.state import AppState
 
 MAX_QUOTE = 90  # characters of an input in a caption
+MAX_ROWS = 40  # of a LaTeX table on one page
+MAX_CHARACTERS, WRAPPED = 60, r".4\linewidth"  # of a cell in one line of a LaTeX table, and how wide a longer one is
 MAX_CELL = 200  # characters of a cell in a paper
 POINTS_PER_MM = 72 / 25.4
 WIDTHS = {"one column (77 mm)": 77, "two columns (160 mm)": 160}
@@ -77,11 +79,12 @@ def caption(answer: Answer) -> str:
         f"{title(name)} ({f'seed {answer.seeds[name]}, ' if name in answer.seeds else ''}fingerprint {mark})"
         for name, mark in answer.models.items()
     ]
-    facts = [f"{answer.result.title}{': ' if inputs else ''}{', '.join(inputs)}."]
+    heading = answer.result.title
+    facts = [f"{heading.rstrip('?')}: {', '.join(inputs)}." if inputs else f"{heading.rstrip('?.')}."]
     if answer.result.reads_corpus:
         facts.append(f"Corpus: {one_line(answer.corpus_label, MAX_QUOTE)}.")
     if models:
-        facts.append(f"Models: {'; '.join(models)}.")
+        facts += [f"Models: {'; '.join(models)}.", *equal_starts(answer.models)]
     if len(answer.frame):
         facts += answer.result.facts(answer.frame)
     return " ".join([*facts, f"cse {answer.version}."])
@@ -151,13 +154,18 @@ def latex(text: str) -> str:
 
 
 def as_latex(answer: Answer, address: str = "") -> str:
-    """Return the sheet as a LaTeX `table` that needs the package booktabs."""
+    """Return the sheet as a LaTeX `table` that needs the package booktabs; of many rows as a `longtable`."""
     cells, numbers, words = paper_cells(answer, latex, r"\textbf{{{}}}")
+    widest = [cells[name].str.len().max() for name in cells]
+    kinds = ["r" if right else f"p{{{WRAPPED}}}" if width > MAX_CHARACTERS else "l"
+             for right, width in zip(numbers, widest, strict=True)]  # fmt: skip
+    long = len(cells) > MAX_ROWS
     table = cells.to_latex(
-        index=False, escape=False, column_format="".join("r" if right else "l" for right in numbers),
-        caption=words, label=f"tab:{answer.result.key}",
+        index=False, escape=False, column_format="".join(kinds), caption=words, label=f"tab:{answer.result.key}",
+        longtable=long,
     )  # fmt: skip
-    return "% \\usepackage{booktabs}\n" + table.replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
+    packages = "booktabs,longtable" if long else "booktabs"
+    return f"% \\usepackage{{{packages}}}\n" + table.replace("\\begin{table}\n", "\\begin{table}\n\\centering\n", 1)
 
 
 def as_markdown(answer: Answer, address: str = "") -> str:

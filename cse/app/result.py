@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import pandas as pd
 
 from cse.app import validation
-from cse.app.models.naming import title
+from cse.app.models.naming import BEFORE, title
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -214,6 +214,18 @@ def listed(names: Iterable[str]) -> str:
     """Return the titles of models in a sentence: "SimCSE, PromptBERT and DCPCSE"."""
     *others, last = [title(name) for name in names] or [""]
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def equal_starts(models: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each start that several of the models share; `models` are fingerprints by name."""
+    starts: dict[str, list[str]] = {}
+    for name, fingerprint in models.items():
+        if name.endswith(BEFORE):
+            starts.setdefault(fingerprint, []).append(name.removesuffix(BEFORE))
+    return [
+        f"{listed(names)} are the same before training: the backbone alone, read in one way."
+        for names in starts.values() if len(names) > 1
+    ]  # fmt: skip
 
 
 def percent(share: float) -> str:

@@ -24,7 +24,7 @@ from cse.app.html import heading, settings
 from cse.app.html import result as result_html
 from cse.app.links import Linked
 from cse.app.models.models import seed_of
-from cse.app.result import TYPES, Ask, Result
+from cse.app.result import TYPES, Ask, Result, equal_starts
 from cse.app.session import Session, open_session
 from cse.app.state import chosen_corpus
 from cse.models.names import BUNDLED_NAMES
@@ -96,7 +96,8 @@ def page_html(found: Answer) -> str:
         inside = inside or html.drawn("macros", "whole_frame", frame=frame)
         sentence = result.says(frame)
     return html.drawn(
-        "macros", "result", failed=found.failed, waiting=found.waiting, notes=found.notes, sentence=sentence,
+        "macros", "result", failed=found.failed, waiting=found.waiting,
+        notes=(*found.notes, *equal_starts(found.models)), sentence=sentence,
         inside=inside, empty=not len(frame) and not found.failed,
     )  # fmt: skip
 

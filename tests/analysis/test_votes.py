@@ -72,7 +72,7 @@ def test_so_many_votes_decide_and_one_less_does_not():
         (21, 5, 4, "result", "result", "RESULT is better: 21 of 26 votes, p = .002"),
         (2, 18, 0, "start", "start", "START is better: 18 of 20 votes, p < .001"),
         (15, 11, 0, None, "result", "not distinguishable: 15 of 26 votes for RESULT, p = .56"),
-        (11, 15, 0, None, "start", "not distinguishable: 11 of 26 votes for RESULT, p = .56"),
+        (11, 15, 0, None, "start", "not distinguishable: 15 of 26 votes for START, p = .56"),
         (3, 3, 1, None, None, "not distinguishable: 3 of 6 votes for RESULT, p = 1"),
         (0, 0, 5, None, None, "not distinguishable: no vote for either, 5 for the same"),
     ],

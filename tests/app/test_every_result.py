@@ -12,7 +12,7 @@ from page_state import KEY, put_table, tiny_state
 
 from cse.app import show
 from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
-from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_parquet, as_sheet, file_of
+from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_latex, as_parquet, as_sheet, caption, file_of
 from cse.app.page import PLACES
 from cse.app.results import RESULTS
 from cse.app.validation import FieldError
@@ -132,3 +132,25 @@ def test_a_model_is_shown_as_it_was_before_training(state) -> None:
     assert list(both.models) == [f"{names[0]} (before)", names[0]]
     start = state.models.encoder(state.models.own[0]).fingerprint
     assert both.models[names[0]] == start != both.models[f"{names[0]} (before)"]
+
+
+def test_two_starts_that_are_one_model_are_said_on_the_page_and_in_captions(state) -> None:
+    from cse.app.results.similarity import Similarity
+
+    said = "SimCSE and DCPCSE are the same before training: the backbone alone, read in one way."
+    names = ["simcse (before)", "dcpcse (before)", "promptbert (before)"]
+    both = show.ask(state, Similarity, {**Similarity().inputs(), "models": names})
+    assert len(set(both.models.values())) == 2
+    assert said in show.page_html(both)
+    assert said in caption(both)
+    assert caption(both).startswith("Two sentences: sentence a “")
+    one = show.ask(state, Similarity, {**Similarity().inputs(), "models": names[1:]})
+    assert "the same before training" not in show.page_html(one) + caption(one)
+
+
+def test_a_table_of_many_rows_is_set_over_pages_and_long_texts_in_lines(first_answer) -> None:
+    from cse.app.results.similarity import Pairs, Similarity
+
+    short, long = as_latex(first_answer(Similarity)), as_latex(first_answer(Pairs))
+    assert short.startswith("% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n")
+    assert long.startswith("% \\usepackage{booktabs,longtable}\n\\begin{longtable}{")

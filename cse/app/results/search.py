@@ -29,6 +29,7 @@ QUERIES = [
     "I want to save more money every month.",
     "The flight was delayed for three hours.",
 ]
+MAX_LEVEL = 4  # models whose names stand beside each other in a figure
 OWN_COLUMNS = ("model", "rank", "found", "row", "position", "cosine", "percentile", "text", "index", "recall")
 
 
@@ -119,7 +120,9 @@ class Search(Result):
         # Lines join neighbouring models alone: one past a model that lacks the text would run through others' points.
         column = shown["model"].map(names.index)
         shown["line"] = column - column.groupby(shown["text"]).cumcount()
-        models = {"title": None, "labelAngle": 0, "orient": "top"}
+        models: dict[str, Any] = {"title": None, "labelAngle": 0, "orient": "top"}
+        if len(names) > MAX_LEVEL:
+            models |= {"labelAngle": -40, "labelAlign": "left"}
         at = {
             "x": {"field": "model", "type": "nominal", "sort": None, "axis": models},
             "y": {

@@ -148,7 +148,8 @@ class Similarity(Result):
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a line per model without the histogram."""
         names = {"percentile": "percentile among random pairs", "random_mean": "mean of random pairs"}
-        return titled(frame.drop(columns="histogram")).rename(columns=names)
+        told = frame["percentile"].map(among_random)
+        return titled(frame.drop(columns="histogram").assign(percentile=told)).rename(columns=names)
 
     def answer(self, frame: pd.DataFrame) -> Any:
         """Return each model's cosine."""

@@ -233,5 +233,11 @@ class Template(Result):
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a line per model: both scores, the gain and its interval."""
         first = titled(frame[frame["rank"] == 1])
-        scores = first.pivot(index="model", columns="side", values="score")[["own", "other"]]
-        return scores.join(first.drop_duplicates("model").set_index("model")[["gain", "low", "high"]]).reset_index()
+        scores = first.pivot(index="model", columns="side", values="score").loc[first["model"].unique()]
+        gains = first.drop_duplicates("model").set_index("model")[["gain", "low", "high"]]
+        named = {"own": "own template", "other": "this template", "low": "from", "high": "to"}
+        return scores[["own", "other"]].join(gains).rename(columns=named).reset_index()
+
+    def facts(self, frame: pd.DataFrame) -> list[str]:
+        """Return what the scores are."""
+        return ["Scores are Spearman × 100 on the demo's 60 graded pairs; the gain has its 95 % interval."]
