@@ -103,13 +103,13 @@ def test_a_file_that_the_server_has_deleted_is_asked_for_again(tmp_path) -> None
 def test_a_file_shows_its_columns_and_first_rows_before_it_is_read(tmp_path) -> None:
     rows = [[str(number), f"pet {number}"] for number in range(9)]
     (tmp_path / "a.csv").write_text("id,body\n" + "".join(f"{each},{body}\n" for each, body in rows))
-    assert preview(str(tmp_path / "a.csv")) == (["id", "body"], rows[:5], None, None)
+    assert preview(str(tmp_path / "a.csv")) == (["id", "body"], rows[:5], None, None, "body")
     (tmp_path / "a.tsv").write_text("id\ttext\n1\ta cat\n")
-    assert preview(str(tmp_path / "a.tsv")) == (["id", "text"], [["1", "a cat"]], "text", None)
+    assert preview(str(tmp_path / "a.tsv")) == (["id", "text"], [["1", "a cat"]], "text", None, "text")
     (tmp_path / "a.txt").write_text("A cat, a dog.\n\n It rains \n")
-    assert preview(str(tmp_path / "a.txt")) == ([], [["A cat, a dog."], ["It rains"]], None, None)
+    assert preview(str(tmp_path / "a.txt")) == ([], [["A cat, a dog."], ["It rains"]], None, None, None)
     (tmp_path / "b.txt").write_text("id,body\n\n7,a cat\n")
-    assert preview(str(tmp_path / "b.txt")) == (["id", "body"], [["7", "a cat"]], None, None)
+    assert preview(str(tmp_path / "b.txt")) == (["id", "body"], [["7", "a cat"]], None, None, "body")
 
 
 @pytest.mark.parametrize(

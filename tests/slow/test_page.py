@@ -145,6 +145,17 @@ def test_typing_asks_after_a_pause_and_back_returns(page):
     query.fill("The flight was late")
     page.wait_for_url("**q=The+flight+was+late**")
     expect(page.locator(".cse-refusal:visible")).to_have_count(0)
+    query.press("Enter")
+    page.wait_for_function("cse.entered")  # the page has seen the key
+    query.fill("A train was")
+    page.wait_for_url("**q=A+train+was&**")
+    query.fill("A train was early")  # takes the place of what was not asked for by Enter
+    page.wait_for_url("**q=A+train+was+early**")
+    page.go_back()
+    expect(query).to_have_value("The flight was late")
+    page.go_forward()
+    expect(query).to_have_value("A train was early")
+    expect(page.locator("#search tbody tr").first).to_contain_text("train")
     open_tab(page, "Tokens")
     page.wait_for_url("**tab=tokens**")
     page.go_back()

@@ -29,8 +29,9 @@ function opened() {
 // Write what a tab shows into the address. One that was just `chosen` makes no entry in the history if the address names
 // it already, as after opening, or if nobody pressed it: after a quick second Back the first one's tab is chosen while
 // the address is further back. A tab that is not shown writes nothing. Gradio reports the first tab as chosen while it
-// draws the page, before the address is read. In a lesson Back leads to the step before. From the press of a link until
-// the tab is `filled` only that is written: what is shown until then is what was there before.
+// draws the page, before the address is read. What is typed takes the entry of what was typed before it, but not of what
+// Enter asked for. In a lesson Back leads to the step before. From the press of a link until the tab is `filled` only
+// that is written: what is shown until then is what was there before.
 function write({tab, first, names, method, chosen, filled}, values) {
   const now = new URLSearchParams(location.search), query = new URLSearchParams({tab}), {pressed} = cse;
   if (chosen) Object.assign(cse, {tab, pressed: false});
@@ -42,7 +43,10 @@ function write({tab, first, names, method, chosen, filled}, values) {
   names.forEach((name, place) => { if (texts[place].length <= MAX_CHARACTERS) query.set(name, texts[place]); });
   cse.cut = texts.some(text => text.length > MAX_CHARACTERS);
   KEPT.filter(name => now.has(name)).forEach(name => query.set(name, now.get(name)));
-  if (`${query}` !== `${now}`) history[now.has('lesson') && !chosen ? 'replaceState' : method](null, '', `?${query}`);
+  const same = `${query}` === `${now}`, typed = method === 'replaceState' && !filled;
+  if (typed && cse.entered) method = 'pushState';
+  if (!chosen && !filled) cse.entered = !typed || (same && cse.entered);
+  if (!same) history[now.has('lesson') && !chosen ? 'replaceState' : method](null, '', `?${query}`);
 }
 
 // Fill and run what the address names. An address that names nothing is not read: whatever happens later, Gradio goes
@@ -194,4 +198,4 @@ document.addEventListener('keydown', event => {
   button.click();
 });
 
-window.cse = {opened, write, read, closeCorpus, copyLink, live, savedFile, refusals, filling: false, fill() {}};
+window.cse = {entered: false, opened, write, read, closeCorpus, copyLink, live, savedFile, refusals, filling: false, fill() {}};
