@@ -13,6 +13,7 @@ from cse.analysis.calibration import random_cosines
 from cse.analysis.prefix_analysis import head_attention, prefix_attention, prototypes, without_prefix
 from cse.app.corpus.corpora import DEMO
 from cse.app.files import as_csv
+from cse.app.models.naming import title
 from cse.app.results import RESULTS
 from cse.app.show import ask, endpoint, page_html
 from cse.app.state import AppState, open_state
@@ -103,7 +104,9 @@ def test_a_template_is_scored_on_the_graded_pairs_beside_each_models_own(state) 
         assert (own["side"], other["side"], other["template"]) == ("own", "other", template)
         assert other["gain"] == pytest.approx(other["score"] - own["score"], abs=0.02)
     assert "MARKUP" not in json.dumps(answer.result.charts(answer.frame))
-    assert answer.result.sheet(answer.frame).columns.tolist() == ["model", "own", "other", "gain", "low", "high"]
+    sheet = answer.result.sheet(answer.frame)
+    assert sheet.columns.tolist() == ["model", "own template", "this template", "gain", "from", "to"]
+    assert sheet["model"].tolist() == list(map(title, answer.models))  # in the order of the page
 
 
 def test_attention_has_every_head_and_the_page_shows_the_mean_of_a_layer(state) -> None:
