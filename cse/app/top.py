@@ -40,6 +40,8 @@ KEEPING = f'<details class="cse-note"><summary>{SUMMARY}</summary>{html.escape(P
 ADDING = f"Up to {MAX_COLUMNS} models, on your page alone and until you leave it."
 LINKING = "A link opens this place with its inputs, models and corpus; texts and models of yours open for you alone."
 WHICH = "Which column holds the texts? {} is proposed."
+# The panel of the corpus lies over what is said of new texts.
+CLOSE = "about => about && document.getElementById('corpus-panel').hidePopover()"
 FOCUS_UNDO = "() => requestAnimationFrame(() => document.getElementById('corpus-undo')?.focus())"
 
 
@@ -130,7 +132,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     used = [said, lines, corpus, about]
     upload = file.change(partial(uploaded, state), [file, chosen, key], [column, labels, rows, *used], **reading)
     use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, chosen, key], used, **reading)
-    about.change(None, about, js="about => about && cse.closeCorpus()", **HIDDEN)
+    about.change(None, about, js=CLOSE, **HIDDEN)
     for event in (number.change, changing.change):
         event(lambda one, other: 0 if (one, other) == (0, 0) else f"{one} {other}", [number, changing], changed,
               **reading, **CHANGES)  # fmt: skip
@@ -220,7 +222,7 @@ def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> 
     except ValueError as error:
         return *fields, "", html.alert(str(error)), gr.skip(), gr.skip(), gr.skip()
     # A phone shows two columns: those of the texts and labels come first.
-    chosen = [seen.columns.index(name) for name in (seen.text or seen.longest, seen.label) if name]
+    chosen = [seen.columns.index(name) for name in (seen.proposed, seen.label) if name]
     order = [*dict.fromkeys([*chosen, *range(max(map(len, seen.rows), default=0))])]
     rows = [[row[at][:MAX_CELL] for at in order] for row in seen.rows]
     names = [seen.columns[at] for at in order] if seen.columns else []
@@ -229,10 +231,10 @@ def uploaded(state: AppState, path: str | None, models: list[str], key: str) -> 
     if seen.columns:
         fields = [
             gr.update(choices=choices, value=value, visible=True)
-            for choices, value in ((seen.columns, seen.text or seen.longest), ([NO_LABELS, *seen.columns], labels))
+            for choices, value in ((seen.columns, seen.proposed), ([NO_LABELS, *seen.columns], labels))
         ]
     if seen.columns and seen.text is None:
-        return *fields, table, html.alert(WHICH.format(seen.longest)), gr.skip(), gr.skip(), gr.skip()
+        return *fields, table, html.alert(WHICH.format(seen.proposed)), gr.skip(), gr.skip(), gr.skip()
     return *fields, table, *put_texts(state, path, "", seen.text, labels, models, key)
 
 

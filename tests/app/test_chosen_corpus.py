@@ -110,6 +110,8 @@ def test_a_file_shows_its_columns_and_first_rows_before_it_is_read(tmp_path) -> 
     assert preview(str(tmp_path / "a.txt")) == ([], [["A cat, a dog."], ["It rains"]], None, None, None)
     (tmp_path / "b.txt").write_text("id,body\n\n7,a cat\n")
     assert preview(str(tmp_path / "b.txt")) == (["id", "body"], [["7", "a cat"]], None, None, "body")
+    (tmp_path / "b.csv").write_text("Pets\nThe cat sleeps here\n")
+    assert preview(str(tmp_path / "b.csv")).proposed == "Pets"
 
 
 @pytest.mark.parametrize(

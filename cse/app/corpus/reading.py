@@ -36,7 +36,7 @@ SEEN = 5  # rows of a file shown for the choice of its columns
 
 class Preview(NamedTuple):
     """The columns of a file and its first rows; `text` and `label` are those of texts and labels if that is clear, and
-    `longest` has the longest cells.
+    `proposed` is that of texts, or else the one with the longest cells.
 
     There are no columns if there is nothing to choose: in a text file, and in a table of one column of sentences.
     """
@@ -45,7 +45,7 @@ class Preview(NamedTuple):
     rows: list[list[str]]
     text: str | None = None
     label: str | None = None
-    longest: str | None = None
+    proposed: str | None = None
 
 
 def preview(path: str) -> Preview:
@@ -72,9 +72,9 @@ def preview(path: str) -> Preview:
             text = text_column(source, batch)
         if len(names) > 1 or source.header:
             longest = max(names, key=lambda name: sum(len(row[names.index(name)]) for row in rows))
-            return Preview(names, rows[:SEEN], text, label_column(batch, text), longest)
+            return Preview(names, rows[:SEEN], text, label_column(batch, text), text or longest)
         if source.format == formats.DELIMITED and text is None:
-            return Preview(rows[0], rows[1:])  # a single word may be a heading
+            return Preview(rows[0], rows[1:], proposed=rows[0][0])  # a single word may be a heading
         return Preview([], rows[:SEEN])
 
 

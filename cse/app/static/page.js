@@ -56,11 +56,6 @@ function read() {
   else window.cseOpened = true;
 }
 
-// Close the panel of the corpus, which lies over what is said of new texts.
-function closeCorpus() {
-  document.getElementById('corpus-panel').hidePopover();
-}
-
 async function copied(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -198,4 +193,4 @@ document.addEventListener('keydown', event => {
   button.click();
 });
 
-window.cse = {entered: false, opened, write, read, closeCorpus, copyLink, live, savedFile, refusals, filling: false, fill() {}};
+window.cse = {entered: false, opened, write, read, copyLink, live, savedFile, refusals, filling: false, fill() {}};
