@@ -26,7 +26,9 @@ COMPARISONS: dict[str, Any] = {"concurrency_id": "comparisons", "concurrency_lim
 LANES = {"encode": ENCODE, "maps": MAPS, "links": LINKS, "comparisons": COMPARISONS, "none": {}}  # of results
 HIDDEN: dict[str, Any] = {"api_visibility": "private"}
 PRIVATE: dict[str, Any] = {**HIDDEN, **ENCODE}
-QUICK: dict[str, Any] = {**HIDDEN, "queue": False, "show_progress": "hidden"}  # without a model
+# Gradio's page tells each output that ever had a status of each new one: an event without progress names none.
+SILENT: dict[str, Any] = {**HIDDEN, "show_progress": "hidden", "show_progress_on": []}
+QUICK: dict[str, Any] = {**SILENT, "queue": False}  # without a model
 
 
 class Run(NamedTuple):

@@ -306,17 +306,16 @@ def address_of(request: gr.Request | None) -> str:
     return f"{page.scheme}://{page.netloc}{page.path or '/'}"
 
 
-def share_forms(state: AppState, panel: gr.Column, places: Mapping[str, tuple[gr.Tab, Sequence[Shown]]]) -> None:
-    """Add a form for each place that has results; only that of the open place is shown."""
-    groups: dict[str, gr.Column] = {}
+def share_forms(
+    state: AppState, panel: gr.Column, places: Mapping[str, tuple[gr.Tab, Sequence[Shown]]]
+) -> dict[str, gr.Column]:
+    """Add a form for each place and return them by its name; the first one is shown."""
+    forms: dict[str, gr.Column] = {}
     with panel:
         for name, (_, shown) in places.items():
-            if shown:
-                with gr.Column(visible=not groups) as groups[name]:
-                    place_form(state, shown)
-    for name, (tab, _) in places.items():
-        visible = {group: gr.update(visible=other == name) for other, group in groups.items()}
-        tab.select(lambda visible=visible: visible, None, list(groups.values()), **QUICK)
+            with gr.Column(visible=not forms) as forms[name]:
+                place_form(state, shown)
+    return forms
 
 
 def place_form(state: AppState, shown: Sequence[Shown]) -> None:

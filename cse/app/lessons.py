@@ -19,7 +19,7 @@ import gradio as gr
 
 from cse.app import validation
 from cse.app.corpus.corpora import DEMO_KEY
-from cse.app.events import PRIVATE
+from cse.app.events import ENCODE, SILENT
 from cse.app.html import STATIC, drawn, script
 from cse.app.models.naming import title
 from cse.app.result import Result
@@ -281,4 +281,4 @@ def lesson_panel(state: AppState) -> None:
         except ValueError as error:
             return {**guess, "outcome": str(error), "numbers": [], "conclusion": "", "answer": "", "right": None}
 
-    panel.select(reveal, None, answer, trigger_mode="multiple", show_progress="hidden", **PRIVATE)
+    panel.select(reveal, None, answer, trigger_mode="multiple", **SILENT, **ENCODE)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from cse.app.events import HIDDEN, PRIVATE, Run
+from cse.app.events import HIDDEN, PRIVATE, SILENT, Run
 from cse.app.html import NUMBERS
 from cse.app.server.gradio_adapter import data_of
 
@@ -66,7 +66,7 @@ def link(
     filled = [tabs, *shared.fields.values()]
     filled += [component for _, content in parts for component in content.named()]
     filled += [state for _, state in states]
-    last: dict[str, Any] = {"trigger_mode": "always_last", "show_progress": "hidden", **HIDDEN}
+    last: dict[str, Any] = {"trigger_mode": "always_last", **SILENT}
     hook = gr.HTML("", html_template="", js_on_load=HOOK, apply_default_css=False, visible="hidden")
     opened.then(None, js="() => cse.read()", **HIDDEN)
     hook.select(restorer(parts, shared.fields, back=True, whole=whole), None, filled, **last)

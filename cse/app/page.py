@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from cse.app.events import HIDDEN, QUICK, emptied
+from cse.app.events import HIDDEN, SILENT, emptied
 from cse.app.files import share_forms
 from cse.app.html import STATIC, glossary_html, script
 from cse.app.lessons import lesson_panel, whole
@@ -34,7 +35,7 @@ from cse.app.server.gradio_adapter import set_up_queue
 from cse.app.session import open_session
 from cse.app.show import Shown, add_endpoints, answer, examples_of, read_first, section
 from cse.app.state import AppState
-from cse.app.top import Top, top_row
+from cse.app.top import CHANGES, Top, top_row
 from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES
@@ -115,7 +116,7 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     with Page(title=TITLE, analytics_enabled=False, delete_cache=CLEARING) as blocks:
         gr.HTML(SKIP, apply_default_css=False, elem_id="skip")
         key = gr.Textbox("", visible=False)
-        opened = blocks.load(None, None, key, js="() => cse.opened()", show_progress="hidden", **HIDDEN)
+        opened = blocks.load(None, None, key, js="() => cse.opened()", **SILENT)
         top = top_row(state, key, opened)
         places: dict[str, tuple[gr.Tab, list[Shown]]] = {}
         with gr.Tabs(overflow_behavior="wrap", elem_id="tabs") as tabs:  # no menu hides tabs on a narrow screen
@@ -130,11 +131,12 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
         lesson_panel(state)
         linked = {name: (tab, [each.linked for each in shown]) for name, (tab, shown) in places.items()}
         link(opened, tabs, linked, Shared({"corpus": top.corpus, "models": top.models}, top.steps), whole)
-        share_forms(state, top.share, places)
-        for name, (tab, shown) in places.items():
-            tab.select(lambda name=name: name, None, top.place, **QUICK)
+        current = open_places(
+            top, {name: tab for name, (tab, _) in places.items()}, share_forms(state, top.share, places)
+        )
+        for name, (_, shown) in places.items():
             for part in shown:
-                keep_current(state, part, top, name, tab)
+                keep_current(state, part, top, current[name])
         for part in (models, *(part for _, shown in places.values() for part in shown)):
             if part.unanswered:  # no first answer is shipped for the page's models
                 run = part.linked.run
@@ -142,8 +144,30 @@ def page(state: AppState, trainings: Trainings | None = None) -> Page:
     return blocks
 
 
-def keep_current(state: AppState, shown: Shown, top: Top, name: str, tab: gr.Tab) -> None:
-    """Answer anew for another corpus, other models or further vectors: in the open place at once, else on opening.
+def open_places(top: Top, tabs: Mapping[str, gr.Tab], forms: Mapping[str, gr.Column]) -> dict[str, gr.State]:
+    """Follow which place is open, and show its form of the panel Share.
+
+    Returns for each place the number of `top.changed` that it last showed: it changes while the place is open, else on
+    opening. That is one event a tab, as each event costs the page some hundredths of a second.
+    """
+    current = {name: gr.State(0) for name in tabs}
+
+    def follow(number: Any, place: str) -> list[Any]:
+        return [number if name == place else gr.skip() for name in current]
+
+    def opening(place: str, number: Any) -> list[Any]:
+        return [place, number, *(gr.update(visible=name == place) for name in forms)]
+
+    top.changed.change(follow, [top.changed, top.place], list(current.values()), **SILENT, **CHANGES)
+    for name, tab in tabs.items():
+        tab.select(
+            partial(opening, name), top.changed, [top.place, current[name], *forms.values()], **SILENT, **CHANGES
+        )
+    return current
+
+
+def keep_current(state: AppState, shown: Shown, top: Top, number: gr.State) -> None:
+    """Answer anew when the `number` of its place changes: for another corpus, other models or further vectors.
 
     The answer of a part that waits for its button goes. A part that answers step by step, the maps, follows by itself,
     and one that asks neither corpus nor models, an adaptation, stays.
@@ -154,9 +178,7 @@ def keep_current(state: AppState, shown: Shown, top: Top, name: str, tab: gr.Tab
         return
     own = run.inputs[:1] if kind.corpus_examples == 1 else []
 
-    def again(number: Any, place: str, seen: Any, example: Any, *values: Any) -> list[Any]:
-        if place != name or number == seen:
-            return [gr.skip()] * len(outputs)
+    def again(example: Any, *values: Any) -> list[Any]:
         filled: list[Any] = [gr.skip()] * len(own)
         if own and values[0] == example:
             corpus, _, key = values[-3:]  # the choices of the row
@@ -164,13 +186,11 @@ def keep_current(state: AppState, shown: Shown, top: Top, name: str, tab: gr.Tab
             filled = [example] if values[0] != example else filled
             values = (example, *values[1:])
         if kind.live:
-            return [*run.fn(*values), number, example, *filled]
-        return [*map(emptied, run.outputs[:-1]), gr.skip(), number, example, *filled]
+            return [*run.fn(*values), example, *filled]
+        return [*map(emptied, run.outputs[:-1]), gr.skip(), example, *filled]
 
-    seen, example = gr.State(0), gr.State(own[0].value if own else None)
-    inputs, outputs = [seen, example, *run.inputs], [*run.outputs, seen, example, *own]
-    top.changed.change(again, [top.changed, top.place, *inputs], outputs, **lane)
-    tab.select(lambda number, *values: again(number, name, *values), [top.changed, *inputs], outputs, **lane)
+    example = gr.State(own[0].value if own else None)
+    number.change(again, [example, *run.inputs], [*run.outputs, example, *own], **lane)
 
 
 def theme() -> gr.themes.Base:

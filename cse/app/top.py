@@ -16,7 +16,7 @@ from cse.app import html, validation
 from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, ChosenCorpus
 from cse.app.corpus.own import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus
 from cse.app.corpus.reading import MOST_TEXTS, SUFFIXES, facts_of, file_corpus, preview
-from cse.app.events import HIDDEN, PRIVATE, QUICK, guarded
+from cse.app.events import HIDDEN, PRIVATE, QUICK, SILENT, guarded
 from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
@@ -128,14 +128,13 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
         choices = choices_of(state, key)
         return gr.update(choices=choices, value=OWN_KEY) if mine else gr.update(choices=choices)
 
-    reading: dict[str, Any] = {"show_progress": "hidden", **HIDDEN}
     used = [said, lines, corpus, about]
-    upload = file.change(partial(uploaded, state), [file, chosen, key], [column, labels, rows, *used], **reading)
-    use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, chosen, key], used, **reading)
+    upload = file.change(partial(uploaded, state), [file, chosen, key], [column, labels, rows, *used], **SILENT)
+    use_texts = use.click(partial(put_texts, state), [file, lines, column, labels, chosen, key], used, **SILENT)
     about.change(None, about, js=CLOSE, **HIDDEN)
     for event in (number.change, changing.change):
         event(lambda one, other: 0 if (one, other) == (0, 0) else f"{one} {other}", [number, changing], changed,
-              **reading, **CHANGES)  # fmt: skip
+              **SILENT, **CHANGES)  # fmt: skip
     for event in (corpus.change, timer.tick, use_texts.success, upload.success, chosen.change):
         event(follow, [corpus, key, chosen], [bar, number, timer, remove], **QUICK)
     offered = [corpus, said, undo, undoable, about]
@@ -143,7 +142,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     removed.success(None, js=FOCUS_UNDO, **HIDDEN)
     undone = undo.click(partial(bring_back, state), key, offered, **QUICK)
     undoable.tick(lambda: ("", gr.update(visible=False), gr.Timer(active=False)), None, [said, undo, undoable], **QUICK)
-    opened.then(resume, key, corpus, **reading)
+    opened.then(resume, key, corpus, **SILENT)
     steps = (upload, use_texts, removed, undone)
     return Top(corpus, chosen, key, changed, gr.State(FIRST_PLACE), share, models_panel, steps, opened)
 

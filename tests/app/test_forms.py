@@ -129,6 +129,16 @@ def test_no_script_makes_markup_of_texts():
         assert "insertAdjacent" not in script, path
 
 
+def test_an_event_that_shows_no_progress_gives_no_output_a_status():
+    """Gradio's page works through all outputs that ever had one, at each new status: seconds for a press."""
+    from cse.app.serving import build_app
+
+    functions = build_app().config["dependencies"]
+    silent = [function for function in functions if function["targets"] and function["show_progress"] == "hidden"]
+    assert len(silent) > 50
+    assert [function["id"] for function in silent if function["show_progress_on"] != []] == []
+
+
 @pytest.mark.parametrize("result", ["search", "similarity"])
 def test_what_is_typed_while_an_answer_is_under_way_is_asked_after_it(result):
     from cse.app.serving import build_app

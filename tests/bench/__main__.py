@@ -86,7 +86,7 @@ def bench_page(
     ] = None,
     json_output: Json = False,
 ) -> None:
-    """Start the app and open it in Chromium: kilobytes of a first visit, and milliseconds to its first paint.
+    """Start the app and open it in Chromium: kilobytes of a first visit, milliseconds to a paint and of a place.
 
     Example: python -m tests.bench page --rounds 5
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cse.app import html, validation
-from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, Newest, guarded, one_line_errors, refusing
+from cse.app.events import HIDDEN, LINKS, MAPS, QUICK, SILENT, Newest, guarded, one_line_errors, refusing
 from cse.app.html import DARK, LIGHT, colour_of, file_value, result, saved_file, script, settings
 from cse.app.links import Linked
 from cse.app.models.naming import choices, title
@@ -223,7 +223,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
     view_of = {"The pinned sentence": pin, "The maps": shown, "The colour": colour, "The view": view}
     outputs = [canvas, status, below, listed, changes, drawn]
     run = refusing(place.draw, {**values, **view_of, "The request": number, **shared}, outputs)
-    lane: dict[str, Any] = {"trigger_mode": "multiple", "show_progress": "hidden", **HIDDEN, **MAPS}
+    lane: dict[str, Any] = {"trigger_mode": "multiple", **SILENT, **MAPS}
     triggers = [groups.change, most.submit, seed.submit, most.blur, seed.blur]  # keys release no slider
     asked = gr.on(triggers, place.ask, None, number, trigger_mode="multiple", **QUICK)
     asked.success(*run, **lane)

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from cse.adaptation.choice import BOTH
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
-from cse.app.events import HIDDEN, QUICK, Run, one_line_errors, refusing
+from cse.app.events import HIDDEN, QUICK, SILENT, Run, one_line_errors, refusing
 from cse.app.html import NUMBERS, heading, result
 from cse.app.links import Linked
 from cse.app.models.naming import BEFORE, POOLED, choices, title
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from cse.app.state import AppState
 
 TICK, OFTEN = 1.5, 10  # seconds between two looks at a training, and after which the time that is left is shown anew
-LANE: dict[str, Any] = {**HIDDEN, "concurrency_id": "training", "concurrency_limit": 8, "show_progress": "hidden"}
+LANE: dict[str, Any] = {**SILENT, "concurrency_id": "training", "concurrency_limit": 8}
 FETCH = "() => setTimeout(() => document.querySelector('#fetched-model')?.click(), 200)"
 # A chart that appears with its place has measured no width yet.
 RESIZED = "() => setTimeout(() => dispatchEvent(new Event('resize')), 200)"
