@@ -39,8 +39,9 @@ SENTENCES = [
 ]  # fmt: skip
 # Files that take long come first, so that no process is left alone with one at the end.
 LONG_FILES = (
-    "docs package tour browser their_tests accessibility campaign maps contributing bundled opening training takeaway "
-    "api train_page without_torch scripts_evaluate trainings pretraining bench sentence_transformers"
+    "docs package page place_your_model accessibility place_tokens place_clusters tour their_tests place_similarity "
+    "place_results campaign contributing bundled any_encoder compiled_steps training without_torch scripts_evaluate "
+    "trainings pretraining bench sentence_transformers"
 ).split()
 torch.set_num_threads(1)
 

@@ -19,7 +19,7 @@ def main(
     ),
     pooling: cli.Pooling = None,
     column: cli.Column = None,
-    label: str | None = cli.option("Column of labels, by which to group; default: none."),
+    label: str | None = cli.option("Column of labels, by which to group; default: none.", "--label", "--labels"),
     titles: str | None = cli.option("Column of titles by which texts are to be found; default: a few of their words."),
     purpose: str = cli.option(
         "What the model is for: groups, search or both.", "--for", default="both", **cli.choices("purpose", PURPOSES)

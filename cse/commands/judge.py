@@ -28,7 +28,9 @@ def main(
     data: str = cli.option(cli.SOURCE, default=...),
     votes: int = cli.option("Votes to give; 20 to 40 are useful, 0 prints scores only.", default=30, min=0),
     column: cli.Column = None,
-    labels: str | None = cli.option("Column of labels; prints how well both models agree with them."),
+    labels: str | None = cli.option(
+        "Column of labels; prints how well both models agree with them.", "--labels", "--label"
+    ),
     json_output: Path | None = cli.option(
         "File that keeps the votes; default: RESULT.judge-ID.json of a run.", "--json"
     ),

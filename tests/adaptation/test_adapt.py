@@ -430,7 +430,7 @@ def test_the_command_prints_the_short_form_or_json(table, bert_folder, tmp_path)
 def test_texts_that_cannot_be_adapted_to_are_refused_in_one_line(bert_folder, tmp_path, content, words, message):
     file = tmp_path / ("texts.tsv" if words else "texts.txt")
     file.write_text(content)
-    columns = ("--column", words[0], "--label", words[1]) if words else ()
+    columns = ("--column", words[0], "--labels", words[1]) if words else ()
     done = run("adapt", file, *columns, "--backbone", bert_folder, "--output", tmp_path / "out")
     refused(done, 3, message)
     assert list(tmp_path.iterdir()) == [file]
