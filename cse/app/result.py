@@ -32,7 +32,8 @@ class Ask:
     """One input of a result: its label on the page, its name in errors and in the address, and its bounds.
 
     `about` describes it to programs. A `folded` one stands among the options. `choices` are (label, value) pairs;
-    one of `own_choices` is checked by the result itself, since they depend on the session.
+    one of `own_choices` is checked by the result itself, since they depend on the session. `such_as` stands in an empty
+    field.
     """
 
     kind: Kind
@@ -46,6 +47,7 @@ class Ask:
     choices: Sequence[tuple[str, str]] = ()
     folded: bool = False
     may_be_empty: bool = False
+    such_as: str = ""
 
     def checked(self, value: Any) -> Any:
         """Return the value as the result gets it. Raises FieldError, which names the field and the cure."""

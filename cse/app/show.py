@@ -94,7 +94,7 @@ def page_html(found: Answer) -> str:
         view, module = result.view(frame), type(result).__module__.rpartition(".")[2]
         inside = html.drawn(module, result.key, reference=found.reference, **view)
         inside = inside or html.drawn("macros", "whole_frame", frame=frame)
-        sentence = result.says(frame)
+        sentence = "" if found.waiting else result.says(frame)  # what all agree on is known once all have answered
     return html.drawn(
         "macros", "result", failed=found.failed, waiting=found.waiting,
         notes=(*found.notes, *equal_starts(found.models)), sentence=sentence,
@@ -169,7 +169,8 @@ class Shown:
 def component(ask: Ask, value: Any) -> gr.components.Component:
     """Return the component of an input."""
     if ask.kind in ("text", "lines"):
-        return gr.Textbox(value, label=ask.label, lines=6 if ask.kind == "lines" else 1, scale=4, min_width=200)
+        lines = 6 if ask.kind == "lines" else 1
+        return gr.Textbox(value, label=ask.label, lines=lines, placeholder=ask.such_as, scale=4, min_width=200)
     if ask.kind == "choice":
         return gr.Dropdown(list(ask.choices), value=value, label=ask.label, min_width=160)
     return gr.Slider(ask.low, ask.high, value, step=ask.step, label=ask.label, min_width=160)

@@ -292,7 +292,7 @@ def models_form(state: AppState, key: gr.Textbox) -> tuple[gr.CheckboxGroup, gr.
             choices(state.admission.offered()), value=None, label="Add a model",
             allow_custom_value=True, scale=4, min_width=240,
         )  # fmt: skip
-        file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=200, height=120)
+        file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=200, height=150)
         add = gr.Button("Add it", scale=0, min_width=100, elem_classes="cse-submit")
         drop = gr.Button("Remove mine", scale=0, min_width=150, elem_classes="cse-submit")
     adding = f"Give {state.admission.choices()}. {ADDING}"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cse.adaptation.candidates import left_out
 from cse.adaptation.choice import choose
 
 NOISE = 0.5  # half of an interval
@@ -64,13 +65,17 @@ def test_the_verdict_says_what_was_gained_and_lost(gains, purpose, result, sente
     assert choice.candidate == ("projection 0" if gains is TRADE and result == "start" else None)
 
 
-def test_the_verdict_says_how_many_texts_the_time_was_enough_for():
+def test_the_verdict_says_what_the_time_was_not_enough_for():
     made = stages(TRADE)
     made["start"] |= {"texts": 436, "wanted": 1148}
     assert choose(made, "groups").sentence.endswith(
         "projection. The time was enough for 436 of 1,148 texts to fit on: more minutes may answer otherwise."
     )
     made["start"]["texts"] = 1148
+    assert choose(made, "groups").sentence.endswith("projection.")
+    made["training"] = left_out("training took longer than the time that was left", minutes=True)
+    assert choose(made, "groups").sentence.endswith("projection. Training did not fit in the time: try more minutes.")
+    made["training"] = left_out("no evaluation of the training beat the start")
     assert choose(made, "groups").sentence.endswith("projection.")
 
 

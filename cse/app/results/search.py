@@ -55,7 +55,7 @@ class Search(Result):
     where: str = text(
         "Only rows where (a condition on columns)", "", "The condition",
         "an SQL condition on the columns of the corpus, such as label = 'billing' and price > 10; \"\" for all.",
-        folded=True, may_be_empty=True,
+        folded=True, may_be_empty=True, such_as="column = 'value' and \"other column\" > 10",
     )  # fmt: skip
 
     def frame(self, session: Session) -> pd.DataFrame:

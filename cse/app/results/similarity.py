@@ -96,7 +96,9 @@ class Similarity(Result):
         else:
             seen = f"Seen: from {least} in {title(low)} to {most} in {title(high)}."
         trained = [
-            f"{means[start]:.2f} to {means[name]:.2f} in {title(name)}" for name, start in starts.items() if start
+            f"{two_digits(means[start])} to {two_digits(means[name])} in {title(name)}"
+            for name, start in starts.items()
+            if start
         ]
         moved = f"Training took the mean cosine of random pairs from {', '.join(trained)}." if trained else ""
         return " ".join(part for part in (lesson, seen, moved) if part)
@@ -110,7 +112,7 @@ class Similarity(Result):
         return {
             "shown": [(rows[name], rows.get(start)) for name, start in with_starts(rows).items()],
             "ticks": {tick: across(tick) for tick in TICKS},
-            "scales": partial(scales, {name: rows[name]["histogram"] for name in with_starts(rows)}),
+            "scales": partial(scales, {name: rows[name]["random_mean"] for name in with_starts(rows)}),
         }
 
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -181,14 +183,17 @@ def among_random(percentile: float) -> str:
     return f"{percentile:.1f} %"
 
 
-def scales(histograms: Mapping[str, Sequence[float]], corpus: str) -> str:
-    """Return how far the mean cosines of random pairs of a corpus are apart, whose histograms these are by model."""
-    edges = np.linspace(LOWEST, HIGHEST, BINS + 1)
-    middles = (edges[:-1] + edges[1:]) / 2
-    means = {name: float(np.average(middles, weights=shares)) for name, shares in histograms.items() if sum(shares)}
-    if not means or (max(means.values()) < NARROW and max(means.values()) - min(means.values()) < APART):
+def two_digits(cosine: float) -> str:
+    """Return a cosine to two digits, without the sign of a 0."""
+    return f"{round(cosine, 2) + 0:.2f}"
+
+
+def scales(means: Mapping[str, float], corpus: str) -> str:
+    """Return how far the mean cosines of random pairs of a corpus are apart, which these are by model."""
+    known = {name: mean for name, mean in means.items() if mean == mean}
+    if not known or (max(known.values()) < NARROW and max(known.values()) - min(known.values()) < APART):
         return ""
-    by_model = ", ".join(f"{mean:.2f} in {title(name)}" for name, mean in means.items())
+    by_model = ", ".join(f"{two_digits(mean)} in {title(name)}" for name, mean in known.items())
     return f"Random pairs of {corpus} have a mean cosine of {by_model}: compare percentiles."
 
 
