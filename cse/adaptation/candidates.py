@@ -15,7 +15,7 @@ from cse.adaptation.choice import (
     BOTH,
     LANGUAGE,
     MEASURES,
-    MINUTES,
+    OUT_OF_TIME,
     PROJECTION,
     START,
     TOWARDS_LABELS,
@@ -243,7 +243,9 @@ class Trial:
         fitting = self.workspace.left / 2 * self.workspace.stages[START]["texts_per_second"] / STEP_COST
         steps = int(min(LANGUAGE_STEPS, min(fitting, MAX_EPOCHS * len(texts)) * tokens / BATCH_TOKENS))
         if steps < EVAL_EVERY:
-            return left_out(f"{EVAL_EVERY} batches of masked language modelling do not fit in the time", minutes=True)
+            return left_out(
+                f"{EVAL_EVERY} batches of masked language modelling do not fit in the time", out_of_time=True
+            )
         try:
             self.encoder.word_logits(np.zeros((1, self.encoder.width), np.float32))  # raises where there is no head
             folder = self.workspace.work / LANGUAGE_FOLDER
@@ -259,11 +261,11 @@ class Trial:
             return left_out(f"{self.encoder.name} is a trained model, and training starts from a backbone")
         steps = self.steps
         if steps < EVAL_EVERY:
-            return left_out(f"{EVAL_EVERY} batches of training do not fit in the time", minutes=True)
+            return left_out(f"{EVAL_EVERY} batches of training do not fit in the time", out_of_time=True)
         try:
             trained, record = self._train(steps)
         except OutOfTimeError:
-            return left_out("training took longer than the time that was left", minutes=True)
+            return left_out("training took longer than the time that was left", out_of_time=True)
         if record.get("best") is not None and record["best"] <= record["start"]:
             return left_out("no evaluation of the training beat the start")
         reference, encoder = self.base()
@@ -397,6 +399,6 @@ def neighbour_pairs(encoder: Encoder, texts: Sequence[str], seed: int) -> list[t
     return [(text, texts[other]) for text, other in zip(texts, drawn.tolist(), strict=True)]
 
 
-def left_out(reason: str, minutes: bool = False) -> dict[str, Any]:
-    """The result of a stage that gives no candidate, with the reason; more `minutes` would give one."""
-    return {"left_out": reason, **({MINUTES: True} if minutes else {})}
+def left_out(reason: str, out_of_time: bool = False) -> dict[str, Any]:
+    """The result of a stage that gives no candidate, with the reason, and whether more minutes would try it."""
+    return {"left_out": reason, **({OUT_OF_TIME: True} if out_of_time else {})}

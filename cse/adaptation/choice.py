@@ -44,7 +44,7 @@ MEASURES = {GROUPING: "neighbours", FINDING: "recall@1"}  # by which an axis is 
 GROUPS, SEARCH, BOTH = PURPOSES = ("groups", "search", "both")
 AXIS_OF = {GROUPS: GROUPING, SEARCH: FINDING}
 MAX_LOSS = 1.0  # points that a candidate for both may lose on one axis
-MINUTES = "minutes"  # of a stage that more of them would have tried
+OUT_OF_TIME = "out_of_time"  # marks a stage that more minutes would try
 UNMEASURED = "Neither grouping nor finding was measured."
 
 Stages = Mapping[str, Mapping[str, Any]]
@@ -148,7 +148,7 @@ def choose(stages: Stages, purpose: str = BOTH) -> Choice:
         sentence += (
             f" The time was enough for {texts:,} of {wanted:,} texts to fit on: more minutes may answer otherwise."
         )
-    if untried := [STAGE_WORDS[name].partition(",")[0] for name, stage in stages.items() if MINUTES in stage]:
+    if untried := [STAGE_WORDS[name].partition(",")[0] for name, stage in stages.items() if OUT_OF_TIME in stage]:
         words = " and ".join(untried)
         sentence += f" {words[0].upper()}{words[1:]} did not fit in the time: try more minutes."
     return Choice(result, candidate, sentence)

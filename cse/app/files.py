@@ -20,7 +20,7 @@ from cse.app.events import HIDDEN, QUICK
 from cse.app.events import guarded as in_one_line
 from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.naming import title
-from cse.app.result import Result, equal_starts, plain, records
+from cse.app.result import Result, decimals, equal_starts, plain, records
 from cse.app.show import NO_ANSWER, Answer, Shown, ask, lane_of
 from cse.corpus.output import guarded
 from cse.errors import command_line
@@ -133,7 +133,7 @@ def paper_cells(answer: Answer, escape: Callable[[str], str], bold: str) -> tupl
         if plain(value) is None:
             return "–"
         if isinstance(value, float):
-            return f"{round(value, 3) + 0:.3f}"  # no -0.000
+            return decimals(value, 3)
         text = one_line(value, MAX_CELL)
         if strong := BOLD.fullmatch(text):
             noted = BOLD_NOTE

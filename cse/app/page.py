@@ -12,7 +12,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
-from cse.app.events import HIDDEN, SILENT, emptied
+from cse.app.events import CHANGES, HIDDEN, SILENT, emptied
 from cse.app.files import share_forms
 from cse.app.html import STATIC, glossary_html, script
 from cse.app.lessons import lesson_panel, whole
@@ -35,7 +35,7 @@ from cse.app.server.gradio_adapter import set_up_queue
 from cse.app.session import open_session
 from cse.app.show import Shown, add_endpoints, answer, examples_of, read_first, section
 from cse.app.state import AppState
-from cse.app.top import CHANGES, Top, top_row
+from cse.app.top import Top, top_row
 from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
 from cse.app.validation import MAX_FILE_BYTES

@@ -16,7 +16,7 @@ from cse.app import html, validation
 from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, ChosenCorpus
 from cse.app.corpus.own import GONE, PROMISE, SUMMARY, UNDO, OwnCorpus
 from cse.app.corpus.reading import MOST_TEXTS, SUFFIXES, facts_of, file_corpus, preview
-from cse.app.events import HIDDEN, PRIVATE, QUICK, SILENT, guarded
+from cse.app.events import CHANGES, HIDDEN, PRIVATE, QUICK, SILENT, guarded
 from cse.app.html import file_stem, file_value, saved_file
 from cse.app.models.models import MAX_COLUMNS, Column, before
 from cse.app.models.naming import choices, title
@@ -26,7 +26,6 @@ from cse.app.validation import MAX_FILE_BYTES
 from cse.corpus.corpus import free_name
 from cse.corpus.output import csv_text
 
-CHANGES: dict[str, Any] = {"concurrency_id": "changes", "concurrency_limit": 8}
 FIRST_PLACE = "similarity"
 POLL = 1.0  # seconds between looks at an encoding
 STEPS = 1000  # more than the encodings of one corpus

@@ -73,7 +73,7 @@ def test_the_verdict_says_what_the_time_was_not_enough_for():
     )
     made["start"]["texts"] = 1148
     assert choose(made, "groups").sentence.endswith("projection.")
-    made["training"] = left_out("training took longer than the time that was left", minutes=True)
+    made["training"] = left_out("training took longer than the time that was left", out_of_time=True)
     assert choose(made, "groups").sentence.endswith("projection. Training did not fit in the time: try more minutes.")
     made["training"] = left_out("no evaluation of the training beat the start")
     assert choose(made, "groups").sentence.endswith("projection.")

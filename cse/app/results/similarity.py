@@ -14,7 +14,7 @@ import pandas as pd
 from cse.analysis.calibration import BINS, HIGHEST, LOWEST, normalised_ranks
 from cse.app.charts import by_model, chart
 from cse.app.models.naming import title, with_starts
-from cse.app.result import Result, by_models, choice, lines, listed, stacked, text, titled
+from cse.app.result import Result, by_models, choice, decimals, lines, listed, stacked, text, titled
 from cse.app.validation import LIST, PAIR, FieldError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Similarity(Result):
         else:
             seen = f"Seen: from {least} in {title(low)} to {most} in {title(high)}."
         trained = [
-            f"{two_digits(means[start])} to {two_digits(means[name])} in {title(name)}"
+            f"{decimals(means[start], 2)} to {decimals(means[name], 2)} in {title(name)}"
             for name, start in starts.items()
             if start
         ]
@@ -183,17 +183,12 @@ def among_random(percentile: float) -> str:
     return f"{percentile:.1f} %"
 
 
-def two_digits(cosine: float) -> str:
-    """Return a cosine to two digits, without the sign of a 0."""
-    return f"{round(cosine, 2) + 0:.2f}"
-
-
 def scales(means: Mapping[str, float], corpus: str) -> str:
     """Return how far the mean cosines of random pairs of a corpus are apart, which these are by model."""
     known = {name: mean for name, mean in means.items() if mean == mean}
     if not known or (max(known.values()) < NARROW and max(known.values()) - min(known.values()) < APART):
         return ""
-    by_model = ", ".join(f"{two_digits(mean)} in {title(name)}" for name, mean in known.items())
+    by_model = ", ".join(f"{decimals(mean, 2)} in {title(name)}" for name, mean in known.items())
     return f"Random pairs of {corpus} have a mean cosine of {by_model}: compare percentiles."
 
 
