@@ -78,7 +78,7 @@ def test_words_follow_the_sentence_and_the_fold_reads_the_same_one(opened) -> No
 
 
 def test_keys_lead_through_a_lesson_that_asks_before_it_tells(opened) -> None:
-    page = opened("")
+    page = opened("?tab=similarity&a=One+dog.&b=Two+dogs.&models=simcse,conpvp")
     page.get_by_role("button", name="Learn").press("Enter")
     page.get_by_role("link", name=LESSONS["mask"].title).press("Enter")
     at_step(page, 1)
@@ -99,8 +99,10 @@ def test_keys_lead_through_a_lesson_that_asks_before_it_tells(opened) -> None:
     expect(panel(page).locator(".cse-lesson-outcome")).to_be_visible()  # answered before
     panel(page).get_by_role("button", name="Close the lesson").press("Enter")
     expect(panel(page)).to_be_hidden()
-    assert "lesson=" not in page.url
+    expect(page).to_have_url(re.compile(r"\?tab=similarity&a=One\+dog\.&b=Two\+dogs\.&models=simcse,conpvp"))
     assert page.evaluate("document.activeElement.textContent") == "Learn"
+    expect(page.get_by_label("Sentence A")).to_have_value("One dog.")  # as before the lesson, with its models
+    expect(page.locator("#similarity tbody th")).to_have_text(["SimCSE", "ConPVP"])
     page.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -10,6 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from cse.adaptation.choice import BOTH
+from cse.adaptation.workspace import CANDIDATE
 from cse.app import html
 from cse.app.corpus.corpora import FIELD
 from cse.app.events import HIDDEN, QUICK, SILENT, Run, one_line_errors, refusing
@@ -126,11 +128,13 @@ def training_html(training: Training) -> str:
     elif training.running and progress.answered:
         table = page_html(Answer(Adaptation(), first_answer(progress.stages, request.purpose), {}))
     method = "Adapt" if request.method == ADAPT else title(request.method)
+    made = outcome.models if outcome else ()
     return html.drawn(
         "adaptation", "training", name=request.name, method=method, corpus=request.corpus, words=in_words(training),
         failure=training.failure, share=share if training.running else None, candidates=Markup(table),
         lines=training.lines, sentence=sentence, changed=report["changed"] if report else (),
-        models=[made.name for made in outcome.models] if outcome else [],
+        models=[model.name for model in made if model.folder.name != CANDIDATE],
+        judged=[model.name for model in made if model.folder.name == CANDIDATE],
     )  # fmt: skip
 
 
@@ -204,13 +208,15 @@ class Trainer:
         if not fresh:
             return self.unchanged[: self.page]
         known = columns_of(self._state)
+        refused = tuple(name for name in fresh if name in known and Path(known[name].model).name == CANDIDATE)
+        better = [name for name in fresh if not name.startswith(refused)]  # who wants to see the others ticks them
         newest = next((name for name in fresh if not name.endswith(BEFORE)), fresh[0])
         training = self._trainings.newest(key)
         start = (training.request.start, training.request.pooling) if training else None
         starts = [name for name, column in known.items() if (column.model, column.pooling) == start]
         before = next((name for name in (f"{newest}{BEFORE}", *starts) if name in known), next(iter(known)))
         return [
-            gr.update(choices=model_choices(self._state.models.columns), value=[*models, *fresh]),
+            gr.update(choices=model_choices(self._state.models.columns), value=[*models, *better]),
             f"models {next(NUMBERS)}",
             gr.update(choices=choices(known), value=before),
             gr.update(choices=choices(known), value=newest),

@@ -5,7 +5,7 @@ const BUSY = 'input, textarea, select, canvas, [contenteditable="true"], [role="
 const INSIDE = ['attention', 'prefix', 'prototypes'];  // results in one fold of the place Tokens
 const CLOSED = ':scope > button[aria-expanded="false"], :scope > .label-wrap:not(.open)';
 const wide = matchMedia('(min-width: 1001px)');  // as in style.css
-let shown;
+let shown, earlier;  // the step, and the address before the lesson
 
 const query = () => new URLSearchParams(location.search), presenting = () => query().get('present') === '1';
 const asks = step => Boolean(step.querySelector('[data-choice]')) && !step.dataset.told;
@@ -24,18 +24,18 @@ function write(address, method) {
   history[method](null, '', `?${names}`);
 }
 
+// Go to a step; without a name, back to what the page showed before the lesson.
 function go(name) {
   if (name) {
+    if (!here()) earlier = location.search;
     write(named(name).dataset.address, 'pushState');
     cse.fill();
     draw();
     here().querySelector('h2').focus({preventScroll: true});
     return;
   }
-  const left = query();
-  ['lesson', 'step', 'present'].forEach(each => left.delete(each));
-  history.pushState(null, '', `?${left}`);
-  draw();
+  history.pushState(null, '', earlier || `?tab=${query().get('tab') ?? ''}`);
+  dispatchEvent(new PopStateEvent('popstate'));
   document.querySelector('.cse-lessons')?.focus();
 }
 

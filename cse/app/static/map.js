@@ -127,13 +127,14 @@ function paint() {
   const [key, , make] = all.find(([name]) => name === state.by) || all[0];
   parts.by.replaceChildren(...all.map(([name, label]) => new Option(label, name, false, name === key)));
   painted = make();
+  if (parts.fold.dataset.by !== key) Object.assign(parts.fold, {open: !painted.rounds}).dataset.by = key;
   showLegend();
   panes.forEach(showNames);
   drawAll();
 }
 
 // The legend: a button for each entry of the maps shown, with its number of points in the first that has it, that
-// filters by it.
+// filters by it. That of groups is folded: their names are on the maps and in the list beside them.
 function showLegend() {
   const sizes = new Uint32Array(painted.names.length);
   panes.forEach(pane => {
@@ -389,8 +390,14 @@ function build() {
   add(root, 'h2', 'cse-hidden', 'Maps');
   addTools(root);
   parts.panes = add(root, 'div', 'cse-panes');
-  parts.legend = add(root, 'ul', 'cse-legend', '', {ariaLabel: 'Legend'});
-  add(root, 'p', 'cse-note', HELP, {id: 'cse-map-help'});
+  const below = add(root, 'div', 'cse-below-maps'), fold = title => {
+    const made = add(below, 'details', 'cse-fold');
+    add(made, 'summary', '', title);
+    return made;
+  };
+  parts.fold = fold('Legend');
+  parts.legend = add(parts.fold, 'ul', 'cse-legend', '', {ariaLabel: 'Legend'});
+  add(fold('How to read and move the maps'), 'p', 'cse-note', HELP, {id: 'cse-map-help'});
 }
 
 function update() {
