@@ -35,6 +35,7 @@ from cse.corpus.source import (
     plain_schema,
     unified,
 )
+from cse.corpus.words import label_note
 from cse.files.writing import is_utf_8
 
 IN_MEMORY = "texts in memory"  # their name in errors and records
@@ -203,7 +204,7 @@ class Corpus:
             parts.append(f"texts from `{self.text}`{labels}")
         if self.without_text and not self.lines:
             parts.append(f"{self.without_text:,} row{'' if self.without_text == 1 else 's'} without a text")
-        return "; ".join(parts)
+        return "; ".join(filter(None, [*parts, label_note(self.labels) if self.label else ""]))
 
     def distinct_sample(self, most: int, seed: int) -> Corpus:
         """Return the first row of each distinct text, or `most` of them drawn at random."""

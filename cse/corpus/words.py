@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import regex
 
+MAX_PAIRS = 3  # of labels, in a note
 EAST_ASIAN = "EastAsian"  # Chinese and Japanese share Han characters
 SCRIPTS = {
     EAST_ASIAN: r"\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}",
@@ -141,3 +142,13 @@ def segmenter(language: str) -> Callable[[str], list[str]] | None:
     except (ImportError, RuntimeError):  # the second: fugashi without a dictionary
         return None
     return None
+
+
+def label_note(labels: Iterable[str]) -> str:
+    """Return which labels differ in capitals alone, as they rarely should; "" if none do."""
+    alike: dict[str, list[str]] = {}
+    for label in dict.fromkeys(filter(None, labels)):
+        alike.setdefault(label.casefold(), []).append(label)
+    pairs = [" and ".join(map(repr, names)) for names in alike.values() if len(names) > 1]
+    more = f" and {len(pairs) - MAX_PAIRS} more" if len(pairs) > MAX_PAIRS else ""
+    return f"labels that differ in capitals alone: {', '.join(pairs[:MAX_PAIRS])}{more}" if pairs else ""

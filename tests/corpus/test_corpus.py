@@ -271,6 +271,14 @@ def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_p
         Options.of(["skip=x"])
 
 
+def test_labels_that_differ_in_capitals_alone_are_named(tmp_path):
+    table = "text,topic\na b,Billing\nc d,billing\ne f,Parcel\ng h,\n"
+    corpus = Corpus.read(written(tmp_path / "a.csv", table), "text", "topic")
+    assert corpus.understood().endswith("; labels that differ in capitals alone: 'Billing' and 'billing'")
+    assert "capitals" not in Corpus.read(tmp_path / "a.csv", "text").understood()
+    assert corpus.labels == ["Billing", "billing", "Parcel", ""]
+
+
 def test_what_is_in_memory_is_a_corpus_too():
     frame = pd.DataFrame({"id": [7, 8], "text": ["a dog", None], "mixed": [1, "x"]})
     assert (corpus := Corpus.of(frame)).texts == ["a dog"]

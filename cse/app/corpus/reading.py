@@ -18,6 +18,7 @@ from cse.corpus import formats
 from cse.corpus.corpus import Corpus, text_column
 from cse.corpus.lines import COMPRESSIONS, DAMAGED, opened
 from cse.corpus.source import is_json
+from cse.corpus.words import label_note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -195,6 +196,7 @@ def facts_of(own: OwnCorpus) -> list[str]:
         without = f", {missing:,} without" if missing else ""
         counts = f"{most}, …{without}" if len(known) > 3 else f"{most}{without}"
         facts.append(f"{counted(len(known), 'label')} of {own.label_name} ({counts})")
+        facts += filter(None, [label_note(known)])
     if own.table is not None:
         facts.append(f"columns kept: {', '.join(own.table.schema.names[:8])}")
     return facts
