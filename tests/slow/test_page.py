@@ -101,12 +101,17 @@ def upload(page, name, content):
     return opened
 
 
-def test_the_first_tab_stop_skips_to_the_places(browser, url):
+def test_the_first_tab_stop_skips_to_the_places_and_arrows_go_along_them(browser, url):
     with watched(browser, url) as page:
         page.keyboard.press("Tab")
         expect(page.get_by_role("link", name="Skip to the tabs")).to_be_focused()
         page.keyboard.press("Enter")
         expect(page.get_by_role("tab", name="Similarity")).to_be_focused()
+        for key, name in (("ArrowRight", "Search"), ("ArrowLeft", "Similarity"), ("ArrowLeft", TABS[-1])):
+            page.keyboard.press(key)
+            expect(page.get_by_role("tab", name=name)).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("tab", name=TABS[-1])).to_have_attribute("aria-selected", "true")
 
 
 def test_the_first_result_of_every_place_is_above_the_fold_and_nothing_is_wider_than_the_screen(page):

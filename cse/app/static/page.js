@@ -184,6 +184,15 @@ document.addEventListener('keydown', event => {
   if (event.key === 'Escape' && event.target.matches?.('.cse-panel input[aria-expanded=true]')) event.preventDefault();
 }, true);
 
+// Arrows go from place to place in their row, as in other rows of tabs; Enter opens one.
+document.addEventListener('keydown', event => {
+  const tab = event.target.closest?.('[role="tab"]'), by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+  if (!tab || !by) return;
+  const tabs = [...tab.closest('[role="tablist"]').querySelectorAll('[role="tab"]')].filter(shown => shown.checkVisibility());
+  tabs.at((tabs.indexOf(tab) + by) % tabs.length).focus();
+  event.preventDefault();
+});
+
 // Keys for the buttons of a vote. They work while the buttons are visible and no field has the focus.
 document.addEventListener('keydown', event => {
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(FIELDS)) return;
