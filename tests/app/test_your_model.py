@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+import vl_convert
 from app_models import AtOnce, write_model
 from conftest import WORDS
 from given_corpus import GivenCorpus
@@ -108,6 +109,7 @@ def test_the_dial_has_the_candidates_that_differ_in_it_alone_and_stands_at_the_c
     assert values == {(axis, float(dial)): gains[place] for dial, gains in GAINS.items()
                       for place, axis in enumerate(("grouping", "finding"))}  # fmt: skip
     assert [row["dial"] for row in spec["data"]["values"] if row["at"]] == [-0.25, -0.25]
+    assert "\N{MINUS SIGN}0.25</text>" in vl_convert.vegalite_to_svg(spec)  # not -0.3
     assert dial_points(scores_of({"start": STAGES["start"]}, "start", None, "")).empty
 
 

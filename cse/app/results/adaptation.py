@@ -92,7 +92,7 @@ class Adaptation(Result):
             "field": "dial",
             "type": "quantitative",
             "title": "dial: finding ← → grouping",
-            "axis": {"values": points["dial"].tolist()},
+            "axis": {"values": points["dial"].tolist(), "format": ".3~g"},  # by default -0.25 stands there as -0.3
         }
         up = {"field": "gain", "type": "quantitative", "title": "points over the start"}
         layers = [
