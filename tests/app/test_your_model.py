@@ -216,6 +216,11 @@ def test_the_handlers_return_an_update_for_each_output_and_none_where_nothing_ch
         assert len(updates) == len(trainer.unchanged) == trainer.drawn + trainer.page
         assert training.request.command in updates[9].replace("&#x27;", "'")
         assert training.request.start not in updates[9]
+        ticked, first, second = (update["value"] for update in (updates[15], *updates[17:]))
+        better = {made.name: made.folder.name != "candidate" for made in training.outcome.models}
+        assert {name: name in ticked for name in better} == better  # one to be judged is ticked by who wants to see it
+        assert second == next(iter(better))
+        assert first not in better
         assert trainer.draw(KEY, updates[11], ["simcse"]) == trainer.unchanged
         assert trainer.draw(OTHER, (), ["simcse"]) == trainer.unchanged
         assert trainer.turn(OTHER, 0.0)[1] == ""

@@ -17,6 +17,7 @@ from cse.app.corpus.corpora import FIELD
 from cse.app.events import HIDDEN, QUICK, SILENT, Run, one_line_errors, refusing
 from cse.app.html import NUMBERS, heading, result
 from cse.app.links import Linked
+from cse.app.models.models import opened_by
 from cse.app.models.naming import BEFORE, POOLED, choices, title
 from cse.app.places.votes import votes_part
 from cse.app.results.adaptation import (
@@ -212,9 +213,9 @@ class Trainer:
         better = [name for name in fresh if not name.startswith(refused)]  # who wants to see the others ticks them
         newest = next((name for name in fresh if not name.endswith(BEFORE)), fresh[0])
         training = self._trainings.newest(key)
-        start = (training.request.start, training.request.pooling) if training else None
-        starts = [name for name, column in known.items() if (column.model, column.pooling) == start]
-        before = next((name for name in (f"{newest}{BEFORE}", *starts) if name in known), next(iter(known)))
+        start = opened_by(training.request.start, pooling=training.request.pooling) if training else None
+        starts = [name for name, column in known.items() if column.opened_by == start]
+        before = next((name for name in (*starts, f"{newest}{BEFORE}") if name in known), next(iter(known)))
         return [
             gr.update(choices=model_choices(self._state.models.columns), value=[*models, *better]),
             f"models {next(NUMBERS)}",
