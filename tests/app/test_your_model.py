@@ -1,6 +1,7 @@
 """Your model: its start, what the table and the dial say of an adaptation, and blind votes with their verdict."""
 
 import json
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -33,7 +34,7 @@ from cse.app.session import Session, open_session
 from cse.app.show import Answer, answer, page_html
 from cse.app.state import AppState, Ballot, attach, open_state
 from cse.app.training import training as module
-from cse.app.training.request import OWN, checked
+from cse.app.training.request import OWN, Made, checked
 from cse.app.training.trainings import Trainings
 from cse.app.validation import FieldError
 
@@ -216,16 +217,26 @@ def test_the_handlers_return_an_update_for_each_output_and_none_where_nothing_ch
         assert len(updates) == len(trainer.unchanged) == trainer.drawn + trainer.page
         assert training.request.command in updates[9].replace("&#x27;", "'")
         assert training.request.start not in updates[9]
-        ticked, first, second = (update["value"] for update in (updates[15], *updates[17:]))
-        better = {made.name: made.folder.name != "candidate" for made in training.outcome.models}
-        assert {name: name in ticked for name in better} == better  # one to be judged is ticked by who wants to see it
-        assert second == next(iter(better))
-        assert first not in better
         assert trainer.draw(KEY, updates[11], ["simcse"]) == trainer.unchanged
         assert trainer.draw(OTHER, (), ["simcse"]) == trainer.unchanged
         assert trainer.turn(OTHER, 0.0)[1] == ""
     finally:
         LocalContext.request.reset(token)
+
+
+def test_a_refused_model_is_offered_for_votes_and_ticked_by_nobody(adapted, tmp_path, monkeypatch):
+    state, training, _ = adapted
+    taken = training.outcome.models[0]
+    for name, folder in (("better", taken.folder), ("refused", shutil.copytree(taken.folder, tmp_path / "candidate"))):
+        monkeypatch.setattr(training, "outcome", replace(training.outcome, models=[Made(name, folder)]))
+        token = LocalContext.request.set(SimpleNamespace(session_hash=name))
+        try:
+            models, _, first, second = Trainer(state).draw(KEY, None, ["simcse"])[-4:]
+        finally:
+            LocalContext.request.reset(token)
+        assert models["value"][:2] == (["simcse", "better"] if name == "better" else ["simcse"])
+        assert (first["value"], second["value"]) == (f"{name} (before)", name)
+        assert ("can be ticked" in training_html(training)) == (name == "refused")
 
 
 # -- blind votes -----------------------------------------------------------------------------------------------------
