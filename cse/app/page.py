@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,9 +33,9 @@ from cse.app.server.access import Names, Rights
 from cse.app.server.bodies import AGE, Uploads
 from cse.app.server.gate import Gate
 from cse.app.server.gradio_adapter import set_up_queue
-from cse.app.session import open_session
+from cse.app.session import chosen_columns, open_session
 from cse.app.show import Shown, add_endpoints, answer, examples_of, read_first, section
-from cse.app.state import AppState
+from cse.app.state import AppState, chosen_corpus
 from cse.app.top import Top, top_row
 from cse.app.training.request import OWN
 from cse.app.training.trainings import Trainings
@@ -169,8 +170,9 @@ def open_places(top: Top, tabs: Mapping[str, gr.Tab], forms: Mapping[str, gr.Col
 def keep_current(state: AppState, shown: Shown, top: Top, number: gr.State) -> None:
     """Answer anew when the `number` of its place changes: for another corpus, other models or further vectors.
 
-    The answer of a part that waits for its button goes. A part that answers step by step, the maps, follows by itself,
-    and one that asks neither corpus nor models, an adaptation, stays.
+    The answer of a part that waits for its button goes, and one about another corpus, where models have to read the new
+    texts first. A part that answers step by step, the maps, follows by itself, and one that asks neither corpus nor
+    models, an adaptation, stays.
     An example that nobody has edited, in a part that asks for a single text, becomes one of the corpus.
     """
     run, lane, kind = shown.linked.run, shown.linked.lane, shown.kind
@@ -178,19 +180,25 @@ def keep_current(state: AppState, shown: Shown, top: Top, number: gr.State) -> N
         return
     own = run.inputs[:1] if kind.corpus_examples == 1 else []
 
-    def again(example: Any, *values: Any) -> list[Any]:
+    def again(known: tuple[Any, str], *values: Any) -> Iterator[list[Any]]:
+        (example, label), empty = known, [*map(emptied, run.outputs[:-1]), gr.skip()]
         filled: list[Any] = [gr.skip()] * len(own)
         if own and values[0] == example:
             corpus, _, key = values[-3:]  # the choices of the row
             example = next(iter(examples_of(state, kind, corpus, key).values()))[0]
             filled = [example] if values[0] != example else filled
             values = (example, *values[1:])
-        if kind.live:
-            return [*run.fn(*values), example, *filled]
-        return [*map(emptied, run.outputs[:-1]), gr.skip(), example, *filled]
+        if kind.reads_corpus:
+            before, (corpus, models, key) = label, values[-3:]
+            with suppress(ValueError):  # the answer says what is wrong
+                chosen = chosen_corpus(state, corpus, key)
+                label, columns = chosen.label, chosen_columns(state.models.columns, models)
+                if kind.live and label != before and len(chosen.ready(columns)) < len(columns):
+                    yield [*empty, gr.skip(), *filled]
+        yield [*(run.fn(*values) if kind.live else empty), (example, label), *filled]
 
-    example = gr.State(own[0].value if own else None)
-    number.change(again, [example, *run.inputs], [*run.outputs, example, *own], **lane)
+    known = gr.State((own[0].value if own else None, state.demo.label))
+    number.change(again, [known, *run.inputs], [*run.outputs, known, *own], **lane)
 
 
 def theme() -> gr.themes.Base:

@@ -21,6 +21,7 @@ from cse.app.corpus import reading
 from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY, ChosenCorpus
 from cse.app.corpus.own import GONE, Encoding, OwnCorpus
 from cse.app.corpus.reading import MOST_UNPACKED, file_corpus, preview
+from cse.app.page import page
 from cse.app.results.search import Search
 from cse.app.state import AppState, choices_of, chosen_corpus, open_state, reference_corpus
 from cse.app.top import corpus_table, encode_by, put_texts
@@ -279,3 +280,21 @@ def test_a_file_is_read_by_the_chosen_models_and_by_another_once_it_is_chosen(st
     said = put_texts(state, str(tmp_path / "pets.csv"), "", "body", "kind", ["elsewhere"], KEY)[0]
     assert "The models" in said
     state.own_corpora.remove(KEY)
+
+
+def test_hits_of_another_corpus_go_while_models_read_the_new_texts(state, monkeypatch) -> None:
+    models = [column.name for column in state.models.columns][:2]
+    texts = ["the cat sat", "a dog ran", "the cat ran"]
+    corpus = kept(state, texts, KEY)
+    search = next(
+        event
+        for event in page(state).fns.values()
+        if event.name == "again" and any(output.elem_id == "search" for output in event.outputs)
+    )
+    at = [output.elem_id for output in search.outputs].index("search")
+    values = ["the cat", 2, 0.0, "", OWN_KEY, models, KEY]
+    for known, reads, empty in (("Demo (1,200)", True, 1), (corpus.label, True, 0), ("Demo (1,200)", False, 0)):
+        monkeypatch.setattr(OwnCorpus, "ready", lambda self, columns, reads=reads: [] if reads else list(columns))
+        answers = [answer[at] for answer in search.fn((None, known), *values)]
+        assert answers[:-1] == [""] * empty
+        assert "the cat sat" in answers[-1]

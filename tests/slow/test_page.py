@@ -265,7 +265,9 @@ def test_a_panel_covers_no_message_and_a_number_beyond_a_slider_is_its_end(brows
         number.press("Tab")
         expect(number).to_have_value("50")
         expect(page.locator("#search tbody tr").nth(49)).to_be_attached()
-        panel(page, "corpus").get_by_label("Or paste lines, one text each").fill("a dog barks\na cat sleeps")
+        chosen = panel(page, "corpus")
+        assert chosen.bounding_box()["x"] == page.locator("[popovertarget=corpus-panel]").first.bounding_box()["x"]
+        chosen.get_by_label("Or paste lines, one text each").fill("a dog barks\na cat sleeps")
         page.get_by_role("button", name="Use these texts").click()
         expect(page.locator("#top")).to_contain_text("Pasted (2)")
         page.keyboard.press("Escape")

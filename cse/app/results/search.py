@@ -48,7 +48,7 @@ class Search(Result):
     query: str = text("Query", QUERIES[0], "The query", "what to look for.", link="q")
     k: int = whole("Results per model", 5, "k", "how many texts, 1 to 50.", 1, MAX_RANK, folded=True)
     threshold: float = number(
-        "Minimum percentile (of random pairs)", 0.0, "The minimum percentile",
+        "Minimum percentile", 0.0, "The minimum percentile",
         "the percentile among random pairs of the corpus, 0 to 100, that a text has to reach.",
         0, 100, 0.5, folded=True,
     )  # fmt: skip
