@@ -14,8 +14,13 @@ from cse.app import show
 from cse.app.corpus.corpora import DEMO_KEY, OWN_KEY
 from cse.app.files import FIGURES, FORMS, as_csv, as_json, as_latex, as_parquet, as_sheet, caption, file_of
 from cse.app.page import PLACES
+from cse.app.places.clusters import first_maps
 from cse.app.results import RESULTS
+from cse.app.results.groups import Groups, Neighbours
+from cse.app.results.map import Map
+from cse.app.state import open_state
 from cse.app.validation import FieldError
+from cse.models.names import BUNDLED_NAMES
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +103,16 @@ def test_every_form_is_a_file_or_says_why_not(first_answer, kind, form) -> None:
         value = file_of(*words)
         assert value["text"]
         assert value["file"].startswith(kind.key)
+
+
+def test_the_shipped_maps_are_saved_in_every_form() -> None:
+    shipped = open_state(list(BUNDLED_NAMES), ())
+    assert first_maps(shipped)
+    for kind in (Map, Groups, Neighbours):
+        answer = show.ask(shipped, kind, kind().inputs())
+        for form in FORMS:
+            if form not in FIGURES or answer.result.charts(answer.frame):
+                assert file_of(answer, form, "one column (77 mm)", "http://127.0.0.1:7860/")["text"], (kind, form)
 
 
 @pytest.mark.parametrize("kind", RESULTS, ids=lambda kind: kind.key)

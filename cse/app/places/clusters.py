@@ -298,7 +298,7 @@ def first_maps(state: AppState) -> Answer | None:
     """Return the shipped maps, which are kept as if they were computed; None if the page has to draw them."""
     first = read_first(state, Map)
     if first is not None:
-        first.frame["near"] = [list(positions) for positions in first.frame["near"]]
+        first.frame["near"] = [positions.tolist() for positions in first.frame["near"]]
         state.frames.put(Map().cache_key(open_session(state)), (first.frame, dict(first.models), first.notes))
     return first
 
