@@ -1,13 +1,16 @@
 """Vectors and words of OpenVINO against those of PyTorch: every method, pooling and head, in any batch."""
 
 import json
+import os
+import subprocess
+import sys
 from threading import Thread
 
 import numpy as np
 import pytest
 import torch
 from bf16 import openvino_has_bf16
-from conftest import SENTENCES
+from conftest import ROOT, SENTENCES
 from encoders import DISTINCT, make, reading
 from transformers import AutoModel, AutoTokenizer
 
@@ -150,6 +153,24 @@ def test_what_openvino_cannot_run_is_opened_by_pytorch_or_refused_in_one_line(be
         ValueError, match=r"OpenVINO cannot run it \(its activation is gelu_new\); give `backend` torch"
     ):
         cse.load(str(tmp_path), "mean", backend="openvino")
+
+
+def test_openvino_tells_nobody_that_it_is_used(bert_folder, tmp_path):
+    """Its package of telemetry would write an id into the home folder, and send it with each import and conversion."""
+    code = f"""
+import sys
+sys.addaudithook(lambda event, _: sys.exit(event) if event in ("socket.connect", "socket.getaddrinfo") else None)
+import cse
+cse.load("bundled").encode(["a"])
+from transformers import AutoModel
+from cse.encoder.converted_graph import ConvertedGraph
+ConvertedGraph(AutoModel.from_pretrained({str(bert_folder)!r}))
+"""
+    kept = {name: value for name, value in os.environ.items() if name not in ("CI", "TF_BUILD", "JENKINS_URL")}
+    home = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env={**kept, **home}, capture_output=True, text=True)
+    assert (done.returncode, "socket." in done.stderr) == (0, False), done.stderr
+    assert not (tmp_path / "intel").exists()
 
 
 def test_a_wrong_backend_or_device_is_refused(bert_folder):
