@@ -11,7 +11,7 @@ import pytest
 import torch
 from bf16 import openvino_has_bf16
 from conftest import ROOT, SENTENCES
-from encoders import DISTINCT, make, reading
+from encoders import IN_FAMILIES, make, reading
 from transformers import AutoModel, AutoTokenizer
 
 import cse
@@ -42,9 +42,9 @@ def both(encoder: TorchEncoder) -> tuple[TorchEncoder, OpenVinoEncoder]:
     return encoder, other
 
 
-@pytest.mark.parametrize(("name", "supervised"), DISTINCT)
-def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(backbone, name, supervised):
-    ours, other = both(make(backbone, name, supervised))
+@pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
+def test_vectors_words_and_fingerprints_of_every_method_are_pytorchs(open_backbone, family, name, supervised):
+    ours, other = both(make(open_backbone(family), name, supervised))
     np.testing.assert_allclose(other.encode(TEXTS), ours.encode(TEXTS), atol=1e-5)
     assert other.fingerprint == ours.fingerprint
     for theirs, own in zip(other.mask_logits(SENTENCES[0]), ours.mask_logits(SENTENCES[0]), strict=True):

@@ -31,9 +31,9 @@ def gradients(encoder: TorchEncoder, run: Run, chunk: int | None) -> dict[str, t
     ("name", "supervised"),
     [("promptbert", False), ("promptbert", True), ("dcpcse", True), ("conpvp", False), ("consert", False)],
 )
-def test_gradients_are_the_same_in_chunks_of_any_size(backbone, name, supervised):
+def test_gradients_are_the_same_in_chunks_of_any_size(bert_folder, name, supervised):
     """Hard negatives, prototypes, denoising, prefixes and the masked-LM term included."""
-    encoder = make(backbone, name, supervised)
+    encoder = make(str(bert_folder), name, supervised)
     encoder.method = encoder.method.replaced(mlm_weight=0.1)
     run = run_of(encoder, dropout=0.0, temperature=1.0)  # where gradients are about 1 in size
     whole = gradients(encoder, run, None)

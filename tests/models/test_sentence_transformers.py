@@ -26,8 +26,7 @@ from cse.models.sentence_transformers import recorded_pooling
 from cse.training.run import TrainRequest, prepare
 
 
-@pytest.mark.parametrize("modes", [("cls", "mean"), ("mean", "cls")])
-@pytest.mark.parametrize("prompt", [True, False])
+@pytest.mark.parametrize(("modes", "prompt"), [(("cls", "mean"), True), (("mean", "cls"), False)])
 def test_two_readings_are_joined_in_the_order_of_sentence_transformers(bert_folder, tmp_path, modes, prompt):
     modules = [Transformer(str(bert_folder)), Pooling(32, modes, include_prompt=prompt)]
     theirs = SentenceTransformer(modules=modules, device="cpu", prompts={"q": "the dog "}, default_prompt_name="q")

@@ -33,9 +33,7 @@ def doubled(ids: list[int], longer: list[int]) -> list[int]:
     return positions
 
 
-@pytest.mark.parametrize(
-    ("length", "share", "most"), [(3, 0.32, 0), (4, 0.32, 0), (7, 0.32, 1), (20, 0.32, 5), (60, 0.28, 9)]
-)
+@pytest.mark.parametrize(("length", "share", "most"), [(3, 0.32, 0), (7, 0.32, 1), (60, 0.28, 9)])
 def test_as_many_tokens_repeat_as_released_and_never_the_outer_ones(length, share, most):
     """`most` is min(10, floor(share * length)) - 1."""
     rng, row, draws = np.random.default_rng(0), row_of(length), 4_000

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT, SENTENCES
-from encoders import DISTINCT, make
+from encoders import IN_FAMILIES, make
 from ports import free_port
 from training_runs import CONFIG, DEV, TEXTS, Killed, OneProcess, kill_after, losses, run_of
 from typer.testing import CliRunner
@@ -30,9 +30,11 @@ from cse.training.pretraining_data import PretrainRequest
 from cse.training.step import contrast
 
 
-@pytest.mark.parametrize(("name", "supervised"), [*DISTINCT, ("esimcse", False)])
-def test_frozen_parameters_do_not_move_by_a_bit_and_every_learned_one_does(backbone, name, supervised, tmp_path):
-    encoder = make(backbone, name, supervised)
+@pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
+def test_frozen_parameters_do_not_move_by_a_bit_and_every_learned_one_does(
+    open_backbone, family, name, supervised, tmp_path
+):
+    encoder = make(open_backbone(family), name, supervised)
     before = {key: tensor.detach().clone() for key, tensor in encoder.named_parameters()}
     learned = {id(tensor) for tensor in encoder.learned(training=True).values()}
     train(encoder, run_of(encoder, max_steps=2), tmp_path / "out")
@@ -167,43 +169,10 @@ def test_training_applies_the_dropout_it_records(bert_folder, tmp_path):
     assert losses(tmp_path / "applied") == losses(tmp_path / "expected")
 
 
-# Two processes, forked when what both need is imported, which takes seconds.
-RANKS = """
-import os, sys
-import datasets
-from transformers import BertForMaskedLM
-from cse.commands.train import app
-from cse.training import loop
-
-for rank in "01":
-    if not os.fork():
-        os.environ.update(RANK=rank, LOCAL_RANK=rank)
-        app(sys.argv[1:])
-sys.exit(any([os.wait()[1] for _ in "01"]))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, 2026-11-26")
-def test_two_processes_train_as_one(bert_folder, tmp_path):
-    """Without dropout every process count must give the same losses: candidates and gradients are shared exactly."""
-    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
-    words = ["promptbert", "--batch-size", "8", "--learning-rate", "0.01", "--dropout", "0"]
-    words += ["--data", str(tmp_path / "texts.txt"), "--backbone", str(bert_folder), "--output"]
-    alone = CliRunner().invoke(app, [*words, str(tmp_path / "one")])
-    assert alone.stdout.count("steps: 3") == 1, alone.output
-    # What `accelerate launch` sets for each process; with --cpu and without MPI it starts one alone.
-    world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "ACCELERATE_USE_CPU": "1"}
-    command = [sys.executable, "-c", RANKS, *words, str(tmp_path / "two")]
-    both = subprocess.run(command, cwd=ROOT, env={**os.environ, **world}, capture_output=True, text=True)
-    assert both.returncode == 0, both.stderr
-    assert both.stdout.count("steps: 3") == 1
-    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), abs=1e-4)
-    assert losses(tmp_path / "one")[0] != pytest.approx(losses(tmp_path / "one")[2], abs=1e-2)
-
-
-# As above, once for every failure; each process writes its messages to a file. The alarm ends one that waits for ever.
-FAILING = """
-import errno, os, signal, sys
+# Pairs of processes, forked when what all need is imported, which takes seconds. Each writes to a file what it says;
+# the alarm ends one that waits for ever.
+PAIRS = """
+import errno, json, os, signal, sys
 import datasets, torch
 from transformers import BertForMaskedLM
 from cse.commands.train import app
@@ -220,20 +189,19 @@ FAILURES = {  # the process, and what fails there
     "restore": ("1", loop, "check_resume", raising(ValueError("no state here"))),
     "state": ("0", loop, "save_state", raising(OSError(errno.ENOSPC, "No space left on device"))),
     "publish": ("0", loop, "publish", raising(KeyboardInterrupt())),
-    "taken": ("", loop, "publish", loop.publish),
 }
 
-folder, ports, *words = sys.argv[1:]
-for port, (name, (failing, module, function, change)) in zip(ports.split(), FAILURES.items()):
+for name, port, words in json.loads(sys.argv[1]):
+    failing, *change = FAILURES.get(name, ("",))
     for rank in "01":
         if not os.fork():
             signal.alarm(300)
             os.environ.update(RANK=rank, LOCAL_RANK=rank, MASTER_PORT=port)
-            os.dup2(os.open(f"{folder}/{name}-{rank}.txt", os.O_WRONLY | os.O_CREAT), 2)
+            said = os.open(f"{name}-{rank}.txt", os.O_WRONLY | os.O_CREAT)
+            os.dup2(said, 1), os.dup2(said, 2)
             if rank == failing:
-                setattr(module, function, change)
-            resumed = ["--resume"] if name == "restore" else []
-            app([*words, "--output", f"{folder}/{name}", *resumed])
+                setattr(*change)
+            app([*words, "--output", name])
     print(name, *sorted(os.waitstatus_to_exitcode(os.wait()[1]) for _ in "01"))
 """
 ERRORS = {  # the one of the process that fails, with the exit codes of both
@@ -242,31 +210,41 @@ ERRORS = {  # the one of the process that fails, with the exit codes of both
     "restore": ("no state here", "3 3"),
     "state": ("[Errno 28] No space left on device", "3 3"),
     "publish": ("interrupted", "130 130"),
-    "taken": ("{folder}/taken already holds something; give another --output or pass --overwrite", "3 3"),
+    "taken": ("taken already holds something; give another --output or pass --overwrite", "3 3"),
 }
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, 2026-11-26")
-def test_an_error_of_one_process_ends_both_with_that_line(bert_folder, tmp_path):
+def test_two_processes_train_as_one_and_end_with_the_error_of_one(bert_folder, tmp_path):
+    """Without dropout every process count must give the same losses: candidates and gradients are shared exactly."""
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "thesis.txt").write_text("mine")
     unfinished = make(str(bert_folder), "dcpcse")
     with pytest.raises(Killed):
         train(unfinished, run_of(unfinished), tmp_path / "restore", report=kill_after(1))
-    words = ["dcpcse", "--mlm-weight", "0.1", "--batch-size", "8", "--eval-every", "2"]
-    words += ["--data", str(tmp_path / "texts.txt"), "--backbone", str(bert_folder)]
-    world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "ACCELERATE_USE_CPU": "1"}
-    ports = " ".join(str(free_port()) for _ in ERRORS)
-    command = [sys.executable, "-c", FAILING, str(tmp_path), ports, *words]
-    ran = subprocess.run(command, cwd=ROOT, env={**os.environ, **world}, capture_output=True, text=True)
+    common = ["--data", str(tmp_path / "texts.txt"), "--backbone", str(bert_folder), "--batch-size", "8"]
+    good = ["promptbert", *common, "--learning-rate", "0.01", "--dropout", "0"]
+    bad = ["dcpcse", *common, "--mlm-weight", "0.1", "--eval-every", "2"]
+    alone = CliRunner().invoke(app, [*good, "--output", str(tmp_path / "one")])
+    assert alone.stdout.count("steps: 3") == 1, alone.output
+    pairs = [("two", str(free_port()), good)]
+    pairs += [(name, str(free_port()), [*bad, *(["--resume"] if name == "restore" else [])]) for name in ERRORS]
+    # What `accelerate launch` sets for each process; with --cpu and without MPI it starts one alone.
+    world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "ACCELERATE_USE_CPU": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", PAIRS, json.dumps(pairs)]
+    ran = subprocess.run(command, cwd=tmp_path, env={**os.environ, **world}, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
+    said = {name: [(tmp_path / f"{name}-{rank}.txt").read_text() for rank in "01"] for name in ("two", *ERRORS)}
     ended = dict(line.split(maxsplit=1) for line in ran.stdout.splitlines())
-    assert ended == {name: codes for name, (_, codes) in ERRORS.items()}
+    assert ended == {"two": "0 0", **{name: codes for name, (_, codes) in ERRORS.items()}}, said["two"]
+    assert "".join(said["two"]).count("steps: 3") == 1
+    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), abs=1e-4)
+    assert losses(tmp_path / "one")[0] != pytest.approx(losses(tmp_path / "one")[2], abs=1e-2)
     for name, (error, _) in ERRORS.items():
-        for rank in "01":
-            (said,) = re.findall("Error: (.*)", (tmp_path / f"{name}-{rank}.txt").read_text())
-            assert re.sub("^process [01]: ", "", said) == error.format(folder=tmp_path)
+        for text in said[name]:
+            (line,) = re.findall("Error: (.*)", text)
+            assert re.sub("^process [01]: ", "", line) == error
 
 
 def test_work_of_one_process_is_refused_before_one_of_several_waits(tmp_path, monkeypatch):

@@ -23,10 +23,8 @@ def of_file(encoder: TorchEncoder, run: object, work: Path, numbers: np.ndarray)
 
 
 @pytest.mark.parametrize(("family", "name", "supervised"), IN_FAMILIES)
-def test_a_step_reads_the_same_rows_from_the_file_as_from_the_texts(
-    bert_folder, roberta_folder, tmp_path, family, name, supervised
-):
-    encoder = make(str(bert_folder if family == "bert" else roberta_folder), name, supervised)
+def test_a_step_reads_the_same_rows_from_the_file_as_from_the_texts(open_backbone, tmp_path, family, name, supervised):
+    encoder = make(open_backbone(family), name, supervised)
     run = run_of(encoder, max_length=9)
     for step in (0, 3):
         tokens = of_file(encoder, run, tmp_path, run.numbers(step))
