@@ -90,8 +90,7 @@ def test_a_folder_without_a_set_and_a_set_without_queries_are_refused(tmp_path):
         units(TaskData(tmp_path, search=exact))["s"](lambda texts: np.ones((len(texts), 2)))
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize(("pack", "inside"), [(bytes, True), (gzip.compress, False)])
 def test_a_folder_of_beir_is_read_as_published(tmp_path, pack, inside):
     folder, end = tmp_path / "set", "" if pack is bytes else ".gz"
     (folder / "qrels").mkdir(parents=True)

@@ -65,8 +65,7 @@ def test_published_numbers_are_found_whatever_the_spaces():
     assert [row["published"] for row in rows] == [73.44, 47.26, None]
 
 
-@pytest.mark.parametrize("denoise", [False, True])
-@pytest.mark.parametrize("final_period", [False, True])
+@pytest.mark.parametrize(("denoise", "final_period"), [(False, True), (True, False)])
 def test_a_score_is_spearman_of_the_vectors_at_the_mask(backbone, denoise, final_period):
     template = Template("[X] means [MASK] .")
     pairs = [(float(n % 6), *pair) for n, pair in enumerate(combinations(SENTENCES[:7], 2))]  # none twice: no ties
