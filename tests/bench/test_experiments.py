@@ -18,7 +18,7 @@ from cse.evaluation.clustering import neighbour_values
 from cse.evaluation.sts import SETS
 from tests.bench import adapt, finding, recipes
 from tests.bench.plain import CONFIGURATIONS, GRIDS, trial_name
-from tests.bench.plain_page import ALONE, BLOCKS, CLAIMS, FAILS, HOLDS, MISSING, NOISE, claim_table, verdict, write_page
+from tests.bench.plain_page import ALONE, BLOCKS, CLAIMS, FAILS, HOLDS, MISSING, NOISE, verdict, write_page
 
 
 @pytest.fixture
@@ -80,16 +80,6 @@ def test_every_recipe_starts_from_the_same_model_and_what_is_measured_is_not_rep
     assert [list(kept["scores"]) for kept in recipes.rows_of(output)] == [[*row["scores"], "smoothing", "adapt"]]
     with pytest.raises(ValueError, match="different texts, but 9000 to fit"):
         recipes.measure(labelled, recipes.Trial(str(bert_folder), "mean", 1, 0), ways, output, fit=9000, scored=40)
-
-
-def test_the_gains_of_all_recipes_are_printed(tmp_path: Path) -> None:
-    scores = {"start": {"end": {"nmi": 1.0}}, "simcse": {"one pass": {"nmi": 4.0}, "end": {"nmi": 0.5}}}
-    (tmp_path / "set.tsv").write_text("a\tb\n")
-    (tmp_path / "trials.jsonl").write_text(json.dumps({"texts": "set", "seed": 0, "start": "made", "scores": scores}))
-    words = (tmp_path / "trials.jsonl", "--data", tmp_path / "set.tsv", "--model", "x/made", "--way", "simcse")
-    done = ran("bench", "recipes", *words, "--seeds", 1, "--json")
-    gains = json.loads(done.stdout)["nmi"]
-    assert {name: gain["mean"] for name, gain in gains.items()} == {"simcse, one pass": 3.0, "simcse, end": -0.5}
 
 
 def test_the_ndcg_of_each_candidate_is_that_on_the_whole_set_and_is_measured_once(
@@ -222,8 +212,3 @@ def test_the_word_of_a_claim_is_that_of_welchs_interval(
     said, interval = verdict(one, records(**averages))
     assert said == word
     assert interval == difference or not difference
-
-
-def test_a_claim_about_what_was_not_run_says_so() -> None:
-    lines = claim_table(records(simcse=[57.0]))[2:]
-    assert [f"*{MISSING}*" in line for line in lines] == [True] * len(CLAIMS)
