@@ -154,8 +154,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    ("start", "variant"),
-    [*(("backbone", name) for name in VARIANTS), ("simcse", "0"), ("normalised", "labels -0.25")],
+    ("start", "variant"), [*(("backbone", name) for name in VARIANTS), ("simcse", "0"), ("normalised", "labels -0.25")]
 )
 def test_joined_readings_open_with_the_same_vectors_here_and_in_sentence_transformers(
     table, bert_folder, tmp_path, monkeypatch, start, variant

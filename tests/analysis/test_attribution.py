@@ -57,9 +57,7 @@ def test_words_are_what_spaces_separate_without_the_punctuation_at_their_edges()
     assert without("One  two , three .", []) == "One two, three."
 
 
-def test_words_without_spaces_are_pairs_of_characters_unless_a_segmenter_is_installed(
-    monkeypatch,
-):
+def test_words_without_spaces_are_pairs_of_characters_unless_a_segmenter_is_installed(monkeypatch):
     monkeypatch.setattr("cse.corpus.words.segmenter", lambda language: None)
     text = "“送餐太慢了，以后不点！” don't, मौसम ठंडा"
     assert [text[slice(*span)] for span in words(text)] == [

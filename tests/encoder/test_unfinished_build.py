@@ -100,11 +100,7 @@ def test_a_broken_off_build_encodes_the_rest_alone_and_ends_in_the_same_bytes(
 
 
 def test_a_build_killed_while_it_was_indexed_encodes_nothing_and_ends_in_the_same_bytes(
-    build_words,
-    tmp_path,
-    seen,
-    monkeypatch,
-    whole,
+    build_words, tmp_path, seen, monkeypatch, whole
 ):
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt

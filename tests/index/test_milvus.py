@@ -294,9 +294,7 @@ class SlowServer:
         return "a client"
 
 
-def test_a_slow_server_is_asked_again_for_a_minute_and_is_not_said_to_be_missing(
-    monkeypatch,
-):
+def test_a_slow_server_is_asked_again_for_a_minute_and_is_not_said_to_be_missing(monkeypatch):
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()

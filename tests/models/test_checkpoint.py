@@ -200,8 +200,7 @@ def start(folder: Path, backend: str = "torch"):
 
 
 @pytest.mark.parametrize(
-    ("method", "supervised"),
-    [("simcse", False), ("dcpcse", False), ("conpvp", False), ("promptbert", True)],
+    ("method", "supervised"), [("simcse", False), ("dcpcse", False), ("conpvp", False), ("promptbert", True)]
 )
 def test_a_start_scores_on_both_engines_what_training_measured_before_its_first_step(
     bert_folder, tmp_path, method, supervised
