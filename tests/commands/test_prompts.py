@@ -108,14 +108,6 @@ def test_an_index_ranks_as_sentence_transformers_does(folders, corpus, tmp_path,
         assert [said for said in stderr.splitlines() if "prompt" in said] == ([line] if prompt else [])
 
 
-def test_the_index_of_a_bundled_model_records_no_prompt(corpus, tmp_path):
-    built(corpus, "--model", "promptbert", "--output", tmp_path / "x")
-    manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
-    assert not [name for name in manifest if "prompt" in name]
-    done = run("search", tmp_path / "x", QUERY)
-    assert (done.exit_code, done.stderr) == (0, "")
-
-
 @pytest.mark.parametrize("kind", ["both", "default"])
 def test_an_index_made_without_prompts_is_searched_as_it_was(folders, corpus, tmp_path, kind):
     built(corpus, "--model", folders[kind], "--output", tmp_path / "x")

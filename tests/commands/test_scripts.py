@@ -101,23 +101,6 @@ def test_supervised_training_reads_triplets(bert_folder, tmp_path):
     assert cse.load(str(tmp_path / "out")).method.supervised
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("empty.txt", b"", "no sentence in it"), ("blank.txt", b"\n  \n\n", "no sentence in it"),
-        ("binary.txt", b"ok\n\x00\x01\x02\n", "NUL byte"), ("table.csv", b"a,b\n1,2\n", "no column 'text'"),
-    ],
-)  # fmt: skip
-def test_bad_text_files_are_refused_with_exit_code_3(bert_folder, tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
-    column = ("--column", "text") if name.endswith(".csv") else ()
-    common = ("--output", tmp_path / "out.npy", *column)
-    refused(run("train", "simcse", "--backbone", bert_folder, "--data", tmp_path / name, *common), 3, name, message)
-    words = message.replace("sentence", "text")
-    refused(run("encode", "--model", bert_folder, "--input", tmp_path / name, *common), 3, name, words)
-    assert not (tmp_path / "out.npy").exists()
-
-
 def test_wrong_options_are_usage_errors_that_list_the_choices(bert_folder, text, tmp_path):
     common = ("--backbone", bert_folder, "--data", text, "--output", tmp_path / "out")
     refused(run("train", "bertscore", *common), 2, "unknown method", "promptbert")

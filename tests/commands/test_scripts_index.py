@@ -349,7 +349,6 @@ def test_smoothing_that_cannot_be_is_refused_with_the_cure(corpus, tmp_path, loa
         ["--model", "simcse", "--vectors", "v"],
         ["--vectors", "v", "--pooling", "cls"],
         ["--vectors", "v", "--batch-size", 8],
-        ["--vectors", "v", "--backend", "torch"],
     ],
 )
 def test_vectors_stand_in_for_a_model(corpus, tmp_path, arguments):

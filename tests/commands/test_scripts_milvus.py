@@ -115,20 +115,6 @@ def test_mistakes_are_one_line(built, models, server):
     assert run("search", location).exit_code == run("search", "--store", location, "x", "y").exit_code == 2
 
 
-def test_retrieval_is_scored_the_same_and_leaves_nothing(server, bert_folder, tmp_path):
-    folder = tmp_path / "toy"
-    folder.mkdir()
-    (folder / "corpus.tsv").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(SENTENCES)))
-    (folder / "queries.tsv").write_text(f"q0\t{SENTENCES[0]}\nq1\tthe dog and the cat\n")
-    (folder / "qrels.tsv").write_text("q0\td0\t1\nq1\td3\t2\n")
-    words = ("retrieval", "--model", bert_folder, "--data", tmp_path)
-    expected = run("evaluate", *words).stdout
-    for _ in range(2):
-        assert run("evaluate", *words, "--store", f"{server}/scored").stdout == expected
-    refused(run("search", "--store", f"{server}/scored", "x"), 4, "no such collection")
-    refused(run("evaluate", "sts", *words[1:], "--store", f"{server}/scored"), 2, "only for the retrieval task")
-
-
 def test_the_app_searches_it_and_names_no_server(built, capsys):
     location, folder = built
     options = options_of("--store", location, "--index", str(folder), "--port", str(free_port()))

@@ -13,7 +13,6 @@ from safetensors.torch import load_file, save_file
 
 import cse
 from cse.errors import ArtefactError
-from cse.files.weights import available
 
 
 def copied(folder: Path, target: Path, *left_out: str) -> Path:
@@ -70,11 +69,6 @@ def test_a_prompt_that_is_no_rows_of_vectors_is_refused(bert_folder, tmp_path, s
     tensors = trainer_keys(bert_folder, "conpvp") | {"endp": torch.zeros(shape)}
     with pytest.raises(ArtefactError, match=r"its endp is .*, not a matrix"):
         cse.load(str(write(tmp_path / "model", bert_folder, tensors)))
-
-
-def test_a_model_is_available_where_its_weights_are(bert_folder, tmp_path):
-    assert available(str(bert_folder))
-    assert not available(str(copied(bert_folder, tmp_path / "model", "*.safetensors")))
 
 
 @pytest.mark.parametrize(("kind", "name"), [("xlm-roberta", "XLMRoberta"), ("camembert", "Camembert")])

@@ -12,7 +12,6 @@ import torch
 from conftest import SENTENCES, tiny_bert
 from encoders import IN_FAMILIES, make
 from huggingface_hub import constants
-from model_files import written_in_shards
 from released import into_cache
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer, DistilBertConfig, DistilBertForMaskedLM
@@ -58,18 +57,6 @@ def test_dcpcse_on_bert_base_stores_exactly_the_papers_294912_numbers(tmp_path):
     tensors = load_file(tmp_path / "model" / "model.safetensors")
     assert {name: tensor.numel() for name, tensor in tensors.items()} == {"prefix": 294_912}
     assert (tmp_path / "model" / "model.safetensors").stat().st_size < 1.2 * 2**20
-
-
-def test_half_precision_in_shards_is_computed_in_float32(bert_folder, tmp_path):
-    encoder = make(str(bert_folder), "promptbert")
-    with written_in_shards():
-        save(encoder, tmp_path / "model", {}, storage=Storage.FLOAT16)
-    files = sorted((tmp_path / "model").glob("*.safetensors"))
-    assert len(files) > 1
-    assert max(file.stat().st_size for file in files) < 25_000
-    loaded = load(str(tmp_path / "model"), backend="torch")
-    assert {tensor.dtype for tensor in loaded.parameters()} == {torch.float32}
-    np.testing.assert_allclose(loaded.encode(SENTENCES), encoder.encode(SENTENCES), atol=2e-2)
 
 
 def test_int8_checkpoints_hold_rounded_differences_from_the_backbone(bert_folder, tmp_path):

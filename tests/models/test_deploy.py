@@ -72,12 +72,6 @@ def test_requirements_fit_the_hardware():
         assert [line for line in lines if line.startswith("faiss")] == ["faiss-cpu==1.15.1"]
 
 
-def test_a_folder_that_is_no_clone_is_named(tmp_path):
-    (tmp_path / "requirements.txt").write_text(LOCK)
-    with pytest.raises(ArtefactError, match=r"no README\.md; deploy from a clone"):
-        project_texts(tmp_path)
-
-
 def test_an_installed_package_has_the_requirements_that_it_was_built_with(tmp_path, monkeypatch):
     site, facts = tmp_path / "site", tmp_path / "site" / "contrastive_sentence_embeddings-0.2.0.dist-info"
     for folder in (site / "cse", facts / "licenses", site / "torch-2.8.0.dist-info"):

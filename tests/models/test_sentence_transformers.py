@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import DATA, SENTENCES
-from model_files import POOLING, TRANSFORMER, with_pipeline
+from model_files import TRANSFORMER, with_pipeline
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
@@ -52,10 +52,6 @@ def test_two_readings_are_joined_in_the_order_of_sentence_transformers(bert_fold
 @pytest.mark.parametrize(
     ("modules", "pooling", "message"),
     [
-        ([TRANSFORMER, POOLING, {"path": "2", "type": "sentence_transformers.models.LSTM"}],
-         {"pooling_mode_mean_tokens": True}, "LSTM"),
-        ([TRANSFORMER, POOLING], {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True},
-         "its pooling is max and mean, but only"),
         ([TRANSFORMER], {}, r"its pipeline \(Transformer\) is not a backbone with a pooling"),
         (["x"], {}, "damaged"),
     ],
