@@ -478,7 +478,7 @@ def source_in_memory(data: Any) -> Source:
     """
     if is_stream(data):
         return of_dicts(IN_MEMORY, "stream", iter(data.with_format(None)))
-    if hasattr(data, "column_names") and hasattr(data, "with_format"):  # a Dataset
+    if hasattr(data, "column_names") and hasattr(data, "with_format") and not isinstance(data, Mapping):  # a Dataset
         data = data.with_format("arrow")[:] if len(data) else pa.table({name: [] for name in data.column_names})
     elif hasattr(data, "to_arrow"):  # Polars
         data = data.to_arrow()
@@ -495,7 +495,7 @@ def source_in_memory(data: Any) -> Source:
         raise ValueError(
             f"data is a {type(data).__name__}; give a list of texts such as a column, one split of a dataset, or a path"
         )
-    items = list(data)
+    items = data.to_pylist() if isinstance(data, pa.Array | pa.ChunkedArray) else list(data)
     if not items or not all(isinstance(item, Mapping) for item in items):
         items = [{TEXT_NAMES[1]: check_text(item, number)} for number, item in enumerate(items, 1)]
     return of_dicts(IN_MEMORY, "table", iter(items))
@@ -504,12 +504,12 @@ def source_in_memory(data: Any) -> Source:
 def _of_frame(frame: Any) -> pa.Table:
     """Return a data frame's columns, those of mixed values as JSON."""
     columns, entries = [], []
-    for name in frame.columns:
+    for name, cells in frame.items():
         try:
-            column = pa.array(frame[name], from_pandas=True)
+            column = pa.array(cells, from_pandas=True)
             entries.append(pa.field(str(name), column.type))
         except (pa.ArrowInvalid, pa.ArrowTypeError):
-            column = pa.array([as_json(value) for value in frame[name]], pa.large_string())
+            column = pa.array([as_json(value) for value in cells], pa.large_string())
             entries.append(pa.field(str(name), column.type, metadata=JSON_MARK))
         columns.append(column)
     return pa.table(columns, schema=pa.schema(entries))

@@ -6,7 +6,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from cse.corpus.lines import MAX_LINE_BYTES
@@ -24,6 +24,8 @@ SAMPLE_LINES, SAMPLE_CHARACTERS = 400, 1 << 18
 MIN_SHARE = 0.8  # of the rows of a sample that have the width of its delimiter
 MAX_NAME_CHARACTERS, MAX_NAME_WORDS = 60, 6  # of a column
 MAX_TITLE_ROWS = 10  # above the header
+DATE = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}\b")
+TIME_NAME = re.compile(r"date|datum|fecha|time|zeit|stamp|created|received", re.IGNORECASE)
 WORDS_OF_PROSE = 4  # of the median cell of a column of prose
 
 
@@ -133,12 +135,21 @@ class _Guess:
             if first > width:  # cells at the end may be missing
                 width, count = first, sum(len(row) <= first for row in rows)
             share = count / len(rows)
-            # A tab does not stand in texts, so a quote beside one is a quote, unless it is doubled inside a cell.
-            meant = delimiter != "\t" or any('""' in line for line in lines)
+            # A tab does not stand in texts, so a quote beside one is a quote, unless it is doubled inside a cell or
+            # all cells of the first row are quoted.
+            meant = (
+                delimiter != "\t"
+                or any('""' in line for line in lines)
+                or all(map(in_quotes, lines[0].rstrip().split("\t")))
+            )
             guesses.append((share, quotes == meant, cls(delimiter, quotes, rows, width, share)))
         if not guesses:
             return cls(delimiter, True, [], 1, 0.0)
-        return max(guesses, key=lambda guess: guess[:2])[2]
+        best = max(guesses, key=lambda guess: guess[:2])[2]
+        quoted = sum(_holds_quoted(row) for row in best.rows)
+        if len(guesses) == 1 and delimiter != "\t" and 2 * quoted > len(best.rows):  # reading names the line at fault
+            return replace(best, quotes=True)
+        return best
 
     @staticmethod
     def parsed(delimiter: str, lines: Sequence[str], quotes: bool, complete: bool = True) -> list[list[str]] | None:
@@ -168,6 +179,19 @@ class _Guess:
         names = [cell.lower() for cell in self.rows[0]]
         usual = all(re.fullmatch(r"\w+", name) for name in names) and not USUAL_NAMES.isdisjoint(names)
         return self.share > 0.98 and len(self.rows) > 1 and len(self.rows[0]) == self.width and usual
+
+
+def in_quotes(cell: str) -> bool:
+    """True if a cell stands in quotes."""
+    return len(cell) > 1 and cell[0] == cell[-1] == '"'
+
+
+def _holds_quoted(row: Sequence[str]) -> bool:
+    """True if a row that was cut at every delimiter has the start and then the end of a quoted cell."""
+    starts = next((column for column, cell in enumerate(row) if cell[:1] == '"'), len(row))
+    return any(
+        cell[-1:] == '"' and (cell != '"' or column > starts) for column, cell in enumerate(row[starts:], starts)
+    )
 
 
 def _names(row: Sequence[str]) -> bool:
@@ -205,6 +229,14 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool | None:
     that end like a sentence, such as "No." and "Is it open?", only the latter is believed.
     """
     first, body = rows[0], rows[1:]
+    numbers = [cell for cell in first if cell.isdecimal()]
+    counted = len(numbers) > 1 and numbers == [str(number + 1) for number in range(len(numbers))]
+    if counted and (first == numbers or (first[0] == "row" and first[-len(numbers) :] == numbers)):
+        return True  # our commands write the columns of a table without names so, after columns of their own
+    if body and any(
+        _heads([row[column] for row in body if column < len(row)], name) for column, name in enumerate(first)
+    ):
+        return True
     named_plainly = _names(first)
     if not named_plainly and not _names(
         [cell.strip().rstrip(".?") if len(cell.split()) <= 3 else cell for cell in first]
@@ -225,6 +257,16 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool | None:
     if max(len(cell.split()) for cell in first) > 3 and texts > 1:  # a pair of short sentences
         return False
     return True if named else None if named_plainly else False
+
+
+def _heads(cells: Sequence[str], name: str) -> bool:
+    """True if a name is of other kind than its cells: a word for time above dates, a question above numbers."""
+    filled = [cell for cell in cells if cell.strip()]
+    if len(filled) < 2 or re.search(r"\d", name) or not re.search(r"[^\W\d_]", name):
+        return False
+    question = len(name.split()) > MAX_NAME_WORDS // 2 and name.strip()[-1] in "?:"
+    below = DATE.match if TIME_NAME.search(name) else is_number if question else None
+    return below is not None and sum(map(bool, map(below, filled))) > 0.9 * len(filled)
 
 
 def prose(cells: Sequence[str]) -> bool:

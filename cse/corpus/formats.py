@@ -30,6 +30,7 @@ from cse.corpus.dialect import (
     Dialect,
     dialect_of,
     has_header,
+    in_quotes,
     title_rows,
 )
 from cse.corpus.lines import (
@@ -214,6 +215,9 @@ def _kind_of_json(path: Path, text: str, named: str | None) -> str | None:
     whole = None
     with suppress(ValueError, RecursionError):
         whole = json.loads(text.split("\n", 1)[0].strip())
+    further = text.split("\n", 1)[1].lstrip() if "\n" in text else ""
+    if named in (None, TEXT) and whole is not None and further and not further.startswith(("{", "[")):
+        return None
     if isinstance(whole, dict) and ("\n" in text.strip() or (named != JSON and _json_rows(path, whole) == [whole])):
         return JSON_LINES
     if named == JSON_LINES and (whole is None or "\n" in text.strip()):
@@ -259,7 +263,8 @@ def _delimited(path: Path, options: Options, coding: Coding) -> Source:
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    rows = _cells(path, dialect, encoding)
+    unseen = not dialect.quotes and options.quotes is None and not any('"' in line for line in lines)
+    rows = _cells(path, dialect, encoding, unseen)
     first = next(rows, None)
     if first is None:
         if options.skip and lines:
@@ -287,17 +292,27 @@ def _schema(first: Sequence[str], header: bool | None) -> pa.Schema:
     return pa.schema([(name, pa.large_string()) for name in names])
 
 
-def _cells(path: Path, dialect: Dialect, encoding: Encoding) -> Iterator[list[str]]:
+def _cells(path: Path, dialect: Dialect, encoding: Encoding, unseen: bool = False) -> Iterator[list[str]]:
     """Yield the cells of every row that is not blank, as many as the first row has.
 
     Missing cells at the end are empty. Raises ValueError, which names the line, for further cells that are not empty,
-    and for a row that cannot be read.
+    and for a row that cannot be read. Quotes that were `unseen` when they were taken for characters must be some: a
+    cell in them that has doubled ones or a line's end is refused.
     """
     lines = islice(text_lines(path, keep_ends=True, encoding=encoding), dialect.skipped, None)
     reader, begins = dialect.reader(lines), dialect.skipped + 1
     width: int | None = None
+    unclosed = False  # the row before may end within a quoted cell
     try:
         for row in reader:
+            if unseen:
+                doubled = any(in_quotes(cell) and '""' in cell[1:-1] for cell in row)
+                if doubled or (unclosed and width is not None and len(row) < width):
+                    raise ValueError(
+                        f"{path}: line {begins - (not doubled)}: a quoted cell, and none before it; say quotes=yes, or "
+                        "quotes=no for quotes that are characters"
+                    )
+                unclosed = bool(row) and row[-1][:1] == '"' and not in_quotes(row[-1])
             if len(row) != width:
                 if not row or (len(row) == 1 and not row[0].strip() and width != 1):
                     begins = dialect.skipped + reader.line_num + 1

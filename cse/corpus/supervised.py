@@ -347,6 +347,9 @@ def _roles_by_name(sample: _Sample) -> tuple[str, str, str | None, str | None] |
         labels = [name for name in others if any(sample.cells[name]) and _known(sample.cells[name])]
         if len(labels) == 1:
             return *pair, None, labels[0]
+        further = [name for name in others if name != names.get(negative) and name.lower().startswith(("neg", "score"))]
+        if negative and further:  # negative_1, negative_2; or a score, by which some are no pairs
+            raise sample.ask(f"`{further[0]}` would not be read: beside pairs only `{negative}` is.", ASK_PAIRS)
         if negative or not others:
             return *pair, None, None
         raise sample.ask("which column holds the labels of its pairs?", ASK_PAIRS)

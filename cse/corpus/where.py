@@ -8,12 +8,13 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cse.corpus.corpus import free_name
 from cse.corpus.source import is_json
 
 log = logging.getLogger("cse.corpus")
@@ -22,6 +23,8 @@ STEPS_AT_ONCE = 1_000_000
 NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")  # not 007, which is a text
 COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r",\d{3}$")  # 1,500 may be 1500
 BY_SIZE, BY_NULL = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE), re.compile(r"\bnull\b", re.IGNORECASE)
+AMOUNT = re.compile(r"(\D{0,4})\d[\d.,]*\D{0,4}")  # $1,200 or 5 %
+MAX_DIGITS = 15  # of a number, which a float holds
 MOSTLY = 0.5  # of the values of a column: numbers, so that the user may take it for one of numbers
 EXAMPLE_ROWS, EXAMPLE_CHARACTERS = 1_000, 30  # looked at for an example of a condition
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
@@ -37,11 +40,23 @@ def rows_where(
     look at this table, or that takes more than `max_steps` of SQLite's machine.
     """
     names = table.schema.names
+    by_case = {name.casefold(): name for name in reversed(names)}  # SQL does not tell "Row" from "row"
+    position = free_name("position", by_case)
+    if unknown := next((text for text in _quoted_names(condition) if text.casefold() not in by_case), None):
+        raise ValueError(
+            f'cannot read the condition {condition!r}: no column is called "{unknown}"; write a text in single quotes, '
+            f"or give one of the columns {', '.join(names[:40])}"
+        )
     with closing(sqlite3.connect(":memory:")) as base:
-        quoted = ", ".join(map(_quoted, names))
+        quoted = ", ".join(map(_quoted, by_case.values()))
         try:
-            base.execute(f"CREATE TABLE rows (position INTEGER PRIMARY KEY, {quoted})")
+            base.execute(f"CREATE TABLE rows ({position} INTEGER PRIMARY KEY, {quoted})")
             needed = _columns_read(base, condition, names)
+            if len(needed) > len({name.casefold() for name in needed}):
+                raise ValueError(
+                    f"the columns {', '.join(map(repr, needed))} differ in capitals alone, which a condition does not "
+                    "tell apart; call one of them otherwise"
+                )
             base.execute("DROP TABLE rows")
             by_size = bool(BY_SIZE.search(condition)) and "cast" not in condition.lower()
             by_null = bool(BY_NULL.search(condition))
@@ -50,16 +65,16 @@ def rows_where(
                 if kind == "TEXT" and (line := _text_note(name, values, by_size, by_null)):
                     note(line)
             declared = ", ".join(f"{_quoted(name)} {kind}" for name, (kind, _) in columns.items())
-            base.execute(f"CREATE TABLE rows (position INTEGER PRIMARY KEY{', ' * bool(declared)}{declared})")
+            base.execute(f"CREATE TABLE rows ({position} INTEGER PRIMARY KEY{', ' * bool(declared)}{declared})")
             cells = zip(range(table.num_rows), *(values for _, values in columns.values()), strict=True)
             base.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * (len(columns) + 1))})", cells)
             steps = iter(range(max_steps // STEPS_AT_ONCE))
             base.set_authorizer(_only_reading)
             base.set_progress_handler(lambda: next(steps, None) is None, STEPS_AT_ONCE)
-            picked = base.execute(f"SELECT position FROM rows WHERE ({condition}) ORDER BY position").fetchall()
+            picked = base.execute(f"SELECT {position} FROM rows WHERE ({condition}) ORDER BY {position}").fetchall()
         except (sqlite3.Error, sqlite3.Warning) as error:
-            odd = next((name for name in names if not name.isidentifier()), None)
-            quotes = f' (in double quotes, as "{odd}", where a name has blanks or signs)' if odd else ""
+            odd = next((_quoted(name) for name in names if _named(name) != name), None)
+            quotes = f" (in double quotes, as {odd}, where a name has blanks or is a word of SQL)" if odd else ""
             raise ValueError(
                 f"cannot read the condition {condition!r} ({error}); give one such as {_example(table)}, of the "
                 f"columns {', '.join(names[:40])}{quotes}"
@@ -74,12 +89,27 @@ def _example(table: pa.Table) -> str:
         counts = Counter(table.column(name).slice(0, EXAMPLE_ROWS).to_pylist())
         for value, count in counts.most_common(3):
             if count > 1 and isinstance(value, str) and 0 < len(value) <= EXAMPLE_CHARACTERS and "'" not in value:
-                return f"{name if name.isidentifier() else _quoted(name)} = '{value}'"
+                return f"{_named(name)} = '{value}'"
     return f"length({_quoted(names[0])}) > 20"
 
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _named(name: str) -> str:
+    """Return a column's name as a condition has it: in quotes if it has blanks or signs, or is a word of SQL."""
+    if name.isidentifier():
+        with suppress(sqlite3.Error), closing(sqlite3.connect(":memory:")) as base:
+            base.execute(f"SELECT {name} FROM (SELECT 1 AS {_quoted(name)})")
+            return name
+    return _quoted(name)
+
+
+def _quoted_names(condition: str) -> list[str]:
+    """Return what stands in double quotes: SQLite takes an unknown name in them for a text, silently."""
+    tokens = re.findall(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""", condition)
+    return [token.replace('""', '"') for token in tokens if token]
 
 
 def _columns_read(base: sqlite3.Connection, condition: str, names: list[str]) -> list[str]:
@@ -92,7 +122,7 @@ def _columns_read(base: sqlite3.Connection, condition: str, names: list[str]) ->
         return _only_reading(action, table, column, *_)
 
     base.set_authorizer(note)
-    base.execute(f"SELECT position FROM rows WHERE ({condition})")
+    base.execute(f"SELECT 1 FROM rows WHERE ({condition})")
     base.set_authorizer(None)
     return [name for name in names if name.lower() in read]
 
@@ -111,6 +141,8 @@ def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
     numbers = {text for text in texts if (COMMA_NUMBER if commas else NUMBER).fullmatch(text)}
     if texts - numbers or (commas and all("," not in text or THOUSANDS.search(text) for text in texts)):
         return "TEXT", values
+    if any(sum(map(str.isdigit, text)) > MAX_DIGITS for text in texts):  # ids: as numbers some would be equal
+        return "TEXT", values
     texts_to_numbers = {"": None, **{text: text.replace(",", ".") for text in texts}}
     return "NUMERIC", [texts_to_numbers[value.strip()] if isinstance(value, str) else value for value in values]
 
@@ -126,7 +158,7 @@ def _text_note(name: str, values: list[Any], by_size: bool, by_null: bool) -> st
     if by_null and "" in texts and None not in values:
         return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
     others = {text for text in texts - {""} if not NUMBER.fullmatch(text)}
-    with_comma = {text for text in others if COMMA_NUMBER.fullmatch(text)}
+    with_comma = {text for text in others if COMMA_NUMBER.fullmatch(text) or AMOUNT.fullmatch(text)}
     if not by_size or len(others - with_comma) >= (1 - MOSTLY) * len(texts - {""}):
         return ""
     said = f"{name!r} is compared as text, by which '9' > '10', since it holds {min(others)!r:.40}"

@@ -271,12 +271,69 @@ def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_p
         Options.of(["skip=x"])
 
 
+LONG = "id\ttext\n" + "".join(f"{row}\tticket {row} is about a late parcel\n" for row in range(401))
+
+
+@pytest.mark.parametrize("row", ['402\t"my card\nwas declined"\n403\ta cat\n', '402\t"He said ""no"" and left"\n'])
+def test_a_quoted_cell_after_many_lines_without_one_is_asked_about(tmp_path, row):
+    path = written(tmp_path / "a.tsv", LONG + row)
+    with pytest.raises(ValueError, match="line 403: a quoted cell, and none before it; say quotes=yes, or quotes=no"):
+        Corpus.read(path)
+    assert Corpus.read(path, options=Options(quotes=True)).texts[401:] == [*pd.read_csv(path, sep="\t")["text"][401:]]
+    assert Corpus.read(path, options=Options(quotes=False)).texts[401].startswith('"')
+    characters = Corpus.read(written(tmp_path / "b.tsv", LONG + '402\t"No" is what he said\n403\t5" of rain\n'))
+    assert characters.texts[-2:] == ['"No" is what he said', '5" of rain']
+
+
+def test_a_quote_too_many_is_named_with_its_line_and_a_header_in_quotes_is_one(tmp_path):
+    for cell in ("the parcel is late", "the parcel, of today, is late"):
+        rows = "".join(f'{row},"{cell}"\n' for row in range(20))
+        with pytest.raises(ValueError, match=r"line 22: cannot read this row \(',' expected after"):
+            Corpus.read(written(tmp_path / "a.csv", f'id,text\n{rows}21,"He said "hi", loudly"\n22,"rain"\n'))
+    quoted = Corpus.read(written(tmp_path / "r.tsv", '"text"\t"label"\n"the parcel"\t"a"\n"a card"\t"b"\n'))
+    assert (quoted.texts, quoted.columns) == (["the parcel", "a card"], ["text", "label"])
+
+
+def test_what_our_commands_write_of_a_table_without_names_is_read_as_such(tmp_path):
+    table = Corpus.read(written(tmp_path / "h.tsv", "bill\tmy card was declined\nbill\tmy parcel is late now\n"))
+    further = {name: pa.array(["1", "2"]) for name in ("row", "words")}
+    for added in ({}, further):
+        write_rows(tmp_path / "u.csv", beside(added, table.table))
+        again = Corpus.read(tmp_path / "u.csv", "2")
+        assert (again.texts, again.columns) == (table.texts, [*added, "1", "2"])
+
+
+def test_long_questions_above_numbers_and_dates_are_a_header(tmp_path):
+    names = (
+        "Timestamp,How satisfied were you with the service today?,What could we do better next time in your opinion?"
+    )
+    rows = "2026/01/01 10:00,4,the staff was friendly but slow\n2026/01/02 11:00,3,parking was hard to find at noon\n"
+    corpus = Corpus.read(written(tmp_path / "a.csv", f"{names}\n{rows}"))
+    assert (len(corpus), corpus.text) == (2, names.rpartition(",")[2])
+    assert len(Corpus.read(written(tmp_path / "b.csv", rows), "3")) == 2
+
+
+@pytest.mark.parametrize("first", ["[1]", "[ ]", "{}", "[TODO] buy milk"])
+def test_a_text_file_may_begin_with_brackets(tmp_path, first):
+    notes = Corpus.read(written(tmp_path / "notes.txt", f"{first}\nThe first note is about cats.\n"))
+    assert notes.texts == [first, "The first note is about cats."]
+
+
 def test_labels_that_differ_in_capitals_alone_are_named(tmp_path):
     table = "text,topic\na b,Billing\nc d,billing\ne f,Parcel\ng h,\n"
     corpus = Corpus.read(written(tmp_path / "a.csv", table), "text", "topic")
     assert corpus.understood().endswith("; labels that differ in capitals alone: 'Billing' and 'billing'")
     assert "capitals" not in Corpus.read(tmp_path / "a.csv", "text").understood()
     assert corpus.labels == ["Billing", "billing", "Parcel", ""]
+
+
+def test_what_is_no_corpus_in_memory_is_said_and_a_series_of_polars_is_read():
+    frame = pd.concat([pd.DataFrame({"text": ["a cat", "a dog"]}), pd.DataFrame({"text": ["x", "y"]})], axis=1)
+    with pytest.raises(ValueError, match="several columns are called 'text'; give each another name"):
+        Corpus.of(frame)
+    assert Corpus.of(pa.chunked_array([["a cat"], ["a dog"]])).texts == ["a cat", "a dog"]
+    with pytest.raises(ValueError, match=r"data is a DatasetDict; give .* one split of a dataset"):
+        Corpus.of(DatasetDict({"train": Dataset.from_dict({"text": ["a"]})}))
 
 
 def test_what_is_in_memory_is_a_corpus_too():
@@ -366,6 +423,19 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
     ):
         with pytest.raises(ValueError, match=r"cannot read the condition .* columns id, price, label, text"):
             rows_where(table, condition)
+    for condition in ("\"due dates\" > '2026'", 'label = "b"'):  # SQLite takes an unknown name in quotes for a text
+        with pytest.raises(ValueError, match=r"no column is called .*; write a text in single quotes, or give one of"):
+            rows_where(table, condition)
+    ids = pa.table({"id": ["9400111899223100000001", "9400111899223100000002"], "position": ["nurse", "cook"]})
+    assert rows_where(ids, "id = '9400111899223100000002' and position = 'cook'").tolist() == [1]
+    notes.clear()
+    rows_where(pa.table({"price": ["$900", "$1,200", "$80"]}), "price > 100", note=notes.append)
+    assert notes[0].startswith("'price' is compared as text, by which '9' > '10', since it holds '$1,200'")
+    capitals = pa.table({"Status": ["x", "y"], "status": ["y", "x"], "group": ["a", "a"]})
+    with pytest.raises(ValueError, match="'Status', 'status' differ in capitals alone"):
+        rows_where(capitals, "status = 'x'")
+    with pytest.raises(ValueError, match="give one such as \"group\" = 'a', of"):
+        rows_where(capitals, "group = 'a'")
     prices = pa.table({"a": ["1,5", "10,25", ""], "b": ["1,500", "2", "3"], "empty": ["", "", ""]})
     assert rows_where(prices, "a > 2").tolist() == [1]
     assert rows_where(prices, "b = '1,500' and empty is null").tolist() == [0]

@@ -91,6 +91,8 @@ def test_numbers_are_codes_of_entailment_or_of_duplicates_and_what_they_mean_is_
         ("a man walks\ta person walks\tgood\na man walks\tnobody walks\tbad\n", "`3` holds 'good', 'bad'; labels are"),
         ("sentence1\tsentence2\tlabel\na b\tc d\t3.8\n", "`label` holds '3.8'; labels are entailment, neutral"),
         ("sentence1\tsentence2\tscore\na man walks\tone walks\t4.2\n", "which column holds the labels of its pairs"),
+        ("anchor\tpositive\tnegative_1\na\tb\tc\n", "`negative_1` would not be read: beside pairs only `negative` is"),
+        ("query\tpositive\tscore\na\tb\t0\n", "`score` would not be read"),
         ("4.2\ta man walks\tone walks\n1\ta cat\ta dog\n", r"column '1' holds labels or numbers \(1, 4.2\), not texts"),
         ("cooking\tlet the steak rest\ncooking\tboil an egg\n", r"column '1' holds labels or numbers \(cooking\)"),
         ("text\tscore\na man walks here\t1\na cat sleeps\t2\n", r"column 'score' holds labels or numbers \(1, 2\)"),
