@@ -515,6 +515,8 @@ def _padded(path: Path, rows: Iterable[list[str]], width: int) -> Iterator[list[
 
 def _sheet_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[str]]:
     """Yield the cells of a sheet's rows as texts, from the first row that is not blank to the last."""
+    from openpyxl.utils.escape import unescape
+
     begun, blank = False, 0
     for row in rows:
         cells = []
@@ -523,7 +525,7 @@ def _sheet_rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[str]]:
             text = str(int(value) if whole else value)
             if hasattr(value, "isoformat"):  # the library gives a date as the start of its day
                 text = value.isoformat().removesuffix("T00:00:00")
-            cells.append("" if value is None else text)
+            cells.append("" if value is None else unescape(text))  # a carriage return stands there as _x000D_
         while cells and not cells[-1]:
             cells.pop()
         if not cells:
