@@ -23,8 +23,8 @@ STEPS_AT_ONCE = 1_000_000
 NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")  # not 007, which is a text
 COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r",\d{3}$")  # 1,500 may be 1500
 BY_SIZE, BY_NULL = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE), re.compile(r"\bnull\b", re.IGNORECASE)
-AMOUNT = re.compile(r"(\D{0,4})\d[\d.,]*\D{0,4}")  # $1,200 or 5 %
-MAX_DIGITS = 15  # of a number, which a float holds
+AMOUNT = re.compile(r"\D{0,4}\d[\d.,]*\D{0,4}")  # $1,200 or 5 %
+LONG_NUMBER = re.compile(r"[-+]?\d{19,}")  # of more than 64 bits: as numbers two ids would be one
 MOSTLY = 0.5  # of the values of a column: numbers, so that the user may take it for one of numbers
 EXAMPLE_ROWS, EXAMPLE_CHARACTERS = 1_000, 30  # looked at for an example of a condition
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
@@ -141,7 +141,7 @@ def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
     numbers = {text for text in texts if (COMMA_NUMBER if commas else NUMBER).fullmatch(text)}
     if texts - numbers or (commas and all("," not in text or THOUSANDS.search(text) for text in texts)):
         return "TEXT", values
-    if any(sum(map(str.isdigit, text)) > MAX_DIGITS for text in texts):  # ids: as numbers some would be equal
+    if any(map(LONG_NUMBER.fullmatch, texts)):
         return "TEXT", values
     texts_to_numbers = {"": None, **{text: text.replace(",", ".") for text in texts}}
     return "NUMERIC", [texts_to_numbers[value.strip()] if isinstance(value, str) else value for value in values]

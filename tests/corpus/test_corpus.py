@@ -428,6 +428,7 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
             rows_where(table, condition)
     ids = pa.table({"id": ["9400111899223100000001", "9400111899223100000002"], "position": ["nurse", "cook"]})
     assert rows_where(ids, "id = '9400111899223100000002' and position = 'cook'").tolist() == [1]
+    assert rows_where(pa.table({"score": ["0.12345678901234567", "1e-05"]}), "score > 0.001").tolist() == [0]
     notes.clear()
     rows_where(pa.table({"price": ["$900", "$1,200", "$80"]}), "price > 100", note=notes.append)
     assert notes[0].startswith("'price' is compared as text, by which '9' > '10', since it holds '$1,200'")
