@@ -23,7 +23,7 @@ STEPS_AT_ONCE = 1_000_000
 NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")  # not 007, which is a text
 COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r",\d{3}$")  # 1,500 may be 1500
 BY_SIZE, BY_NULL = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE), re.compile(r"\bnull\b", re.IGNORECASE)
-AMOUNT = re.compile(r"\D{0,4}\d[\d.,]*\D{0,4}")  # $1,200 or 5 %
+AMOUNT = re.compile(r"\D{0,4}\d[\d.,]*\D{0,4}")  # 1,5 or $1,200 or 5 %
 LONG_NUMBER = re.compile(r"[-+]?\d{19,}")  # of more than 64 bits: as numbers two ids would be one
 MOSTLY = 0.5  # of the values of a column: numbers, so that the user may take it for one of numbers
 EXAMPLE_ROWS, EXAMPLE_CHARACTERS = 1_000, 30  # looked at for an example of a condition
@@ -139,9 +139,8 @@ def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
     texts = {value.strip() for value in values if isinstance(value, str)} - {""}
     commas = any("," in text for text in texts)
     numbers = {text for text in texts if (COMMA_NUMBER if commas else NUMBER).fullmatch(text)}
-    if texts - numbers or (commas and all("," not in text or THOUSANDS.search(text) for text in texts)):
-        return "TEXT", values
-    if any(map(LONG_NUMBER.fullmatch, texts)):
+    thousands = commas and all("," not in text or THOUSANDS.search(text) for text in texts)
+    if texts - numbers or thousands or any(map(LONG_NUMBER.fullmatch, texts)):
         return "TEXT", values
     texts_to_numbers = {"": None, **{text: text.replace(",", ".") for text in texts}}
     return "NUMERIC", [texts_to_numbers[value.strip()] if isinstance(value, str) else value for value in values]
@@ -158,11 +157,11 @@ def _text_note(name: str, values: list[Any], by_size: bool, by_null: bool) -> st
     if by_null and "" in texts and None not in values:
         return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
     others = {text for text in texts - {""} if not NUMBER.fullmatch(text)}
-    with_comma = {text for text in others if COMMA_NUMBER.fullmatch(text) or AMOUNT.fullmatch(text)}
-    if not by_size or len(others - with_comma) >= (1 - MOSTLY) * len(texts - {""}):
+    amounts = {text for text in others if AMOUNT.fullmatch(text)}
+    if not by_size or len(others - amounts) >= (1 - MOSTLY) * len(texts - {""}):
         return ""
     said = f"{name!r} is compared as text, by which '9' > '10', since it holds {min(others)!r:.40}"
-    if with_comma:
+    if amounts:
         return f"{said}; for numbers write all of them with a decimal point, and nothing beside them"
     return f'{said}; for numbers write CAST("{name}" AS REAL), which takes other texts for 0'
 

@@ -196,7 +196,8 @@ def facts_of(own: OwnCorpus) -> list[str]:
         without = f", {missing:,} without" if missing else ""
         counts = f"{most}, …{without}" if len(known) > 3 else f"{most}{without}"
         facts.append(f"{counted(len(known), 'label')} of {own.label_name} ({counts})")
-        facts += filter(None, [label_note(known)])
+        if note := label_note(known):
+            facts.append(note)
     if own.table is not None:
         facts.append(f"columns kept: {', '.join(own.table.schema.names[:8])}")
     return facts
