@@ -104,9 +104,9 @@ def adapt(
     if request.minutes is not None and not 0 < request.minutes < float("inf"):
         raise ValueError(f"`minutes` is {request.minutes!r}; give a number above 0")
     if request.purpose not in PURPOSES:
-        raise ValueError(f"`for` is {request.purpose!r}; choose from {', '.join(PURPOSES)}")
+        raise ValueError(f"`purpose` is {request.purpose!r}; choose from {', '.join(PURPOSES)}")
     if request.purpose == GROUPS and not request.label:
-        raise ValueError("`for` is groups, which only labels can measure; give `label`, or leave out `for`")
+        raise ValueError("`purpose` is groups, which only labels can measure; give `label`, or leave out `purpose`")
     with reserved(folder):
         check_output(folder, resume=resume, overwrite=overwrite)
         trial, facts = tried(request, folder, resume, note)

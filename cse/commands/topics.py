@@ -89,6 +89,10 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     of_text = numbers[np.unique(distinct, return_index=True)[1]]  # (distinct texts,)
     names = group_names(sentences, numbers, WORDS_OF_GROUP, vectors[distinct], encoder.encode)
     notes = [*word_notes(texts, chain.from_iterable(names.words)), *names.notes(WORDS_OF_GROUP)]
+    scores = _scores(labels, numbers)
+    if corpus.label and not scores:
+        kinds = "only one label" if any(labels) else "no label"
+        notes.append(f"`{corpus.label}` holds {kinds}: purity and NMI need at least two")
     central = typical(vectors, of_text, TYPICAL_TEXTS)
     first_of = {text: row for row, text in reversed(list(enumerate(sentences)))}
     groups = [
@@ -104,17 +108,17 @@ def _topics(corpus: Corpus, encoder: Any, count: int | None, seed: int) -> tuple
     for number, group in enumerate(groups):
         if label := majority([labels[row] for row in np.flatnonzero(numbers == number)]):
             group |= {"label": label[0], "share": round(label[1], 4)}  # of those that have one
-    return {"groups": groups, "left_out": names.left_out, "notes": notes, **_scores(labels, numbers)}, numbers
+    return {"groups": groups, "left_out": names.left_out, "notes": notes, **scores}, numbers
 
 
 def _scores(labels: list[str], numbers: np.ndarray) -> dict[str, Any]:
-    """Purity and NMI, x 100, of the texts that have a label; empty if there is none."""
+    """Purity and NMI, x 100, of the texts that have a label; empty if there are fewer than two labels."""
     import numpy as np
 
     from cse.evaluation.clustering import nmi, purity
 
     known = [row for row, label in enumerate(labels) if label]
-    if not known:
+    if len({labels[row] for row in known}) < 2:
         return {}
     gold = np.unique([labels[row] for row in known], return_inverse=True)[1]
     scores = {"purity": purity(gold, numbers[known]), "nmi": nmi(gold, numbers[known])}

@@ -30,6 +30,7 @@ from cse.corpus.source import (
     Source,
     as_json,
     is_json,
+    named_rows,
     of_dicts,
     plain_batches,
     plain_schema,
@@ -477,7 +478,7 @@ def source_in_memory(data: Any) -> Source:
     Raises ValueError for others.
     """
     if is_stream(data):
-        return of_dicts(IN_MEMORY, "stream", iter(data.with_format(None)))
+        return of_dicts(IN_MEMORY, "stream", named_rows(data.with_format(None)))
     if hasattr(data, "column_names") and hasattr(data, "with_format") and not isinstance(data, Mapping):  # a Dataset
         data = data.with_format("arrow")[:] if len(data) else pa.table({name: [] for name in data.column_names})
     elif hasattr(data, "to_arrow"):  # Polars
@@ -487,7 +488,7 @@ def source_in_memory(data: Any) -> Source:
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
-        schema = plain_schema(data.schema.remove_metadata())
+        schema = plain_schema(data.schema)
         batches = plain_batches(data.to_batches(BATCH_ROWS), schema)
         return Source(IN_MEMORY, "table", schema, iter(batches))
     columned = any(hasattr(data, name) for name in ("columns", "column_names"))

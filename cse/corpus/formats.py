@@ -49,6 +49,7 @@ from cse.corpus.source import (
     MAX_COLUMNS,
     Source,
     distinct_names,
+    named_rows,
     of_dicts,
     plain_batches,
     plain_schema,
@@ -543,7 +544,7 @@ def streamed(name: str) -> Iterator[dict[str, Any]]:
 
     disable_progress_bar()
     set_verbosity(CRITICAL)  # the error repeats what it would log
-    yield from load_dataset(name, split="train", streaming=True)
+    yield from named_rows(load_dataset(name, split="train", streaming=True))
 
 
 def _within(errors: AbstractContextManager[None], rows: Iterator[Any]) -> Iterator[Any]:

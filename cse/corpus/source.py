@@ -129,11 +129,33 @@ def is_json(column: pa.Field) -> bool:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with distinct names, large strings for strings, and no dictionaries."""
-    names = distinct_names(schema.names)
-    return pa.schema(
-        [pa.field(name, _plain(entry.type), metadata=entry.metadata) for name, entry in zip(names, schema, strict=True)]
-    )
+    """Return a schema with distinct names, large strings for strings and named labels, and no dictionaries."""
+    labels, entries = label_names(schema), []
+    for name, entry in zip(distinct_names(schema.names), schema, strict=True):
+        kind = pa.large_string() if entry.name in labels else _plain(entry.type)
+        entries.append(pa.field(name, kind, metadata=entry.metadata))
+    return pa.schema(entries)
+
+
+def label_names(schema: pa.Schema) -> dict[str, list[str]]:
+    """Return the names of the numbers in each column that the package datasets wrote as a `ClassLabel`."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"].items()
+        return {column: list(kind["names"]) for column, kind in features if kind.get("_type") == "ClassLabel"}
+    except (KeyError, TypeError, AttributeError, ValueError):  # it has none, or they are nested otherwise
+        return {}
+
+
+def named_rows(stream: Any) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a stream of the package datasets, with the names of labels in place of their numbers."""
+    kinds = (stream.features or {}).items()
+    labels = {column: kind.names for column, kind in kinds if type(kind).__name__ == "ClassLabel"}
+    for row in stream:
+        yield {**row, **{column: _label_name(row.get(column), names) for column, names in labels.items()}}
+
+
+def _label_name(number: int | None, names: Sequence[str]) -> str | None:
+    return None if number is None or number < 0 else names[number]  # -1: the row has no label
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -147,10 +169,11 @@ def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Itera
     """Yield batches of any schema in the plain one of `plain_schema`, with their row numbers."""
     first = 1
     for batch in chain.from_iterable(map(_unpacked, batches)):
-        arrays = [
-            column if column.type == entry.type else column.cast(entry.type)
-            for column, entry in zip(batch.columns, schema, strict=True)
-        ]
+        labels, arrays = label_names(batch.schema), []
+        for name, column, entry in zip(batch.schema.names, batch.columns, schema, strict=True):
+            if name in labels:
+                column = pa.array([_label_name(number, labels[name]) for number in column.to_pylist()], entry.type)
+            arrays.append(column if column.type == entry.type else column.cast(entry.type))
         yield np.arange(first, first + batch.num_rows), pa.record_batch(arrays, schema=schema)
         first += batch.num_rows
 

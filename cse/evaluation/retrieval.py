@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 TOP, RECALL_DEPTH = 10, 100
 CORPORA = ("corpus.jsonl", "corpus.tsv")
+TEXT_HEADINGS = ("text", "query", "question", "document", "passage", "body", "content")  # beside one such as doc_id
 MIN_WORDS = 3  # of a known item: fewer leave one word, which is no question
 MAX_FORM_WORDS = 10  # of its short form, as many as a question has
 EQUAL_COSINES = 1e-6  # cosines that differ by less are equal in float32
@@ -99,7 +100,8 @@ def measures(ranking: Sequence[Any], relevant: Set[Any]) -> dict[str, float]:
 def read_texts(path: Path) -> dict[str, str]:
     """Texts by id of JSON lines, or of `id<TAB>text` or `id<TAB>title<TAB>text`.
 
-    A title stands before the text, as BEIR joins them; in a .tsv one that the text begins with is not repeated.
+    A title stands before the text, as BEIR joins them; in a .tsv one that the text begins with is not repeated, and a
+    header is left out.
     """
     rows: list[tuple[str, str, str]] = []  # where it stands, its id, its text
     if ".jsonl" in path.suffixes:
@@ -112,9 +114,10 @@ def read_texts(path: Path) -> dict[str, str]:
             rows.append((f"row {number}", name, " ".join(parts).strip()))
     else:
         for number, line in enumerate(text_lines(path), start=1):
-            if not line.strip():
-                continue
             name, *parts = (cell.strip() for cell in line.split("\t"))
+            header = number == 1 and name.lower().endswith("id") and parts[-1:] and parts[-1].lower() in TEXT_HEADINGS
+            if header or not line.strip():
+                continue
             if not name or len(parts) not in (1, 2):
                 raise ValueError(f"{path}: line {number} has {len(parts) + 1} columns, not id, text or id, title, text")
             rows.append((f"line {number}", name, parts[-1] if parts[-1].startswith(parts[0]) else " ".join(parts)))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from cse.corpus.corpus import IN_MEMORY, Corpus, is_stream
+from cse.corpus.corpus import IN_MEMORY, SAMPLE_ROWS, Corpus, check_texts, is_stream
 from cse.corpus.formats import Options
 from cse.corpus.supervised import Examples, Note, Pair, is_items, pairs_in_memory, scored_pairs, training_examples
 from cse.encoder.backbone import has_dropout, load_backbone
@@ -208,6 +208,9 @@ def prepare(request: TrainRequest, note: Note = lambda line: None) -> tuple[Torc
         note(examples.understood)
     if len(examples) < 2:
         raise ValueError(f"{request.source}: contrastive training needs at least 2 examples, got {len(examples)}")
+    if not request.supervised:  # an anchor of several pairs is repeated
+        spread = examples.select(slice(None, None, 1 + len(examples) // SAMPLE_ROWS))
+        check_texts(request.source, list(spread.anchors()), 2, "contrastive training")
     dev = request.dev_pairs(note)
     model, tokenizer = opened or load_backbone(location(name))
     method, config = request.preset(_row_of(model))

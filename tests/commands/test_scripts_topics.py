@@ -66,6 +66,13 @@ def test_groups_words_and_typical_texts_are_those_of_the_library(bert_folder, ta
     assert lines[-1].startswith(f"purity {document['scores']['purity']:.2f}, NMI {document['scores']['nmi']:.2f}")
 
 
+def test_labels_that_cannot_be_compared_with_are_named(bert_folder, tmp_path):
+    rows = "".join(f"{text},news\n" for _, text in TEXTS)
+    (tmp_path / "a.csv").write_text(f"text,topic\n{rows}")
+    command = ("topics", tmp_path / "a.csv", "--model", bert_folder, "--groups", 2, "--labels", "topic")
+    assert run(*command).stdout.endswith("`topic` holds only one label: purity and NMI need at least two\n")
+
+
 def test_all_columns_come_back_from_a_messy_table_and_the_users_row_and_group_stay(bert_folder, tmp_path):
     content = (
         "row;group;text;group\nA;x; Un caf\u00e9, s'il vous pla\u00eet ;1\n;;;\nB;y;-5 degr\u00e9s;2\nC;;the dog;3\n"

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from datasets import Dataset, DatasetDict, IterableDataset
+from datasets import ClassLabel, Dataset, DatasetDict, Features, IterableDataset, Value
 
 from cse.corpus import Corpus, formats
 from cse.corpus import corpus as corpora
@@ -249,6 +249,15 @@ def test_a_folder_that_datasets_saved_is_read_and_another_names_a_file(tmp_path)
     assert (corpus.texts, corpus.fields(2)) == (["a", "b", "c"], {"n": 3})
     with pytest.raises(ValueError, match=r"is a folder, not a file; give a file, such as .*set/train"):
         Corpus.read(tmp_path / "set")
+
+
+def test_labels_that_datasets_numbered_have_their_names(tmp_path):
+    labels = Features({"text": Value("string"), "label": ClassLabel(names=["World", "Sports"])})
+    data = Dataset.from_dict({"text": list("abc"), "label": [1, -1, 0]}, features=labels)
+    data.to_parquet(tmp_path / "a.parquet")
+    data.save_to_disk(tmp_path / "set")
+    for source in (data, data.to_iterable_dataset(), tmp_path / "a.parquet", tmp_path / "set"):
+        assert Corpus.of(source, labels="label").labels == ["Sports", "", "World"]
 
 
 def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_path):

@@ -57,8 +57,8 @@ def test_a_set_is_scored_and_a_query_that_is_a_document_does_not_find_itself(tmp
     assert score(lambda texts: np.array([vectors[text] for text in texts]), folder, exact)["queries"] == 1
 
 
-def test_a_title_is_said_once(tmp_path):
-    (tmp_path / "c.tsv").write_text("1\tWings\tWings lift.\n2\tHeat\tIt flows.\n3\talone\n")
+def test_a_title_is_said_once_and_a_header_is_no_document(tmp_path):
+    (tmp_path / "c.tsv").write_text("doc_id\ttitle\ttext\n1\tWings\tWings lift.\n2\tHeat\tIt flows.\n3\talone\n")
     assert read_texts(tmp_path / "c.tsv") == {"1": "Wings lift.", "2": "Heat It flows.", "3": "alone"}
 
 

@@ -94,6 +94,7 @@ def test_training_works_in_a_running_event_loop_as_a_notebook_has_it(bert_folder
         ({"batch_size": 1}, "batch_size is 1; give at least 2"),
         ({"data": ["one"]}, "texts in memory: contrastive training needs at least 2 examples, got 1"),
         ({"data": DataFrame({"first": SENTENCES, "second": SENTENCES})}, "which column holds the texts"),
+        ({"data": ["news", "sport"] * 50}, "100 rows hold only 2 different short texts, which look like labels"),
         ({"data": []}, "texts in memory: no sentence in them"),
         ({"data": "missing.txt"}, "missing.txt: no such file"),
         ({"dev": [(1, "a", "b")]}, "`dev`: "),
