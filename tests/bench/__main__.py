@@ -419,6 +419,9 @@ def bench_plain(
     seeds: Seeds = 1,
     sentences: Annotated[int, typer.Option(min=2, help="Training sentences that are drawn.")] = 20_000,
     steps: Annotated[int, typer.Option(min=1, help="Batches of 64 of a training.")] = 60,
+    length: Annotated[
+        list[int] | None, typer.Option(help="Train the rows for so many batches, too; repeatable.")
+    ] = None,
     trials: Annotated[
         bool, typer.Option("--trials", help="First try every setting of the grids on STS-B dev.")
     ] = False,
@@ -438,7 +441,8 @@ def bench_plain(
         return
     for name in only or ():
         check_choice("only", name, CONFIGURATIONS)
-    plan = Plan(data, backbone or data / "plain_backbone", work, results, FIXED | {"max_steps": steps}, sentences)
+    fixed = FIXED | {"max_steps": steps}
+    plan = Plan(data, backbone or data / "plain_backbone", work, results, fixed, sentences, length or ())
     run(plan, [CONFIGURATIONS[name] for name in only or CONFIGURATIONS], log, seeds=seeds, trials=trials, more=more)
 
 

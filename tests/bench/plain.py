@@ -6,7 +6,7 @@ import random
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -127,6 +127,7 @@ class Plan:
     results: Path
     fixed: Settings
     sentences: int
+    lengths: Sequence[int] = ()  # of further trainings under the same settings, in batches
 
     def inputs(self) -> dict[str, Any]:
         """All that the records of one results file have in common."""
@@ -191,7 +192,7 @@ def run(plan: Plan, rows: Sequence[Configuration], note: Log, *, seeds: int, tri
     With `trials` every point of the rows' grids is scored on STS-B dev before; `more` adds transfer and clustering of
     the first seed. A record under settings that are no longer the best is made again.
     """
-    results = open_records(plan)
+    results = {"lengths": {}, **open_records(plan)}
 
     def keep(kind: str, name: str, record: dict[str, Any]) -> None:
         results[kind][name] = record
@@ -203,19 +204,28 @@ def run(plan: Plan, rows: Sequence[Configuration], note: Log, *, seeds: int, tri
             name = trial_name(row.family, point)
             if name not in results["trials"]:
                 keep("trials", name, _timed(partial(_trial, plan, row, point)))
-    for number in range(seeds):
-        for row in rows:
-            if number and not row.family:
-                continue
-            seed = FIRST_SEED + number if row.family else None
-            settings = dict(best_settings(row.family, results["trials"])) if row.family else {}
-            name = row.name if seed is None else f"{row.name} {seed}"
-            record = results["records"].get(name, {})
-            if record.get("settings") != settings:
-                record = {"settings": settings, "seed": seed, **_timed(partial(_record, plan, row, seed, settings))}
-                keep("records", name, record)
-            if more and not number and row.name not in OWN_SCORES and MORE_TASKS[0] not in record:
-                keep("records", name, record | _more(plan, row, encoder_of(plan, row, seed, settings)))
+    for number, row in product(range(seeds), rows):
+        if number and not row.family:
+            continue
+        seed = FIRST_SEED + number if row.family else None
+        settings = dict(best_settings(row.family, results["trials"])) if row.family else {}
+        name = row.name if seed is None else f"{row.name} {seed}"
+        for (kind, key), one in plans_of(plan, row, name).items():
+            if results[kind].get(key, {}).get("settings") != settings:
+                scores = _timed(partial(_record, one, row, seed, settings))
+                keep(kind, key, {"settings": settings, "seed": seed, **scores})
+        record = results["records"][name]
+        if more and not number and row.name not in OWN_SCORES and MORE_TASKS[0] not in record:
+            keep("records", name, record | _more(plan, row, encoder_of(plan, row, seed, settings)))
+
+
+def plans_of(plan: Plan, row: Configuration, name: str) -> dict[tuple[str, str], Plan]:
+    """Return a row's plans by kind and name of their record: the plan itself, and one for each further length."""
+    lengths = {
+        ("lengths", f"{name} {length}"): replace(plan, fixed={**plan.fixed, "max_steps": length})
+        for length in (plan.lengths if row.family else ())
+    }
+    return {("records", name): plan, **lengths}
 
 
 def _timed(scores: Callable[[], dict[str, Any]]) -> dict[str, Any]:

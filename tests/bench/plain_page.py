@@ -16,7 +16,16 @@ from cse.evaluation.metrics import over_seeds, seeds_differ
 from cse.evaluation.reproduction import rows as published_rows
 from cse.evaluation.results import TEMPLATES
 from cse.files.writing import write_file
-from tests.bench.plain import CONFIGURATIONS, GRIDS, MORE_TASKS, STATIC_BIAS, TEMPLATE_SCORES, Configuration, trial_name
+from tests.bench.plain import (
+    CONFIGURATIONS,
+    FIRST_SEED,
+    GRIDS,
+    MORE_TASKS,
+    STATIC_BIAS,
+    TEMPLATE_SCORES,
+    Configuration,
+    trial_name,
+)
 
 HOLDS, FAILS, NOISE, ALONE, MISSING = "holds", "does not hold", "inside the noise", "one seed", "not run yet"
 Results = Mapping[str, Any]
@@ -206,14 +215,29 @@ def claim_table(results: Results) -> list[str]:
 
 
 def settings_table(results: Results) -> list[str]:
-    """The points of each method's grid with their score on STS-B dev."""
+    """The points of each method's grid with their score on STS-B dev: two learning rates by two temperatures."""
     rows = []
     for family, points in GRIDS.items():
-        for point in points:
-            trial = results["trials"].get(trial_name(family, point))
-            shown = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in point.items())
-            rows.append((family, shown, f"{trial['dev']:.2f}" if trial else MISSING))
-    return _table(("method", "settings", "STS-B dev, seed 42"), rows)
+        trials = [results["trials"].get(trial_name(family, point)) for point in points]
+        rates = " and ".join(dict.fromkeys(f"{point['learning_rate']:g}" for point in points))
+        rows.append((family, rates, *(f"{trial['dev']:.2f}" if trial else MISSING for trial in trials)))
+    columns = [f"{rate}, {heat}" for heat in ("0.05", "0.1") for rate in ("first", "second")]
+    return _table(("method", "learning rates", *columns), rows)
+
+
+def length_table(results: Results) -> list[str]:
+    """Average and STS-B dev of trainings of one seed that differ in their number of batches."""
+    base, lengths = results.get("inputs", {}).get("max_steps"), results.get("lengths", {})
+    counts = sorted({base, *(int(key.split()[-1]) for key in lengths)} - {None})
+    rows = []
+    for name in dict.fromkeys(key.split()[0] for key in lengths):
+        keys = {count: f"{name} {FIRST_SEED} {count}" for count in counts}
+        records = [results["records" if at == base else "lengths"].get(key.removesuffix(f" {base}"), {})
+                   for at, key in keys.items()]  # fmt: skip
+        scores = [_known(record.get(score)) for score in ("average", "dev") for record in records]
+        rows.append((CONFIGURATIONS[name].title, *scores))
+    columns = [f"{score}, {count}" for score in ("average", "STS-B dev") for count in counts]
+    return _table(("row", *columns), rows or [(MISSING, *("" for _ in columns))])
 
 
 def token_table(results: Results) -> list[str]:
@@ -229,7 +253,7 @@ def token_table(results: Results) -> list[str]:
 
 BLOCKS = {
     "scores": main_table, "claims": claim_table, "geometry": geometry_table, "templates": template_table,
-    "removal": removal_table, "tokens": token_table, "settings": settings_table,
+    "removal": removal_table, "tokens": token_table, "lengths": length_table, "settings": settings_table,
 }  # fmt: skip
 
 

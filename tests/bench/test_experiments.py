@@ -110,7 +110,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     labelled = "".join(
         f"{n % 2}\t{first} {second}\n" for n, (first, second) in enumerate(product(WORDS[:6], WORDS[:7]))
     )
-    documents = [f"{first} {second}\n" for first, second in product(WORDS[:12], WORDS[:10])]
+    documents = [f"{first} {second}\n" for first, second in product(WORDS[:18], WORDS[:12])]
     documents[99] = "held out\n"
     files = {f"sts/{pattern.replace('*', 'all')}": pairs for pattern in (*SETS.values(), "STSB/dev.tsv")}
     names = ("transfer/TREC/train", "transfer/TREC/test", "clustering/words")
@@ -123,7 +123,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_plain(data: Path, backbone: Path, folder: Path, *words: object) -> dict[str, Any]:
     """Run rows of the papers' tables; return the records."""
-    options = ("--data", data, "--backbone", backbone, "--work", folder / "work", "--sentences", 100, "--steps", 2)
+    options = ("--data", data, "--backbone", backbone, "--work", folder / "work", "--sentences", 200, "--steps", 2)
     ran("bench", "plain", *options, "--results", folder / "made.json", *words)
     return json.loads((folder / "made.json").read_text())
 
@@ -132,7 +132,7 @@ def test_runs_are_kept_and_the_page_has_their_numbers(data: Path, bert_folder: P
     rows = ("--only", "static-bias", "--only", "templates", "--only", "simcse", "--seeds", 2)
     records = run_plain(data, bert_folder, tmp_path, *rows)["records"]
     assert list(records) == ["static-bias", "templates", "simcse 42", "simcse 43"]
-    assert "held out" not in (tmp_path / "work" / "sentences-100.txt").read_text()
+    assert "held out" not in (tmp_path / "work" / "sentences-200.txt").read_text()
     first, second = (records[f"simcse {seed}"] for seed in (42, 43))
     assert first["average"] == pytest.approx(np.mean(list(first["sts"].values())), abs=0.006)
     assert first["settings"] == GRIDS["simcse"][0]  # before any was tried
@@ -156,12 +156,18 @@ def test_trials_choose_the_settings_and_more_tasks_are_added(data: Path, bert_fo
     assert list(results["trials"]) == [trial_name("simcse", point) for point in GRIDS["simcse"]]
     first = results["records"]["simcse 42"]
     assert first["dev"] == max(trial["dev"] for trial in results["trials"].values())
-    record = run_plain(data, bert_folder, tmp_path, "--only", "simcse", "--more")["records"]["simcse 42"]
+    longer = run_plain(data, bert_folder, tmp_path, "--only", "simcse", "--length", 1, "--more")
+    record = longer["records"]["simcse 42"]
+    (other,) = longer["lengths"].values()
+    assert (other["settings"], other["sts"] != first["sts"]) == (first["settings"], True)
     assert first.items() <= record.items()
     assert (list(record["transfer"]), list(record["clustering"])) == (["TREC"], ["words"])
     run_plain(data, bert_folder, tmp_path, "--page")
     shown = f"| {record['transfer']['TREC']:.2f} | {record['clustering']['words']:.2f} |"
-    assert shown in (tmp_path / "made.md").read_text()
+    by_length = (
+        f"| SimCSE | {other['average']:.2f} | {first['average']:.2f} | {other['dev']:.2f} | {first['dev']:.2f} |"
+    )
+    assert {shown in (page := (tmp_path / "made.md").read_text()), by_length in page} == {True}
 
 
 def test_a_page_keeps_its_prose(tmp_path: Path) -> None:
