@@ -58,6 +58,7 @@ def templates() -> jinja2.Environment:
         "colour": colour,
         "folded": lambda text: Markup(folding(escape(text), len(text))),
         "term": lambda *words: Markup(term(*words)),
+        "painted": lambda name: Markup(painted(name)),
         "bar": lambda *shares: Markup(bar(*shares)),
     }
     return environment
@@ -73,10 +74,14 @@ def drawn(file: str, part: str, /, **values: Any) -> Markup:
 
 def model(name: str) -> str:
     """Return a model's name after a mark of its colour, which the page's styles give to those not bundled."""
-    known = name.removesuffix(BEFORE) in MODELS
-    painted = f'style="{colour(name)}"' if known else f'data-model="{escape(name)}"'
     first, blank, rest = escape(title(name)).partition(" ")
-    return f'<span class="cse-named"><i class="cse-chip" {painted}></i>{first}</span>{blank}{rest}'
+    return f'<span class="cse-named"><i class="cse-chip" {painted(name)}></i>{first}</span>{blank}{rest}'
+
+
+def painted(name: str) -> str:
+    """Return the attribute of an element that has a model's colour."""
+    known = name.removesuffix(BEFORE) in MODELS
+    return f'style="{colour(name)}"' if known else f'data-model="{escape(name)}"'
 
 
 def colour(name: str) -> str:

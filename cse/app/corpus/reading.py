@@ -182,22 +182,19 @@ def named(file: Path) -> Iterator[None]:
 def facts_of(own: OwnCorpus) -> list[str]:
     """Return facts of texts that were just given, as words: what they are, and what was left out."""
     lengths = np.array([len(text) for text in own.texts])
-    short, middle, long = np.quantile(lengths, (0.1, 0.5, 0.9)).astype(int)
+    short, long = np.quantile(lengths, (0.1, 0.9)).astype(int)
     column = "" if own.table is None else f" of the column {own.text_name}"
-    facts = [f"{len(own.texts):,} texts{column}", f"{middle:,} characters each (8 of 10 have {short:,} to {long:,})"]
+    facts = [f"{len(own.texts):,} texts{column}", f"most of {short:,} to {long:,} characters"]
     if own.without_text:
         facts.append(f"{counted(own.without_text, 'row')} without a text left out")
     copies = len(own.texts) - len({text.strip() for text in own.texts})
-    facts.append(f"{copies:,} exact cop{'y' if copies == 1 else 'ies'}" if copies else "no exact copies")
+    if copies:
+        facts.append(f"{copies:,} exact cop{'y' if copies == 1 else 'ies'}")
     if own.labels:
         known = Counter(filter(None, own.labels))
-        most = ", ".join(f"{label} {count:,}" for label, count in known.most_common(3))
         missing = len(own.texts) - known.total()
-        without = f", {missing:,} without" if missing else ""
-        counts = f"{most}, …{without}" if len(known) > 3 else f"{most}{without}"
-        facts.append(f"{counted(len(known), 'label')} of {own.label_name} ({counts})")
+        without = f", {counted(missing, 'text')} without" if missing else ""
+        facts.append(f"{counted(len(known), 'label')} of {own.label_name}{without}")
         if note := label_note(known):
             facts.append(note)
-    if own.table is not None:
-        facts.append(f"columns kept: {', '.join(own.table.schema.names[:8])}")
     return facts

@@ -125,7 +125,8 @@ def training_html(training: Training) -> str:
     table, share = "", progress.step / progress.steps if progress.steps else 0.0
     report = outcome.report if outcome else None
     if report:
-        table = page_html(Answer(Adaptation(), report_frame(report), {}))
+        scored = report_frame(report).assign(verdict="")  # the heading says it
+        table = page_html(Answer(Adaptation(), scored, {}))
     elif training.running and progress.answered:
         table = page_html(Answer(Adaptation(), first_answer(progress.stages, request.purpose), {}))
     method = "Adapt" if request.method == ADAPT else title(request.method)
