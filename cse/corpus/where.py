@@ -24,6 +24,9 @@ NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")  # not 007, whi
 COMMA_NUMBER, THOUSANDS = re.compile(r"[-+]?(0|[1-9]\d*)(,\d+)?"), re.compile(r",\d{3}$")  # 1,500 may be 1500
 BY_SIZE, BY_NULL = re.compile(r"[<>]|\bbetween\b", re.IGNORECASE), re.compile(r"\bnull\b", re.IGNORECASE)
 AMOUNT = re.compile(r"\D{0,4}\d[\d.,]*\D{0,4}")  # 1,5 or $1,200 or 5 %
+BARE_DATE = re.compile(r"\b(\d{4}([-/])\d{1,2}\2\d{1,2}|\d{1,2}/\d{1,2}/\d{4})\b")  # SQL takes it for a sum
+DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([ T]\d.*)?")
+ORDERED_DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d.*)?")  # its texts stand in the order of time
 LONG_NUMBER = re.compile(r"[-+]?\d{19,}")  # of more than 64 bits: as numbers two ids would be one
 MOSTLY = 0.5  # of the values of a column: numbers, so that the user may take it for one of numbers
 EXAMPLE_ROWS, EXAMPLE_CHARACTERS = 1_000, 30  # looked at for an example of a condition
@@ -46,6 +49,10 @@ def rows_where(
         raise ValueError(
             f'cannot read the condition {condition!r}: no column is called "{unknown}"; write a text in single quotes, '
             f"or give one of the columns {', '.join(names[:40])}"
+        )
+    if bare := BARE_DATE.search(re.sub(r"""'[^']*'|"[^"]*\"""", "", condition)):
+        raise ValueError(
+            f"cannot read the condition {condition!r}: {bare[0]} without quotes is a calculation; write '{bare[0]}'"
         )
     with closing(sqlite3.connect(":memory:")) as base:
         quoted = ", ".join(map(_quoted, by_case.values()))
@@ -148,7 +155,7 @@ def _values(entry: pa.Field, column: pa.ChunkedArray) -> tuple[str, list[Any]]:
 
 def _text_note(name: str, values: list[Any], by_size: bool, by_null: bool) -> str:
     """Return what is said of a column of texts: of values that differ in blanks, of empty cells, if these are asked
-    for, and of numbers, where most are.
+    for, of dates that texts do not order, and of numbers, where most are.
     """
     written = {value for value in values if isinstance(value, str)}
     texts = {value.strip() for value in written}
@@ -156,6 +163,9 @@ def _text_note(name: str, values: list[Any], by_size: bool, by_null: bool) -> st
         return f'{name!r} has cells such as {twice!r:.40} with blanks; trim("{name}") compares without them'
     if by_null and "" in texts and None not in values:
         return f"an empty cell of {name!r} is no NULL; write \"{name}\" = ''"
+    dates = {text for text in texts if DATE.fullmatch(text) and not ORDERED_DATE.fullmatch(text)}
+    if by_size and dates:
+        return f"{name!r} is compared as text, and {min(dates)!r} is out of order there; write dates as 2025-01-31"
     others = {text for text in texts - {""} if not NUMBER.fullmatch(text)}
     amounts = {text for text in others if AMOUNT.fullmatch(text)}
     if not by_size or len(others - amounts) >= (1 - MOSTLY) * len(texts - {""}):

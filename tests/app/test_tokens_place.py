@@ -74,7 +74,7 @@ def test_models_that_read_no_mask_are_named_once_and_a_start_stands_beside_its_m
     assert names[1] == "SimCSE and DCPCSE"
     assert '<details class="cse-fold" open>' in page_html(ask(state, Tokens, {"models": ["simcse"]}))
     pair = ask(state, Tokens, {"models": ["promptbert (before)", "promptbert"], "k": 3})
-    assert page_html(pair).count('<section class="cse-card">') == 1
+    assert page_html(pair).count('<section class="cse-card"') == 1
     assert page_html(pair).index("Before training") < page_html(pair).index("After training")
     assert pair.frame["model"].unique().tolist() == ["promptbert (before)", "promptbert"]
 

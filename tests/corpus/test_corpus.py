@@ -441,6 +441,13 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
     notes.clear()
     rows_where(pa.table({"price": ["$900", "$1,200", "$80"]}), "price > 100", note=notes.append)
     assert notes[0].startswith("'price' is compared as text, by which '9' > '10', since it holds '$1,200'")
+    notes.clear()
+    days = pa.table({"day": ["2024-12-30", "26.01.2024", "2025-01-30"], "text": ["a", "b", "c"]})
+    assert rows_where(days, "day >= '2025-01-01' and day < '2026'", note=notes.append).tolist() == [2]
+    assert notes[0].startswith("'day' is compared as text, and '26.01.2024' is out of order there; write dates as")
+    for condition in ("day > 2025-01-01", "day = '2025-01-01' or day < 1/2/2025"):
+        with pytest.raises(ValueError, match=r"without quotes is a calculation; write '(2025-01-01|1/2/2025)'"):
+            rows_where(days, condition)
     capitals = pa.table({"Status": ["x", "y"], "status": ["y", "x"], "group": ["a", "a"]})
     with pytest.raises(ValueError, match="'Status', 'status' differ in capitals alone"):
         rows_where(capitals, "status = 'x'")
