@@ -170,7 +170,8 @@ def component(ask: Ask, value: Any) -> gr.components.Component:
     """Return the component of an input."""
     if ask.kind in ("text", "lines"):
         lines = 6 if ask.kind == "lines" else 1
-        return gr.Textbox(value, label=ask.label, lines=lines, placeholder=ask.such_as, scale=4, min_width=200)
+        least = 320 if lines > 1 else 200  # on a phone nothing stands beside a list
+        return gr.Textbox(value, label=ask.label, lines=lines, placeholder=ask.such_as, scale=4, min_width=least)
     if ask.kind == "choice":
         return gr.Dropdown(list(ask.choices), value=value, label=ask.label, min_width=160)
     return gr.Slider(ask.low, ask.high, value, step=ask.step, label=ask.label, min_width=220)

@@ -41,6 +41,8 @@ LINKING = "A link opens this place with its inputs, models and corpus; texts and
 WHICH = "Which column holds the texts? {} is proposed."
 # The panel of the corpus lies over what is said of new texts.
 CLOSE = "about => about && document.getElementById('corpus-panel').hidePopover()"
+COPY = "Copy link"
+COPY_AGAIN = f"() => new Promise(done => setTimeout(() => done('{COPY}'), 5000))"
 FOCUS_UNDO = "() => requestAnimationFrame(() => document.getElementById('corpus-undo')?.focus())"
 
 
@@ -85,8 +87,8 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
         corpus = gr.Dropdown(choices_of(state), value=DEMO_KEY, label="Corpus", elem_id="corpus")
         said = gr.HTML("", apply_default_css=False, elem_id="corpus-said")
         with gr.Row():
-            remove = gr.Button("Remove my texts", size="sm", visible=False)
-            undo = gr.Button("Undo", size="sm", visible=False, elem_id="corpus-undo")
+            remove = gr.Button("Remove my texts", size="sm", scale=0, min_width=150, visible=False)
+            undo = gr.Button("Undo", size="sm", scale=0, visible=False, elem_id="corpus-undo")
         with gr.Row():
             file = gr.File(label="File", height=110, elem_id="corpus-file", scale=1, min_width=240)
             lines = gr.Textbox("", label="Or paste lines, one text each", lines=3, max_lines=6, scale=1, min_width=240)
@@ -106,8 +108,9 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     with panel("share", "Share") as share:
         with gr.Row():
             gr.HTML(html.hint(LINKING), apply_default_css=False)
-            copy = gr.Button("Copy link", scale=0, min_width=100, elem_classes="cse-submit")
-        copy.click(None, None, copy, js="() => cse.copyLink()", **HIDDEN)
+            copy = gr.Button(COPY, scale=0, min_width=100, elem_classes="cse-submit")
+        copied = copy.click(None, None, copy, js="() => cse.copyLink()", **HIDDEN)
+        copied.then(None, None, copy, js=COPY_AGAIN, **HIDDEN)
     number = gr.Number(0, precision=0, visible="hidden")  # a State takes no value outside of the queue
     timer, undoable = gr.Timer(POLL, active=False), gr.Timer(UNDO, active=False)
     changed = gr.State(0)
@@ -121,11 +124,13 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
         mine = gr.update(visible=own is not None)
         return bar_html(state, corpus, models, own), version(state, corpus, own), gr.Timer(active=running), mine
 
-    def resume(key: str, request: gr.Request) -> Any:
-        """Choose the texts that the visitor has here, where the address chooses nothing."""
-        mine = not dict(request.query_params) and state.own_corpora.corpus(key) is not None
-        choices = choices_of(state, key)
-        return gr.update(choices=choices, value=OWN_KEY) if mine else gr.update(choices=choices)
+    def resume(key: str, request: gr.Request) -> tuple[Any, str]:
+        """Choose the texts that the visitor has here, where the address chooses nothing, and say what they are."""
+        own, choices = state.own_corpora.corpus(key), choices_of(state, key)
+        if own is None:
+            return gr.update(choices=choices), ""
+        mine = gr.update(choices=choices) if dict(request.query_params) else gr.update(choices=choices, value=OWN_KEY)
+        return mine, html.hint(f"{own.label}: {'; '.join(facts_of(own))}.")
 
     used = [said, lines, corpus, about]
     upload = file.change(partial(uploaded, state), [file, chosen, key], [column, labels, rows, *used], **SILENT)
@@ -141,7 +146,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
     removed.success(None, js=FOCUS_UNDO, **HIDDEN)
     undone = undo.click(partial(bring_back, state), key, offered, **QUICK)
     undoable.tick(lambda: ("", gr.update(visible=False), gr.Timer(active=False)), None, [said, undo, undoable], **QUICK)
-    opened.then(resume, key, corpus, **SILENT)
+    opened.then(resume, key, [corpus, said], **SILENT)
     steps = (upload, use_texts, removed, undone)
     return Top(corpus, chosen, key, changed, gr.State(FIRST_PLACE), share, models_panel, steps, opened)
 
@@ -293,7 +298,7 @@ def models_form(state: AppState, key: gr.Textbox) -> tuple[gr.CheckboxGroup, gr.
         )  # fmt: skip
         file = gr.File(label="Or a .zip of it", file_types=[".zip"], scale=2, min_width=200, height=150)
         add = gr.Button("Add it", scale=0, min_width=100, elem_classes="cse-submit")
-        drop = gr.Button("Remove mine", scale=0, min_width=150, elem_classes="cse-submit")
+        drop = gr.Button("Remove mine", scale=0, min_width=150, elem_classes="cse-submit", visible=False)
     adding = f"Give {state.admission.choices()}. {ADDING}"
     status = gr.HTML(html.hint(adding), apply_default_css=False, elem_id="added")
 
@@ -301,17 +306,23 @@ def models_form(state: AppState, key: gr.Textbox) -> tuple[gr.CheckboxGroup, gr.
         try:
             column = admit_model(state, name, key, path)
         except (ValueError, OSError) as error:
-            return gr.skip(), html.alert(str(error)), gr.skip(), None
+            return gr.skip(), html.alert(str(error)), gr.skip(), gr.skip(), None
         update = gr.update(choices=model_choices(state.models.columns), value=[*chosen, column.name])
-        return update, html.hint(f"{title(column.name)} is in every place. {ADDING}"), number + 1, None
+        return (
+            update,
+            html.hint(f"{title(column.name)} is in every place. {ADDING}"),
+            number + 1,
+            gr.update(visible=True),
+            None,
+        )
 
     def take(chosen: list[str], number: int) -> tuple[Any, ...]:
         state.models.remove_added()
         offered = model_choices(state.models.own)
         kept = [name for _, name in offered if name in chosen]
-        return gr.update(choices=offered, value=kept), html.hint(adding), number + 1
+        return gr.update(choices=offered, value=kept), html.hint(adding), number + 1, gr.update(visible=False)
 
-    add.click(guarded(put), [name, file, key, chosen, changing], [chosen, status, changing, file], **PRIVATE)
-    drop.click(guarded(take), [chosen, changing], [chosen, status, changing], **PRIVATE)
+    add.click(guarded(put), [name, file, key, chosen, changing], [chosen, status, changing, drop, file], **PRIVATE)
+    drop.click(guarded(take), [chosen, changing], [chosen, status, changing, drop], **PRIVATE)
     chosen.input(lambda number: number + 1, changing, changing, **QUICK)
     return chosen, changing

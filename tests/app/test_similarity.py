@@ -85,11 +85,12 @@ def test_an_example_is_explained_and_the_range_of_the_percentiles_is_said():
     frame = pd.DataFrame({"model": ["simcse", "dcpcse"], "percentile": [12.0, 99.99], "random_mean": [0.1, 0.2]})
     said = Similarity(*PAIRS["negation"]).says(frame)
     assert said.startswith("One word reverses the meaning.")
-    assert said.endswith("Seen: from 12.0 % in SimCSE to above 99.9 % in DCPCSE.")
-    assert Similarity("a", "b").says(frame[:1]) == "Seen: 12.0 % in SimCSE."
+    assert said.endswith("Random pairs that are less alike: 12.0 % in SimCSE, over 99.9 % in DCPCSE.")
+    assert Similarity("a", "b").says(frame[:1]) == "Random pairs that are less alike: 12.0 % in SimCSE."
     start = pd.DataFrame({"model": ["simcse (before)"], "percentile": [50.0], "random_mean": [0.87]})
     said = Similarity("a", "b").says(pd.concat([frame[:1], start]))
-    assert said == "Seen: 12.0 % in SimCSE. Training took the mean cosine of random pairs from 0.87 to 0.10 in SimCSE."
+    training = "Training took the mean cosine of random pairs from 0.87 to 0.10 in SimCSE."
+    assert said == f"Random pairs that are less alike: 12.0 % in SimCSE. {training}"
 
 
 def test_the_figure_has_the_histograms_and_the_cosines_of_the_table(state):

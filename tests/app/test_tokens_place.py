@@ -84,8 +84,7 @@ def test_the_sentence_counts_the_words_of_the_template(state) -> None:
     lists = {name: set(rows["token"]) for name, rows in answer.frame.groupby("list")}
     before, after = (len(lists[name] & lists["alone"]) for name in ("before", "after"))
     assert answer.result.says(answer.frame) == (
-        "Words for this sentence that the template says without it: "
-        f"{before} of 6 in PromptBERT, {after} after denoising."
+        f"Words that come from the template, not the sentence: {before} of 6 from PromptBERT, {after} after denoising."
     )
 
 

@@ -103,7 +103,7 @@ def test_the_dial_has_the_candidates_that_differ_in_it_alone_and_stands_at_the_c
     assert at_dial(points, 0.2)["candidate"] == "projection 0.25"
     assert dial_sentence(points, -0.25) == (
         "Dial -0.25: grouping -1.0 (-1.5 to -0.5), finding +0.9 (+0.4 to +1.4), in points over the start. This "
-        "is not the model that was taken. To look at one axis alone, change What for, and adapt again."
+        "is not the model that was chosen. To look at one axis alone, change What for, and adapt again."
     )
     (spec,) = Adaptation(-0.25).charts(frame)
     values = {(row["axis"], row["dial"]): row["gain"] for row in spec["data"]["values"]}

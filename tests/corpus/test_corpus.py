@@ -370,6 +370,7 @@ BAD_FILES = [
     ("body.csv", "body\nThe first.\n", r"its first line 'body' may be the column's name or a sentence"),
     ("two.csv", "title,body\nThe title of a text,The body of the text\nAnother long title,Another long body\n",
      r"which column holds the texts\? Pass `column`, one of title, body"),
+    ("binary.xlsx", b"\x7fELF\0\1\2\3 a b c", r"is no \.xlsx file, or a damaged one; save it again"),
     ("binary.txt", b"\x7fELF\0\1\2\3 a b c", r"line 1 holds a NUL byte"),
     ("old.xls", b"\xd0\xcf\x11\xe0" + b"\0" * 600, r"workbook of the old format .xls; save it as .xlsx or .csv"),
     ("wide.csv", ",".join(f"c{n}" for n in range(3000)) + "\n" + "," * 2999 + "\n", "3,000 columns"),

@@ -37,6 +37,7 @@ ISO_DATE = r"\d{4}-\d\d(-\d\d)?([T ].*)?"
 NO_LABEL = "no label"  # the name of texts without one, which are grey
 VIEWS = ("Groups", "Near-duplicates", "Changes", "Selection")
 LOOK = "view => { document.getElementById('clusters-beside').dataset.view = view; }"
+NOTHING_SELECTED = html.hint("Draw a lasso on a map, type words, or press a group: the texts are listed here.")
 OPENED = "Open the place to draw the maps."
 # Whether an element is seen goes in front of the inputs: what is not seen is computed when it is opened.
 SEEN = "(seen, ...given) => [!!document.querySelector('%s')?.offsetParent, ...given]"
@@ -92,7 +93,7 @@ class Clusters:
         asked, session = Map(groups=groups, most=most, seed=seed), self.session(corpus, models, key)
         mark = mark_of(asked, session)
         if seen and drawn != mark:
-            begun = said("Drawing the maps…")
+            begun = said("Drawing the maps…", "cse-drawing")
             if drawn[:1] == mark[:1]:
                 yield [gr.skip(), begun, *[gr.skip()] * 4]
             else:
@@ -122,7 +123,7 @@ class Clusters:
     ) -> tuple[str, list[int]]:
         """Return the table of the selected points as HTML, and the points."""
         if not sent(event, "points"):
-            return "", []
+            return NOTHING_SELECTED, []
         frame = self.frame(groups, most, seed, corpus, models, key)
         points = selected_rows(sent(event, "points"), int(frame["position"].max()) + 1)
         return selection_html(frame, points), points
@@ -210,8 +211,7 @@ def clusters_place(state: AppState, top: Top) -> list[Shown]:
             with gr.Column(elem_classes="cse-view", elem_id="view-changes"):
                 changes = result("neighbours", opened[1])
             with gr.Column(elem_classes="cse-view", elem_id="view-selection"):
-                hint = "Draw a lasso on a map, type words, or press a group: the texts are listed here."
-                table = result("selection", html.hint(hint))
+                table = result("selection", NOTHING_SELECTED)
                 save = gr.Button("Save as CSV", size="sm", elem_classes="cse-copy")
     pin, shown, colour = (gr.Textbox(label=name, visible="hidden") for name in ("Pinned", "Maps", "Colour"))
     number, seen = gr.Number(0, precision=0, visible="hidden"), gr.Checkbox(True, visible="hidden")
@@ -314,9 +314,9 @@ def panels(frame: pd.DataFrame, shown: str) -> list[str]:
     return [*pages, ""][:2]
 
 
-def said(text: str) -> str:
-    """Return a line that screen readers announce."""
-    return f'<p class="cse-note" role="status">{html.escape(text)}</p>' if text else ""
+def said(text: str, kind: str = "") -> str:
+    """Return a line that screen readers announce; one of the `kind` cse-drawing dims the maps of other models."""
+    return f'<p class="cse-note {kind}" role="status">{html.escape(text)}</p>' if text else ""
 
 
 def sent(event: gr.EventData, name: str) -> Any:
@@ -405,7 +405,7 @@ def canvas_value(
             }
             for name, rows in models.items()
         ],
-        "shown": known or [name for name in pair_of(list(models)) if name], "colour": colour,
+        "shown": known or [name for name in pair_of(list(models)) if name], "picked": bool(known), "colour": colour,
         "pin": -1 if pin is None or pin >= len(one) else pin, "request": request,
     }  # fmt: skip
 

@@ -36,7 +36,7 @@ from cse.app.results.judge import Judge, columns_of
 from cse.app.show import Answer, Shown, page_html, plot_value
 from cse.app.state import attach, chosen_corpus
 from cse.app.top import Top, model_choices, saved_name
-from cse.app.training.request import ADAPT, MAX_NAME, REFUSED, UNOWNED, TrainingRequest, checked
+from cse.app.training.request import ADAPT, MAX_NAME, REFUSED, TEXTS, UNOWNED, TrainingRequest, checked
 from cse.app.training.training import State, Training, how_to_open
 from cse.app.validation import FieldError
 from cse.models.names import BACKBONE, BUNDLED_NAMES, resolve
@@ -49,6 +49,7 @@ LANE: dict[str, Any] = {**SILENT, "concurrency_id": "training", "concurrency_lim
 FETCH = "() => setTimeout(() => document.querySelector('#fetched-model')?.click(), 200)"
 # A chart that appears with its place has measured no width yet.
 RESIZED = "() => setTimeout(() => dispatchEvent(new Event('resize')), 200)"
+OF_THE_COMMAND = (TEXTS, "left out")  # beginnings of lines on a file that the page made, and on what is not tried
 START = "The model"  # its field
 PLAIN = ("mean", "cls")  # readings of the untrained backbone that can be adapted
 PUBLISHED = "As its paper has it, with the settings for the start's size; the command has all others."
@@ -107,7 +108,8 @@ def in_words(training: Training) -> str:
     if training.stopping:
         return "Stopping: what is there is being kept." if progress.answered else "Stopping."
     if training.state is State.RUNNING:
-        what = steps or on_page(next(iter(reversed(training.lines)), "starting"))
+        lines = (line for line in reversed(training.lines) if not line.startswith(OF_THE_COMMAND))
+        what = steps or on_page(next(lines, "reading the texts"))
         left = f", about {max(1, round(seconds / 60))} min left" if (seconds := progress.seconds_left) else ""
         return f"{'Training' if steps else 'At work'}: {what}{left if progress.step >= 3 else ''}; {spent} so far."
     if training.state is State.STOPPED:
@@ -309,8 +311,6 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
         dial = gr.Slider(DIAL_LEAST, DIAL_MOST, 0, step=DIAL_STEP, label="Dial: finding ← → grouping", visible=False)
         plot = gr.Plot(show_label=False, visible=False, elem_classes="cse-plot", elem_id="dial-plot")
         turned = gr.HTML("", apply_default_css=False, elem_id="dial-said")
-    heading("Which one do you prefer? Twenty blind votes")
-    votes = votes_part(state, top)
     with gr.Column(visible=False, elem_id="take-it") as taken:
         heading("Take it")
         with gr.Row(equal_height=True):
@@ -318,6 +318,8 @@ def your_model_place(state: AppState, top: Top) -> list[Shown]:
             fetch = gr.Button("Download (.zip)", scale=0, min_width=170, elem_classes="cse-submit")
         opens = gr.HTML("", apply_default_css=False, elem_id="opened-by")
         command = gr.HTML("", apply_default_css=False, elem_id="repeating")
+    heading("Which one do you prefer? Twenty blind votes")
+    votes = votes_part(state, top)
     fetched = gr.DownloadButton("Model", visible="hidden", elem_id="fetched-model")
     mark, timer = gr.State(()), gr.Timer(TICK, active=False)
     outputs = [

@@ -183,7 +183,7 @@ def dial_sentence(points: pd.DataFrame, dial: float) -> str:
         f"{axis} {row[f'{axis}_gain']:+.1f} ({row[f'{axis}_low']:+.1f} to {row[f'{axis}_high']:+.1f})"
         for axis in AXES if axis in points
     ]  # fmt: skip
-    kind = "taken" if points["chosen"].any() else "offered"
+    kind = "chosen" if points["chosen"].any() else "offered"
     own = f"This is the model that was {kind}."
     if not (row["chosen"] or row["judged"]):
         own = f"This is not the model that was {kind}. To look at one axis alone, change What for, and adapt again."

@@ -11,7 +11,7 @@ import pandas as pd
 
 from cse.app.html import DARK, LIGHT
 from cse.app.models.naming import BEFORE, title
-from cse.app.result import Result, by_models, choice, fields_of, further_columns, records, whole
+from cse.app.result import Result, by_models, choice, fields_of, further_columns, percent, records, whole
 from cse.app.results.map import GROUPS, MAX_GROUPS, MAX_POINTS, MIN_POINTS, Map, look_of, near_of
 from cse.app.results.map import OWN_COLUMNS as MAP_COLUMNS
 from cse.app.validation import FieldError, one_of
@@ -74,7 +74,7 @@ class Groups(Result):
         return pd.DataFrame(lines)
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return the group that the other models keep together least."""
+        """Return the group that the other models keep together least, and the one they keep together most."""
         kept = [
             np.mean([there[0]["count"] / size for there in others.values()]) if others else np.nan
             for others, size in zip(frame["elsewhere"], frame["size"], strict=True)
@@ -84,8 +84,8 @@ class Groups(Result):
             return ""
         split, together = frame.iloc[large.idxmin()], frame.iloc[large.idxmax()]
         return (
-            f"Other models agree least on “{split['name']}” of {title(split['model'])}: their largest part of it has "
-            f"{100 * large.min():.0f} % on average; of “{together['name']}” it has {100 * large.max():.0f} %."
+            f"Other models break up “{split['name']}” most: on average {percent(large.min())} of its texts stay "
+            f"together; of “{together['name']}” {percent(large.max())} do."
         )
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:

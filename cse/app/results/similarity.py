@@ -90,11 +90,11 @@ class Similarity(Result):
         shares, means = (dict(zip(frame["model"], frame[name], strict=True)) for name in ("percentile", "random_mean"))
         starts = with_starts(shares)
         low, high = min(starts, key=shares.__getitem__), max(starts, key=shares.__getitem__)
-        least, most = among_random(shares[low]), among_random(shares[high])
-        if len(starts) == 1 or least == most:
-            seen = f"Seen: {least} in {title(low) if len(starts) == 1 else 'every model'}."
-        else:
-            seen = f"Seen: from {least} in {title(low)} to {most} in {title(high)}."
+        least, most = less_alike(shares[low]), less_alike(shares[high])
+        where = f"{least} in {title(low)}, {most} in {title(high)}"
+        if least == most:
+            where = f"{least} in {title(low) if len(starts) == 1 else 'every model'}"
+        seen = f"Random pairs that are less alike: {where}."
         trained = [
             f"{decimals(means[start], 2)} to {decimals(means[name], 2)} in {title(name)}"
             for name, start in starts.items()
@@ -181,6 +181,13 @@ def among_random(percentile: float) -> str:
     if not 0.05 <= percentile < 99.95:
         return "above 99.9 %" if percentile > 50 else "below 0.1 %"
     return f"{percentile:.1f} %"
+
+
+def less_alike(percentile: float) -> str:
+    """Return the same as the share of random pairs that are less alike."""
+    if percentile in (0, 100):
+        return "all" if percentile else "none"
+    return among_random(percentile).replace("above", "over").replace("below", "under")
 
 
 def scales(means: Mapping[str, float], corpus: str) -> str:

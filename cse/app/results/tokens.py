@@ -83,14 +83,14 @@ class Tokens(Result):
         return stacked(session.each(rows))
 
     def says(self, frame: pd.DataFrame) -> str:
-        """Return how many of the sentence's words the template says alone, before and after denoising."""
+        """Return how many of the words the template says alone, too, before and after denoising."""
         readers = frame[frame["own"]]
         counts = readers.groupby(["list", "model"])["of_template"].sum()
         parts = [
-            f"{counts['before', name]} of {self.k} in {title(name)}, {counts['after', name]} after denoising"
+            f"{counts['before', name]} of {self.k} from {title(name)}, {counts['after', name]} after denoising"
             for name in readers["model"].unique()
         ]
-        return f"Words for this sentence that the template says without it: {'; '.join(parts)}." if parts else ""
+        return f"Words that come from the template, not the sentence: {'; '.join(parts)}." if parts else ""
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the cards of the models that are read at [MASK], and of the others, each with its start."""

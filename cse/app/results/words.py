@@ -185,5 +185,5 @@ def reaction(moved: Mapping[str, float], what: str) -> str:
     deaf = [name for name, share in moved.items() if share < UNHEARD]
     least, most = (f"{max(0, round(100 * end(moved.values())))}" for end in (min, max))
     said = f"{what} moves the vector {least} to {most} % of the way to an unrelated sentence"
-    little = f", in {listed(deaf)} less than {percent(UNHEARD)}" if deaf else ""
+    little = f", in {listed(deaf)} less than {percent(UNHEARD)}" if 0 < len(deaf) < len(moved) else ""
     return f"{said[:1].upper()}{said[1:]}{little}."

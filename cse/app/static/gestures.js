@@ -65,7 +65,8 @@ function refilter() {
 // The pinned text, the models shown and the colouring go into the address.
 function tell() {
   const row = state.pinned < 0 ? null : state.pinned;
-  trigger('select', {row, shown: state.shown.slice(0, state.count).join(','), colour: state.by});
+  const shown = state.picked ? state.shown.slice(0, state.count).join(',') : '';
+  trigger('select', {row, shown, colour: state.by});
 }
 
 function pin(index) {

@@ -22,6 +22,7 @@ const root = element.querySelector('.cse-maps');
 const state = {
   count: 2,        // of maps side by side
   shown: [],       // the models of the maps, also of those that are not drawn yet
+  picked: false,   // by a person or an address; else the server chooses them
   active: -1,      // the point under the pointer or reached by a key, on the map `over`
   pinned: -1,
   pointed: -1,     // the entry under the pointer in the legend
@@ -320,6 +321,7 @@ function addTools(parent) {
   const field = (name, tag, more) => add(add(bar, 'label', '', `${name} `), tag, '', '', more);
   parts.number = field('Maps', 'select', {className: 'cse-narrow', onchange: () => {
     state.count = Number(parts.number.value);
+    state.picked = true;
     showPanes();
     tell();
   }});
@@ -376,6 +378,7 @@ function choose(number, name) {
   const other = state.shown.indexOf(name);
   if (other >= 0) state.shown[other] = state.shown[number];
   state.shown[number] = name;
+  state.picked = true;
   showPanes();
   parts.panes.querySelectorAll('select')[number].focus();
   tell();
@@ -415,13 +418,15 @@ function update() {
   columns = value.columns.map(column => ({...column, of: bytes(column.of)}));
   models = value.maps.map(read);
   measureExtent();
-  if (others) build();
-  if (others || request !== lastRequest) {  // one request has an answer for each map
-    [state.pinned, state.by] = [value.pin, value.colour || state.by];
-    if (others || !state.shown.length) {
-      state.shown = [...value.shown];
-      if (value.shown.length > 2) parts.number.value = state.count = 4;
-    }
+  if (others) {
+    build();
+    state.picked = false;
+  }
+  // One request has an answer for each map.
+  if (others || request !== lastRequest) [state.pinned, state.by] = [value.pin, value.colour || state.by];
+  if (!state.picked) {
+    [state.shown, state.picked] = [[...value.shown], value.picked];
+    if (value.shown.length > 2) parts.number.value = state.count = 4;
   }
   [drawnTexts, lastRequest] = [texts, request];
   showPanes();
