@@ -262,10 +262,15 @@ def bring_back(state: AppState, key: str) -> tuple[Any, ...]:
 
 def saved_name(corpus: ChosenCorpus) -> str:
     """Return the name of the file in which the page saves a corpus."""
+    return f"{stem_of(corpus)}.csv"
+
+
+def stem_of(corpus: ChosenCorpus) -> str:
+    """Return the name of a corpus as the beginning of those of files."""
     stem = Path(corpus.label.rpartition(" (")[0])
     while stem.suffix.lower() in SUFFIXES:
         stem = stem.with_suffix("")
-    return f"{file_stem(str(stem)) or 'corpus'}.csv"
+    return file_stem(str(stem)) or "corpus"
 
 
 def corpus_table(state: AppState, name: str, key: str) -> dict[str, Any]:

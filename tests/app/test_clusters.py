@@ -347,6 +347,7 @@ def test_near_duplicates_and_changes_show_and_save_the_columns_of_the_table(stat
             (ids[position], ids[-1 - position], ("", "1", "2")[position % 3]) for position in positions
         ]
         assert len(saved) > 10
+        assert saved[0]["body" if name == "unique.csv" else "text"] == TEXTS[positions[0]]
     member = asked.answer(frame)["page"][0][0]
     priority = (None, 1, 2)[member["row"] % 3]
     assert list(member["fields"].values()) == [ids[member["row"]], "pet", ids[-member["number"]], priority]

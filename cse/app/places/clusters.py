@@ -25,7 +25,7 @@ from cse.app.server.gradio_adapter import current_request, data_of
 from cse.app.session import Session, open_session
 from cse.app.show import Answer, Shown, page_html, read_first
 from cse.app.state import AppState
-from cse.app.top import Top
+from cse.app.top import Top, stem_of
 from cse.corpus.output import csv_text
 
 STEPS = 65535  # the largest uint16
@@ -168,7 +168,7 @@ class Clusters:
 
         def made(*values: Any) -> dict[str, Any]:
             session, _, frame = self._near(*values)
-            return file_value(name, "text/csv", csv_text(*tables(frame, session)[name]))
+            return file_value(f"{stem_of(session.corpus)}-{name}", "text/csv", csv_text(*tables(frame, session)[name]))
 
         return guarded(made)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from cse.app.session import Session
 
-COLOURS = {GROUPING: "#3d8eff", FINDING: "#eb2f00"}
+COLOURS = {GROUPING: "#b45309", FINDING: "#0891b2"}  # of no model
 PURPOSES = [("Both", BOTH), ("Topics and groups", GROUPS), ("Search", SEARCH)]
 DIAL_LEAST, DIAL_MOST, DIAL_STEP = -0.5, 0.5, 0.125
 NONE_YET = "There is no adaptation of yours on this server; press Adapt."
@@ -85,7 +85,8 @@ class Adaptation(Result):
             for axis in axes
         )  # fmt: skip
         colour = {
-            "field": "axis", "type": "nominal", "sort": None, "legend": {"title": None, "orient": "top"},
+            "field": "axis", "type": "nominal", "sort": None,
+            "legend": {"title": None, "orient": "top", "symbolOpacity": 1},
             "scale": {"domain": axes, "range": [COLOURS[axis] for axis in axes]},
         }  # fmt: skip
         across = {

@@ -22,6 +22,7 @@ from cse.app.result import Result, choice, fields_of, further_columns, number, r
 from cse.app.server.gradio_adapter import client_left
 from cse.app.session import chosen_columns
 from cse.app.validation import FieldError, counted
+from cse.corpus.corpus import free_name
 
 if TYPE_CHECKING:
     from cse.analysis.duplicates import NearDuplicates
@@ -220,9 +221,10 @@ def tables(frame: pd.DataFrame, session: Session) -> dict[str, tuple[list[str], 
     gone = set(merged.loc[~merged["kept"], "position"]) if len(merged) else set()
     corpus = session.corpus
     left = [row for row in range(len(corpus.texts)) if row not in gone]
-    rows = corpus.further(left, ("row", "text"))
+    texts = free_name(corpus.text_name, ["row"])
+    rows = corpus.further(left, ("row", texts))
     rows.insert(0, "row", [corpus.numbers[row] for row in left])
-    rows.insert(1, "text", [corpus.texts[row] for row in left])
+    rows.insert(1, texts, [corpus.texts[row] for row in left])
     columns = [*GROUP_COLUMNS, *further_columns(frame, OWN_COLUMNS)] if len(frame) else list(GROUP_COLUMNS)
     groups = merged.reindex(columns=columns)
     groups["kept"] = groups["kept"].map({True: "yes", False: "no"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,8 +45,10 @@ TERMS = {  # those that explain a score
     "nmi": ("NMI",), "ndcg@10": ("nDCG",), "anisotropy": ("anisotropy",), "alignment": ("alignment",),
     "uniformity": ("uniformity",),
 }  # fmt: skip
+HELD_OUT = "label neighbours, held out"  # in Clusters they are those of all texts
 OF_LABELS = ("neighbours", "purity", "nmi", "ndcg@10")
 MOST_LABELS = 200
+FOLDER = "FOLDER"  # of a model, in a command
 SMALL = 10.0  # smaller figures are not percentages
 MARKS = {"best": "best", "alike": "not significantly different from the best"}
 
@@ -84,7 +87,8 @@ class Scores(Result):
         ]  # fmt: skip
         if missing:
             unscored, command = ", ".join(title(column.name) for column in missing), scoring_command(self.task, missing)
-            session.notes.append(f"No shipped scores of {unscored}. To score them: {command}")
+            where = " on the model that you downloaded under Your model" if FOLDER in command else ""
+            session.notes.append(f"No shipped scores of {unscored}. To score them{where}: {command}")
 
         def rank(label: str) -> float:
             figure = board.rows[label].figures[0]
@@ -127,11 +131,13 @@ class Scores(Result):
         names = list(shown["model"].unique())
         measures = frame["measure"].unique()
         unit = f"{measures[0]} {units[0]}".strip() if len(measures) == 1 else units[0]
-        across = {"y": {"field": "column", "type": "nominal", "sort": None, "title": None},
-                  "yOffset": {"field": "model", "sort": None}, "color": by_model(names)}  # fmt: skip
+        rows = {"axis": {"grid": True, "tickBand": "extent"}, "scale": {"padding": 0}}
+        across = {"y": {"field": "column", "type": "nominal", "sort": None, "title": None, **rows},
+                  "yOffset": {"field": "model", "sort": names, "scale": {"paddingOuter": 1.5}},
+                  "color": by_model(names)}  # fmt: skip
         told = tips(model="Model", column="Set", value="Score#", low="from#", high="to#")
         layers = intervals(across, "value", f"{unit}, with 95 % intervals", told)
-        height = 11 * len(names) * frame["column"].nunique() + 40
+        height = 14 * len(names) * frame["column"].nunique() + 40
         return [chart(shown, "Scores of each model by set, with 95 % intervals", height=height, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
@@ -199,10 +205,11 @@ def names_of(board: Scoreboard, columns: Sequence[Column]) -> dict[str, str]:
 
 
 def scoring_command(task: str, columns: Sequence[Column]) -> str:
-    """Return the command that scores the columns on a task."""
+    """Return the command that scores the columns on a task; a folder of the server has another place elsewhere."""
     words = [task]
     for option in ("model", "pooling", "family"):
         values = dict.fromkeys(getattr(column, option) for column in columns)
+        values = {FOLDER if value and Path(value).is_absolute() else value: None for value in values}
         words += [word for value in values if value for word in (f"--{option}", value)]
     return command_line("evaluate", *words, "--data", task)
 
@@ -342,7 +349,7 @@ class Labels(Result):
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the share of neighbours with the text's label, with its interval."""
         names = frame["model"].tolist()
-        across = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None},
+        across = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 220}},
                   "color": by_model(names, False)}  # fmt: skip
         told = tips(model="Model", neighbours="Neighbours#", low="from#", high="to#")
         layers = intervals(across, "neighbours", "neighbours of the same label, %", told)
@@ -351,7 +358,7 @@ class Labels(Result):
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Return the table's rows, the best first."""
         ordered = frame.sort_values("neighbours", ascending=False)
-        return {"measures": OF_LABELS, "terms": self.words, "lines": ordered.to_dict("records")}
+        return {"measures": OF_LABELS, "terms": self.words, "first": HELD_OUT, "lines": ordered.to_dict("records")}
 
     def sheet(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a line per model; the best share of neighbours is bold if no other model's interval reaches it."""
@@ -362,7 +369,7 @@ class Labels(Result):
         ends = [f"{row.low:.1f} to {row.high:.1f}" for row in ordered.itertuples()]
         others = {name: [f"{value:.1f}" for value in ordered[name]] for name in OF_LABELS[1:]}
         cells = {"neighbours": near, "95 % interval": ends, **others}
-        return titled(ordered)[["model"]].assign(**cells)
+        return titled(ordered)[["model"]].assign(**cells).rename(columns={"neighbours": HELD_OUT})
 
     def facts(self, frame: pd.DataFrame) -> list[str]:
         """Return what was scored."""
