@@ -16,7 +16,17 @@ from typer.testing import CliRunner
 import cse
 from cse.app.files import as_latex, as_markdown
 from cse.app.models.models import Column, Failure, columns
-from cse.app.results.scores import Labels, Ledger, Scores, board_of, held_out, names_of, protocol_lines, scoring_command
+from cse.app.results.scores import (
+    HELD_OUT,
+    Labels,
+    Ledger,
+    Scores,
+    board_of,
+    held_out,
+    names_of,
+    protocol_lines,
+    scoring_command,
+)
 from cse.app.session import Session, open_session
 from cse.app.show import answer, ask, page_html
 from cse.app.state import open_boards, open_state
@@ -70,8 +80,10 @@ def test_every_figure_has_its_deviation_its_interval_and_its_mark_and_the_best_c
     half = t.ppf(0.975, 2) * 1.0 / 3**0.5
     assert (first["low"], first["high"]) == pytest.approx((61 - half, 61 + half))
     assert np.isnan(found.frame[found.frame["model"] == "raw"]["low"].iloc[0])
-    assert "untrained" in rows[3][0]
-    assert "seeds 0, 1, 2" in rows[0][0]
+    assert "mean of the last layer" in rows[3][0]
+    assert "over the training seeds 0, 1, 2" in page_html(found)
+    differing = shown({"sts": board(c=[50.0, 50.1], a=[60.0, 61.0, 62.0])}, "simcse")
+    assert "seeds 0, 1, 2; " in cells(page_html(differing))[1][0]
 
 
 def test_a_score_is_bold_for_a_paper_only_where_it_is_significantly_better() -> None:
@@ -145,6 +157,8 @@ def test_what_has_no_results_is_named_with_the_command_that_makes_them(tmp_path,
     found = shown(open_boards(), "simcse", mine[1].model)
     command = scoring_command("sts", mine[1:])
     assert found.notes == (f"No shipped scores of my model. To score them: {command}",)
+    added = replace(mine[1], added="my model")
+    assert "--model FOLDER" in scoring_command("sts", [added])
     assert shown(open_boards(), "simcse").notes == ()
     monkeypatch.chdir(Path(sts).parent)
     words = shlex.split(command)
@@ -235,7 +249,7 @@ def test_the_labels_score_the_models_as_the_library_does_and_a_text_without_one_
     assert f"{found.frame['neighbours'].max():.1f}" in page
     assert json.dumps(found.result.charts(found.frame), allow_nan=False)
     best = found.frame.sort_values("neighbours").iloc[-1]
-    assert ("**" in found.result.sheet(found.frame)["neighbours"].iloc[0]) == (best["low"] > found.frame["high"].min())
+    assert ("**" in found.result.sheet(found.frame)[HELD_OUT].iloc[0]) == (best["low"] > found.frame["high"].min())
 
 
 def test_of_a_corpus_that_can_be_adapted_to_the_fifth_that_is_held_out_is_scored() -> None:

@@ -205,12 +205,14 @@ def names_of(board: Scoreboard, columns: Sequence[Column]) -> dict[str, str]:
 
 
 def scoring_command(task: str, columns: Sequence[Column]) -> str:
-    """Return the command that scores the columns on a task; a folder of the server has another place elsewhere."""
+    """Return the command that scores the columns on a task; a visitor's folder on the server is not shown."""
     words = [task]
     for option in ("model", "pooling", "family"):
-        values = dict.fromkeys(getattr(column, option) for column in columns)
-        values = {FOLDER if value and Path(value).is_absolute() else value: None for value in values}
-        words += [word for value in values if value for word in (f"--{option}", value)]
+        values = [getattr(column, option) for column in columns]
+        if option == "model":
+            kept = [column.added and Path(column.model).is_absolute() for column in columns]
+            values = [FOLDER if own else value for own, value in zip(kept, values, strict=True)]
+        words += [word for value in dict.fromkeys(values) if value for word in (f"--{option}", value)]
     return command_line("evaluate", *words, "--data", task)
 
 
