@@ -11,6 +11,7 @@ from typing import Any, get_origin, get_type_hints
 from cse.errors import IndexFolderError, command_line
 from cse.files.checksums import DIGEST, content_digest, with_digest
 from cse.files.replace import recover
+from cse.files.writing import not_permitted
 
 MANIFEST_FILE = "manifest.json"
 OPTIONAL_FIELDS = (  # fields added later, written only if they differ from this default
@@ -131,6 +132,8 @@ def read_manifest(folder: Path) -> Manifest:
         values = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise IndexFolderError(f"{folder}: not an index folder, it has no {MANIFEST_FILE}; {cure()}") from error
+    except PermissionError as error:
+        raise IndexFolderError(not_permitted(folder / MANIFEST_FILE)) from error
     except (OSError, ValueError, RecursionError) as error:
         raise IndexFolderError(f"{folder}: cannot read {MANIFEST_FILE} ({error}); {cure()}") from error
     return parse_manifest(values, f"{folder}: {MANIFEST_FILE}")

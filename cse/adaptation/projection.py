@@ -12,6 +12,7 @@ import numpy as np
 
 from cse.encoder.encoder import Encoder
 from cse.files import hub
+from cse.files.checksums import write_checksums
 from cse.files.weights import SINGLE, find_weights, read_arrays
 from cse.files.writing import read_json, write_json
 from cse.methods.method import TRAINED_POOLINGS, Head, Pooling, When
@@ -209,6 +210,7 @@ def write_projected(
         "start": encoder.name, "fingerprint": encoder.fingerprint,
     }  # fmt: skip
     write_json(target / PROJECTION_RECORD, record)
+    write_checksums(target)  # who opens it verifies them
 
 
 def joined_reading(encoder: Encoder) -> Encoder | None:

@@ -24,7 +24,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from cse.errors import as_called
-from cse.files.writing import is_utf_8
+from cse.files.writing import is_utf_8, not_permitted
 from cse.methods.catalogue import UNTRAINED
 from cse.methods.settings import MAX_SEED
 from cse.models.names import BUNDLED_NAMES, FAMILIES
@@ -165,6 +165,8 @@ def command(function: Callable[..., None]) -> typer.Typer:
             function(*args, **kwargs)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
+        except PermissionError as error:
+            stop(error, BAD_DATA, not_permitted(error.filename) if error.filename else None)
         except (ValueError, OSError) as error:
             if isinstance(error, BrokenPipeError) and _stdout_closed():
                 raise typer.Exit(BROKEN_PIPE) from error

@@ -117,6 +117,8 @@ def _check_options(source: str, output: Path | None, precision: str, shards: int
         cli.check_outputs(source, output=output, rows=output.with_suffix(ROWS) if output.suffix == NPY else None)
     if shards is not None and source == cli.STDIN:
         raise typer.BadParameter("standard input is text that is read once; leave out --shards")
+    if shards is not None and output is not None and output.suffix in OUTPUTS:
+        raise typer.BadParameter(f"--output {output}: --shards writes a folder; give a name without {output.suffix}")
     if shards is not None and precision != "no":
         raise typer.BadParameter("--shards writes float32 vectors; leave out --precision or --shards")
 

@@ -83,6 +83,8 @@ def main(
     if store is not None:
         from index.stores import store_of
 
+        if "://" not in store:
+            raise typer.BadParameter(f"--store {store}: is no address; give milvus://HOST:PORT/COLLECTION")
         if smooth or expand:
             raise typer.BadParameter("--smooth and --expand search in FAISS; leave out --store")
         store_of(store).check_free(store)

@@ -187,13 +187,22 @@ def _open(
     """Both encoders, and what is recorded of them; `pooling` applies to plain backbones only."""
     from cse.analysis.votes import Judged
     from cse.models.loading import open_model
-    from cse.models.names import resolve
+    from cse.models.names import Kind, resolve
 
     named = [None if name == OWN_POOLING else name for name in pooling]
     poolings = (named[0], named[-1]) if named else (None, None)
     references = [
         resolve(name, pooling, family, lenient=True) for name, pooling in zip((start, result), poolings, strict=True)
     ]
+    plain = [reference.kind is Kind.BACKBONE for reference in references]
+    unused = [
+        name for name, pooling, taker in zip((start, result), poolings, plain, strict=True)
+        if pooling and not (taker or (len(named) == 1 and any(plain)))
+    ]  # fmt: skip
+    if unused:
+        raise ValueError(f"{unused[0]} has its own pooling; leave out `pooling`, or give {OWN_POOLING} for it")
+    if family and not any(reference.family for reference in references):
+        raise ValueError(f"neither {start} nor {result} is read as a `family`; leave it out")
     encoders = tuple(open_model(reference) for reference in references)
     judged = (
         Judged(encoder.name, reference.pooling, encoder.fingerprint)

@@ -116,13 +116,12 @@ def main(
         cli.check_choice("tracker", tracker, TRACKERS)
     options = JobOptions(output, resume, overwrite, storage, precision, report_to or ())
     with together():
-        if not dry_run:
-            options.check()  # fail before anything is read
-            if push_to_hub and main_process():
-                from cse.models.push import check_access, check_name
+        options.check()  # fail before anything is read
+        if push_to_hub and main_process() and not dry_run:
+            from cse.models.push import check_access, check_name
 
-                check_name(push_to_hub)
-                check_access()
+            check_name(push_to_hub)
+            check_access()
         from cse.corpus.formats import Options
         from cse.models.names import BACKBONE
         from cse.training.loop import plan

@@ -126,6 +126,8 @@ def read(name: str, options: Options | None = None) -> Source:
     Raises ValueError, which names it and the cure, if it cannot be read.
     """
     options, path = options or Options(), Path(name)
+    if not name.strip():
+        raise ValueError("the name of a file is empty; give one")
     if is_remote(name):
         copy, name = local_copy(name), shown(name)
         with naming(copy, name):

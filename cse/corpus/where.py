@@ -86,6 +86,10 @@ def rows_where(
                 f"cannot read the condition {condition!r} ({error}); give one such as {_example(table)}, of the "
                 f"columns {', '.join(names[:40])}{quotes}"
             ) from error
+    for name in [name for name, (kind, _) in columns.items() if kind == "TEXT" and not picked]:
+        held = Counter(value.strip() for value in columns[name][1] if isinstance(value, str) and value.strip())
+        shown = ", ".join(repr(text[:EXAMPLE_CHARACTERS]) for text, _ in held.most_common(3))
+        note(f"no row: {name!r} holds texts, such as {shown or 'empty ones'}; compare with one in quotes")
     return np.array([position for (position,) in picked], np.int64)
 
 

@@ -23,7 +23,7 @@ from cse.encoder.stored_backbone import EPS, FAMILIES, UNUSED_WEIGHT, check_fit,
 from cse.encoder.stored_tokenizer import NEEDED_ROLES, OWN_KEY, Additions
 from cse.errors import ArtefactError, first_line
 from cse.files import hub
-from cse.files.checksums import backbone_digest, check_checksums
+from cse.files.checksums import CHECKSUM_CURE, backbone_digest, check_checksums
 from cse.files.weights import find_weights, read_arrays
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def load_backbone(
 
     Half-precision files are converted to float32. `revision` is a hub commit and overrides one after an "@" in the id;
     `opened_commit` returns the commit that was opened.
-    `weights` replace the stored ones. If a folder has checksums, as pretraining writes them, its files must match.
+    `weights` replace the stored ones. The files of a folder must match its checksums, if it has any.
     A model saved without its complete masked-language-model head, as by sentence-transformers, or of an architecture
     that has none, opens without one.
     Raises ArtefactError if there is no such model, if it is damaged, or if it holds weights that nothing reads.
@@ -70,7 +70,7 @@ def load_backbone(
 
     logging.disable_progress_bar()
     logging.set_verbosity_error()
-    check_checksums(Path(name), "copy it again")
+    check_checksums(Path(name), CHECKSUM_CURE)
     offline = not Path(name).is_dir() and not hub.reachable()
     repository, pinned = hub.split_revision(str(name))
     try:

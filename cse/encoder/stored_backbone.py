@@ -16,7 +16,7 @@ import numpy as np
 from cse.encoder.stored_tokenizer import NEEDED_ROLES, Additions, StoredTokenizer, read_tokenizer
 from cse.errors import ArtefactError
 from cse.files import hub
-from cse.files.checksums import Version, backbone_digest, check_checksums, version
+from cse.files.checksums import CHECKSUM_CURE, Version, backbone_digest, check_checksums, version
 from cse.files.weights import find_weights, read_arrays
 from cse.files.writing import read_json
 from cse.methods.method import Head
@@ -177,7 +177,7 @@ def read_backbone(
     with it. Raises ArtefactError for files that are no JSON, that do not match the folder's checksums, and for sizes
     beyond those of the weights.
     """
-    check_checksums(Path(name), "copy it again")
+    check_checksums(Path(name), CHECKSUM_CURE)
     commit = hub.commit_of(str(name), revision)
     revision = commit or revision or hub.split_revision(str(name))[1] or "main"
     files = [hub.cached_file(str(name), file, revision) for file in ("config.json", "tokenizer.json")]

@@ -109,6 +109,7 @@ class ModelSelection:
         if self.poolings and not any(reference.kind is Kind.BACKBONE for reference in references):
             have = "has its" if len(models) == 1 else "have their"
             raise ValueError(f"{', '.join(models)} {have} own pooling; leave out `pooling`")
+        self._check_used(", ".join(models), references)
         listed = []
         for model, reference in zip(models, references, strict=True):
             _settings(reference)  # raises for a damaged configuration
@@ -123,6 +124,16 @@ class ModelSelection:
                 start = replace(reference, kind=Kind.START)
                 listed.append(Candidate(start.label, partial(self._open, model, start)))
         return listed
+
+    def _check_used(self, models: str, references: Sequence[ModelReference]) -> None:
+        """Raise ValueError for an option that none of the models takes."""
+        kinds, of_family = {reference.kind for reference in references}, any(one.family for one in references)
+        if self.family and not of_family:
+            raise ValueError(f"{models}: not read as a `family`; leave it out")
+        if self.starts and Kind.CHECKPOINT not in kinds:
+            raise ValueError(f"{models}: no checkpoint of a training, so without a `start`; leave it out")
+        if self.bare and not kinds & {Kind.CHECKPOINT, Kind.EXPORT} and not of_family:
+            raise ValueError(f"{models}: read without head and denoising anyway; leave out `bare`")
 
     def _open(
         self, model: str, reference: ModelReference, pooling: str | None = None
@@ -224,6 +235,8 @@ def evaluate(
     `ModelSelection.candidates` does, and OSError if `path` cannot be written, before any work.
     """
     candidates = request.models.candidates()
+    if request.compare and len(candidates) < 2:
+        raise ValueError("`compare` needs a second model, or `start`")
     if path:
         save_results(path, results)
     scoring = _Scoring(request, results, path, report, failed)

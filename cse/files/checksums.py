@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 CHECKSUM_FILE = "checksums.json"
 ARRAY_BATCH_ROWS = 1024  # of an array, which are copied to float32 at a time
+CHECKSUM_CURE = f"copy it again, or delete {CHECKSUM_FILE} if you changed it"
 DIGEST = "digest"  # the key in a JSON object that holds the digest of the other keys
 Version = tuple[Path, tuple[int, ...]]  # of a file: its absolute path and its state
 

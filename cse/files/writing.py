@@ -204,12 +204,19 @@ def write_json(path: Path, value: object) -> None:
     write_text(path, json.dumps(value, ensure_ascii=False, indent=1))
 
 
+def not_permitted(path: Path | str) -> str:
+    """Return the error of a file or folder whose permissions keep this user out."""
+    return f"{path}: permission denied; change its permissions, or give another"
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file of a model folder. Raises ArtefactError if it is missing or damaged."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ArtefactError(f"{path.parent}: no {path.name} in it; give a model's folder") from error
+    except PermissionError as error:
+        raise ArtefactError(not_permitted(path)) from error
     except (OSError, ValueError, RecursionError) as error:  # RecursionError: deeply nested lists
         raise ArtefactError(f"{path}: cannot read {path.name}, damaged ({error}); copy or train it again") from error
     if not isinstance(value, dict):

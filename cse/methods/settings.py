@@ -33,7 +33,7 @@ class TrainConfig:
     learning_rate: float = _setting(3e-5, "Peak learning rate, decayed to 0; 5e-7 to 3e-2 by method.", 0.0)
     epochs: int = _setting(1, "Passes over the data; 1 unless the paper says more.", 1)
     max_steps: int | None = _setting(None, "Stop after N batches drawn from all the data; default: no limit.", 1)
-    max_length: int = _setting(32, "Tokens kept of a sentence; with [CLS] and [SEP] if it has no prompt; 32.", 1)
+    max_length: int = _setting(32, "Tokens kept of a sentence; with [CLS] and [SEP] if it has no prompt; 32.", 3)
     temperature: float = _setting(0.05, "Divisor of the cosines in the loss; 0.05.", 1e-4)
     eval_every: int = _setting(125, "Steps between evaluations and saved states; 125.", 1)
     clip: float = _setting(1.0, "", 0.0)  # of the gradients' norm

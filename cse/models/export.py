@@ -195,8 +195,8 @@ def export_card(encoder: TorchEncoder, to: str) -> str:
         pipeline_tag="sentence-similarity", library_name=to, tags=["cse", encoder.method.name],
     )  # fmt: skip
     notes = [
-        f"- Sentences are cut to {encoder.max_seq_length} tokens, including the {encoder.views[0][0].length} of the "
-        "template, before the template is added.",
+        f"- Sentences are cut to {encoder.max_seq_length} tokens, in which template and special tokens "
+        f"({encoder.views[0][0].length}) are counted.",
         f"- Backbone: {encoder.backbone or 'not recorded'} ({encoder.backbone_fingerprint}).",
         f"- Licence: {BUNDLED_LICENCE if bundled else 'that of the backbone and of the training data'}.",
         '- `cse.load("THIS_FOLDER")` returns the same vectors.' if to != ONNX else "- cse does not run ONNX graphs.",

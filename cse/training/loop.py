@@ -305,7 +305,7 @@ class TrainingLoop:
         """End the run because the loss of a step (from 0) is not finite. Raises ValueError if no evaluation is kept."""
         reason = f"the loss became {loss} at step {step + 1}; lower `learning_rate`"
         if not (self.run.held_out and "best" in self.state["dev"]):
-            raise ValueError(reason)
+            raise ValueError(f"{reason}, and pass `overwrite`")
         self.state["step"], self.state["stopped"] = step, reason
 
     def step(self, step: int, data: StepData) -> torch.Tensor:

@@ -1,6 +1,8 @@
 """A projection is that of sklearn's Ridge and PCA, and opens with its model here and in sentence-transformers."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from sklearn.neighbors import NearestNeighbors
 
 import cse
 from cse.adaptation.projection import fit_projection, raw_vectors
+from cse.errors import ArtefactError
 from cse.models.export import export_model
 from cse.training.run import TrainRequest, prepare
 from cse.vectors import unit_rows
@@ -92,6 +95,22 @@ def test_typed_special_tokens_are_text_in_both(backbone, tmp_path):
     for backend in ("openvino", "torch"):
         opened = cse.load(str(tmp_path / "out"), backend=backend)
         np.testing.assert_allclose(opened.encode(TYPED), expected, atol=1e-5)
+        with damaged(next((tmp_path / "out").glob("*_Dense")) / "model.safetensors"):
+            refused(tmp_path / "out", backend)
+
+
+@contextmanager
+def damaged(file: Path) -> Iterator[None]:
+    """Change a byte within the numbers of a file in the block."""
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+    yield
+    file.write_bytes(whole)
+
+
+def refused(folder: Path, backend: str) -> None:
+    with pytest.raises(ArtefactError, match=r"model\.safetensors: damaged .*; copy it again, or delete checksums"):
+        cse.load(str(folder), backend=backend)
 
 
 def test_a_sentence_transformers_model_keeps_its_length_prompts_and_normalisation(bert_folder, tmp_path):
@@ -119,6 +138,8 @@ def test_a_trained_model_is_written_as_its_export_with_the_layer(bert_folder, tm
     shutil.rmtree(tmp_path / "start")
     np.testing.assert_allclose(cse.load(str(tmp_path / "out")).encode(SENTENCES), expected, atol=1e-5)
     np.testing.assert_allclose(theirs(tmp_path / "out"), expected, atol=1e-5)
+    with damaged(tmp_path / "out" / "model.safetensors"):
+        refused(tmp_path / "out", "auto")
 
 
 def test_models_that_no_linear_layer_can_follow_are_refused_in_one_line(bert_folder, tmp_path):

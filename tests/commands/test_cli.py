@@ -95,6 +95,15 @@ def test_another_broken_pipe_is_an_error_as_any(monkeypatch):
     assert (done.exit_code, done.stderr) == (3, "Error: [Errno 32] the server went away\n")
 
 
+def test_a_file_that_may_not_be_read_is_named_with_the_cure():
+    def ask() -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "texts.txt")
+
+    done = CliRunner().invoke(command(ask), [])
+    said = "Error: texts.txt: permission denied; change its permissions, or give another\n"
+    assert (done.exit_code, done.stderr) == (3, said)
+
+
 def test_an_installed_command_speaks_of_itself_as_it_was_called(monkeypatch):
     encode, search = (importlib.import_module(f"cse.commands.{name}").app for name in ("encode", "search"))
     lines = {"/x/bin/cse": "cse build-index", "/x/scripts/search.py": "python -m scripts.build_index"}

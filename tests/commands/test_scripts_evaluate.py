@@ -248,6 +248,21 @@ def test_a_wrong_name_or_option_is_refused_before_the_first_model_is_scored(
     assert not path.exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["bundled", "--pooling", "static", "--start"], 3, "bundled: no checkpoint of a training"),
+        (["bundled", "--bare"], 3, "bundled: read without head and denoising anyway; leave out --bare"),
+        (["simcse", "--compare"], 3, "--compare needs a second model, or --start"),
+        (["simcse", "--family", "simcse"], 3, "simcse: not read as a --family; leave it out"),
+        (["simcse", "--store", "nonsense"], 2, "is no address; give milvus://HOST:PORT/COLLECTION"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(sts, tmp_path, words, code, message):
+    task, data = ("retrieval", toy_retrieval(tmp_path)) if "--store" in words else ("sts", sts)
+    refused(run("evaluate", task, "--data", data, "--model", *words), code, message)
+
+
 def test_a_model_that_fails_loses_no_row_of_the_others(bert_folder, roberta_folder, sts, tmp_path):
     shutil.copytree(bert_folder, tmp_path / "broken")
     weights = load_file(tmp_path / "broken" / "model.safetensors")

@@ -180,6 +180,9 @@ def test_wrong_options_are_refused(bert_folder, table, tmp_path):
     refused(judge(*models, "--data", table, "--labels", "text", "--column", "text"), 3, "are both in 'text'")
     refused(judge(bert_folder, "nothing/here", "--data", table), 4, "no model 'nothing/here'")
     refused(judge(*models, "--data", table, "--json", tmp_path), 3, "is a folder, not a file")
+    for wrong in (("--pooling", "cls"), ("--pooling", "own", "--pooling", "cls")):
+        refused(judge("simcse", "promptbert", "--data", table, *wrong), 3, "has its own pooling; leave out --pooling")
+    refused(judge("simcse", "promptbert", "--data", table, "--family", "simcse"), 3, "is read as a --family")
     for wrong in (("--votes", 0), ("--votes", -1), ("--pooling", "mean"), ("--simulate", "topic", "--labels", "topic")):
         refused(judge(*models, "--data", table, *wrong), 2)
     own = tmp_path / "own.csv"

@@ -449,6 +449,9 @@ def test_a_condition_picks_rows_as_pandas_does(tmp_path, caplog):
     for condition in ("day > 2025-01-01", "day = '2025-01-01' or day < 1/2/2025"):
         with pytest.raises(ValueError, match=r"without quotes is a calculation; write '(2025-01-01|1/2/2025)'"):
             rows_where(days, condition)
+    notes.clear()
+    assert not len(rows_where(pa.table({"read": ["True", "False", "True"]}), "read = true", note=notes.append))
+    assert notes == ["no row: 'read' holds texts, such as 'True', 'False'; compare with one in quotes"]
     capitals = pa.table({"Status": ["x", "y"], "status": ["y", "x"], "group": ["a", "a"]})
     with pytest.raises(ValueError, match="'Status', 'status' differ in capitals alone"):
         rows_where(capitals, "status = 'x'")
