@@ -89,8 +89,6 @@ class TrainRequest:
         of_method = {name: changes.pop(name) for name in METHOD_SETTINGS if name in changes}
         if changes.get("hinge") and not (method.reading.prefix and method.supervised):
             raise ValueError("`hinge` is for supervised dcpcse (PromCSE); leave it out")
-        if changes.get("freeze_embeddings") and method.reading.frozen:
-            raise ValueError(f"{self.method} leaves all of the backbone as it is; leave out `freeze_embeddings`")
         return method.changed(**of_method), replace(config, **changes)
 
 
