@@ -90,7 +90,7 @@ def top_row(state: AppState, key: gr.Textbox, opened: Any) -> Top:
             remove = gr.Button("Remove my texts", size="sm", scale=0, min_width=150, visible=False)
             undo = gr.Button("Undo", size="sm", scale=0, visible=False, elem_id="corpus-undo")
         with gr.Row():
-            file = gr.File(label="File", height=110, elem_id="corpus-file", scale=1, min_width=240)
+            file = gr.File(label="File", height=130, elem_id="corpus-file", scale=1, min_width=240)
             lines = gr.Textbox("", label="Or paste lines, one text each", lines=3, max_lines=6, scale=1, min_width=240)
         # Custom values are allowed because the server forgets a page's choices; `file_corpus` checks them.
         with gr.Row():
