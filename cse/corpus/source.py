@@ -141,9 +141,11 @@ def label_names(schema: pa.Schema) -> dict[str, list[str]]:
     """Return the names of the numbers in each column that the package datasets wrote as a `ClassLabel`."""
     try:
         features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"].items()
-        return {column: list(kind["names"]) for column, kind in features if kind.get("_type") == "ClassLabel"}
+        labels = {column: list(kind["names"]) for column, kind in features if kind.get("_type") == "ClassLabel"}
     except (KeyError, TypeError, AttributeError, ValueError):  # it has none, or they are nested otherwise
         return {}
+    numbers = {entry.name for entry in schema if pa.types.is_integer(entry.type)}  # a column may have changed since
+    return {column: names for column, names in labels.items() if column in numbers}
 
 
 def named_rows(stream: Any) -> Iterator[dict[str, Any]]:
@@ -155,7 +157,9 @@ def named_rows(stream: Any) -> Iterator[dict[str, Any]]:
 
 
 def _label_name(number: int | None, names: Sequence[str]) -> str | None:
-    return None if number is None or number < 0 else names[number]  # -1: the row has no label
+    if number is None or number < 0:  # -1: the row has no label
+        return None
+    return names[number] if number < len(names) else str(number)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -258,6 +258,10 @@ def test_labels_that_datasets_numbered_have_their_names(tmp_path):
     data.save_to_disk(tmp_path / "set")
     for source in (data, data.to_iterable_dataset(), tmp_path / "a.parquet", tmp_path / "set"):
         assert Corpus.of(source, labels="label").labels == ["Sports", "", "World"]
+    table = data.with_format("arrow")[:]
+    for cells, labels in (([1, 7, None], ["Sports", "7", ""]), (["x", "y", "z"], ["x", "y", "z"])):
+        changed = table.set_column(1, "label", pa.array(cells)).replace_schema_metadata(table.schema.metadata)
+        assert Corpus.of(changed, labels="label").labels == labels
 
 
 def test_a_sheet_is_read_below_its_title_and_the_first_empty_one_is_passed(tmp_path):
