@@ -205,7 +205,7 @@ for name, port, words in json.loads(sys.argv[1]):
     print(name, *sorted(os.waitstatus_to_exitcode(os.wait()[1]) for _ in "01"))
 """
 ERRORS = {  # the one of the process that fails, with the exit codes of both
-    "loss": ("the loss became nan at step 1; lower --learning-rate", "3 3"),
+    "loss": ("the loss became nan at step 1; lower --learning-rate, and pass --overwrite", "3 3"),
     "texts": ("no texts here", "3 3"),
     "restore": ("no state here", "3 3"),
     "state": ("[Errno 28] No space left on device", "3 3"),
