@@ -76,6 +76,6 @@ def intervals(across: Mapping[str, Any], field: str, axis: str, told: Sequence[A
     return [
         {"mark": {"type": "rule", "strokeWidth": 2},
          "encoding": {**across, "x": {**x, "field": "low"}, "x2": {"field": "high"}}},
-        {"mark": {"type": "point", "filled": True, "size": 70},
+        {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
          "encoding": {**across, "x": {**x, "field": field}, "tooltip": told}},
     ]  # fmt: skip

@@ -6,6 +6,7 @@ import pytest
 from colour_vision import VISIONS, contrast, difference, lab
 
 from cse.app.html import DARK, LIGHT, MODELS, OWN
+from cse.app.results.adaptation import COLOURS
 from cse.models.names import BUNDLED_NAMES
 
 LEAST, MOST_ALIKE, LEAST_ALIKE = 12.0, 15.0, 9.0
@@ -36,8 +37,15 @@ def test_colours_of_ones_own_models_differ_by_nine_from_each_other_and_from_thos
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_colours_of_models_stand_out_from_the_backgrounds_of_both_schemes(ground):
     assert MODELS.keys() == set(BUNDLED_NAMES)
-    for colour in (*MODELS.values(), *OWN):
+    for colour in (*MODELS.values(), *OWN, *COLOURS.values()):
         assert contrast(rgb(colour), rgb(ground)) >= 3, colour
+
+
+def test_the_dials_axes_have_colours_of_no_model():
+    seen, models = ([lab(colour) for colour in colours] for colours in (COLOURS.values(), (*MODELS.values(), *OWN)))
+    assert min(difference(one, other) for one in seen for other in models) >= MOST_ALIKE
+    for vision in VISIONS:
+        assert difference(*(lab(colour, vision) for colour in COLOURS.values())) >= MOST_ALIKE
 
 
 def rgb(colour):

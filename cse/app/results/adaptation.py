@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from cse.app.session import Session
 
-COLOURS = {GROUPING: "#b45309", FINDING: "#0891b2"}  # of no model
+COLOURS = {GROUPING: "#a27246", FINDING: "#9080c0"}  # of no model
 PURPOSES = [("Both", BOTH), ("Topics and groups", GROUPS), ("Search", SEARCH)]
 DIAL_LEAST, DIAL_MOST, DIAL_STEP = -0.5, 0.5, 0.125
 NONE_YET = "There is no adaptation of yours on this server; press Adapt."
