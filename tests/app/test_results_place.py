@@ -83,7 +83,7 @@ def test_every_figure_has_its_deviation_its_interval_and_its_mark_and_the_best_c
     assert "mean of the last layer" in rows[3][0]
     assert "over the training seeds 0, 1, 2" in page_html(found)
     differing = shown({"sts": board(c=[50.0, 50.1], a=[60.0, 61.0, 62.0])}, "simcse")
-    assert "seeds 0, 1, 2; " in cells(page_html(differing))[1][0]
+    assert "seeds 0, 1, 2" in cells(page_html(differing))[1][0]
 
 
 def test_a_score_is_bold_for_a_paper_only_where_it_is_significantly_better() -> None:
@@ -181,8 +181,13 @@ def test_every_task_is_shown_without_a_model_and_the_endpoint_has_the_same_numbe
         assert json.dumps(found.json(), allow_nan=False)
         assert len(found.result.charts(found.frame)) <= Scores.plots
     assert {name for _, name in Scores.asks()["task"].choices} == set(TASKS)
+    heads, first, *_ = cells(page_html(ask(opened, Scores, {"task": "geometry"})))
+    assert heads[3] == "uniformity logarithm, lower is better"
+    assert re.search(r"seed \d+; ", first[0])
+    assert re.match(r"−\d\.\d{3}", first[3])
     ledger = ask(opened, Ledger, {})
     assert len(cells(page_html(ledger))) == len(ledger.frame) + 1
+    assert page_html(ledger).count("more than noise") == 1
     assert json.dumps(ledger.json(), allow_nan=False)
     assert opened.models._encoders == {}
     with pytest.raises(FieldError, match="The task is unknown"):

@@ -354,7 +354,7 @@ class Labels(Result):
         across = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 220}},
                   "color": by_model(names, False)}  # fmt: skip
         told = tips(model="Model", neighbours="Neighbours#", low="from#", high="to#")
-        layers = intervals(across, "neighbours", "neighbours of the same label, %", told)
+        layers = intervals(across, "neighbours", f"{HELD_OUT}, %", told)
         return [chart(frame, "Neighbours of the same label by model", height=26 * len(names) + 50, layer=layers)]
 
     def view(self, frame: pd.DataFrame) -> dict[str, Any]:
