@@ -13,7 +13,9 @@ from cse.app.result import records
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"  # a name, never fetched
 GREY = "#888888"
-LOOK = {  # room, since the page's font is wider than the one that Vega measures
+FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]  # of the page
+LOOK = {  # room for labels, by the font that they have
+    "font": ", ".join(FONTS),
     "axisQuantitative": {"labelOverlap": "greedy", "labelSeparation": 6, "tickCount": 8},
     "legend": {"columnPadding": 26},
 }  # fmt: skip

@@ -13,6 +13,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
+from cse.app.charts import FONTS
 from cse.app.events import CHANGES, HIDDEN, SILENT, emptied
 from cse.app.files import share_forms
 from cse.app.html import STATIC, glossary_html, script
@@ -43,7 +44,6 @@ from cse.app.validation import MAX_FILE_BYTES
 
 TITLE = "Sentence embeddings, side by side"
 SKIP = '<a class="cse-skip" href="#tabs">Skip to the tabs</a>'
-FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "monospace"]
 MAX_WAITING = 32
 MOST_SESSIONS = 200  # Gradio keeps the fields and last answers of each: 0.4 MB or more

@@ -351,7 +351,7 @@ class Labels(Result):
     def charts(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         """Return the share of neighbours with the text's label, with its interval."""
         names = frame["model"].tolist()
-        across = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 220}},
+        across = {"y": {"field": "model", "type": "nominal", "sort": None, "title": None},
                   "color": by_model(names, False)}  # fmt: skip
         told = tips(model="Model", neighbours="Neighbours#", low="from#", high="to#")
         layers = intervals(across, "neighbours", f"{HELD_OUT}, %", told)
