@@ -87,8 +87,8 @@ class Scores(Result):
         ]  # fmt: skip
         if missing:
             unscored, command = ", ".join(title(column.name) for column in missing), scoring_command(self.task, missing)
-            where = " on the model that you downloaded under Your model" if FOLDER in command else ""
-            session.notes.append(f"No shipped scores of {unscored}. To score them{where}: {command}")
+            first = "download the model under Your model first if it is yours, then: " if FOLDER in command else ""
+            session.notes.append(f"No shipped scores of {unscored}. To score them: {first}{command}")
 
         def rank(label: str) -> float:
             figure = board.rows[label].figures[0]
@@ -205,14 +205,12 @@ def names_of(board: Scoreboard, columns: Sequence[Column]) -> dict[str, str]:
 
 
 def scoring_command(task: str, columns: Sequence[Column]) -> str:
-    """Return the command that scores the columns on a task; a visitor's folder on the server is not shown."""
+    """Return the command that scores the columns on a task, without paths of the server."""
     words = [task]
     for option in ("model", "pooling", "family"):
-        values = [getattr(column, option) for column in columns]
-        if option == "model":
-            kept = [column.added and Path(column.model).is_absolute() for column in columns]
-            values = [FOLDER if own else value for own, value in zip(kept, values, strict=True)]
-        words += [word for value in dict.fromkeys(values) if value for word in (f"--{option}", value)]
+        values = dict.fromkeys(getattr(column, option) for column in columns)
+        values = {FOLDER if value and Path(value).is_absolute() else value: None for value in values}
+        words += [word for value in values if value for word in (f"--{option}", value)]
     return command_line("evaluate", *words, "--data", task)
 
 
