@@ -89,7 +89,7 @@ def rows_where(
     for name in [name for name, (kind, _) in columns.items() if kind == "TEXT" and not picked]:
         held = Counter(value.strip() for value in columns[name][1] if isinstance(value, str) and value.strip())
         shown = ", ".join(repr(text[:EXAMPLE_CHARACTERS]) for text, _ in held.most_common(3))
-        note(f"no row: {name!r} holds texts, such as {shown or 'empty ones'}; compare with one in quotes")
+        note(f"{name!r} holds texts, such as {shown or 'empty ones'}")
     return np.array([position for (position,) in picked], np.int64)
 
 
