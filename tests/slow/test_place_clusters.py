@@ -175,9 +175,10 @@ def test_near_duplicates_follow_the_slider_and_a_group_is_rejected(page):
     expect(box).to_be_focused()
 
 
-def test_its_views_have_no_violation_of_accessibility_on_a_dark_phone(page):
-    look(page, 390, 844, color_scheme="dark")
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
+def test_the_place_has_no_violation_of_accessibility(page, width, scheme):
+    look(page, width, 844, color_scheme=scheme)
     for name in ("Groups", "Changes", "Near-duplicates", "Selection"):
         view(page, name)
         assert violations(page, page.locator("#clusters")) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -53,7 +53,7 @@ def check_same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "chunk"), [("promptbert", 4), *((name, None) for name in ("dcpcse", "conpvp", "esimcse"))]
+    ("name", "chunk"), [("promptbert", 4), *((name, None) for name in ("dcpcse", "conpvp", "esimcse", "consert"))]
 )
 def test_compiled_steps_are_those_that_are_not(bert_folder, name, chunk, tmp_path, compiler):
     expected, before = trained(bert_folder, name, tmp_path / "plain")  # `auto` is no on a CPU
